@@ -20,7 +20,7 @@ from .open_values import print_open
 from .terminal import shortened, wants_colour
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from ..mapper.differences import Difference, Found
     from ..mapper.recipe.values import Recipe
@@ -53,7 +53,7 @@ def run(
     configs = [load(name, options, stdin_name, model=True) for name in files]
     a, b = map(recipe_of, configs)
     rows = [_gated(row, a, b) for row in differences(a, b)]
-    unseen = _unseen(configs)
+    unseen = words_open(configs)
     verdict = _verdict(rows, unseen)
     reasons: dict[FieldName, tuple[str, str]] = {**open_because(configs[0], a), **open_because(configs[1], b)}
     if format == "json":
@@ -93,7 +93,7 @@ def _gated(row: Difference, a: Recipe, b: Recipe) -> Difference:
     return row._replace(counts=answer, impact="none" if answer is False else row.impact)
 
 
-def _unseen(configs: Sequence[Config]) -> list[Unseen]:
+def words_open(configs: Iterable[Config]) -> list[Unseen]:
     """Words of a launch that may be flags, whatever they say: each could replace any value."""
     return [
         Unseen(

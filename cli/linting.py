@@ -82,7 +82,7 @@ def lint(
 ) -> Report:
     """Every finding about the files, in their pairs; what was read from them only `with_subjects`."""
     gathering = Gathering(files, settings, reader)
-    found: list[Diagnostic] = []
+    found: list[tuple[tuple[str, ...], Sequence[Diagnostic]]] = []
     subjects: list[Subject] = []
     crashed = False
     versions: dict[str, Basis] = {}
@@ -93,12 +93,17 @@ def lint(
             at_step(gathering.read, len(files), group[0].config.file)
         versions.update({side.config.file: side.config.basis for side in group})
         outcome, failed = checked(group, settings)
-        found += outcome
+        found.append((tuple(side.config.file for side in group), outcome))
         crashed = crashed or failed
         if with_subjects:
             subjects.append(_subject(group, settings))
     unreadable = gathering.unreadable
-    kept, suppressed = _silenced(once([*unreadable, *gathering.remarks, *found]), reader, settings)
+    found += [((entry.file,), (entry,)) for entry in (*unreadable, *gathering.remarks)]
+    places = gathering.places()
+    # Whatever was read ahead of what; of a group the last, for its partner may be another group's as well.
+    found.sort(key=lambda one: max(places.get(name, -1) for name in one[0]))
+    every = [entry for _, told in found for entry in told]
+    kept, suppressed = _silenced(once(every), reader, settings)
     return Report(
         tuple(kept),
         suppressed,

@@ -60,6 +60,11 @@ class Gathering:
         """How many files were taken so far, read or not."""
         return len(self._files)
 
+    def places(self) -> dict[str, int]:
+        """When each file was taken, by the name it was given and its own; groups are handed out in this order."""
+        order = enumerate(self._files.items())
+        return {known: place for place, names in order for known in names if known is not None}
+
     @property
     def remarks(self) -> list[Diagnostic]:
         """What is said of files in which there is nothing to check."""

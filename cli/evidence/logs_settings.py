@@ -1,7 +1,8 @@
 """What the configurations of two runs say of a comparison of their logs: which settings make the numbers differ.
 
 A log shows what moves its numbers by more than its limits. A rotary base of 100 moves the first loss of a small model
-by less than bfloat16 does, and the decay of the second moment moves nothing before the third step.
+by less than bfloat16 does, and the decay of the second moment moves nothing before the third step. A setting that is
+not known from the files, or that no table knows, may do the same: where one could change numbers, nothing is decided.
 """
 
 from __future__ import annotations
@@ -12,39 +13,91 @@ from ...evidence.logs.grounds import Settings
 from ...evidence.logs.sentences import Both
 from ...mapper.differences import differences
 from ...mapper.gates import counts
-from ...rules.engine import Selection, check
+from ...rules.engine import CRASHED, Selection, check
 from ...rules.subject import Side, Subject
+from ..diff import words_open
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from ...mapper.differences import Difference
     from ...mapper.recipe.values import Recipe
+    from ...rules.engine import Outcome
     from ...schemas.config import Config
     from ...schemas.source import SourceText
+
+_COMPARED = ("megatron", "mindformers")
+"""The two that rules compare with one another."""
 
 
 def settings_of(read: Sequence[tuple[Config, SourceText]], recipes: Sequence[Recipe]) -> Settings:
     """What is told by two configurations: of a pair by the rules, of one framework by its fields."""
     sides = [Side(config, recipe, source) for (config, source), recipe in zip(read, recipes, strict=True)]
     by_name = {side.framework: side for side in sides}
-    found = _by_rules(by_name) if len(by_name) == len(sides) else _by_fields(recipes[0], recipes[1])
-    (_, first), (_, second) = read
-    return Settings((first.name, second.name), tuple(found))
+    words = [Both(one.text("en"), one.text("zh")) for one in words_open(side.config for side in sides)]
+    apart, unknown = _by_rules(by_name) if set(by_name) == set(_COMPARED) else _by_fields(*recipes)
+    open_ = dict.fromkeys((*words, *unknown))
+    return Settings((read[0][1].name, read[1][1].name), tuple(apart), tuple(open_))
 
 
-def _by_rules(sides: dict[str, Side]) -> Iterator[Both]:
-    """The errors that change numbers; those that follow from another one are that one."""
-    subject = Subject(sides.get("megatron"), sides.get("mindformers"), "train", {}, {})
-    for one in check(subject, Selection()).diagnostics:
-        if one.kind.severity == "error" and one.effect == "numbers" and one.because is None:
-            yield Both(f"{one.kind.code} {one.message()}", f"{one.kind.code} {one.message('zh')}")
+def _by_rules(sides: dict[str, Side]) -> tuple[list[Both], list[Both]]:
+    """The errors that change numbers, those that follow from another one being that one; and what is open."""
+    outcome = check(Subject(sides["megatron"], sides["mindformers"], "train", {}, {}), Selection())
+    apart = [
+        Both(f"{one.kind.code} {one.message()}", f"{one.kind.code} {one.message('zh')}")
+        for one in outcome.diagnostics
+        if one.kind.severity == "error" and one.effect == "numbers" and one.because is None
+    ]
+    a, b = sides["megatron"].recipe, sides["mindformers"].recipe
+    open_ = [_told(row) for row in _numeric(a, b) if _is_open(row, a, b)]
+    return apart, [*_unjudged(sides.values(), outcome), *open_]
 
 
-def _by_fields(a: Recipe, b: Recipe) -> Iterator[Both]:
-    """The fields that both runs have and that differ."""
-    for row in differences(a, b):
-        if row.status != "different" or row.impact != "numerics" or not (row.field and row.a and row.b):
-            continue
-        if counts(row.field, a, b) is not False:
-            text = f"{row.field}: {row.a.value} | {row.b.value}"
-            yield Both(text, text)
+def _unjudged(sides: Iterable[Side], outcome: Outcome) -> Iterator[Both]:
+    """Why rules did not look at these runs: one trains no GPT model, or a rule failed."""
+    for side in sides:
+        purpose = side.config.purpose
+        if purpose is not None and not purpose.trains_gpt:
+            yield Both(purpose.problem.message(), purpose.problem.message("zh"))
+    for one in outcome.diagnostics:
+        if one.kind.code == CRASHED.code:
+            yield Both(one.message(), one.message("zh"))
+
+
+def _by_fields(a: Recipe, b: Recipe) -> tuple[list[Both], list[Both]]:
+    """The fields that both runs have and that differ; and what is open, keys that no table knows included."""
+    apart: list[Both] = []
+    open_: list[Both] = []
+    for row in _numeric(a, b):
+        counted = _counts(row, a, b)
+        if row.status == "different" and counted is True:
+            apart.append(_told(row))
+        elif counted is not False:
+            open_.append(_told(row))
+    return apart, open_
+
+
+def _numeric(a: Recipe, b: Recipe) -> Iterator[Difference]:
+    """What is not known to be equal, and could change numbers."""
+    return (row for row in differences(a, b) if row.status != "equal" and row.impact == "numerics")
+
+
+def _counts(row: Difference, a: Recipe, b: Recipe) -> bool | None:
+    """Whether a difference counts in the runs that know it; of a key without a field nothing is known."""
+    sides = {"only-a": (a,), "only-b": (b,)}.get(row.status, (a, b))
+    return None if row.field is None else counts(row.field, *sides)
+
+
+def _is_open(row: Difference, a: Recipe, b: Recipe) -> bool:
+    """Whether rules about two frameworks cannot say what a difference does; what one side alone decides, they judge."""
+    decided = all(side is None or side.decided for side in (row.a, row.b))
+    counted = _counts(row, a, b)
+    return counted is not False and (not decided or counted is None)
+
+
+def _told(row: Difference) -> Both:
+    """A field, or a key that has none, with what either run has: `?` is not known from the files."""
+    key = next((side.key for side in (row.a, row.b) if side is not None and side.key), "")
+    values = ("-" if side is None else side.value if side.decided else "?" for side in (row.a, row.b))
+    text = f"{row.field or key}: {' | '.join(map(str, values))}"
+    return Both(text, text)

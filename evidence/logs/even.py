@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from .columns import told
-from .shape import VARIES, Taken
+from .shape import CONTROLS, VARIES, Taken
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -67,12 +67,17 @@ class Even(NamedTuple):
         return Taken(heads, lines, columns)
 
     def _texts(self, field: Field, chunk: bytes, lines: int) -> Sequence[bytes]:
-        """What stands in a field of each line; nothing where that is more than a word and spaces."""
+        """What stands in a field of each line; nothing where one is more than spaces and a word that ends it."""
+        if b" " in chunk[field.stop - 1 :: len(self.line)]:
+            return ()
         width = field.stop - field.start + 1
         text = bytearray(b"\n" * (lines * width))
         for place in range(width - 1):
             text[place::width] = chunk[field.start + place :: len(self.line)]
-        values = bytes(text).split(b"\n")
+        whole = bytes(text)
+        if any(control in whole for control in CONTROLS):
+            return ()
+        values = whole.split(b"\n")
         values.pop()
         return values if len(values) == lines else ()
 

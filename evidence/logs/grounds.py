@@ -46,6 +46,8 @@ class Settings(NamedTuple):
     files: tuple[str, str]
     apart: tuple[Both, ...]
     """What in them changes the numbers."""
+    open: tuple[Both, ...] = ()
+    """What in them could, and is not known from the files."""
 
 
 class Together(NamedTuple):

@@ -142,6 +142,10 @@ SENTENCES: dict[str, Both] = {
         "no rule finds a setting of {a} and {b} that makes the numbers differ",
         "没有规则在 {a} 与 {b} 中发现使数值不同的设置",
     ),
+    "settings-open": Both(
+        "{count} settings of {a} and {b} could make the numbers differ and are not known from the files: {first.en}",
+        "{a} 与 {b} 有 {count} 项设置可能使数值不同，且无法从文件得知：{first.zh}",
+    ),
     "settings-apart": Both(
         "{count} settings of {a} and {b} make the numbers differ, however near the losses lie; the first: {first.en}",
         "{a} 与 {b} 有 {count} 项设置使数值不同，无论 loss 多接近；第一项：{first.zh}",

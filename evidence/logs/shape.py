@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 VARIES = b"0123456789+- "
-_CONTROLS = b"\t\r\v\f"
+CONTROLS = b"\t\r\v\f"
 """What `float` passes over, and a line's pattern does not."""
 _BEGIN = re.compile(rb" ?[^:]*: *\[?")
 _END = re.compile(rb"[^\d]*$")
@@ -147,7 +147,7 @@ class Shape(NamedTuple):
             return None
         between = column.end + self.mark + column.begin
         bare = text[len(column.begin) : len(text) - len(column.end)]
-        if bare.translate(None, _CONTROLS) != bare:
+        if bare.translate(None, CONTROLS) != bare:
             return None
         values = bare.replace(between, self.mark)
         if len(bare) - len(values) != (len(between) - len(self.mark)) * (len(texts) - 1):

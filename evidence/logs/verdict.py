@@ -58,6 +58,8 @@ NEEDED = {"standard": GUIDE_STEPS, "repeat": GUIDE_STEPS, "lr-zero": GUIDE_STEPS
 """Over fewer common steps than these nothing is good yet; the first steps need no more than two."""
 BRIEF = 32
 """Steps in a row that are still a spike; where the difference leaps and stays, other limits judge it."""
+_NAMED = 5
+"""How many open settings are named; all are counted."""
 _NORM_DECIMALS = 0.0005
 _ROUNDING = 1e-9
 """Differences of decimal figures: 2.001 - 2.0 is a little more than 0.001."""
@@ -282,10 +284,19 @@ def _settings(experiment: Experiment, settings: Settings | None) -> list[Criteri
         info = Criterion("settings", "info", say("settings-unnamed"), decides=False)
         return [info] if experiment == "first-steps" else []
     one, other = settings.files
-    if not settings.apart:
-        return [Criterion("settings", "pass", say("settings-equal", a=one, b=other))]
-    said = say("settings-apart", count=len(settings.apart), a=one, b=other, first=settings.apart[0])
-    return [Criterion("settings", "fail", said, float(len(settings.apart)), 0.0)]
+    if settings.apart:
+        said = say("settings-apart", count=len(settings.apart), a=one, b=other, first=settings.apart[0])
+        return [Criterion("settings", "fail", said, float(len(settings.apart)), 0.0)]
+    if settings.open:
+        said = say("settings-open", count=len(settings.open), a=one, b=other, first=_listed(settings.open))
+        return [Criterion("settings", "undecided", said, float(len(settings.open)), 0.0)]
+    return [Criterion("settings", "pass", say("settings-equal", a=one, b=other))]
+
+
+def _listed(told: Sequence[Both]) -> Both:
+    """The first few of them in one sentence."""
+    few = told[:_NAMED]
+    return Both("; ".join(one.en for one in few), "；".join(one.zh for one in few))
 
 
 def _unproven(grounds: Grounds, said: Said | None) -> Criterion | None:

@@ -30,6 +30,9 @@ BLOCK_BYTES = 1 << 20
 """How much of a parameter is read at once where it is read in blocks: what a processor's cache holds while the block is
 looked at, summed and written. A larger one also gets fresh memory each time, which the system clears first."""
 
+_READ_OVER = 1 << 16
+"""So many bytes between two rows are read sooner than a file is opened once more."""
+
 
 class Weight:
     """A parameter that can be read."""
@@ -294,18 +297,30 @@ def rearranged(weight: Weight, change: Callable[[Array], Array]) -> Weight:
 
 
 def _picked(weight: Weight, rows: Array) -> Array:
-    """Some rows by their numbers, in this order; those that stand together are read together."""
+    """Some rows by their numbers, in this order; those that stand near one another are read together."""
     import numpy as np
 
+    found = np.empty((len(rows), *weight.shape[1:]), STORED[weight.dtype][0])
     places = np.argsort(rows)
     ascending = rows[places]
-    cuts = [0, *(np.flatnonzero(np.diff(ascending) != 1) + 1).tolist(), len(rows)]
-    if len(cuts) == 2 and bool((rows == ascending).all()):
-        return weight.rows(int(rows[0]), int(rows[-1]) + 1)
-    found = np.empty((len(rows), *weight.shape[1:]), STORED[weight.dtype][0])
-    for first, last in pairwise(cuts):
-        found[places[first:last]] = weight.rows(int(ascending[first]), int(ascending[last - 1]) + 1)
+    for first, last in _near(weight, ascending):
+        start, stop = int(ascending[first]), int(ascending[last - 1]) + 1
+        found[places[first:last]] = weight.rows(start, stop)[ascending[first:last] - start]
     return found
+
+
+def _near(weight: Weight, ascending: Array) -> Iterator[tuple[int, int]]:
+    """Which of some rows to read together: with little between them, and all in one block."""
+    import numpy as np
+
+    width = prod(weight.shape[1:]) * STORED[weight.dtype][1]
+    step = max(1, BLOCK_BYTES // width) if width else weight.shape[0]
+    far = np.flatnonzero((np.diff(ascending) - 1) * width > _READ_OVER) + 1
+    for first, last in pairwise((0, *far.tolist(), len(ascending))):
+        while first < last:
+            stop = min(last, int(np.searchsorted(ascending, int(ascending[first]) + step)))
+            yield first, stop
+            first = stop
 
 
 def zeros(dtype: str, shape: Shape, file: str) -> Weight:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -257,6 +258,10 @@ def test_lines_of_one_length_are_taken_in_slices_whatever_stands_between_them(
         (" 15", " -5"),
         ("2.150000", "2.15\n000"),
         ("2.150000", "2.15\t000"),
+        ("2.150000", "2.15000 "),
+        ("2.150000", "2.15000\r"),
+        ("2.150000", "\t2.15000"),
+        ("2.150000", "\f2.15000"),
         ("2.150000", "2 150000"),
         ("2.150000", "2.1x0000"),
         ("1.0", "1x0"),
@@ -294,6 +299,10 @@ def test_what_stands_at_a_logs_beginning_does_not_slow_down_the_rest(form: str) 
     assert lines.take_alike("".join(lines_of(form, 20, [2.0, 2.5], 41)).encode(), 42, 20)
 
 
+NUMBER = re.compile(r"[\d.E+-]*\d")
+"""What fills a field of a line, or ends in one."""
+
+
 @settings(max_examples=1500, deadline=None)
 @given(st.data())
 def test_lines_of_one_shape_give_what_the_pattern_finds(data: st.DataObject) -> None:
@@ -321,9 +330,10 @@ def test_lines_of_one_shape_give_what_the_pattern_finds(data: st.DataObject) -> 
         "\r",
     ]
     for _ in range(data.draw(st.integers(0, 3))):
-        at = data.draw(st.integers(0, len(text) - 1))
-        piece = data.draw(st.sampled_from([*words, *"  0179+--."]))
-        text = text[:at] + piece + text[at + data.draw(st.integers(0, 3)) :]
+        borders = [place for number in NUMBER.finditer(text) for place in (number.start(), number.end() - 1)]
+        at = data.draw(st.integers(0, len(text) - 1) | st.sampled_from(borders))
+        piece = data.draw(st.sampled_from([*words, *"  0179+--.\t\r\v\f"]))
+        text = text[:at] + piece + text[at + data.draw(st.integers(0, 3) | st.just(len(piece))) :]
     text = text.rstrip("\n") + "\n"
 
     def told(at_once: bool) -> object:

@@ -111,6 +111,61 @@ def test_what_the_first_steps_do_not_show_is_told_by_the_configurations(
     assert code in by_rules
 
 
+def settings_told(logs: list[str], configs: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[str, str, str]:
+    """The verdict over the first steps of two runs with their configurations, and what is said of these."""
+    capsys.readouterr()
+    code = main(["logs", *logs, "--experiment", "first-steps", "--format", "json", "--config", *configs])
+    found = json.loads(capsys.readouterr().out)
+    assert code == (found["verdict"] != "match")
+    (criterion,) = [one for one in found["comparisons"][0]["criteria"] if one["name"] == "settings"]
+    return found["verdict"], criterion["status"], criterion["message"]
+
+
+@pytest.fixture
+def equal_logs(tmp_path: Path) -> list[str]:
+    """The logs of two runs with the same settings."""
+    logs = [tmp_path / f"{name}.log" for name in ("s_base12", "s_bf12")]
+    for log in logs:
+        log.write_bytes(gzip.decompress((HERE / "real_runs" / f"{log.stem}.log.gz").read_bytes()))
+    return list(map(str, logs))
+
+
+@pytest.mark.parametrize(("more", "named"), [row[1:] for row in TABLE["open"]], ids=[row[0] for row in TABLE["open"]])
+def test_settings_that_are_not_known_decide_nothing(
+    more: str, named: str, equal_logs: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scripts = [tmp_path / "a.sh", tmp_path / "b.sh"]
+    for script, words in zip(scripts, ("", more), strict=True):
+        script.write_text(SCRIPT.format(more=words), "utf-8")
+    assert main(["convert", str(scripts[0]), "-o", str(tmp_path / "a.yaml")]) == 0
+    by_fields = settings_told(equal_logs, list(map(str, scripts)), capsys)
+    by_rules = settings_told(equal_logs, [str(scripts[1]), str(tmp_path / "a.yaml")], capsys)
+    assert by_fields[:2] == by_rules[:2] == ("undecided", "undecided")
+    assert named in by_fields[2]
+    assert named.partition(":")[0] in by_rules[2]
+
+
+@pytest.mark.parametrize(
+    "more", ["--save /out --tensorboard-dir /logs --log-interval 1", "--distributed-timeout-minutes 60"]
+)
+def test_settings_that_change_no_number_leave_nothing_open(
+    more: str, equal_logs: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scripts = [tmp_path / "a.sh", tmp_path / "b.sh"]
+    for script, words in zip(scripts, ('--save "$OUT"', more), strict=True):
+        script.write_text(SCRIPT.format(more=words), "utf-8")
+    assert settings_told(equal_logs, list(map(str, scripts)), capsys)[:2] == ("match", "pass")
+
+
+@pytest.mark.parametrize("name", ["qwen3_dense", "qwen3_moe", "deepseek_v3"])
+def test_pairs_that_say_everything_leave_nothing_open(
+    name: str, equal_logs: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = HERE.parents[2] / "examples" / name
+    configs = [str(folder / "megatron.sh"), str(folder / "mindformers.yaml")]
+    assert settings_told(equal_logs, configs, capsys)[:2] == ("match", "pass")
+
+
 def test_how_many() -> None:
     found = sum(bool(row[-1]) for row in PLANTED)
     assert len(PLANTED) >= 30

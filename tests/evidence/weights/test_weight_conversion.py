@@ -578,6 +578,50 @@ def test_rows_in_another_order_are_read_block_by_block(
         np.testing.assert_array_equal(laid_out[name].rows(7, 150), whole[7:150])
 
 
+@pytest.mark.parametrize(("width", "most"), [(1, 6), (8, 48)])
+def test_every_second_row_is_picked_out_of_what_is_read_at_once(
+    width: int, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file is opened as often as blocks are in it, some blocks being at the border of two, not as often as rows."""
+    from accmap.evidence.weights import weight
+
+    monkeypatch.setattr(weight, "BLOCK_BYTES", 1 << 10)
+    whole = np.arange(512 * width, dtype="<f4").reshape(512, width)
+    whole.tofile(tmp_path / "rows")
+    stored = weight.Stored("w", "F32", whole.shape, weight.Place(str(tmp_path / "rows"), 0, whole.nbytes))
+    sizes: list[int] = []
+    rows = weight.Stored.rows
+
+    def noted(self: weight.Stored, start: int, stop: int) -> Any:
+        found = rows(self, start, stop)
+        sizes.append(found.nbytes)
+        return found
+
+    monkeypatch.setattr(weight.Stored, "rows", noted)
+    parted = weight.rearranged(stored, lambda array: np.concatenate([array[0::2], array[1::2]]))
+    np.testing.assert_array_equal(parted.read(), np.concatenate([whole[0::2], whole[1::2]]))
+    assert len(sizes) <= most
+    assert max(sizes) <= 1 << 10
+    assert parted.rows(5, 5).shape == (0, width)
+
+
+def test_rows_far_apart_are_read_by_themselves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from accmap.evidence.weights import weight
+
+    whole = np.arange(64 * 8192, dtype="<f4").reshape(64, 8192)
+    whole.tofile(tmp_path / "rows")
+    stored = weight.Stored("w", "F32", whole.shape, weight.Place(str(tmp_path / "rows"), 0, whole.nbytes))
+    read: list[int] = []
+    rows = weight.Stored.rows
+    monkeypatch.setattr(
+        weight.Stored, "rows", lambda self, start, stop: (read.append(stop - start), rows(self, start, stop))[1]
+    )
+    order = np.arange(64).reshape(16, 4).T.reshape(-1)
+    shuffled = weight.rearranged(stored, lambda array: array[order])
+    np.testing.assert_array_equal(shuffled.rows(0, 4), whole[[0, 4, 8, 12]])
+    assert read == [1, 1, 1, 1]
+
+
 def test_a_continued_conversion_still_tells_of_a_nan(tmp_path: Path) -> None:
     script, config = pair("grouped", tmp_path)
     found = arrays(script)
