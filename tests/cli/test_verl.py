@@ -124,6 +124,23 @@ def test_an_update_takes_as_many_samples_of_every_rank(accmap: Accmap) -> None:
     assert (found["global_batch_size"], found["train_iters"]) == (16, 48)
 
 
+def test_a_group_and_a_deleted_key_are_hydras_words(accmap: Accmap) -> None:
+    answer = shown(
+        accmap, f"model_engine=megatron ~{ACTOR}optim.clip_grad ~{ACTOR}optim.lr=1e-6 ++{ACTOR}megatron.seed=7"
+    )
+    assert [one["code"] for one in answer["problems"] if one["severity"] == "error"] == []
+    found = {entry["key"]: entry["value"] for entry in answer["values"]}
+    assert {key: found[key] for key in ("clip_grad", "lr", "seed")} == {"clip_grad": None, "lr": None, "seed": 7}
+
+
+@pytest.mark.parametrize("word", ["actor_rollout_ref", "+++trainer.nnodes=1", "trainer..nnodes=1", "0a=1", "a:b=1"])
+def test_what_hydras_parser_refuses_is_said_of_hydra(accmap: Accmap, word: str) -> None:
+    """hydra-core 1.3.8 core/override_parser/overrides_parser.py:OverridesParser.parse_override refuses each."""
+    told = [one for one in shown(accmap, word)["problems"] if one["severity"] == "error"]
+    assert [one["code"] for one in told] == ["MAP003"]
+    assert "Hydra" in told[0]["message"]
+
+
 def test_the_engine_may_be_said_again(accmap: Accmap) -> None:
     assert shown(accmap, f"{ACTOR}strategy=fsdp {ACTOR}strategy=megatron")["dialect"] == "verl-0.7"
 
