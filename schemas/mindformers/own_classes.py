@@ -90,25 +90,35 @@ def _where_registered(
 
 def _registrations(text: str) -> Iterator[_Registration]:
     """Every class that the program hands to the register; none where it is no program of Python's."""
-    if _REGISTER not in text:
-        return
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about the program's own literals
-            nodes = tuple(ast.walk(ast.parse(text)))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
+    nodes = _nodes(text) if _REGISTER in text else ()
     imported = (one for node in nodes if isinstance(node, ast.ImportFrom) for one in node.names)
     known = frozenset((_REGISTER, *(one.asname for one in imported if one.name == _REGISTER and one.asname)))
     for node in nodes:
-        if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
-            for decorator in node.decorator_list:
-                if _is_call(decorator, _DECORATOR, known):
-                    yield _Registration(node.name, _given(decorator, 0), node.lineno)
-        elif _is_call(node, _FUNCTION, known):
-            yield _Registration(_named(node.args[0] if node.args else None), _given(node, 1), node.lineno)
-        elif isinstance(node, ast.Call) and _is_call(node.func, _DECORATOR, known):
-            yield _Registration(_named(node.args[0] if node.args else None), _given(node.func, 0), node.lineno)
+        yield from _handed_by(node, known)
+
+
+def _nodes(text: str) -> Sequence[ast.AST]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about the program's own literals
+            return tuple(ast.walk(ast.parse(text)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+
+
+def _handed_by(node: ast.AST, known: frozenset[str]) -> Iterator[_Registration]:
+    if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+        for decorator in node.decorator_list:
+            if _is_call(decorator, _DECORATOR, known):
+                yield _Registration(node.name, _given(decorator, 0), node.lineno)
+    elif _is_call(node, _FUNCTION, known):
+        yield _Registration(_first(node), _given(node, 1), node.lineno)
+    elif isinstance(node, ast.Call) and _is_call(node.func, _DECORATOR, known):
+        yield _Registration(_first(node), _given(node.func, 0), node.lineno)
+
+
+def _first(call: ast.Call) -> str | None:
+    return _named(call.args[0]) if call.args else None
 
 
 def _is_call(node: ast.AST, method: str, known: frozenset[str]) -> TypeGuard[ast.Call]:
