@@ -364,7 +364,7 @@ def _engine(launch: Launch) -> tuple[Any, ...] | None:
         if not _fits(entry[0], base):
             continue
         words = [word.text for word in launch.arguments]
-        decided = _last(words, entry[8][0])
+        decided = _last([word.text for word in launch.arguments if word.resolved], entry[8][0])
         if decided in (None, entry[8][1]) and any(
             word.startswith(start) and part in word for word in words for start, part in entry[7]
         ):

@@ -141,7 +141,8 @@ def _of_hydra(word: Argument) -> tuple[Argument, ...]:
     mark = next((one for one in ("~", *_OPERATORS) if text.startswith(one)), "")
     text = text.removeprefix(mark)
     key, equals, value = text.partition("=")
-    if not re.fullmatch(_KEY, key) or not (equals or (deletes and word.resolved)):
+    undecided = not word.resolved and (deletes or "$" in key)
+    if undecided or not re.fullmatch(_KEY, key) or not (equals or deletes):
         return (word,)
     if deletes:
         why = say.deleted_key()

@@ -141,6 +141,16 @@ def test_what_hydras_parser_refuses_is_said_of_hydra(accmap: Accmap, word: str) 
     assert "Hydra" in told[0]["message"]
 
 
+@pytest.mark.parametrize("word", [f"{ACTOR}strategy=$ENGINE", "$KEY=3", "~$KEY", f"~{ACTOR}optim.lr=$RATE"])
+def test_a_word_that_the_shell_decides_is_no_other_one(accmap: Accmap, word: str) -> None:
+    answer = shown(accmap, word)
+    assert answer["dialect"] == "verl-0.7"
+    assert [one["message"] for one in answer["problems"] if one["severity"] == "error"] == []
+    assert any(
+        "cannot be decided" in one["message"] or "not decided" in one["message"] for one in answer["problems"]
+    ) or ("strategy" in word)
+
+
 def test_the_engine_may_be_said_again(accmap: Accmap) -> None:
     assert shown(accmap, f"{ACTOR}strategy=fsdp {ACTOR}strategy=megatron")["dialect"] == "verl-0.7"
 
