@@ -144,6 +144,8 @@ def _of_hydra(word: Argument) -> tuple[Argument, ...]:
     undecided = not word.resolved and (deletes or "$" in key)
     if undecided or not re.fullmatch(_KEY, key) or not (equals or deletes):
         return (word,)
+    if "@" in key or "/" in key:
+        return (word._replace(resolved=False, why=say.chosen_group()),)
     if deletes:
         why = say.deleted_key()
         return word._replace(text=f"--{key}", resolved=True), word._replace(resolved=False, may_split=False, why=why)
