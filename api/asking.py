@@ -5,7 +5,7 @@ Each answers what its command answers, as a typed value; what the commands refus
 
 from __future__ import annotations
 
-from accmap.calls import asked, codes_of, path_of, require_word
+from accmap.calls import asked, codes_of, path_of, paths_of, require_word
 from accmap.cli.messages_compiled import say
 from accmap.loading import LANGUAGES, as_config
 from accmap.notebook import MOST_ROWS, table, text
@@ -213,10 +213,10 @@ def logs(*files: Name, benchmark: Sequence[Name] = (), experiment: Experiment = 
     from accmap.evidence.logs.reading import read_run
 
     require_word("experiment", experiment, EXPERIMENTS)
-    if len(benchmark) not in (0, 2):
-        raise UsageError(say.benchmark_takes_two_runs_run1())
     names = [path_of(name) for name in files]
-    twins = [path_of(name) for name in benchmark]
+    twins = paths_of("benchmark", benchmark)
+    if len(twins) not in (0, 2):
+        raise UsageError(say.benchmark_takes_two_runs_run1())
     if not names:
         raise UsageError(say.needs(name="logs", operands="A [B...]"))
     if twins and len(names) == 1:

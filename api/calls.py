@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from functools import wraps
 
 from accmap.cli.messages_compiled import say
+from accmap.cli.parsing import counts_from_one
 from accmap.schemas.config import ReadOptions
+from accmap.schemas.known_versions import check_versions
 from accmap.schemas.light_typing import TYPE_CHECKING, cast
 from accmap.schemas.message import NOTHING
 from accmap.schemas.suggestion import suggestion
@@ -21,6 +24,10 @@ if TYPE_CHECKING:
 
 _POSITIONAL_ONLY_REST = 0x04
 """Of a code object: the function takes any number of words (`*files`)."""
+_TEXTS = frozenset(("version", "megatron", "mindformers", "dialect", "encoding", "transformers"))
+_NUMBERS = frozenset(("seeds", "world_size", "launch", "steps", "dataset_size"))
+_LISTS = frozenset(("positional", "declared"))
+_MAPPINGS = frozenset(("variables", "branches"))
 
 
 def asked(function: Callable[P, R]) -> Callable[P, R]:
@@ -41,9 +48,11 @@ def asked(function: Callable[P, R]) -> Callable[P, R]:
         missing = [name for name in needed[len(given) :] if name not in named]
         if missing:
             raise UsageError(say.needs(name=function.__name__, operands=", ".join(missing)))
-        options: object = {**dict(zip(in_order, given, strict=False)), **named}.get("options")
-        if options is not None and not isinstance(options, ReadOptions):
-            raise UsageError(say.no_options(given=type(options).__name__))
+        every: dict[str, object] = {**dict(zip(in_order, given, strict=False)), **named}
+        for name, value in every.items():
+            if value is not None or name in _NUMBERS:
+                _require_kind(name, value)
+        _require_options(every.get("options"))
         return function(*given, **named)
 
     return call
@@ -57,6 +66,60 @@ def _require_names(function: str, names: Sequence[str], named: Collection[str]) 
             raise UsageError(say.name_of_options(function=function, name=name))
         hint = suggestion(name, names)
         raise UsageError(say.call_has_no(function=function, name=name, names=", ".join(names), hint=hint))
+
+
+def _require_options(options: object) -> None:
+    """UsageError for what is no ReadOptions, or has a value of another kind; UnreadableError for unknown versions."""
+    if options is None:
+        return
+    if not isinstance(options, ReadOptions):
+        raise UsageError(say.no_options(given=type(options).__name__))
+    for name, value in options._asdict().items():
+        if value is not None or name in _LISTS | _MAPPINGS:
+            _require_kind(name, value)
+    if options.confine is not None:
+        path_of(options.confine)
+    check_versions(options)
+
+
+def _require_kind(name: str, value: object) -> None:
+    """UsageError where a value is not of its name's kind; a number counts from 1, as its option does."""
+    if name in _TEXTS:
+        require_text(name, value)
+    if name in _NUMBERS:
+        _require_count(name, value)
+    if name in _LISTS and not _are_texts(value):
+        raise UsageError(say.takes_list(option=name, given=value))
+    if name in _MAPPINGS and not _names_by_text(value):
+        raise UsageError(say.takes_mapping(option=name, given=value))
+
+
+def _require_count(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise UsageError(say.takes_number(option=name, given=value))
+    if value < 1:
+        raise counts_from_one(f"--{name.replace('_', '-')}", value)
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, (list, tuple)) and all(isinstance(one, str) for one in cast("Sequence[object]", value))
+
+
+def _names_by_text(value: object) -> bool:
+    return isinstance(value, Mapping) and _are_texts(tuple(cast("Mapping[object, object]", value)))
+
+
+def require_text(what: str, given: object) -> None:
+    """UsageError for what is no text."""
+    if not isinstance(given, str):
+        raise UsageError(say.takes_text(option=what, given=given))
+
+
+def paths_of(what: str, given: object) -> list[str]:
+    """The paths in a list."""
+    if isinstance(given, (list, tuple)):
+        return [path_of(one) for one in cast("Sequence[object]", given)]
+    raise UsageError(say.takes_list(option=what, given=given))
 
 
 def path_of(given: object) -> str:

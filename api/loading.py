@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from accmap.calls import asked, path_of, require_word
+from accmap.calls import asked, path_of, require_text, require_word
 from accmap.cli.messages_compiled import say
 from accmap.mapper.recipe.values import Recipe
 from accmap.notebook import table, text
@@ -18,7 +18,7 @@ from accmap.schemas.yaml_text import parse_path
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
     from typing import Any
 
     from pydantic import BaseModel
@@ -35,6 +35,10 @@ LANGUAGES: tuple[Language, ...] = ("en", "zh")
 _TELLING = ("approximate", "conditional", "dropped", "unresolved")
 
 
+def _among(name: object, known: Container[str]) -> bool:
+    return isinstance(name, str) and name in known
+
+
 class NamedRecipe(Recipe):
     """A recipe that says which of its names is none of the vocabulary's."""
 
@@ -44,7 +48,7 @@ class NamedRecipe(Recipe):
         """The value of a field; None where it is not known, UsageError where there is no such field."""
         from accmap.mapper.recipe.vocabulary import vocabulary
 
-        if field not in vocabulary():
+        if not _among(field, vocabulary()):
             raise UsageError(say.vocabulary_has_no(field=field, hint=suggestion(str(field), vocabulary())))
         return super().value(field)
 
@@ -71,9 +75,10 @@ class Loaded(Config):
 
     def value(self, key: str) -> Value:
         """The effective value of `key`; None where a YAML has none, UsageError for no argument of Megatron-LM."""
-        if self.framework == "megatron" and key not in self.settings:
+        if self.framework == "megatron" and not _among(key, self.settings):
             hint = suggestion(str(key), self.settings)
             raise UsageError(say.megatron_has_no(key=key, version=self.framework_version, hint=hint))
+        require_text("key", key)
         return super().value(key)
 
     @property

@@ -20,7 +20,9 @@ def products() -> dict[str, str]:
     tables: dict[str, object] = {
         "PROGRAMS": tuple(_program(entry, "name") for entry in content["programs"]),
         "MODULES": tuple(_program(entry, "name") for entry in content["modules"]),
-        "ENGINES": tuple((*_program(entry, "name"), tuple(_words(entry))) for entry in content["engines"]),
+        "ENGINES": tuple(
+            (*_program(entry, "name"), tuple(_words(entry)), tuple(entry["decides"])) for entry in content["engines"]
+        ),
         "RECIPES": tuple(_program(entry, "name") for entry in content["recipes"]),
         "ARGUMENTS": tuple(
             (*_program(entry, "dest"), str(entry.get("with", "")), entry.get("over") == "any")

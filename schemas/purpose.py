@@ -361,11 +361,21 @@ def _engine(launch: Launch) -> tuple[Any, ...] | None:
     from .purposes_compiled import ENGINES
 
     for entry in ENGINES:
-        if _fits(entry[0], base) and any(
-            word.text.startswith(start) and part in word.text for word in launch.arguments for start, part in entry[7]
+        if not _fits(entry[0], base):
+            continue
+        words = [word.text for word in launch.arguments]
+        decided = _last([word.text for word in launch.arguments if word.resolved], entry[8][0])
+        if decided in (None, entry[8][1]) and any(
+            word.startswith(start) and part in word for word in words for start, part in entry[7]
         ):
             return entry
     return None
+
+
+def _last(words: Sequence[str], key: str) -> str | None:
+    """The value that Hydra's words give a key last; None where none does."""
+    given = [word.lstrip("+").partition("=") for word in words]
+    return next((value.strip("'\"") for name, equals, value in reversed(given) if name == key and equals), None)
 
 
 def _fits(pattern: str, name: str) -> bool:

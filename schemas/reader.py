@@ -289,7 +289,7 @@ def _words_of(
     if reads and any("=" in word.text and word.text[0] != "-" for word in words if word.text):
         from .megatron.target_yaml import overridden
 
-        words = overridden(words)
+        words = overridden(words, launch.script or "")
     return launch, words
 
 

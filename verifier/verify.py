@@ -542,7 +542,7 @@ class _Found(NamedTuple):
     @property
     def verdict(self) -> Verdict:
         """Whether the two models are the same."""
-        if self.failures:
+        if self.failures or not self.compared:
             return "not-verifiable"
         return "mismatch" if any(one.disagreeing() for one in self.compared) else "match"
 

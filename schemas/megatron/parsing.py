@@ -99,6 +99,10 @@ def negative_number(text: str) -> bool:
     return fraction.isdecimal() and (not whole or whole.isdecimal())
 
 
+_OF_HYDRA = "--config-name"
+"""An option that only programs have whose other words are Hydra's overrides."""
+
+
 class _Parser:
     def __init__(self, arguments: Sequence[Argument], known: Catalog, file: str) -> None:
         self.arguments = arguments
@@ -283,6 +287,9 @@ class _Parser:
     def stray(self, word: Argument, flag: str) -> None:
         if not word.resolved:
             self.open(word)
+            return
+        if _OF_HYDRA in self.known.by_option:
+            self.report(say.stray_override(text=word.text), word.span)
             return
         fact = self.known.by_option.get(flag)
         if fact is None:

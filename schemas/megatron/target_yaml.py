@@ -13,6 +13,7 @@ from ..diagnostic import UnreadableError
 from ..light_typing import TYPE_CHECKING
 from ..purpose import unread_yaml
 from ..yaml_text import read_yaml
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -42,8 +43,11 @@ _OTHERS = frozenset(("--trainer", "--exp_manager", "--algorithm", "--actor", "--
 """Parts of NeMo's configurations, whose `model` is another."""
 _OF_VERL = "--actor_rollout_ref"
 """The part of verl's configuration that no other program has."""
+_PROGRAMS_OF_VERL = "verl."
 _OPERATORS = ("++", "+")
 """Hydra's marks of an override that adds a key; `~` deletes one."""
+_KEY = r"[A-Za-z_$][\w$-]*(?:[./][\w$-]+)*(?:@[\w$-]+(?:\.[\w$-]+)*)?"
+"""A key, or a group with its package (hydra-core 1.3 grammar/OverrideLexer.g4)."""
 
 
 def kind_of(text: str) -> Literal["targets", "configuration"] | None:
@@ -111,15 +115,41 @@ def _text(node: Node) -> str:
         return str(value)
 
 
-def overridden(words: tuple[Argument, ...]) -> tuple[Argument, ...]:
-    """The words of a command line; where they change a recipe, with each `section.field=value` as an option."""
+def overridden(words: tuple[Argument, ...], script: str = "") -> tuple[Argument, ...]:
+    """The words of a command line; where they change a recipe, with each `section.field=value` as an option.
+
+    All words of verl's programs are Hydra's overrides.
+    """
     found = [_option(word) for word in words]
     changed = [one.text.partition(".")[0] for one, word in zip(found, words, strict=True) if one is not word]
-    if _OF_VERL in changed:
-        return tuple(found)
+    if script.startswith(_PROGRAMS_OF_VERL) or _OF_VERL in changed:
+        return tuple(one for word in words for one in _of_hydra(word))
     if _SECTIONS.isdisjoint(changed) or not _OTHERS.isdisjoint(changed):
         return words
     return tuple(found)
+
+
+def _of_hydra(word: Argument) -> tuple[Argument, ...]:
+    """An override of Hydra's as options: `key=value`, `group=option`, `~key`; a word that is none as it stands.
+
+    hydra-core 1.3 grammar/OverrideParser.g4:override. What becomes of a deleted key its reader decides.
+    """
+    import re
+
+    text = word.text
+    deletes = text.startswith("~")
+    mark = next((one for one in ("~", *_OPERATORS) if text.startswith(one)), "")
+    text = text.removeprefix(mark)
+    key, equals, value = text.partition("=")
+    undecided = not word.resolved and (deletes or "$" in key)
+    if undecided or not re.fullmatch(_KEY, key) or not (equals or deletes):
+        return (word,)
+    if "@" in key or "/" in key:
+        return (word._replace(resolved=False, why=say.chosen_group()),)
+    if deletes:
+        why = say.deleted_key()
+        return word._replace(text=f"--{key}", resolved=True), word._replace(resolved=False, may_split=False, why=why)
+    return (word._replace(text=f"--{key}={value}"),)
 
 
 def _option(word: Argument) -> Argument:

@@ -167,6 +167,26 @@ def test_answers_show_themselves(tmp_path: Path) -> None:
         (lambda: accmap.verify(SCRIPT, YAML, shrink=3), "and no shrink"),  # pyright: ignore
         (lambda: accmap.logs(4), "not by int"),  # pyright: ignore
         (lambda: accmap.explain(), "explain needs word"),  # pyright: ignore
+        (lambda: accmap.verify(SCRIPT, YAML, seeds=0), "--seeds counts from 1, not 0"),
+        (lambda: accmap.verify(SCRIPT, YAML, seeds=-1), "--seeds counts from 1, not -1"),
+        (lambda: accmap.verify(SCRIPT, YAML, seeds="x"), "seeds is a whole number, not 'x'"),  # pyright: ignore
+        (lambda: accmap.verify(SCRIPT, YAML, seeds=None), "seeds is a whole number, not None"),  # pyright: ignore
+        (lambda: accmap.verify(SCRIPT, YAML, seeds=1.5), "seeds is a whole number, not 1.5"),  # pyright: ignore
+        (lambda: accmap.logs("a.log", benchmark=None), "benchmark is a list of texts, not None"),  # pyright: ignore
+        (lambda: accmap.logs("a.log", benchmark=3), "benchmark is a list of texts, not 3"),  # pyright: ignore
+        (lambda: accmap.logs("a.log", benchmark="ab"), "benchmark is a list of texts, not 'ab'"),
+        (lambda: accmap.convert(SCRIPT, version=3), "version is a text, not 3"),  # pyright: ignore
+        (lambda: accmap.convert(SCRIPT, dialect=[]), "dialect is a text, not []"),  # pyright: ignore
+        (lambda: accmap.load(SCRIPT).value([]), "has no argument []"),  # pyright: ignore
+        (lambda: accmap.load(YAML).value([]), "key is a text, not []"),  # pyright: ignore
+        (lambda: accmap.load(SCRIPT).recipe.value([]), "the vocabulary has no field []"),  # pyright: ignore
+        (lambda: accmap.load(SCRIPT, accmap.ReadOptions(megatron=3)), "megatron is a text, not 3"),  # pyright: ignore
+        (lambda: accmap.load(SCRIPT, accmap.ReadOptions(megatron=["0.12"])), "not ['0.12']"),  # pyright: ignore
+        (lambda: accmap.load(SCRIPT, accmap.ReadOptions(steps="x")), "steps is a whole number"),  # pyright: ignore
+        (lambda: accmap.load(SCRIPT, accmap.ReadOptions(steps=0)), "--steps counts from 1, not 0"),
+        (lambda: accmap.load(SCRIPT, accmap.ReadOptions(variables=None)), "variables is a dict"),  # pyright: ignore
+        (lambda: accmap.lint(SCRIPT, options=accmap.ReadOptions(positional="ab")), "is a list"),  # pyright: ignore
+        (lambda: accmap.load(SCRIPT, accmap.ReadOptions(confine=3)), "not by int"),  # pyright: ignore
     ],
 )
 def test_what_cannot_be_asked_is_said_in_a_sentence(call: Callable[[], object], said: str) -> None:
@@ -175,6 +195,11 @@ def test_what_cannot_be_asked_is_said_in_a_sentence(call: Callable[[], object], 
         call()
     assert said in str(raised.value)
     assert raised.value.message("zh") != str(raised.value)
+
+
+def test_a_version_that_no_facts_tell_of_is_refused_whatever_file_is_read() -> None:
+    with pytest.raises(accmap.UnreadableError, match="transformers 9 is not a version"):
+        accmap.load(SCRIPT, accmap.ReadOptions(transformers="9"))
 
 
 def test_one_code_is_a_list_of_codes() -> None:

@@ -99,9 +99,63 @@ def test_what_it_does_not_take_is_named(accmap: Accmap, more: str, code: str, wo
     assert found["adam_beta2"] == 0.999
 
 
-def test_a_run_that_cannot_be_cut_is_refused(accmap: Accmap) -> None:
-    problems = shown(accmap, "trainer.n_gpus_per_node=3")["problems"]
-    assert any(one["severity"] == "error" for one in problems)
+@pytest.mark.parametrize(
+    "more",
+    [
+        "trainer.n_gpus_per_node=3",
+        # protocol.py:DataProto.make_iterator, DataProto.chunk; utils/config.py:validate_config
+        f"{ACTOR}ppo_mini_batch_size=12",
+        f"{ACTOR}ppo_mini_batch_size=128",
+        f"{ACTOR}ppo_mini_batch_size=0",
+        "actor_rollout_ref.rollout.n=1 data.train_batch_size=66",
+        f"{ACTOR}ppo_micro_batch_size_per_gpu=3",
+    ],
+)
+def test_a_run_that_cannot_be_cut_is_refused(accmap: Accmap, more: str) -> None:
+    problems = shown(accmap, more)["problems"]
+    assert {one["code"] for one in problems if one["severity"] == "error"} == {"MAP030"}
+
+
+def test_an_update_takes_as_many_samples_of_every_rank(accmap: Accmap) -> None:
+    """workers/megatron_workers.py:ActorRolloutRefWorker.__init__ floors the samples of a rank: 4·6 // 16 is 1."""
+    words = f"trainer.nnodes=4 {ACTOR}ppo_mini_batch_size=6 {ACTOR}ppo_micro_batch_size_per_gpu=1 "
+    words += "trainer.total_training_steps=3"
+    found = {entry["key"]: entry["value"] for entry in shown(accmap, words)["values"]}
+    assert (found["global_batch_size"], found["train_iters"]) == (16, 48)
+
+
+def test_a_group_and_a_deleted_key_are_hydras_words(accmap: Accmap) -> None:
+    answer = shown(
+        accmap, f"model_engine=megatron ~{ACTOR}optim.clip_grad ~{ACTOR}optim.lr=1e-6 ++{ACTOR}megatron.seed=7"
+    )
+    assert [one["code"] for one in answer["problems"] if one["severity"] == "error"] == []
+    found = {entry["key"]: entry["value"] for entry in answer["values"]}
+    assert {key: found[key] for key in ("clip_grad", "lr", "seed")} == {"clip_grad": None, "lr": None, "seed": 7}
+
+
+def test_another_file_of_a_group_leaves_what_is_read_open(accmap: Accmap) -> None:
+    problems = shown(accmap, "optim@actor_rollout_ref.actor.optim=megatron")["problems"]
+    told = [one["message"] for one in problems if one["severity"] in ("error", "warning")]
+    assert [("group" in message, "decided" in message) for message in told] == [(True, True)]
+
+
+@pytest.mark.parametrize("word", ["actor_rollout_ref", "+++trainer.nnodes=1", "trainer..nnodes=1", "0a=1", "a:b=1"])
+def test_what_hydras_parser_refuses_is_said_of_hydra(accmap: Accmap, word: str) -> None:
+    """hydra-core 1.3.8 core/override_parser/overrides_parser.py:OverridesParser.parse_override refuses each."""
+    told = [one for one in shown(accmap, word)["problems"] if one["severity"] == "error"]
+    assert [one["code"] for one in told] == ["MAP003"]
+    assert "Hydra" in told[0]["message"]
+
+
+@pytest.mark.parametrize("word", [f"{ACTOR}strategy=$ENGINE", "$KEY=3", "~$KEY", f"~{ACTOR}optim.lr=$RATE"])
+def test_a_word_that_the_shell_decides_is_no_other_one(accmap: Accmap, word: str) -> None:
+    answer = shown(accmap, word)
+    assert answer["dialect"] == "verl-0.7"
+    assert [one["message"] for one in answer["problems"] if one["severity"] == "error"] == []
+
+
+def test_the_engine_may_be_said_again(accmap: Accmap) -> None:
+    assert shown(accmap, f"{ACTOR}strategy=fsdp {ACTOR}strategy=megatron")["dialect"] == "verl-0.7"
 
 
 @pytest.mark.parametrize(
@@ -109,6 +163,8 @@ def test_a_run_that_cannot_be_cut_is_refused(accmap: Accmap) -> None:
     [
         f"python3 -m verl.trainer.main_ppo {ACTOR}strategy=fsdp2 {ACTOR}optim.lr=1e-6",
         "python3 -m verl.trainer.main_ppo --config-name=ppo_trainer",
+        f"{WORDS}{ACTOR}strategy=fsdp",
+        f"{WORDS}{ACTOR}strategy=megatron ++{ACTOR}strategy='fsdp2'",
     ],
 )
 def test_another_engine_is_no_run_of_megatron(accmap: Accmap, launch: str) -> None:

@@ -238,6 +238,9 @@ def test_an_error_is_one_where_the_real_code_says_so(
     assert ("SYN952" in said) == bool(stops), (code, said, stops)
 
 
+OPTIMIZER = "@MindFormerRegister.register(MindFormerModuleType.OPTIMIZER"
+
+
 @pytest.mark.parametrize(
     ("program", "severity"),
     [
@@ -245,6 +248,31 @@ def test_an_error_is_one_where_the_real_code_says_so(
         ("@MindFormerRegister.register(MindFormerModuleType.OPTIMIZER)\nclass OwnAdamW(Cell):\n    pass\n", "error"),
         ("class OwnAdam(Cell):\n    pass\n", "error"),
         (None, "error"),
+        ("# @MindFormerRegister.register(MindFormerModuleType.OPTIMIZER)\nclass OwnAdam(Cell):\n    pass\n", "error"),
+        (f"{OPTIMIZER})\nclass X: pass\nclass OwnAdam: pass\n", "error"),
+        ("@MindFormerRegister.register(MindFormerModuleType.MODELS)\nclass OwnAdam(Cell):\n    pass\n", "error"),
+        ("@MindFormerRegister.register()\nclass OwnAdam(Cell):\n    pass\n", "error"),
+        (f"{OPTIMIZER}, alias='Other')\nclass OwnAdam(Cell):\n    pass\n", "error"),
+        (f"{OPTIMIZER})\nclass OwnAdam(Cell):\n  def f(:\n", "error"),
+        (f"{OPTIMIZER}, alias='OwnAdam')\nclass Implementation(Cell):\n    pass\n", "warning"),
+        (f"{OPTIMIZER}, 'OwnAdam')\nclass Implementation(Cell):\n    pass\n", "warning"),
+        (f"{OPTIMIZER}, search_names=['OwnAdam'])\nclass Implementation(Cell):\n    pass\n", "warning"),
+        (f"{OPTIMIZER}, **MORE)\nclass Implementation(Cell):\n    pass\n", "warning"),
+        ("@MindFormerRegister.register('optimizer')\nclass OwnAdam: pass\n", "warning"),
+        ("MindFormerRegister.register_cls(OwnAdam, MindFormerModuleType.OPTIMIZER)\n", "warning"),
+        ("MindFormerRegister.register_cls(OwnAdam)\n", "error"),
+        ("MindFormerRegister.register(MindFormerModuleType.OPTIMIZER)(OwnAdam)\n", "warning"),
+        (
+            "from m import MindFormerRegister as R\n@R.register(MindFormerModuleType.OPTIMIZER)\nclass OwnAdam: pass\n",
+            "warning",
+        ),
+        (
+            (
+                "@MindFormerRegister.register(\n    module_type=MindFormerModuleType.OPTIMIZER,\n    legacy=True,\n)\n"
+                "class OwnAdam(Cell):\n    pass\n"
+            ),
+            "warning",
+        ),
     ],
 )
 def test_a_class_may_be_registered_by_the_program_of_the_yamls_name(
@@ -258,4 +286,6 @@ def test_a_class_may_be_registered_by_the_program_of_the_yamls_name(
     _, found = answered(capsys, str(tmp_path / "run.yaml"))
     said = [one for one in found if one["code"] == "MAP071"]
     assert [one["severity"] for one in said] == [severity]
-    assert [place["span"]["line"] for place in said[0]["related"]] == ([2] if severity == "warning" else [])
+    lines = (program or "").split("\n")
+    named = [number for number, line in enumerate(lines, 1) if line.startswith(("class", "MindFormerRegister"))]
+    assert [place["span"]["line"] for place in said[0]["related"]] == (named if severity == "warning" else [])

@@ -16,7 +16,7 @@ from accmap.schemas.border.incoming import read_text
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
 from accmap.verifier.comparison import Comparison, Row
-from accmap.verifier.verify import Verification, missing
+from accmap.verifier.verify import Verification, _Found, missing  # pyright: ignore[reportPrivateUsage]
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import write_pair
@@ -95,6 +95,12 @@ def test_two_files_of_one_framework_are_compared_as_they_are(tmp_path: Path) -> 
     configs = [config_of(read_text(str(path)), ReadOptions(), path=str(path)) for path in (script, other)]
     assert [entry["field"] for entry in unexercised(configs, (), "all")] == ["attention.dropout"]
     assert unexercised([configs[0], configs[0]], (), "all") == []
+
+
+def test_nothing_compared_is_no_match() -> None:
+    nothing = _Found((), [], {}, None, ())
+    assert nothing.verdict == "not-verifiable"
+    assert nothing._replace(compared=(Comparison(),)).verdict == "match"
 
 
 def test_only_a_match_becomes_partial() -> None:
