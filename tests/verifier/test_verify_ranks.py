@@ -98,7 +98,7 @@ def test_what_a_layout_changes_can_be_accepted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changed = LayoutRun(LAYOUTS[0], "a.sh", compare(answer(), answer(2.0)))
-    alike = verifying._Found((), [], {}, None, ())  # pyright: ignore[reportPrivateUsage]
+    alike = verifying._Found((compare(answer(), answer()),), [], {}, None, ())  # pyright: ignore[reportPrivateUsage]
     monkeypatch.setattr(verifying, "_seeds_run", lambda *_given: alike)
     monkeypatch.setattr(verifying, "_spread", lambda *_given: (changed,))
     monkeypatch.setattr(verifying.Worker, "start", lambda _self: None)
