@@ -283,16 +283,17 @@ def _report_template(reading: Reading, unused: tuple[str, ...], faults: tuple[Fa
 
     sections: dict[str, Any] = reading.catalog["sections"]
     others: list[str] = reading.catalog["read_without_template"].split()
-    for key in unused:
-        if key not in others and key not in sections:
-            known = [*sections, *sections["general_config"]["defaults"], *others]
-            mode = reading.values.get("run_mode")
-            below = [path for path in reading.places if path.partition(".")[0].partition("[")[0] == key]
-            reading.acceptance.update(dict.fromkeys(below, "ignored"))
-            near = suggestion(key, known)
-            reading.note(
-                say.unused_section(key=key, mode=mode, suggestion=near, version=reading.version), key, on_key=True
-            )
+    strange: dict[str, list[str]] = {key: [] for key in unused if key not in others and key not in sections}
+    for path in reading.places if strange else ():
+        section = path.partition(".")[0].partition("[")[0]
+        if section in strange:
+            strange[section].append(path)
+    for key, below in strange.items():
+        known = [*sections, *sections["general_config"]["defaults"], *others]
+        mode = reading.values.get("run_mode")
+        reading.acceptance.update(dict.fromkeys(below, "ignored"))
+        near = suggestion(key, known)
+        reading.note(say.unused_section(key=key, mode=mode, suggestion=near, version=reading.version), key, on_key=True)
     for section, key in _NEEDED:
         if section in reading.values and not reading.values[section]:
             reading.lacking(say.missing_key(key=key, section=section, version=reading.version), f"{section}.{key}")
