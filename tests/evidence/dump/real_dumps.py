@@ -6,14 +6,19 @@ SwiGLU whose backward computes in bfloat16. `__TASK-LEVEL-SUMMARY` asks msprobe 
 `tensor-L0-statistics`. Models, weights and tokens are the verifier's.
 
 MindSpore's CPU target has no kernel for `mint.norm`, which msprobe takes statistics with: numpy stands in for it here.
+
+msprobe (26.2.0, `pytorch_processor.py:_analyze_tensor`) sums bytes in threads while the model goes on. On a device it
+sums a copy; on a CPU it sums the model's own memory, and Megatron-Core masks its scores in place: what is summed then
+hangs on who comes first. Here a sum is taken when it is asked for.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "verifier" / "pairs"))
 from pair_files import TABLE, write_pair
@@ -21,6 +26,9 @@ from pair_files import TABLE, write_pair
 from accmap.schemas.reader import read_config
 from accmap.verifier import draw
 from accmap.verifier.verify import Options, _job, _prepare
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def main(framework: str, out: Path, names: list[str]) -> None:
@@ -102,8 +110,24 @@ def _coarsen(mlp: Any) -> None:
     mlp.config.activation_func = mlp.activation_func = Silu.apply
 
 
+class _AtOnce:
+    """An executor that runs what it is given before it returns."""
+
+    def __init__(self, max_workers: int) -> None: ...
+
+    def submit(self, work: Callable[..., object], *given: object) -> Future[object]:
+        done: Future[object] = Future()
+        done.set_result(work(*given))
+        return done
+
+    def shutdown(self, **_: object) -> None: ...
+
+
 def _megatron() -> tuple[Any, Any]:
+    from msprobe.core.dump.data_dump.data_processor import pytorch_processor
     from msprobe.pytorch import PrecisionDebugger
+
+    pytorch_processor.ThreadPoolExecutor = _AtOnce
 
     from accmap.verifier.megatron_model import MegatronBackend
 

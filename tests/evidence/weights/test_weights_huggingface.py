@@ -62,10 +62,10 @@ def converted(folder: Path, framework: str) -> Iterator[str]:
     """The names of the models whose weights the framework can have; each is written with its configuration."""
     for name, model in MODELS.items():
         config, report = folder / name / FILES[framework], folder / name / f"{framework}.json"
-        accmap("convert", folder / name, "--to", framework, "-o", config, "--report", report)
+        accmap("convert", folder / name, "--to", framework, "-o", config, "--report", report, "--force")
         words = ("weights", "convert", folder / name, "--to", framework, "--config", config)
         local = ("--transformer-impl", "local") if framework == "megatron" else ()
-        code = accmap(*words, "-o", folder / f"{name}.{framework}", *local)
+        code = accmap(*words, "-o", folder / f"{name}.{framework}", "--force", *local)
         assert code == (1 if framework in model.get("refused", {}) else 0), name
         if code == 0:
             yield name
