@@ -56,16 +56,18 @@ def _read(path: Path) -> Defect:
 
 def pages() -> dict[str, dict[str, Any]]:
     """What explains each advisory, as the pages of the rules have it."""
-    return {code: _page(defect) for code, (_, defect) in defects().items()}
+    return {code: _page(owner, defect) for code, (owner, defect) in defects().items()}
 
 
-def _page(defect: Defect) -> dict[str, Any]:
+def _page(owner: str, defect: Defect) -> dict[str, Any]:
     evidence = defect.evidence
+    concerned = _concerned(owner, defect)
+    what = (f"{defect.title[0]}\n\n{concerned[0]}.", f"{defect.title[1]}\n\n{concerned[1]}。")
     figures = evidence.figures or ["", ""]
     told = zip((" ", ""), zip(defect.effect, defect.do, figures, strict=True), strict=True)  # Chinese has no blanks
     why = [between.join(filter(None, said)) for between, said in told]
     return {
-        "what": tuple(defect.title),
+        "what": what,
         "why": tuple(why),
         "example": {},
         "instead": {},
@@ -79,13 +81,9 @@ def _page(defect: Defect) -> dict[str, Any]:
 
 def _rule(code: str, owner: str, defect: Defect) -> tuple[Any, ...]:
     """What a `Rule` is made of."""
-    fixed = defect.affected.fixed
-    until = (f"mended by {fixed}", f"由 {fixed} 修复") if fixed else _UNMENDED
-    concerned = f"{_NAMES[owner]} {defect.affected.versions}"
-    package = _package_words(defect.affected.package)
-    beside = (f" with {package[0]}", f"，{package[1]}") if package else ("", "")
-    english = f"{defect.title[0]} ({concerned}{beside[0]}; {until[0]}) {defect.effect[0]} {defect.do[0]}"
-    chinese = f"{defect.title[1]}（{concerned}{beside[1]}；{until[1]}）{defect.effect[1]}{defect.do[1]}"
+    concerned = _concerned(owner, defect)
+    english = f"{defect.title[0]} ({concerned[0]}) {defect.effect[0]} {defect.do[0]}"
+    chinese = f"{defect.title[1]}（{concerned[1]}）{defect.effect[1]}{defect.do[1]}"
     messages = {
         "": (english, chinese),
         "may": (f"This may concern the run, {{why}}. {english}", f"可能涉及本次训练，{{why_zh}}。{chinese}"),
@@ -107,6 +105,16 @@ def _rule(code: str, owner: str, defect: Defect) -> tuple[Any, ...]:
         False,
         effect,
     )
+
+
+def _concerned(owner: str, defect: Defect) -> tuple[str, str]:
+    """Which versions have the defect, and what ends it."""
+    fixed = defect.affected.fixed
+    until = (f"mended by {fixed}", f"由 {fixed} 修复") if fixed else _UNMENDED
+    name = f"{_NAMES[owner]} {defect.affected.versions}"
+    package = _package_words(defect.affected.package)
+    beside = (f" with {package[0]}", f"，{package[1]}") if package else ("", "")
+    return f"{name}{beside[0]}; {until[0]}", f"{name}{beside[1]}；{until[1]}"
 
 
 def _package_words(package: Package | None) -> tuple[str, str] | None:
