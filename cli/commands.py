@@ -5,15 +5,15 @@ from __future__ import annotations
 from itertools import takewhile
 
 from ..schemas.light_typing import TYPE_CHECKING
-from .evidence.options import EVIDENCE_COMMANDS
-from .options import COMMANDS
+from .evidence.options_compiled import COMMANDS as _EVIDENCE
+from .options import COMMANDS, commands
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .options import Command
 
-ALL_COMMANDS: dict[str, Command] = {**COMMANDS, **EVIDENCE_COMMANDS}
+ALL_COMMANDS: dict[str, Command] = {**COMMANDS, **commands(_EVIDENCE)}
 
 
 def named(words: Sequence[str]) -> Command | None:

@@ -42,6 +42,7 @@ MAKERS = (
     "rules.pages",
     "mapper.matrix",
     "evidence.codes",
+    "cli.compile_options",
     "cli.compile_schemas",
     "cli.configuration_page",
 )

@@ -26,8 +26,6 @@ ROOT = Path(__file__).parents[1]
 ROOMS = ("mapper", "rules", "cli")
 _SCHEDULER = "the scheduler's own arguments: the typed record of the curve that is computed from them"
 EXCEPTIONS: dict[str, tuple[int, str]] = {
-    "cli/evidence/options.py": (9, "options of our own, named as Megatron-LM's, for checkpoints without a script"),
-    "cli/options.py": (2, "an option of our own"),
     "cli/curve_page.py": (4, "the curve's own record: which of its numbers a page shows"),
     "cli/lr.py": (2, "the curve's own record"),
     "cli/key_history.py": (3, "the shape of the fact file, whose groups it searches"),

@@ -1,0 +1,96 @@
+"""Makes the option tables from `options.yaml`: one for the commands of this folder, one for those of `evidence/`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..schemas.house_yaml import house_yaml
+from ..schemas.literal_module import literal_module
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SOURCE = Path(__file__).with_name("options.yaml")
+_KINDS = {"value": "value", "int": "value", "float": "value", "list": "list", "rest": "rest"}
+_OPTION = {"names", *_KINDS, "choices", "default", "most", "en", "zh"}
+_COMMAND = {"en", "zh", "operands", "takes", "options", "reads", "takes_flags", "runs_others"}
+
+
+def products() -> dict[str, str]:
+    """The compiled modules."""
+    return compiled(house_yaml(SOURCE.read_text("utf-8")))
+
+
+def compiled(content: Mapping[str, Any]) -> dict[str, str]:
+    """The modules of what the file says; ValueError for what no option and no command has."""
+    reading = {names: _option(names.split(", "), entry) for names, entry in content["reading"].items()}
+    shared = {name: _option(entry["names"], entry) for name, entry in content["shared"].items()}
+    shared |= {names.lstrip("-").replace("-", "_"): option for names, option in reading.items()}
+
+    def commands(of: str, package: str) -> dict[str, tuple[Any, ...]]:
+        return {name: _command(name, entry, package, shared) for name, entry in content[of].items()}
+
+    here = literal_module(
+        "The options of these commands; compiled from options.yaml.",
+        READING=tuple(reading.values()),
+        QUIET=shared["quiet"],
+        COMMANDS=commands("commands", ""),
+    )
+    evidence = literal_module(
+        "The options of these commands; compiled from ../options.yaml.", COMMANDS=commands("evidence", "evidence.")
+    )
+    return {"cli/options_compiled.py": here, "cli/evidence/options_compiled.py": evidence}
+
+
+def _command(
+    name: str, entry: Mapping[str, Any], package: str, shared: Mapping[str, tuple[Any, ...]]
+) -> tuple[Any, ...]:
+    """The members of `options.Command`, in its order."""
+    _known(name, entry, _COMMAND)
+    operands: str = entry["operands"]
+    words = operands.split()
+    least = sum(not word.startswith("[") for word in words)
+    minimum, maximum = entry.get("takes", (least, None if "..." in operands else len(words)))
+    options = tuple(_given(key, given, shared) for key, given in entry["options"].items())
+    module = package + name.replace(" ", "_")
+    more = (entry.get("reads", True), entry.get("takes_flags", False), entry.get("runs_others", False))
+    return (name, module, entry["en"], entry["zh"], operands, minimum, maximum, options, *more)
+
+
+def _given(key: str, entry: Any, shared: Mapping[str, tuple[Any, ...]]) -> tuple[Any, ...]:
+    """An option of one command: a shared one, the form of its answer, or its own."""
+    if entry is None and key not in shared:
+        raise ValueError(f"cli/options.yaml: {key}: no shared option has this name, and nothing says what it is")
+    if entry is None:
+        return shared[key]
+    if key == "format":
+        *before, _, _, metavar, most = shared[key]
+        return (*before, tuple(entry), entry[0], metavar, most)
+    return _option(key.split(", "), entry)
+
+
+def _option(names: list[str], entry: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The members of `options.Option`, in its order."""
+    _known(names[0], entry, _OPTION)
+    takes = next((key for key in _KINDS if key in entry), None)
+    kind = _KINDS[takes] if takes else "value" if "choices" in entry else "flag"
+    type_ = takes if takes in ("int", "float") else "str"
+    choices = tuple(entry.get("choices", ()))
+    metavar = entry[takes] if takes else None
+    return (
+        tuple(names),
+        entry["en"],
+        entry["zh"],
+        kind,
+        type_,
+        choices,
+        entry.get("default"),
+        metavar,
+        entry.get("most"),
+    )
+
+
+def _known(name: str, entry: Mapping[str, Any], keys: set[str]) -> None:
+    if not {"en", "zh"} <= set(entry) <= keys:
+        raise ValueError(f"cli/options.yaml: {name}: not understood, or without a text: {sorted(entry)}")

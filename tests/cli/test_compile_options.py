@@ -1,0 +1,31 @@
+"""The table of options: what is misspelt in it stops the maker."""
+
+from __future__ import annotations
+
+import pytest
+
+from accmap.cli.compile_options import SOURCE, compiled
+from accmap.schemas.house_yaml import house_yaml
+
+
+@pytest.mark.parametrize(
+    ("key", "entry"),
+    [
+        ("--loud", {"en": "Loud.", "zh": "大声。", "metavr": "N"}),
+        ("--loud", {"en": "Loud."}),
+        ("langg", None),
+    ],
+    ids=["member", "one-language", "shared-name"],
+)
+def test_a_misspelt_option_stops_the_maker(key: str, entry: object) -> None:
+    content = house_yaml(SOURCE.read_text("utf-8"))
+    content["commands"]["show"]["options"][key] = entry
+    with pytest.raises(ValueError, match=rf"cli/options\.yaml: {key}"):
+        compiled(content)
+
+
+def test_a_misspelt_member_of_a_command_stops_the_maker() -> None:
+    content = house_yaml(SOURCE.read_text("utf-8"))
+    content["commands"]["show"]["read"] = False
+    with pytest.raises(ValueError, match=r"cli/options\.yaml: show"):
+        compiled(content)
