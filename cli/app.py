@@ -217,7 +217,7 @@ def _parameter(option: Option, language: str) -> inspect.Parameter:
         extra["show_default"] = False
         described += f" [{option.default}]" if option.default else ""
     else:
-        annotation = option.type | None
+        annotation = {"str": str, "int": int, "float": float}[option.type] | None
     if option.metavar and not option.choices:
         extra["metavar"] = option.metavar
     info = typer.Option(*option.names, help=described, **extra)

@@ -26,7 +26,7 @@ class Option(NamedTuple):
     help: str
     help_zh: str
     kind: Kind = "value"
-    type: type = str
+    type: Literal["str", "int", "float"] = "str"
     choices: tuple[str, ...] = ()
     default: object = None
     metavar: str | None = None
@@ -60,7 +60,7 @@ class Command(NamedTuple):
 
 def _options(rows: Iterable[tuple[Any, ...]]) -> tuple[Option, ...]:
     """The options of compiled rows."""
-    return tuple([option._replace(type=_TYPES[str(option.type)]) for option in [Option(*row) for row in rows]])
+    return tuple([Option(*row) for row in rows])
 
 
 def commands(rows: Mapping[str, tuple[Any, ...]]) -> dict[str, Command]:
@@ -68,7 +68,6 @@ def commands(rows: Mapping[str, tuple[Any, ...]]) -> dict[str, Command]:
     return {name: Command(*row)._replace(options=_options(row[7])) for name, row in rows.items()}
 
 
-_TYPES: dict[str, type] = {"str": str, "int": int, "float": float}
 READING = _options(_READING)
 (QUIET,) = _options([_QUIET])
 """No progress: the one option that no command sees."""

@@ -103,12 +103,12 @@ def _converted(option: Option, name: str, text: str) -> object:
     if option.choices and text not in option.choices:
         listed = ", ".join(option.choices)
         raise UsageError(say.is_one_of_not(name=name, listed=listed, text=text))
-    if option.type is str:
+    if option.type == "str":
         return text
     try:
-        return option.type(text)
+        return int(text) if option.type == "int" else float(text)
     except ValueError:
-        wanted = say.a_whole_number() if option.type is int else say.a_number()
+        wanted = say.a_whole_number() if option.type == "int" else say.a_number()
         raise UsageError(say.takes_not(name=name, text=text, wanted=wanted)) from None
 
 

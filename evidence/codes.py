@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 _PARTS: dict[str, tuple[tuple[str, str], ...]] = {
     "": (("EVD080", "doctor"), ("EVD089", "check npy"), ("EVD095", "check scores")),
-    ".logs.problems": (("EVD001", "logs"),),
+    ".logs": (("EVD001", "logs"),),
     ".dump": (("EVD020", "dump config"), ("EVD030", "dump compare")),
     ".weights": (("EVD040", "weights convert, weights check"),),
     ".data": (("EVD060", "data check"),),
 }
-"""Folders with a catalogue, or modules with a table, and the commands that meet their problems, from a code on."""
+"""Folders with a catalogue, and the commands that meet their problems, from a code on."""
 
 
 class Code(NamedTuple):
@@ -44,10 +44,7 @@ def codes() -> dict[str, Code]:
 
 
 def _kinds(part: str) -> Iterable[Kind]:
-    try:
-        return import_module(f"{part}.messages_compiled", __package__).say.kinds.values()
-    except ModuleNotFoundError:
-        return import_module(part, __package__).PROBLEMS.values()
+    return import_module(f"{part}.messages_compiled", __package__).say.kinds.values()
 
 
 def products() -> dict[str, str]:

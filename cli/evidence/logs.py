@@ -10,7 +10,6 @@ import os
 from typing import TYPE_CHECKING
 
 from ...evidence.logs.reading import read_run
-from ...evidence.logs.sentences import Both
 from ...evidence.logs.verdict import Grounds
 from ...schemas.border.outgoing import clear_screen, composed, emit, flush, json_text
 from ...schemas.border.writing import standing_already, write_text
@@ -116,7 +115,7 @@ def _grounds(count: int, steps: int | None, shift: int, weights: Sequence[str]) 
     from ...evidence.weights.record import recorded
 
     record = recorded(weights[0], weights[1])
-    return Grounds(steps, shift, record=Both(record.en, record.zh), recorded=record.same)
+    return Grounds(steps, shift, record=record.why, recorded=record.same)
 
 
 def _is_log(name: str) -> bool:

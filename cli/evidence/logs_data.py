@@ -92,7 +92,7 @@ def _run_json(run: Run, language: Language) -> dict[str, object]:
         "columns": sorted(name for name in run.columns if run.has(name)),
         "bad_steps": len(bad),
         "first_bad_step": bad[0] if bad else None,
-        "problems": [problem.diagnostic.to_json(language) for problem in run.problems],
+        "problems": [problem.to_json(language) for problem in run.problems],
         "points": [[run.steps[row], _value(losses[row])] for row in rows],
     }
 

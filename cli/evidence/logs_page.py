@@ -11,7 +11,7 @@ from array import array
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...evidence.logs.columns import ABSENT, GRAD_NORM, LEARNING_RATE, LOSS
-from ...evidence.logs.sentences import percent
+from ...evidence.logs.figures import percent
 from ...evidence.logs.verdict import bad_steps
 from ...schemas.border.outgoing import markup
 from ..advisories import title
@@ -380,7 +380,7 @@ def _judgement(report: Report) -> str:
 def _table(report: Report, criteria: Sequence[Criterion], title: str) -> str:
     language = report.language
     rows = "".join(
-        f'<tr><td>{markup(criterion.label(language))}</td><td class="{criterion.status}">'
+        f'<tr><td>{markup(criterion.label.text(language))}</td><td class="{criterion.status}">'
         f"{_STATUS[criterion.status][language == 'zh']}</td>"
         f'<td class="text">{markup(criterion.said.text(language))}</td></tr>\n'
         for criterion in criteria
@@ -416,8 +416,7 @@ def _lists(report: Report) -> str:
     ]
     problems: list[str] = []
     for run in report.runs:
-        for problem in run.problems:
-            found = problem.diagnostic
+        for found in run.problems:
             place = found.file if found.span is None else f"{found.file}:{found.span.line}"
             problems.append(f"{place}: {found.kind.code} {found.message(language)}")
     defects = [f"{found.kind.code}: {title(found.kind.code, language)}" for found in report.defects]

@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...evidence.logs.grounds import Settings
-from ...evidence.logs.sentences import Both
 from ...mapper.differences import differences
 from ...mapper.gates import counts
 from ...rules.engine import CRASHED, Selection, check
 from ...rules.subject import Side, Subject
+from ...schemas.message import Words, verbatim
 from ..diff import words_open
 
 if TYPE_CHECKING:
@@ -34,17 +34,17 @@ def settings_of(read: Sequence[tuple[Config, SourceText]], recipes: Sequence[Rec
     """What is told by two configurations: of a pair by the rules, of one framework by its fields."""
     sides = [Side(config, recipe, source) for (config, source), recipe in zip(read, recipes, strict=True)]
     by_name = {side.framework: side for side in sides}
-    words = [Both(one.text("en"), one.text("zh")) for one in words_open(side.config for side in sides)]
+    words = [Words(one.text("en"), one.text("zh")) for one in words_open(side.config for side in sides)]
     apart, unknown = _by_rules(by_name) if set(by_name) == set(_COMPARED) else _by_fields(*recipes)
     open_ = dict.fromkeys((*words, *unknown))
     return Settings((read[0][1].name, read[1][1].name), tuple(apart), tuple(open_))
 
 
-def _by_rules(sides: dict[str, Side]) -> tuple[list[Both], list[Both]]:
+def _by_rules(sides: dict[str, Side]) -> tuple[list[Words], list[Words]]:
     """The errors that change numbers, those that follow from another one being that one; and what is open."""
     outcome = check(Subject(sides["megatron"], sides["mindformers"], "train", {}, {}), Selection())
     apart = [
-        Both(f"{one.kind.code} {one.message()}", f"{one.kind.code} {one.message('zh')}")
+        Words(f"{one.kind.code} {one.message()}", f"{one.kind.code} {one.message('zh')}")
         for one in outcome.diagnostics
         if one.kind.severity == "error" and one.effect == "numbers" and one.because is None
     ]
@@ -53,21 +53,21 @@ def _by_rules(sides: dict[str, Side]) -> tuple[list[Both], list[Both]]:
     return apart, [*_unjudged(sides.values(), outcome), *open_]
 
 
-def _unjudged(sides: Iterable[Side], outcome: Outcome) -> Iterator[Both]:
+def _unjudged(sides: Iterable[Side], outcome: Outcome) -> Iterator[Words]:
     """Why rules did not look at these runs: one trains no GPT model, or a rule failed."""
     for side in sides:
         purpose = side.config.purpose
         if purpose is not None and not purpose.trains_gpt:
-            yield Both(purpose.problem.message(), purpose.problem.message("zh"))
+            yield purpose.problem.words()
     for one in outcome.diagnostics:
         if one.kind.code == CRASHED.code:
-            yield Both(one.message(), one.message("zh"))
+            yield one.words()
 
 
-def _by_fields(a: Recipe, b: Recipe) -> tuple[list[Both], list[Both]]:
+def _by_fields(a: Recipe, b: Recipe) -> tuple[list[Words], list[Words]]:
     """The fields that both runs have and that differ; and what is open, keys that no table knows included."""
-    apart: list[Both] = []
-    open_: list[Both] = []
+    apart: list[Words] = []
+    open_: list[Words] = []
     for row in _numeric(a, b):
         counted = _counts(row, a, b)
         if row.status == "different" and counted is True:
@@ -95,9 +95,9 @@ def _is_open(row: Difference, a: Recipe, b: Recipe) -> bool:
     return counted is not False and (not decided or counted is None)
 
 
-def _told(row: Difference) -> Both:
+def _told(row: Difference) -> Words:
     """A field, or a key that has none, with what either run has: `?` is not known from the files."""
     key = next((side.key for side in (row.a, row.b) if side is not None and side.key), "")
     values = ("-" if side is None else side.value if side.decided else "?" for side in (row.a, row.b))
     text = f"{row.field or key}: {' | '.join(map(str, values))}"
-    return Both(text, text)
+    return verbatim(text)

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ...evidence.logs.columns import ABSENT, LOSS
-from ...evidence.logs.sentences import figure
+from ...evidence.logs.figures import figure
 from ...evidence.logs.verdict import bad_steps
 from ...schemas.border.outgoing import composed, painted
 from ...schemas.border.outgoing import page as as_page
@@ -187,14 +187,14 @@ def _described(report: Report, run: Run) -> str:
 
 def _criteria(report: Report, criteria: Sequence[Criterion], colour: bool, unicode: bool) -> list[str]:
     language = report.language
-    wide = max(columns_of(criterion.label(language)) for criterion in criteria)
+    wide = max(columns_of(criterion.label.text(language)) for criterion in criteria)
     lines: list[str] = []
     for criterion in criteria:
         drawn_mark, written, style = _MARKS.get(criterion.status, ("·", "-", "dim"))
         mark = drawn_mark if unicode else f"{written:<2}"
         if not criterion.decides:
             style = "dim" if criterion.status == "pass" else "yellow"
-        label = criterion.label(language) + " " * (wide - columns_of(criterion.label(language)))
+        label = criterion.label.text(language) + " " * (wide - columns_of(criterion.label.text(language)))
         head = f"{mark} {label}  "
         text = wrapped(head + criterion.said.text(language), 79, " " * columns_of(head))
         lines.append(painted(text[0][: len(mark)], style, colour) + text[0][len(mark) :])
@@ -228,8 +228,7 @@ def _defects(report: Report) -> list[str]:
 def _problems(report: Report) -> list[str]:
     lines: list[str] = []
     for run in report.runs:
-        for problem in run.problems[:_MOST_PROBLEMS]:
-            found = problem.diagnostic
+        for found in run.problems[:_MOST_PROBLEMS]:
             place = found.file if found.span is None else f"{found.file}:{found.span.line}"
             lines += wrapped(f"{place}: {found.kind.code} {found.message(report.language)}", 79, "  ")
         if len(run.problems) > _MOST_PROBLEMS:

@@ -12,8 +12,8 @@ from .columns import ABSENT, SKIPPED
 from .composition import comparable, extras_of
 from .grounds import MOST_ROWS, REACH, together
 from .local_norms import matched
+from .messages_compiled import say
 from .parameter_order import order_of, table_of
-from .sentences import Said, say
 from .verdict import NOTHING_MORE, judge
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from ...mapper.recipe.values import Recipe
     from ...mapper.weights import Framework
+    from ...schemas.message import Words
     from .alignment import Alignment
     from .composition import Losses
     from .local_norms import Matching
@@ -40,7 +41,7 @@ class Comparison(NamedTuple):
     aligned: Alignment
     norms: Matching
     verdict: Verdict
-    notes: tuple[Said, ...]
+    notes: tuple[Words, ...]
 
 
 def compare(
@@ -86,31 +87,31 @@ def _as_printed(a: Run, b: Run, losses: Losses) -> Losses:
     return losses._replace(a=columns[0], b=columns[1])
 
 
-def _sides(a: Run, b: Run, aligned: Alignment, shift: int) -> list[Said]:
+def _sides(a: Run, b: Run, aligned: Alignment, shift: int) -> list[Words]:
     """How the steps were put side by side, and what was left over."""
-    found: list[Said] = []
+    found: list[Words] = []
     if shift:
-        found.append(say("re-aligned", a=a.name, b=b.name, steps=f"{shift:+d}"))
+        found.append(say.re_aligned(a=a.name, b=b.name, steps=f"{shift:+d}"))
     if max(aligned.loss.windows, default=1) > 1 and a.windows != b.windows:
-        found.append(say("averaged", interval=max(aligned.loss.windows)))
+        found.append(say.averaged(interval=max(aligned.loss.windows)))
     if aligned.uncovered:
-        found.append(say("not-averaged", count=f"{aligned.uncovered:,}"))
+        found.append(say.not_averaged(count=f"{aligned.uncovered:,}"))
     for run, count in ((a, aligned.only_a), (b, aligned.only_b)):
         if count:
-            found.append(say("only", count=f"{count:,}", name=run.name))
+            found.append(say.only(count=f"{count:,}", name=run.name))
         if run.recovered:
-            found.append(say("recovered", name=run.name, steps=", ".join(map(str, run.recovered[:4]))))
+            found.append(say.recovered(name=run.name, steps=", ".join(map(str, run.recovered[:4]))))
         skipped = sum(value for value in run.column(SKIPPED) if value != ABSENT and math.isfinite(value))
         if skipped:
-            found.append(say("skipped", name=run.name, count=f"{int(skipped):,}"))
+            found.append(say.skipped(name=run.name, count=f"{int(skipped):,}"))
     return found
 
 
-def _rates(a: Run, b: Run, aligned: Alignment) -> list[Said]:
+def _rates(a: Run, b: Run, aligned: Alignment) -> list[Words]:
     """How the learning rates stand beside each other; whether they are equal is a criterion."""
     if not aligned.rate.size:
-        return [say("rates-none")]
-    return [say("rate-shift", name=a.name if a.rate_shift else b.name)] if a.rate_shift != b.rate_shift else []
+        return [say.rates_none()]
+    return [say.rate_shift(name=a.name if a.rate_shift else b.name)] if a.rate_shift != b.rate_shift else []
 
 
 def _single(run: Run, losses: array[float]) -> dict[int, float]:
@@ -119,14 +120,14 @@ def _single(run: Run, losses: array[float]) -> dict[int, float]:
     return {step: value for step, value in rows if value != ABSENT and math.isfinite(value)}
 
 
-def _norms(a: Run, b: Run, recipes: Sequence[Recipe], shift: int) -> tuple[Matching, list[Said]]:
+def _norms(a: Run, b: Run, recipes: Sequence[Recipe], shift: int) -> tuple[Matching, list[Words]]:
     if not (a.norms and b.norms):
         return matched(a.norms, b.norms, _frameworks(a, b), None), []
     if shift:
         b = b._replace(norms=tuple(norms._replace(step=norms.step - shift) for norms in b.norms))
     orders = tuple(order_of(run.framework, run.norms[0], recipes) for run in (a, b))
     told = [
-        say("norms-order", name=run.name, file=order.file)
+        say.norms_order(name=run.name, file=order.file)
         for run, order in zip((a, b), orders, strict=True)
         if order is not None and run.norms[0].names is None
     ]
@@ -141,14 +142,14 @@ def _frameworks(a: Run, b: Run) -> tuple[Framework, Framework]:
     return side(a), side(b)
 
 
-def _where(verdict: Verdict) -> list[Said]:
+def _where(verdict: Verdict) -> list[Words]:
     """What the first two losses say about where to look."""
     by_name = {criterion.name: criterion for criterion in verdict.criteria}
     first, second = by_name.get("first loss"), by_name.get("second loss")
     if first is None:
         return []
     if first.status == "fail":
-        return [say("forward")]
+        return [say.forward()]
     if second is not None and second.status == "fail":
-        return [say("optimizer")]
+        return [say.optimizer()]
     return []

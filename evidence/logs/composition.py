@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...schemas.versions import number_of
 from .columns import ABSENT, LM_LOSS, LOSS, MTP, mtp_depths
-from .sentences import Said, say
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...mapper.recipe.values import Recipe
     from ...mappings.names_compiled import FieldName
+    from ...schemas.message import Words
     from .run import Run
 
 _MEANS_FROM = (0, 15)
@@ -50,7 +51,7 @@ class Losses(NamedTuple):
 
     a: array[float]
     b: array[float]
-    notes: tuple[Said, ...]
+    notes: tuple[Words, ...]
 
 
 def extras_of(recipes: Sequence[Recipe]) -> Extras | None:
@@ -94,10 +95,10 @@ def comparable(a: Run, b: Run, extras: Extras | None) -> Losses:
     """The losses of two runs that mean the same, as far as logs and configuration tell."""
     first, second = _language_model(a), _language_model(b)
     if first is not None and second is not None:
-        told = () if a.framework == b.framework and a.dialect == b.dialect != "static" else (say("lm"),)
+        told = () if a.framework == b.framework and a.dialect == b.dialect != "static" else (say.lm(),)
         return Losses(first, second, told)
     if _is_sum(a) and _is_sum(b):
-        return Losses(a.column(LOSS), b.column(LOSS), (say("sums"),))
+        return Losses(a.column(LOSS), b.column(LOSS), (say.sums(),))
     plain, whole = (a, b) if first is not None else (b, a)
     column, note = _as_sum(plain, extras)
     columns = (column, whole.column(LOSS)) if plain is a else (whole.column(LOSS), column)
@@ -115,27 +116,27 @@ def _language_model(run: Run) -> array[float] | None:
     return run.column(LM_LOSS) if run.has(LM_LOSS) else None
 
 
-def _as_sum(run: Run, extras: Extras | None) -> tuple[array[float], Said]:
+def _as_sum(run: Run, extras: Extras | None) -> tuple[array[float], Words]:
     """The loss of a run that prints its parts, put together as the static graph does."""
     losses = run.column(LOSS)
     balancing = [name for name in run.columns if name.endswith("load_balancing_loss") and run.has(name)]
     depths = [name for name in mtp_depths(list(run.columns)) if run.has(name)] or [MTP] * run.has(MTP)
     if extras is None:
         parts = ", ".join(balancing + depths)
-        return losses, say("assumed-mixed", names=parts) if parts else say("assumed-plain")
+        return losses, say.assumed_mixed(names=parts) if parts else say.assumed_plain()
     files = ", ".join(extras.files)
     usable = depths if _steps_alone(run, extras) else []
     terms = (("load_balancing_loss", extras.balancing, balancing), ("mtp_N loss", extras.mtp, usable))
     wanted = [term for term in terms if term[1]]
     if not wanted:
-        return losses, say("nothing-added", files=files)
+        return losses, say.nothing_added(files=files)
     missing = ", ".join(name for name, _, names in wanted if not names)
     if missing:
-        what = " + ".join(f"{scale:g} * {name}" for name, scale, _ in wanted)
-        return losses, say("cannot-rebuild", what=what, missing=missing)
+        parts = " + ".join(f"{scale:g} * {name}" for name, scale, _ in wanted)
+        return losses, say.cannot_rebuild(parts=parts, missing=missing)
     summands = [(scale, name) for _, scale, names in wanted for name in names]
     formula = " + ".join(["lm loss", *(f"{scale:g} * {name}" for scale, name in summands)])
-    return _summed(run, losses, summands), say("rebuilt", formula=formula, files=files)
+    return _summed(run, losses, summands), say.rebuilt(formula=formula, files=files)
 
 
 def _steps_alone(run: Run, extras: Extras) -> bool:

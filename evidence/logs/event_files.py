@@ -9,11 +9,13 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
-from .sentences import Both
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import BinaryIO
+
+    from ...schemas.message import Words
 
 _LARGEST = 1 << 26
 _POLYNOMIAL = 0x82F63B78
@@ -26,8 +28,8 @@ _TENSOR_FORMS = {1: ("<f", 4), 2: ("<d", 8), 3: ("<i", 4), 9: ("<q", 8)}
 class DamagedError(Exception):
     """A record whose checksum or form is wrong: where, why, and how many were read before it."""
 
-    def __init__(self, offset: int, why: Both, records: int) -> None:
-        super().__init__(why.en)
+    def __init__(self, offset: int, why: Words, records: int) -> None:
+        super().__init__(why)
         self.offset = offset
         self.why = why
         self.records = records
@@ -51,7 +53,7 @@ def scalars(stream: BinaryIO) -> Iterator[Scalar]:
     for number, (offset, record) in enumerate(records(stream)):
         found = _scalars(record)
         if found is None:
-            raise DamagedError(offset, Both("a record is no event", "记录不是事件"), number)
+            raise DamagedError(offset, say.record_is_no_event(), number)
         yield from found
 
 
@@ -64,19 +66,17 @@ def records(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
         if not head:
             return
         if len(head) < 12:
-            raise DamagedError(offset, Both("it ends in the middle of a record", "在一条记录中间结束"), number)
+            raise DamagedError(offset, say.ends_within_a_record(), number)
         length, check = struct.unpack("<QI", head)
         if check != masked_crc(head[:8]):
-            raise DamagedError(
-                offset, Both("the checksum of a record's length is wrong", "记录长度的校验和错误"), number
-            )
+            raise DamagedError(offset, say.length_checksum_wrong(), number)
         if length > _LARGEST:
-            raise DamagedError(offset, Both(f"a record of {length} bytes", f"一条 {length} 字节的记录"), number)
+            raise DamagedError(offset, say.record_of_bytes(length=length), number)
         body = stream.read(length + 4)
         if len(body) < length + 4:
-            raise DamagedError(offset, Both("it ends in the middle of a record", "在一条记录中间结束"), number)
+            raise DamagedError(offset, say.ends_within_a_record(), number)
         if struct.unpack_from("<I", body, length)[0] != masked_crc(body[:length]):
-            raise DamagedError(offset, Both("the checksum of a record is wrong", "记录的校验和错误"), number)
+            raise DamagedError(offset, say.record_checksum_wrong(), number)
         yield offset, body[:length]
         offset += 16 + length
         number += 1

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 from .columns import ABSENT, LOSS, MEGATRON_TAGS, MINDFORMERS_TAGS, is_loss, own_name, told
 from .event_files import DamagedError, scalars
 from .local_norms import NormList
-from .problems import Problem, problem, refuse
+from .messages_compiled import say
+from .problems import problem, refuse
 from .run import Run, interval_of, rises, segments_of
 from .sources import opened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from ...schemas.diagnostic import Diagnostic
 
 _NORM = "local_norm/"
 _DYNAMIC = frozenset(("throughput", "mtp-1-loss"))
@@ -23,19 +26,19 @@ _STATIC = frozenset(("lm-loss", "B-samples-per-day", "model-flops-throughput-per
 def read_events(name: str, paths: tuple[str, ...]) -> Run:
     """The run that the event files of one process tell, in the order of their names, which begin with the time."""
     tags: dict[str, dict[int, float]] = {}
-    problems: list[Problem] = []
+    problems: list[Diagnostic] = []
     steps: list[int] = []
     for path in paths:
         damage = _read(path, tags, steps)
         if damage is not None:
-            values = {"offset": damage.offset, "why": damage.why, "records": damage.records}
+            damaged = say.bad_record(offset=damage.offset, why=damage.why, records=damage.records)
             if not tags:
-                refuse("bad-record", path, None, **values)
-            problems.append(problem("bad-record", path, None, **values))
+                refuse(damaged, path)
+            problems.append(problem(damaged, path))
     megatron = "lm loss" in tags
     if not megatron and "loss" not in tags:
         found = ", ".join(sorted(tag for tag in tags if not tag.endswith(" vs samples"))[:8]) or "none"
-        refuse("no-scalars", paths[-1], None, tags=found)
+        refuse(say.no_scalars(tags=found), paths[-1])
     known = MEGATRON_TAGS if megatron else MINDFORMERS_TAGS
     return _run(name, paths, tags, known, _dialect(tags, megatron=megatron), steps, problems)
 
@@ -67,7 +70,7 @@ def _run(
     known: Mapping[str, str],
     dialect: str,
     order: list[int],
-    problems: list[Problem],
+    problems: list[Diagnostic],
 ) -> Run:
     columns: dict[str, Mapping[int, float]] = {}
     norms: dict[int, dict[str, float]] = {}
@@ -83,7 +86,7 @@ def _run(
     for segment in segments[1:]:
         before, after = order[segment.start - 1], order[segment.start]
         repeated = len(set(order[: segment.start]).intersection(order[segment.start : segment.end]))
-        problems.append(problem("restart", paths[-1], None, before=before, after=after, repeated=repeated))
+        problems.append(problem(say.restart(before=before, after=after, repeated=repeated), paths[-1]))
     return Run(
         name,
         "megatron" if known is MEGATRON_TAGS else "mindformers",

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ...schemas.message import Words
     from .alignment import Pair
-    from .sentences import Both
 
 GUIDE_STEPS = 1000
 """The guide's lr-zero run and its long runs."""
@@ -44,9 +44,9 @@ class Settings(NamedTuple):
     """What the configurations of two runs say of them."""
 
     files: tuple[str, str]
-    apart: tuple[Both, ...]
+    apart: tuple[Words, ...]
     """What in them changes the numbers."""
-    open: tuple[Both, ...] = ()
+    open: tuple[Words, ...] = ()
     """What in them could, and is not known from the files."""
 
 

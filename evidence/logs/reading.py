@@ -8,15 +8,16 @@ import zlib
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...schemas.diagnostic import UnreadableError
+from ...schemas.message import NOTHING, verbatim
 from .beginning import Beginning, told_in
 from .columns import ABSENT, LOSS, SKIPPED, own_name
 from .local_norms import NormScanner
 from .megatron_lines import FORM as MEGATRON
+from .messages_compiled import say
 from .mindformers_lines import DYNAMIC, FIRST_CARD, LAST_CARD, STATIC
-from .problems import Problem, excerpt, problem, refuse
+from .problems import excerpt, problem, refuse
 from .records import DIALECTS, Dialect, dialect_of, form_of, rewritten
 from .run import Run, run_of
-from .sentences import Both
 from .sources import Piece, Stream, is_event_file, opened, pieces, streams
 from .spreading import LEARNT, processes_for, read_spread
 from .training_lines import Form, Lines
@@ -24,6 +25,8 @@ from .training_lines import Form, Lines
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ...schemas.diagnostic import Diagnostic
+    from ...schemas.message import Words
     from .local_norms import NormList
 
 FORMS: dict[str, tuple[Form, bytes]] = {
@@ -33,12 +36,6 @@ FORMS: dict[str, tuple[Form, bytes]] = {
 }
 """The forms, each with a word without which a chunk has none of its lines."""
 _WORKERS_TOLERANCE = 1e-5
-_NO_HINT = Both("", "")
-_NO_TEXT = Both(
-    " It has NUL bytes: this is no text, or text in UTF-16 that has to be saved as UTF-8.",
-    "文件含 NUL 字节：不是文本，或为 UTF-16，请另存为 UTF-8。",
-)
-_CARDS = {True: Both("rank 0", " rank 0 "), False: Both("the last card", "最后一张卡")}
 
 
 class _Reading(NamedTuple):
@@ -67,9 +64,9 @@ def read_run(name: str) -> Run:
 def _refuse_nothing(name: str, readings: Sequence[_Reading]) -> None:
     total = sum(reading.lines for reading in readings)
     if not total:
-        refuse("empty", name)
+        refuse(say.empty(), name)
     binary = any(reading.binary for reading in readings)
-    refuse("no-lines", name, None, lines=total, hint=_NO_TEXT if binary else _NO_HINT)
+    refuse(say.no_lines(lines=total, hint=say.nul_bytes() if binary else NOTHING), name)
 
 
 def _single(reading: _Reading, name: str, *, several: bool) -> Run:
@@ -77,7 +74,8 @@ def _single(reading: _Reading, name: str, *, several: bool) -> Run:
     assert run is not None
     problems = list(run.problems)
     if not several and (reading.last_card or reading.first_card):
-        problems.append(problem("last-card", run.files[-1], None, card=_CARDS[reading.first_card]))
+        card = say.card_of_rank_0() if reading.first_card else say.card_that_is_last()
+        problems.append(problem(say.last_card(card=card), run.files[-1]))
     return run._replace(name=name, problems=tuple(problems))
 
 
@@ -90,13 +88,14 @@ def _chosen(told: Sequence[_Reading], name: str) -> Run:
     run = chosen.run
     assert run is not None
     why = (
-        Both("with pipeline stages the loss of the last card is valid", "启用流水线并行时最后一张卡的 loss 有效")
+        say.worker_of_the_last_card()
         if last
-        else Both("only this one has a loss", "只有它有 loss")
+        else say.worker_with_the_only_loss()
         if len(with_loss) == 1
-        else Both("it is the first", "它是第一个")
+        else say.worker_that_is_first()
     )
-    problems = [*run.problems, problem("workers", name, None, count=len(told), chosen=chosen.stream.name, why=why)]
+    workers = say.workers(count=len(told), chosen=chosen.stream.name, why=why)
+    problems = [*run.problems, problem(workers, name)]
     if not (first or last):
         for other in with_loss:
             if other is not chosen and other.run is not None:
@@ -105,7 +104,7 @@ def _chosen(told: Sequence[_Reading], name: str) -> Run:
     return run._replace(name=name, problems=tuple(problems), norms=norms)
 
 
-def _differing(run: Run, other: Run, chosen: str, name: str) -> list[Problem]:
+def _differing(run: Run, other: Run, chosen: str, name: str) -> list[Diagnostic]:
     """Whether another process printed another loss; the first such step."""
     ours, theirs = run.column(LOSS), other.column(LOSS)
     place = {step: row for row, step in enumerate(run.steps)}
@@ -118,10 +117,10 @@ def _differing(run: Run, other: Run, chosen: str, name: str) -> list[Problem]:
             continue
         if math.isfinite(one) and not math.isfinite(two):
             values = {"other": name, "chosen": chosen, "step": step, "theirs": f"{two:g}", "ours": f"{one:g}"}
-            return [problem("worker-not-finite", name, other.lines[row] if other.lines else None, **values)]
+            return [problem(say.worker_not_finite(**values), name, other.lines[row] if other.lines else None)]
         if one != one or two != two or abs(one - two) > _WORKERS_TOLERANCE * max(abs(one), abs(two)):
             values = {"other": name, "chosen": chosen, "step": step, "theirs": f"{two:g}", "ours": f"{one:g}"}
-            return [problem("workers-differ", name, other.lines[row] if other.lines else None, **values)]
+            return [problem(say.workers_differ(**values), name, other.lines[row] if other.lines else None)]
     return []
 
 
@@ -142,7 +141,7 @@ class LogReader:
     def __init__(self) -> None:
         self.lines: dict[str, Lines] = {}
         self.norms = NormScanner()
-        self.problems: list[Problem] = []
+        self.problems: list[Diagnostic] = []
         self.beginning = Beginning()
         self.count = 0
         self.binary = self.last = self.first = False
@@ -161,7 +160,7 @@ class LogReader:
             for piece in pieces(stream):
                 self.take_piece(piece, shown)
         except (EOFError, OSError, zlib.error) as error:
-            self.problems.append(problem("compressed", shown, None, why=str(error)))
+            self.problems.append(problem(say.compressed(why=verbatim(error)), shown))
         finally:
             if path != "-":
                 stream.close()
@@ -250,7 +249,7 @@ class LogReader:
             lines = self.lines.get(name) or Lines(FORMS[name][0])
             before = len(lines)
             if not lines.take_last(line, number, file):
-                self.problems.append(problem("truncated", file, number, text=excerpt(line)))
+                self.problems.append(problem(say.truncated(text=excerpt(line)), file, number))
                 break
             if len(lines) > before:
                 self.lines[name] = lines
@@ -264,17 +263,17 @@ class LogReader:
         problems = [*self.problems, *(found for lines in self.lines.values() for found in lines.problems)]
         if not told:
             for found in problems:
-                if found.bad:
-                    raise UnreadableError(found.diagnostic)
+                if found.kind.severity == "error":
+                    raise UnreadableError(found)
             return None
         most = max(told, key=len)
         frameworks = {lines.form.framework: len(lines) for lines in told}
         if len(frameworks) > 1:
-            problems.append(problem("several-formats", files[-1], None, **frameworks))
+            problems.append(problem(say.several_formats(**frameworks), files[-1]))
         norms = self.norms.lists(most.steps, most.numbers)
-        problems += [problem("norms-unread", files[-1], line) for line in self.norms.broken[:3]]
+        problems += [problem(say.norms_unread(), files[-1], line) for line in self.norms.broken[:3]]
         if not _any_loss(most):
-            problems.append(problem("no-loss", files[-1], None, hint=_why_no_loss(most)))
+            problems.append(problem(say.no_loss(hint=_why_no_loss(most)), files[-1]))
         return run_of(name, most, files, problems, norms, "log")._replace(beginning=self.beginning)
 
 
@@ -283,20 +282,11 @@ def _any_loss(lines: Lines) -> bool:
     return losses is not None and losses.count(ABSENT) < len(losses)
 
 
-def _why_no_loss(lines: Lines) -> Both:
+def _why_no_loss(lines: Lines) -> Words:
     if lines.form.framework == "mindformers":
-        return Both(
-            "This process is a pipeline stage without the loss: give the last stage's log.",
-            "该进程是没有 loss 的流水线阶段：请给出最后一个阶段的日志。",
-        )
+        return say.stage_without_the_loss()
     skipped = lines.columns.get(SKIPPED)
     if skipped is not None and len(skipped) and min(skipped) > 0:
-        return Both("Every iteration was skipped.", "所有迭代均被跳过。")
+        return say.every_iteration_skipped()
     others = [name for name in lines.columns if name.endswith("loss")]
-    if others:
-        named = ", ".join(own_name(name) for name in others)
-        return Both(f"There are {named}, but no 'lm loss'.", f"有 {named}，但没有 'lm loss'。")
-    return Both(
-        "Megatron-LM leaves a mean that is NaN out of its line, so every loss was NaN.",
-        "Megatron-LM 不打印为 NaN 的平均值，因此所有 loss 均为 NaN。",
-    )
+    return say.other_losses_alone(names=", ".join(map(own_name, others))) if others else say.nan_left_out()

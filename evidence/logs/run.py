@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .beginning import Beginning
 from .columns import ABSENT, LOSS, SKIPPED
-from .problems import Problem, problem
+from .messages_compiled import say
+from .problems import problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ...schemas.diagnostic import Diagnostic
     from .local_norms import NormList
     from .training_lines import Lines
 
@@ -38,7 +40,7 @@ class Run(NamedTuple):
     """Over how many steps, up to and with each one, the loss is a mean."""
     interval: int
     """Every how many steps a line is printed."""
-    problems: tuple[Problem, ...]
+    problems: tuple[Diagnostic, ...]
     norms: tuple[NormList, ...] = ()
     lines: array[int] = array("q")
     """The line of the last file that each step stands on; empty for event files."""
@@ -129,7 +131,12 @@ def mean_windows(
 
 
 def run_of(
-    name: str, lines: Lines, files: tuple[str, ...], problems: Sequence[Problem], norms: Sequence[NormList], source: str
+    name: str,
+    lines: Lines,
+    files: tuple[str, ...],
+    problems: Sequence[Diagnostic],
+    norms: Sequence[NormList],
+    source: str,
 ) -> Run:
     """The run that lines in reading order tell: sorted, each step once, with what is odd about them."""
     framework, dialect = lines.form.framework, lines.form.dialect
@@ -241,9 +248,9 @@ def _repetitions(
     segments: Sequence[Segment],
     numbers: Sequence[int],
     file: str,
-) -> list[Problem]:
+) -> list[Diagnostic]:
     """Restarts, and lines that repeat the step before them."""
-    found: list[Problem] = []
+    found: list[Diagnostic] = []
     seen: set[int] = set()
     for index, segment in enumerate(segments):
         own = steps[segment.start : segment.end]
@@ -251,7 +258,7 @@ def _repetitions(
             repeated = len(seen.intersection(own))
             values = {"before": steps[segment.start - 1], "after": steps[segment.start], "repeated": repeated}
             if len(found) < 20:
-                found.append(problem("restart", file, _line(numbers, segment.start), **values))
+                found.append(problem(say.restart(**values), file, _line(numbers, segment.start)))
         seen.update(own)
     same: list[int] = []
     other: list[int] = []
@@ -260,16 +267,16 @@ def _repetitions(
             equal = losses is None or repr(losses[row]) == repr(losses[row - 1])
             (same if equal else other).append(row)
     if same:
-        found.append(problem("duplicate", file, _line(numbers, same[0]), count=len(same), step=steps[same[0]]))
+        found.append(problem(say.duplicate(count=len(same), step=steps[same[0]]), file, _line(numbers, same[0])))
     if other:
         row = other[0]
         assert losses is not None
         values = {"one": f"{losses[row - 1]:g}", "other": f"{losses[row]:g}"}
-        found.append(problem("conflict", file, _line(numbers, row), count=len(other), step=steps[row], **values))
+        found.append(problem(say.conflict(count=len(other), step=steps[row], **values), file, _line(numbers, row)))
     return found
 
 
-def _gaps(steps: Sequence[int], interval: int, numbers: Sequence[int], file: str) -> list[Problem]:
+def _gaps(steps: Sequence[int], interval: int, numbers: Sequence[int], file: str) -> list[Diagnostic]:
     """Where lines are missing between the first and the last."""
     if len(steps) < 3 or (steps[-1] - steps[0]) == interval * (len(steps) - 1):
         return []
@@ -284,7 +291,7 @@ def _gaps(steps: Sequence[int], interval: int, numbers: Sequence[int], file: str
     if first is None:
         return []
     values = {"count": count, "interval": interval, "missing": missing, "first": f"{first[1]} → {first[2]}"}
-    return [problem("gap", file, _line(numbers, first[0]), **values)]
+    return [problem(say.gap(**values), file, _line(numbers, first[0]))]
 
 
 def _line(numbers: Sequence[int], row: int) -> int | None:

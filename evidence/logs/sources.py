@@ -15,6 +15,7 @@ from ...schemas.border.incoming import is_pipe, open_given
 from ...schemas.diagnostic import unreadable
 from ...schemas.messages_compiled import say as say_of_files
 from ...schemas.system_reasons import system_reason
+from .messages_compiled import say
 from .problems import refuse
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def streams(name: str) -> list[Stream]:
     ]
     chosen = workers or by_rank or others or ([Stream(None, tuple(events))] if events else [])
     if not chosen:
-        refuse("no-logs", name)
+        refuse(say.no_logs(), name)
     return sorted(chosen, key=lambda stream: (stream.rank or 0, stream.name))
 
 

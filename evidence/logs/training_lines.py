@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .columns import ABSENT, LARGEST, is_loss, is_metric, own_name, told
 from .even import FEWEST, Even, even_of
-from .problems import Problem, excerpt, problem
-from .sentences import Both
+from .messages_compiled import say
+from .problems import excerpt, problem
 from .shape import Shape, Taken, shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from ...schemas.diagnostic import Diagnostic
+    from ...schemas.message import Words
 
 _MOST_PROBLEMS = 20
 _MOST_COLUMNS = 256
@@ -72,7 +75,7 @@ class Lines:
         self.numbers = array("q")
         """The line of the file that each step stands on."""
         self.columns: dict[str, array[float]] = {}
-        self.problems: list[Problem] = []
+        self.problems: list[Diagnostic] = []
         self.unreadable = 0
         self.keeps_first = False
         """Whether the version prints a process's first iteration without beginning a new mean."""
@@ -344,27 +347,27 @@ class Lines:
             if why is not None:
                 self.unreadable += 1
                 if len(self.problems) < _MOST_PROBLEMS:
-                    self.problems.append(problem("unparsable", file, number, why=why, text=excerpt(line)))
+                    self.problems.append(problem(say.unparsable(why=why, text=excerpt(line)), file, number))
 
-    def _one(self, line: bytes, number: int) -> Both | None:
+    def _one(self, line: bytes, number: int) -> Words | None:
         """Take one line, which may hold several training lines glued together; why not, where it cannot be."""
         heads = list(self._head.finditer(line))
         if not heads:
-            return Both("it has no step", "没有步数")
+            return say.line_has_no_step()
         ends = [head.start() for head in heads[1:]] + [len(line)]
         for head, end in zip(heads, ends, strict=True):
             part = line[head.start() : end]
             names = self._layout(line[head.end() : end])
             if not names:
                 last = self.form.last[0]
-                return Both(f"it ends before {last!r}", f"在 {last!r} 之前中断")
+                return say.line_ends_before(last=repr(last))
             if not self._knows(names):
                 self._merge(names)
             found = self._pattern.match(part) if self._pattern is not None else None
             if found is None:
-                return Both("its columns are damaged or in another order than before", "字段损坏或顺序与之前不同")
+                return say.line_columns_damaged()
             if not self._append([found.groups(b"")], (number,), one_by_one=True):
-                return Both("a value is not a number", "有的值不是数")
+                return say.line_value_no_number()
         return None
 
     def finished(self) -> dict[str, array[float]]:

@@ -22,19 +22,20 @@ from itertools import islice
 from operator import sub
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
+from ...schemas.message import Words, joined
 from ...schemas.verdict import Unseen, concluded
 from .columns import ABSENT, GRAD_NORM, LEARNING_RATE, LM_LOSS, LOSS, NAN_ITERATIONS, SKIPPED
 from .departure import departure
+from .figures import figure, percent
 from .grounds import APART, GUIDE_STEPS, SAME_LOCAL, TOGETHER, beginning_agrees, steps_covered
 from .iterations import iterations_apart
+from .messages_compiled import say
 from .metrics import metrics
-from .sentences import NAMES, Both, Said, figure, percent, say
 
 if TYPE_CHECKING:
     from array import array
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from ...schemas.diagnostic import Diagnostic, Language
     from .alignment import Alignment, Pair
     from .departure import Departure
     from .grounds import Settings, Together
@@ -70,16 +71,17 @@ class Criterion(NamedTuple):
 
     name: str
     status: Status
-    said: Said
+    said: Words
     value: float | None = None
     limit: float | None = None
     step: int | None = None
     decides: bool = True
     """Whether the answer depends on it, or it is there to be known."""
 
-    def label(self, language: Language = "en") -> str:
+    @property
+    def label(self) -> Words:
         """What a person calls it."""
-        return NAMES[self.name][language == "zh"]
+        return getattr(say, f"criterion_{self.name.replace(' ', '_')}")()
 
 
 class Verdict(NamedTuple):
@@ -88,7 +90,7 @@ class Verdict(NamedTuple):
     answer: Answer
     criteria: tuple[Criterion, ...]
     departure: Departure
-    said: Said
+    said: Words
     unseen: tuple[Unseen, ...] = ()
     """What the experiment asks for and the logs do not let be compared."""
 
@@ -102,7 +104,7 @@ class Grounds(NamedTuple):
     beside: Together | None = None
     usual: float = 1.0
     """How two runs of the benchmark go together themselves."""
-    record: Both | None = None
+    record: Words | None = None
     """Why the weights are known to be the same, or (`recorded` is false) why they are not."""
     recorded: bool = False
     settings: Settings | None = None
@@ -141,7 +143,7 @@ def judge(
     if norms is not None:
         criteria += _local_norms(norms, decides=experiment == "first-steps")
     elif experiment == "first-steps":
-        criteria.append(Criterion("local norms", "info", say("norms-none"), decides=False))
+        criteria.append(Criterion("local norms", "info", say.norms_none(), decides=False))
     weights = _weights(experiment, a, b, aligned, norms, grounds)
     criteria += [] if weights is None else [weights]
     criteria += _settings(experiment, grounds.settings)
@@ -153,7 +155,7 @@ def judge(
     )
     verdict = _concluded(criteria, found, loss.size, unseen)
     if verdict.answer == "match" and experiment == "first-steps" and grounds.settings is None:
-        return verdict._replace(said=say("match-alone", count=f"{loss.size:,}"))
+        return verdict._replace(said=say.match_alone(count=f"{loss.size:,}"))
     return verdict
 
 
@@ -193,15 +195,15 @@ def _unseen(
     judged = {criterion.name for criterion in criteria if criterion.status != "info"}
     if experiment == "first-steps":
         if "local norms" not in judged and "first norm" not in judged:
-            found.append(Unseen("local norms", "neither log prints them", "两份日志均未打印"))
+            found.append(Unseen("local norms", *say.in_neither_log().both()))
         return tuple(found)
     if not aligned.norm.size:
-        found.append(Unseen("grad norm", "not in both logs", "并非两份日志都有"))
+        found.append(Unseen("grad norm", *say.in_one_log().both()))
     if experiment in ("standard", "benchmark"):
         if not aligned.rate.size:
-            found.append(Unseen("learning rate", "not in both logs", "并非两份日志都有"))
+            found.append(Unseen("learning rate", *say.in_one_log().both()))
         if experiment == "standard" and "weights" not in judged:
-            found.append(Unseen("initial weights", *say("weights-unknown").both()))
+            found.append(Unseen("initial weights", *say.weights_unknown().both()))
     return (*found, *_beyond(a, b, aligned.loss, shift)) if aligned.loss.size else tuple(found)
 
 
@@ -213,7 +215,7 @@ def _beyond(a: Run, b: Run, loss: Pair, shift: int) -> Iterator[Unseen]:
             beyond = sum(step - moved > last or step - moved <= first for step in run.steps)
             if beyond > abs(shift):
                 text = f"{beyond:,} steps of {run.name}"
-                yield Unseen(text, "the other log does not reach them", "另一份日志没有这些步")
+                yield Unseen(text, *say.beyond_the_other_log().both())
 
 
 def _length(experiment: Experiment, loss: Pair, asked: int | None) -> list[Criterion]:
@@ -223,10 +225,10 @@ def _length(experiment: Experiment, loss: Pair, asked: int | None) -> list[Crite
     count = steps_covered(loss.windows)
     values = {"count": f"{count:,}", "least": f"{least:,}"}
     if count < least:
-        return [Criterion("length", "undecided", say("so-far", **values), float(count), float(least))]
+        return [Criterion("length", "undecided", say.so_far(**values), float(count), float(least))]
     if count < needed:
         values["least"] = f"{needed:,}"
-        return [Criterion("length", "info", say("as-asked", **values), float(count), float(least), decides=False)]
+        return [Criterion("length", "info", say.as_asked(**values), float(count), float(least), decides=False)]
     return []
 
 
@@ -238,10 +240,10 @@ def _beside(grounds: Grounds) -> list[Criterion]:
     values = {"best": f"{found.best:.2f}", "here": f"{found.here:.2f}"}
     if found.shift != grounds.shift and found.best >= TOGETHER and found.best - found.here > 0.3:
         later = found.shift - grounds.shift
-        said = say(f"shifted-{'later' if later > 0 else 'earlier'}", steps=abs(later), shift=found.shift, **values)
+        said = (say.shifted_later if later > 0 else say.shifted_earlier)(steps=abs(later), shift=found.shift, **values)
         return [Criterion("steps", "fail", said, float(later), 0.0)]
     if found.notable and found.here < min(APART, grounds.usual - 0.3):
-        return [Criterion("steps", "fail", say("other-samples", limit=APART, **values), found.here, APART)]
+        return [Criterion("steps", "fail", say.other_samples(limit=APART, **values), found.here, APART)]
     return []
 
 
@@ -264,53 +266,52 @@ def _weights(
     shares = [] if norms is None else sorted(row.relative for row in norms.rows)
     middle = shares[len(shares) // 2] if shares else math.inf
     if middle <= SAME_LOCAL and shares[-1] <= LOCAL_NORM:
-        return Criterion("weights", "pass", say("weights-norms", count=len(shares)))
+        return Criterion("weights", "pass", say.weights_norms(count=len(shares)))
     if experiment != "first-steps":
         agrees = beginning_agrees(aligned.loss, aligned.norm)
-        return Criterion("weights", "pass", say("weights-first")) if agrees else _unproven(grounds, None)
+        return Criterion("weights", "pass", say.weights_first()) if agrees else _unproven(grounds, None)
     return _unproven(grounds, _lacking(shares, rounded=all(sums)))
 
 
-def _lacking(shares: Sequence[float], *, rounded: bool) -> Said:
+def _lacking(shares: Sequence[float], *, rounded: bool) -> Words:
     """Why nothing shows equal weights."""
     if rounded:
-        return say("weights-rounded")
-    return say("weights-norms-rough", share=percent(shares[len(shares) // 2])) if shares else say("weights-unproven")
+        return say.weights_rounded()
+    return say.weights_norms_rough(share=percent(shares[len(shares) // 2])) if shares else say.weights_unproven()
 
 
 def _settings(experiment: Experiment, settings: Settings | None) -> list[Criterion]:
     """Whether the configurations are those of one run; of the first steps, what a log does not show without them."""
     if settings is None:
-        info = Criterion("settings", "info", say("settings-unnamed"), decides=False)
+        info = Criterion("settings", "info", say.settings_unnamed(), decides=False)
         return [info] if experiment == "first-steps" else []
     one, other = settings.files
     if settings.apart:
-        said = say("settings-apart", count=len(settings.apart), a=one, b=other, first=settings.apart[0])
+        said = say.settings_apart(count=len(settings.apart), a=one, b=other, first=settings.apart[0])
         return [Criterion("settings", "fail", said, float(len(settings.apart)), 0.0)]
     if settings.open:
-        said = say("settings-open", count=len(settings.open), a=one, b=other, first=_listed(settings.open))
+        said = say.settings_open(count=len(settings.open), a=one, b=other, first=_listed(settings.open))
         return [Criterion("settings", "undecided", said, float(len(settings.open)), 0.0)]
-    return [Criterion("settings", "pass", say("settings-equal", a=one, b=other))]
+    return [Criterion("settings", "pass", say.settings_equal(a=one, b=other))]
 
 
-def _listed(told: Sequence[Both]) -> Both:
+def _listed(told: Sequence[Words]) -> Words:
     """The first few of them in one sentence."""
-    few = told[:_NAMED]
-    return Both("; ".join(one.en for one in few), "；".join(one.zh for one in few))
+    return joined(told[:_NAMED], "; ", "；")
 
 
-def _unproven(grounds: Grounds, said: Said | None) -> Criterion | None:
+def _unproven(grounds: Grounds, said: Words | None) -> Criterion | None:
     """Nothing shows equal weights; a record that was given says best why."""
     if grounds.record is not None:
-        said = say("weights-record", why=grounds.record)
+        said = grounds.record
     return None if said is None else Criterion("weights", "undecided", said)
 
 
-def _by_record(why: Both, runs: Sequence[Run]) -> Criterion:
+def _by_record(why: Words, runs: Sequence[Run]) -> Criterion:
     alone = next((run.name for run in runs if run.beginning.random), None)
     if alone is not None:
-        return Criterion("weights", "undecided", say("weights-random", name=alone))
-    return Criterion("weights", "pass", say("weights-record", why=why))
+        return Criterion("weights", "undecided", say.weights_random(name=alone))
+    return Criterion("weights", "pass", why)
 
 
 def _rounded_once(one: str, other: str) -> bool:
@@ -322,10 +323,10 @@ def _rounded_once(one: str, other: str) -> bool:
 def _by_checksum(one: str, other: str) -> Criterion:
     (first, numbers), (second, others) = one.split("/"), other.split("/")
     if first == second and numbers == others:
-        return Criterion("weights", "pass", say("weights-sum", count=f"{int(numbers):,}"))
+        return Criterion("weights", "pass", say.weights_sum(count=f"{int(numbers):,}"))
     if numbers == others:
-        return Criterion("weights", "fail", say("weights-sums-differ", a=first, b=second))
-    return Criterion("weights", "undecided", say("weights-counts", a=f"{int(numbers):,}", b=f"{int(others):,}"))
+        return Criterion("weights", "fail", say.weights_sums_differ(a=first, b=second))
+    return Criterion("weights", "undecided", say.weights_counts(a=f"{int(numbers):,}", b=f"{int(others):,}"))
 
 
 def _rates(rate: Pair) -> list[Criterion]:
@@ -335,9 +336,9 @@ def _rates(rate: Pair) -> list[Criterion]:
         return []
     row, largest = found
     if row < 0:
-        return [Criterion("learning rate", "pass", say("rates-equal", count=f"{rate.size:,}"))]
+        return [Criterion("learning rate", "pass", say.rates_equal(count=f"{rate.size:,}"))]
     values = {"step": f"{rate.steps[row]:,}", "a": figure(rate.a[row]), "b": figure(rate.b[row])}
-    said = say("rates-differ", **values, share=percent(largest))
+    said = say.rates_differ(**values, share=percent(largest))
     return [Criterion("learning rate", "fail", said, largest, RATE_ROUNDING, rate.steps[row])]
 
 
@@ -347,7 +348,7 @@ def _first_norm(norm: Pair) -> list[Criterion]:
         return []
     a, b = norm.a[0], norm.b[0]
     share = _norm_share(a, b)
-    said = say("first-norm", a=figure(a), b=figure(b), relative=percent(share), share=percent(LOCAL_NORM))
+    said = say.first_norm(a=figure(a), b=figure(b), relative=percent(share), share=percent(LOCAL_NORM))
     return [Criterion("first norm", "pass" if share <= LOCAL_NORM else "fail", said, share, LOCAL_NORM, 1)]
 
 
@@ -356,31 +357,19 @@ def _concluded(criteria: list[Criterion], found: Departure, count: int, unseen: 
     open_ones = [criterion for criterion in criteria if criterion.decides and criterion.status == "undecided"]
     word = concluded("match", "mismatch", wrong=bool(failed), compared=0 if open_ones else count, unseen=unseen)
     answer = cast("Answer", word)
-    said = say("match", count=f"{count:,}")
+    said = say.match(count=f"{count:,}")
     if answer == "mismatch":
-        said = _naming("mismatch", failed)
+        said = say.mismatch(names=_labels(failed))
     elif answer == "undecided":
-        said = _naming("undecided", open_ones)
+        said = say.undecided(names=_labels(open_ones))
     elif answer == "partial":
-        left = tuple(one.text("en") for one in unseen), tuple(one.text("zh") for one in unseen)
-        said = say("partial", count=f"{count:,}", left="; ".join(left[0]), left_zh="；".join(left[1]))
+        left = joined([Words(one.text("en"), one.text("zh")) for one in unseen], "; ", "；")
+        said = say.partial(count=f"{count:,}", left=left)
     return Verdict(answer, tuple(criteria), found, said, unseen)
 
 
-class _Naming(Said):
-    """A sentence that lists criteria by their names in its own language."""
-
-    def text(self, language: Language = "en") -> str:
-        """The sentence for a person."""
-        names = dict(self.values)["criteria"]
-        assert isinstance(names, tuple)
-        chinese = language == "zh"
-        listed = ("、" if chinese else ", ").join(dict.fromkeys(NAMES[str(name)][chinese] for name in names))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-        return say(self.name, names=listed).text(language)
-
-
-def _naming(name: str, criteria: Sequence[Criterion]) -> Said:
-    return _Naming(name, (("criteria", tuple(criterion.name for criterion in criteria)),))
+def _labels(criteria: Sequence[Criterion]) -> Words:
+    return joined(dict.fromkeys(criterion.label for criterion in criteria), ", ", "、")
 
 
 def bad_steps(run: Run) -> list[int]:
@@ -406,14 +395,14 @@ def _usable(*runs: Run) -> list[Criterion]:
     for run in runs:
         steps = bad_steps(run)
         if steps:
-            said = say("finite-bad", name=run.name, count=f"{len(steps):,}", step=f"{steps[0]:,}")
+            said = say.finite_bad(name=run.name, count=f"{len(steps):,}", step=f"{steps[0]:,}")
             found.append(Criterion("finite", "fail", said, float(len(steps)), 0.0, steps[0]))
     if not found:
-        found.append(Criterion("finite", "pass", say("finite-ok")))
+        found.append(Criterion("finite", "pass", say.finite_ok()))
     for run in runs:
-        bad = [problem for problem in run.problems if problem.bad]
+        bad = [problem for problem in run.problems if problem.kind.severity == "error"]
         if bad:
-            said = say("readable-bad", name=run.name, count=len(bad), first=_both(bad[0].diagnostic))
+            said = say.readable_bad(name=run.name, count=len(bad), first=bad[0].words())
             found.append(Criterion("readable", "fail", said, float(len(bad)), 0.0))
     return found
 
@@ -429,7 +418,7 @@ def _updated(runs: Sequence[Run], steps: Sequence[int]) -> list[Criterion]:
             continue
         count = sum(1 for step in run.steps if step in wanted)
         if count:
-            said = say("updates-none", name=run.name, count=f"{count:,}")
+            said = say.updates_none(name=run.name, count=f"{count:,}")
             found.append(Criterion("updates", "undecided", said, 0.0, 1.0))
     return found
 
@@ -437,11 +426,11 @@ def _updated(runs: Sequence[Run], steps: Sequence[int]) -> list[Criterion]:
 def _too_few(aligned: Alignment, least: int) -> Criterion:
     count = aligned.loss.size
     if aligned.uncovered:
-        said = say("not-averaged", count=aligned.uncovered)
+        said = say.not_averaged(count=aligned.uncovered)
     elif count:
-        said = say("too-few", count=count, least=least)
+        said = say.too_few(count=count, least=least)
     else:
-        said = say("none-common")
+        said = say.none_common()
     return Criterion("common", "undecided", said, float(count), float(least))
 
 
@@ -459,17 +448,16 @@ def _loss_at(loss: Pair, row: int, name: str) -> Criterion:
     a, b, step = loss.a[row], loss.b[row], loss.steps[row]
     size, share = _difference(a, b)
     window = loss.windows[row]
-    said = say(
-        "loss-at" if window == 1 else "loss-at-mean",
-        a=figure(a),
-        b=figure(b),
-        step=f"{step:,}",
-        window=window,
-        difference=figure(size),
-        relative=percent(share),
-        absolute=FIRST_LOSS[0],
-        share=percent(FIRST_LOSS[1]),
-    )
+    values = {
+        "a": figure(a),
+        "b": figure(b),
+        "step": f"{step:,}",
+        "difference": figure(size),
+        "relative": percent(share),
+        "absolute": FIRST_LOSS[0],
+        "share": percent(FIRST_LOSS[1]),
+    }
+    said = say.loss_at(**values) if window == 1 else say.loss_at_mean(window=window, **values)
     return Criterion(name, "pass" if _within(size, share, FIRST_LOSS) else "fail", said, size, FIRST_LOSS[0], step)
 
 
@@ -486,11 +474,10 @@ def _finite_pairs(pair: Pair) -> list[tuple[float, float]]:
 def _mean_loss(loss: Pair) -> Criterion:
     pairs = _finite_pairs(loss)
     if not pairs:
-        return Criterion("mean loss", "undecided", say("none-finite"))
+        return Criterion("mean loss", "undecided", say.none_finite())
     size = math.fsum(abs(b - a) for a, b in pairs) / len(pairs)
     share = math.fsum(_difference(a, b)[1] for a, b in pairs) / len(pairs)
-    said = say(
-        "mean-loss",
+    said = say.mean_loss(
         difference=figure(size),
         relative=percent(share),
         count=f"{len(pairs):,}",
@@ -503,9 +490,9 @@ def _mean_loss(loss: Pair) -> Criterion:
 def _mean_norm(norm: Pair) -> Criterion:
     pairs = _finite_pairs(norm)
     if not pairs:
-        return Criterion("mean norm", "info", say("no-norm"))
+        return Criterion("mean norm", "info", say.no_norm())
     share = math.fsum(_norm_share(a, b) for a, b in pairs) / len(pairs)
-    said = say("mean-norm", relative=percent(share), count=f"{len(pairs):,}", share=percent(MEAN_NORM))
+    said = say.mean_norm(relative=percent(share), count=f"{len(pairs):,}", share=percent(MEAN_NORM))
     return Criterion("mean norm", "pass" if share <= MEAN_NORM + _ROUNDING else "fail", said, share, MEAN_NORM)
 
 
@@ -536,17 +523,16 @@ def _late(loss: Pair) -> list[Criterion]:
         "difference": f"{gap:+.4g}",
         "share": percent(LATE_GAP),
     }
-    said = say("late-gap-small" if small else "late-gap", **values)
+    said = (say.late_gap_small if small else say.late_gap)(**values)
     return [Criterion("late gap", "pass" if share < LATE_GAP else "fail", said, share, LATE_GAP)]
 
 
 def _apart(loss: Pair, found: Departure) -> Criterion:
     if found.apart is None:
-        return Criterion("apart", "pass", say("together"))
+        return Criterion("apart", "pass", say.together())
     row = found.apart
     step = loss.steps[row]
-    said = say(
-        "apart",
+    said = say.apart(
         step=f"{step:,}",
         a=figure(loss.a[row]),
         b=figure(loss.b[row]),
@@ -557,11 +543,10 @@ def _apart(loss: Pair, found: Departure) -> Criterion:
 
 def _spiked(loss: Pair, found: Departure, *, decides: bool) -> Criterion:
     if not found.spikes:
-        return Criterion("spikes", "info", say("no-spikes"), decides=False)
+        return Criterion("spikes", "info", say.no_spikes(), decides=False)
     first = found.spikes[0]
     worst = max(found.spikes, key=lambda spike: spike.size)
-    said = say(
-        "spikes",
+    said = say.spikes(
         count=len(found.spikes),
         step=f"{first.step:,}",
         a=figure(loss.a[first.row]),
@@ -580,18 +565,18 @@ def _first_steps(loss: Pair) -> list[Criterion]:
     for step, name in ((1, "first loss"), (2, "second loss")):
         row = rows.get(step)
         if row is None or loss.windows[row] != 1:
-            found.append(Criterion(name, "undecided", say("no-step", step=step)))
+            found.append(Criterion(name, "undecided", say.no_step(step=step)))
         else:
             found.append(_loss_at(loss, row, name))
     return found
 
 
 def _lr_zero(a: Run, b: Run, aligned: Alignment) -> list[Criterion]:
-    found = [_rate_zero(a, b), _every("every loss", "zero-loss", aligned.loss, LR_ZERO_LOSS)]
+    found = [_rate_zero(a, b), _every("every loss", say.zero_loss, aligned.loss, LR_ZERO_LOSS)]
     if aligned.norm.size:
-        found.append(_every("every norm", "zero-norm", aligned.norm, LR_ZERO_NORM))
+        found.append(_every("every norm", say.zero_norm, aligned.norm, LR_ZERO_NORM))
     else:
-        found.append(Criterion("every norm", "undecided", say("no-norm")))
+        found.append(Criterion("every norm", "undecided", say.no_norm()))
     return found
 
 
@@ -601,10 +586,10 @@ def _metrics(a: Run, b: Run, shift: int, *, decides: bool) -> list[Criterion]:
     for metric in metrics(a, b, shift):
         values = {"a": f"{metric.mean_a:g}", "b": f"{metric.mean_b:g}", "count": f"{metric.lines:,}"}
         if metric.first is None:
-            said = say("metric-same", metric=metric.name, **values)
+            said = say.metric_same(metric=metric.name, **values)
         else:
             share = percent(metric.relative)
-            said = say("metric", metric=metric.name, relative=share, step=f"{metric.first:,}", **values)
+            said = say.metric(metric=metric.name, relative=share, step=f"{metric.first:,}", **values)
         status: Status = "info" if not decides else "pass" if metric.first is None else "fail"
         found.append(Criterion("metrics", status, said, metric.relative, None, metric.first, decides))
     return found
@@ -614,14 +599,14 @@ def _iterations(a: Run, b: Run, shift: int, *, decides: bool) -> Iterator[Criter
     """Batches of another size and other skipped steps: no repetition, and for the rest a part that is not the same."""
     for one in iterations_apart(a, b, shift):
         values = {"a": f"{one.a:g}", "b": f"{one.b:g}", "step": f"{one.step:,}", "count": f"{one.lines:,}"}
-        said = say("iterations-apart", what=one.name, **values)
+        said = say.iterations_apart(column=one.name, **values)
         yield Criterion("iterations", "fail" if decides else "info", said, None, None, one.step, decides)
 
 
 def _repeated(aligned: Alignment) -> list[Criterion]:
-    found = [_every("every loss", "zero-loss", aligned.loss, 0.0)]
+    found = [_every("every loss", say.zero_loss, aligned.loss, 0.0)]
     if aligned.norm.size:
-        found.append(_every("every norm", "zero-norm", aligned.norm, 0.0))
+        found.append(_every("every norm", say.zero_norm, aligned.norm, 0.0))
     return found
 
 
@@ -632,14 +617,14 @@ def _rate_zero(a: Run, b: Run) -> Criterion:
             if rate != ABSENT:
                 printed = True
                 if rate != 0:
-                    said = say("zero-rate-bad", name=run.name, rate=f"{rate:g}", step=f"{step:,}")
+                    said = say.zero_rate_bad(name=run.name, rate=f"{rate:g}", step=f"{step:,}")
                     return Criterion("learning rate", "fail", said, rate, 0.0, step)
     return Criterion(
-        "learning rate", "pass" if printed else "info", say("zero-rate-ok" if printed else "zero-rate-none")
+        "learning rate", "pass" if printed else "info", say.zero_rate_ok() if printed else say.zero_rate_none()
     )
 
 
-def _every(name: str, sentence: str, pair: Pair, limit: float) -> Criterion:
+def _every(name: str, sentence: Callable[..., Words], pair: Pair, limit: float) -> Criterion:
     worst, beyond = -1, 0
     largest = -1.0
     for row, (a, b) in enumerate(zip(pair.a, pair.b, strict=True)):
@@ -649,7 +634,7 @@ def _every(name: str, sentence: str, pair: Pair, limit: float) -> Criterion:
         if size > largest:
             worst, largest = row, size
     if worst < 0:
-        return Criterion(name, "undecided", say("none-finite" if pair.size else "none-common"))
+        return Criterion(name, "undecided", say.none_finite() if pair.size else say.none_common())
     step = pair.steps[worst]
     values = {
         "difference": figure(largest),
@@ -658,7 +643,7 @@ def _every(name: str, sentence: str, pair: Pair, limit: float) -> Criterion:
         "count": f"{pair.size:,}",
         "limit": limit,
     }
-    return Criterion(name, "fail" if beyond else "pass", say(sentence, **values), largest, limit, step)
+    return Criterion(name, "fail" if beyond else "pass", sentence(**values), largest, limit, step)
 
 
 def _banded(aligned: Alignment, band: Alignment) -> list[Criterion]:
@@ -689,12 +674,12 @@ def _in_band(name: str, pair: Pair, band: Pair, rounding: float) -> Criterion:
         if over > excess:
             worst, excess = step, over
     if count < FEWEST["benchmark"]:
-        return Criterion(name, "undecided", say("too-few", count=count, least=FEWEST["benchmark"]))
+        return Criterion(name, "undecided", say.too_few(count=count, least=FEWEST["benchmark"]))
     if not any(own):
         status: Status = "pass" if inside == count else "undecided"
-        return Criterion(name, status, say("band-zero"))
+        return Criterion(name, status, say.band_zero())
     share = inside / count
-    said = say("band", share=percent(share), least=percent(BAND_SHARE), excess=f"{excess:.3g}", step=f"{worst:,}")
+    said = say.band(share=percent(share), least=percent(BAND_SHARE), excess=f"{excess:.3g}", step=f"{worst:,}")
     good = share >= BAND_SHARE and excess <= BAND_EXCESS
     return Criterion(name, "pass" if good else "fail", said, share, BAND_SHARE, worst or None)
 
@@ -723,14 +708,14 @@ def _around_zero(pair: Pair, band: Pair) -> Criterion:
     differences = [b - a for a, b in _finite_pairs(pair)]
     own = [b - a for a, b in _finite_pairs(band)]
     if not differences or not own:
-        return Criterion("around zero", "undecided", say("none-finite"))
+        return Criterion("around zero", "undecided", say.none_finite())
     mean, mean_own = math.fsum(differences) / len(differences), math.fsum(own) / len(own)
     spread = math.fsum(map(abs, own)) / len(own)
     moved = [difference for difference in differences if difference]
     positive = sum(1 for difference in moved if difference > 0) / len(moved) if moved else 0.5
     small = abs(mean) <= max(abs(mean_own), spread / 2) + _ROUNDING
     both_ways = 0.1 <= positive <= 0.9 or abs(mean) <= abs(mean_own) + _ROUNDING
-    said = say("around-zero", mean=f"{mean:+.4g}", positive=percent(positive), own=f"{mean_own:+.4g}")
+    said = say.around_zero(mean=f"{mean:+.4g}", positive=percent(positive), own=f"{mean_own:+.4g}")
     return Criterion("around zero", "pass" if small and both_ways else "fail", said, mean, spread / 2)
 
 
@@ -739,15 +724,13 @@ def _local_norms(norms: Matching, *, decides: bool) -> list[Criterion]:
         if norms.reason == "one-side" and not decides:
             return []
         status: Status = "fail" if norms.reason == "other-count" else "undecided" if decides else "info"
-        said = say(f"norms-{norms.reason}", a=norms.counts[0], b=norms.counts[1])
-        return [Criterion("local norms", status, said)]
+        return [Criterion("local norms", status, _unmatched(norms))]
     found: list[Criterion] = []
     rows = norms.rows
     if rows:
         worst = max(rows, key=lambda row: row.relative)
         good = sum(1 for row in rows if row.relative <= LOCAL_NORM)
-        said = say(
-            "norms",
+        said = say.norms(
             good=good,
             count=len(rows),
             share=percent(LOCAL_NORM),
@@ -761,9 +744,19 @@ def _local_norms(norms: Matching, *, decides: bool) -> list[Criterion]:
     alone = [*norms.only_a, *norms.only_b]
     if alone:
         named = ", ".join(islice(alone, 4)) + (", …" if len(alone) > 4 else "")
-        said = say("norms-unmatched", count=len(alone), names=named)
+        said = say.norms_unmatched(count=len(alone), names=named)
         found.append(Criterion("local norms", "undecided" if decides else "info", said, float(len(alone)), 0.0))
     return found
+
+
+def _unmatched(norms: Matching) -> Words:
+    """Why no parameter of one log has a partner in the other."""
+    a, b = norms.counts
+    if norms.reason == "other-count":
+        return say.norms_other_count(a=a, b=b)
+    if norms.reason == "no-names":
+        return say.norms_no_names(a=a, b=b)
+    return say.norms_one_side() if norms.reason == "one-side" else say.norms_no_common_step()
 
 
 RATE_ROUNDING = 1e-5
@@ -789,10 +782,6 @@ def rate_difference(rate: Pair) -> tuple[int, float] | None:
 def usable_alone(run: Run) -> tuple[Criterion, ...]:
     """The criteria that a single log has to meet."""
     return (*_usable(run), *_updated((run,), run.steps))
-
-
-def _both(diagnostic: Diagnostic) -> Both:
-    return Both(diagnostic.message("en"), diagnostic.message("zh"))
 
 
 def column_mean(values: array[float]) -> float:

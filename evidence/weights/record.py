@@ -11,19 +11,21 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from .conversion import state_of
+from .messages_compiled import say
 from .writing import MANIFEST, check_manifest, read_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from ...schemas.message import Words
+
 
 class Record(NamedTuple):
-    """Whether two folders hold the same weights, and why in both languages."""
+    """Whether two folders hold the same weights, and why."""
 
     same: bool
-    en: str
-    zh: str
+    why: Words
 
 
 def recorded(a: str, b: str) -> Record:
@@ -31,14 +33,13 @@ def recorded(a: str, b: str) -> Record:
     found = {folder: _conversion(folder) for folder in (a, b)}
     made = {folder: about for folder, about in found.items() if about is not None}
     if not made:
-        return _no(f"neither {a} nor {b} has a conversion's {MANIFEST}", f"{a} 与 {b} 均没有转换记录 {MANIFEST}")
+        return Record(False, say.no_conversion_recorded(a=a, b=b, record=MANIFEST))
     for folder in made:
         if check_manifest(folder):
-            return _no(f"{folder} is not as its conversion left it", f"{folder} 与其转换记录不符")
+            return Record(False, say.not_as_converted(folder=folder))
     for folder, about in made.items():
         if not _as_it_was(about, folder):
-            source = about.get("source")
-            return _no(f"{source} has changed since {folder} was made", f"生成 {folder} 之后 {source} 已改变")
+            return Record(False, say.source_changed_since(source=about.get("source"), folder=folder))
     if len(made) == 2:
         return _from_one_source(a, b, made[a], made[b])
     ((folder, about),) = made.items()
@@ -47,29 +48,20 @@ def recorded(a: str, b: str) -> Record:
 
 def _from_one_source(a: str, b: str, one: Mapping[str, Any], two: Mapping[str, Any]) -> Record:
     if one.get("source") != two.get("source"):
-        return _no(f"{a} and {b} were converted from different folders", f"{a} 与 {b} 由不同目录转换而来")
+        return Record(False, say.converted_from_different(a=a, b=b))
     types = one.get("dtype"), two.get("dtype")
     if types[0] != types[1]:
-        return _no(
-            f"{a} was written as {types[0]}, {b} as {types[1]}", f"{a} 以 {types[0]} 写出，{b} 以 {types[1]} 写出"
-        )
-    source = one.get("source")
-    return Record(True, f"both were converted from {source}", f"两者均由 {source} 转换而来")
+        return Record(False, say.written_as_other_types(a=a, first=types[0], b=b, second=types[1]))
+    return Record(True, say.converted_from_one(source=one.get("source")))
 
 
 def _from_the_other(folder: str, other: str, about: Mapping[str, Any]) -> Record:
     source, dtype = about.get("source"), about.get("dtype")
     if source != os.path.abspath(other):
-        return _no(
-            f"{folder} was converted from {source}, not from {other}", f"{folder} 由 {source} 转换而来，而不是 {other}"
-        )
+        return Record(False, say.converted_from_another(folder=folder, source=source, other=other))
     if dtype is not None:
-        return _no(f"{folder} was cast to {dtype}, {other} was not", f"{folder} 已转换为 {dtype}，{other} 未转换")
-    return Record(True, f"{folder} was converted from {other}", f"{folder} 由 {other} 转换而来")
-
-
-def _no(en: str, zh: str) -> Record:
-    return Record(False, en, zh)
+        return Record(False, say.cast_on_one_side(folder=folder, dtype=dtype, other=other))
+    return Record(True, say.converted_from_the_other(folder=folder, other=other))
 
 
 def _conversion(folder: str) -> Mapping[str, Any] | None:

@@ -43,7 +43,7 @@ def _mistakes(command: Command) -> Iterator[list[str]]:
             yield [*files, f"{name}=1"]
         elif option.choices:
             yield [*files, name, "nonsense"]
-        elif option.type is not str:
+        elif option.type != "str":
             yield [*files, name, "many"]
         elif name == "--var":
             yield [*files, name, "no-assignment"]

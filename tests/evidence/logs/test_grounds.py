@@ -15,8 +15,8 @@ from writing_logs import falling, megatron_line, megatron_run, static_run
 
 from accmap.evidence.logs.beginning import Beginning
 from accmap.evidence.logs.comparing import compare
-from accmap.evidence.logs.sentences import Both
 from accmap.evidence.logs.verdict import Grounds
+from accmap.schemas.message import Words
 
 if TYPE_CHECKING:
     from accmap.evidence.logs.verdict import Experiment
@@ -42,9 +42,9 @@ class TestLength:
         if experiment == "repeat":
             b = a
         found = judged(a, b, experiment=cast("Experiment", experiment), steps=None)
-        assert found.verdict.answer == answer, found.verdict.said.text()
+        assert found.verdict.answer == answer, found.verdict.said
         if count < 1000:
-            assert f"{count} of 1,000 steps so far" in criterion(found, "length").said.text()
+            assert f"{count} of 1,000 steps so far" in criterion(found, "length").said
 
     def test_a_difference_is_one_at_once(self) -> None:
         found = judged(megatron_run([2.0] * 3), static_run([2.5] * 3), steps=None)
@@ -57,7 +57,7 @@ class TestLength:
     def test_a_shorter_run_is_judged_where_that_is_asked_for(self) -> None:
         found = judged(megatron_run(falling(50)), static_run(falling(50)), steps=50)
         assert found.verdict.answer == "match"
-        assert "as asked; the guide's experiment has 1,000" in criterion(found, "length").said.text()
+        assert "as asked; the guide's experiment has 1,000" in criterion(found, "length").said
 
 
 class TestWeights:
@@ -66,7 +66,7 @@ class TestWeights:
     def test_two_first_steps_alone_show_nothing(self) -> None:
         found = judged(megatron_run([11.0, 10.9]), static_run([11.0, 10.9]), experiment="first-steps", steps=None)
         assert found.verdict.answer == "undecided"
-        assert "two random beginnings" in criterion(found, "weights").said.text()
+        assert "two random beginnings" in criterion(found, "weights").said
 
     @pytest.mark.parametrize(
         ("ours", "theirs", "status", "answer"),
@@ -99,7 +99,7 @@ class TestWeights:
 
     @pytest.mark.parametrize(("recorded", "answer"), [(True, "match"), (False, "undecided")])
     def test_a_record(self, recorded: bool, answer: str) -> None:
-        grounds = Grounds(record=Both("one was converted from the other", "由另一方转换"), recorded=recorded)
+        grounds = Grounds(record=Words("one was converted from the other", "由另一方转换"), recorded=recorded)
         a, b = run(megatron_run([11.0, 10.9])), run(static_run([11.0, 10.9]))
         assert compare(a, b, "first-steps", grounds=grounds).verdict.answer == answer
         alone = a._replace(beginning=Beginning(random=True))
@@ -128,12 +128,12 @@ class TestSteps:
         losses = uneven(200)
         a, b = megatron_run(losses, first=50), megatron_run(losses, first=50 + later)
         found = judged(a, b, experiment=cast("Experiment", experiment))
-        said = criterion(found, "steps").said.text()
+        said = criterion(found, "steps").said
         assert found.verdict.answer == "mismatch"
         assert f"--shift {later}" in said
         assert ("later" if later > 0 else "earlier") in said
         again = judged(a, b, shift=later, experiment=cast("Experiment", experiment))
-        assert again.verdict.answer == "match", again.verdict.said.text()
+        assert again.verdict.answer == "match", again.verdict.said
         assert "--shift" in notes(again)
 
     def test_other_samples_are_found(self) -> None:

@@ -47,7 +47,7 @@ def criterion(comparison: Comparison, name: str) -> Criterion:
 
 
 def notes(comparison: Comparison) -> str:
-    return " ".join(note.text() for note in comparison.notes)
+    return " ".join(note for note in comparison.notes)
 
 
 class TestAlignment:
@@ -82,7 +82,7 @@ class TestAlignment:
         assert max(abs(a - b) for a, b in zip(found.aligned.loss.a, found.aligned.loss.b, strict=True)) < 1e-5
         assert found.verdict.answer == "match"
         assert "averaged over the same steps" in notes(found)
-        assert "the mean of the 10 steps up to 10" in criterion(found, "first loss").said.text()
+        assert "the mean of the 10 steps up to 10" in criterion(found, "first loss").said
 
     def test_two_means_of_different_length(self) -> None:
         losses = falling(120)
@@ -100,7 +100,7 @@ class TestAlignment:
         assert found.aligned.loss.size == 0
         assert found.aligned.norm.size == 10
         assert found.verdict.answer == "undecided"
-        assert "lacks some of these steps" in found.verdict.criteria[-1].said.text() + notes(found)
+        assert "lacks some of these steps" in found.verdict.criteria[-1].said + notes(found)
 
     def test_megatrons_learning_rate_is_the_next_steps(self) -> None:
         rates = [0.0, *(step * 1e-6 for step in range(1, 40))]
@@ -109,7 +109,7 @@ class TestAlignment:
         c = "".join(dynamic_line(step, 2.0, rate=rates[step]) for step in range(1, 30))
         for one, other, count in ((a, b, 28), (b, a, 28), (a, c, 29)):
             equal = criterion(judged(one, other), "learning rate")
-            assert (equal.status, equal.said.text()) == ("pass", f"equal over {count} steps")
+            assert (equal.status, equal.said) == ("pass", f"equal over {count} steps")
         assert "a.log prints the next step's" in notes(judged(a, b))
         off = "".join(static_line(step, 2.0, rate=rates[step]) for step in range(1, 30))
         found = criterion(judged(a, off), "learning rate")
@@ -167,8 +167,8 @@ def test_other_batches_and_other_skipped_steps_are_no_match(
             found = judged(*sides, experiment=experiment).verdict
             assert found.answer == answer
     if standard == "partial":
-        assert named in judged(whole, other, experiment="standard").verdict.said.text()
-    assert named in criterion(judged(whole, other, experiment="repeat"), "iterations").said.text()
+        assert named in judged(whole, other, experiment="standard").verdict.said
+    assert named in criterion(judged(whole, other, experiment="repeat"), "iterations").said
 
 
 @pytest.mark.procedure("proc.logs.loss_sum")
@@ -223,7 +223,7 @@ class TestComposition:
         more = " mtp_1 loss: 3.000000E+00 |"
         a = run("".join(megatron_line(step, 2.0, more=more) for step in (10, 20, 30)))
         b = run("".join(static_line(step, 2.3) for step in range(1, 31)))
-        told = comparable(a, b, Extras(0.0, 0.1, ("x.sh",), mtp_means=False)).notes[0].text()
+        told = comparable(a, b, Extras(0.0, 0.1, ("x.sh",), mtp_means=False)).notes[0]
         assert "mtp_N loss" in told
         rebuilt = comparable(a, b, Extras(0.0, 0.1, ("x.sh",), mtp_means=True))
         assert list(rebuilt.a) == pytest.approx([2.3] * 3)
@@ -268,7 +268,7 @@ class TestStandard:
     def test_steps_that_one_run_alone_has_are_not_within_the_standard(self, steps: int) -> None:
         found = judged(megatron_run(falling(1000)), static_run(falling(1000)[:steps]))
         assert found.verdict.answer == "partial"
-        assert f"{1000 - steps:,} steps of" in found.verdict.said.text()
+        assert f"{1000 - steps:,} steps of" in found.verdict.said
         assert "未比较" in found.verdict.said.text("zh")
 
     @pytest.mark.procedure("proc.stage3.loss_late_gap")
@@ -277,16 +277,16 @@ class TestStandard:
         found = judged(megatron_run(falling(900)), static_run(falling(900, lambda step: gap if step > 780 else 0.0)))
         assert criterion(found, "late gap").status == status
         assert criterion(found, "mean loss").status == "pass"
-        assert ("downstream" in criterion(found, "late gap").said.text()) == (status == "pass")
+        assert ("downstream" in criterion(found, "late gap").said) == (status == "pass")
         assert found.verdict.answer == ("match" if status == "pass" else "mismatch")
 
     def test_too_few_common_steps_decide_nothing(self) -> None:
         found = judged(megatron_run([2.0, 1.9]), static_run([2.0, 1.9]))
         assert found.verdict.answer == "undecided"
-        assert "3 are needed" in criterion(found, "common").said.text()
+        assert "3 are needed" in criterion(found, "common").said
         apart = judged(megatron_run([2.0] * 5), static_run([2.0] * 5, first=6))
         assert apart.verdict.answer == "undecided"
-        assert "no step in common" in criterion(apart, "common").said.text()
+        assert "no step in common" in criterion(apart, "common").said
 
     @pytest.mark.parametrize("where", ["a", "b", "both"])
     @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
@@ -414,7 +414,7 @@ class TestFirstSteps:
     def test_without_the_second_step_it_is_open(self) -> None:
         found = judged(megatron_run([11.0]), static_run([11.0]), experiment="first-steps")
         assert found.verdict.answer == "undecided"
-        assert "step 2 is not in both logs" in criterion(found, "second loss").said.text()
+        assert "step 2 is not in both logs" in criterion(found, "second loss").said
 
 
 class TestRepetition:
@@ -449,7 +449,7 @@ class TestLearningRateZero:
         assert found.verdict.answer == answer
         if abs(off) > 0.001:
             assert criterion(found, "every loss").step == 500
-            assert "1 of 1,000 steps beyond" in criterion(found, "every loss").said.text()
+            assert "1 of 1,000 steps beyond" in criterion(found, "every loss").said
 
     def test_a_learning_rate_that_is_not_zero_is_not_the_experiment(self) -> None:
         found = judged(megatron_run([2.0] * 20, rate=0.0), static_run([2.0] * 20, rate=1e-6), experiment="lr-zero")
@@ -464,7 +464,7 @@ class TestLearningRateZero:
             steps=None,
         )
         assert found.verdict.answer == "undecided"
-        assert "20 of 1,000 steps so far" in criterion(found, "length").said.text()
+        assert "20 of 1,000 steps so far" in criterion(found, "length").said
 
 
 @pytest.mark.procedure("proc.stage3.benchmark_error")
@@ -486,7 +486,7 @@ class TestBenchmarkBand:
     @pytest.mark.parametrize("seed", range(10, 20))
     def test_a_third_run_of_the_same_kind_is_inside(self, seed: int) -> None:
         found = self.judged(self.drawn(seed))
-        assert found.verdict.answer == "match", [entry.said.text() for entry in found.verdict.criteria]
+        assert found.verdict.answer == "match", [entry.said for entry in found.verdict.criteria]
         assert not criterion(found, "mean loss").decides
 
     @pytest.mark.parametrize(
@@ -508,7 +508,7 @@ class TestBenchmarkBand:
     def test_equal_runs_give_no_band(self) -> None:
         twins = [run(self.drawn(1), "r1"), run(self.drawn(1), "r2")]
         found = compare(twins[0], run(self.drawn(3), "b"), twins=twins, grounds=Grounds(1))
-        assert "no band" in criterion(found, "band").said.text()
+        assert "no band" in criterion(found, "band").said
         assert found.verdict.answer != "match"
         assert compare(twins[0], run(self.drawn(1), "b"), twins=twins, grounds=Grounds(1)).verdict.answer == "match"
 

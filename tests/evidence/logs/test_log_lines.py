@@ -44,7 +44,7 @@ def test_a_line_says_what_its_framework_meant(case: dict[str, Any], tmp_path: Pa
         assert all(same(found, value) for found, value in zip(column, values, strict=True)), (name, column)
     for name in case.get("missing", ()):
         assert not run.has(name)
-    assert not [problem for problem in run.problems if problem.diagnostic.kind.code == "EVD003"]
+    assert not [problem for problem in run.problems if problem.kind.code == "EVD003"]
 
 
 @pytest.mark.procedure("proc.logs.fields")
@@ -70,11 +70,11 @@ def test_a_garbled_line_is_a_problem_with_its_place(garbled: str, tmp_path: Path
     log.write_bytes((LINES[0] + garbled + "".join(LINES[2:])).encode())
     run = read_run(str(log))
     assert list(run.steps) == [1, 3, 4]
-    found = [problem for problem in run.problems if problem.diagnostic.kind.code == "EVD003"]
+    found = [problem for problem in run.problems if problem.kind.code == "EVD003"]
     assert len(found) == 1
-    assert found[0].bad
-    assert found[0].diagnostic.span is not None
-    assert found[0].diagnostic.span.line == 2
+    assert found[0].kind.severity == "error"
+    assert found[0].span is not None
+    assert found[0].span.line == 2
 
 
 @pytest.mark.parametrize("end", ["global_norm: ", "global_norm: [", "global_norm: [1.2 3.4]", "loss_scale: 1.0"])
@@ -84,7 +84,7 @@ def test_a_line_that_ends_early_is_a_problem(end: str, tmp_path: Path) -> None:
     (tmp_path / "run.log").write_text(whole + line[: line.index(end.partition(":")[0])] + end + "\n")
     run = read_run(str(tmp_path / "run.log"))
     assert list(run.steps) == [1, 2, 3]
-    assert [problem.diagnostic.kind.code for problem in run.problems] == ["EVD003"]
+    assert [problem.kind.code for problem in run.problems] == ["EVD003"]
 
 
 @pytest.mark.parametrize("line", [megatron_line(3, 2.0), static_line(3, 2.0), dynamic_line(3, 2.0)])
@@ -105,7 +105,7 @@ def test_a_last_line_counts_only_where_it_is_whole(line: str, tmp_path: Path) ->
             )
             assert run.column(LOSS)[2] == pytest.approx(2.0)
         elif any(word in line[:cut] for word in ("iteration  ", "{ Epoch:[", "{ step:[")):
-            bad = {problem.diagnostic.kind.code for problem in run.problems if problem.bad}
+            bad = {problem.kind.code for problem in run.problems if problem.kind.severity == "error"}
             assert bad
             assert bad <= {"EVD003", "EVD004"}, line[:cut]
     log.write_text(whole + line.rstrip("\n"))
@@ -127,7 +127,7 @@ def test_logs_of_both_frameworks_in_one_file_are_told(tmp_path: Path) -> None:
     log.write_text(megatron_run(falling(5)) + static_run(falling(3)))
     run = read_run(str(log))
     assert run.framework == "megatron"
-    assert [problem.diagnostic.kind.code for problem in run.problems] == ["EVD009"]
+    assert [problem.kind.code for problem in run.problems] == ["EVD009"]
 
 
 @given(
@@ -283,7 +283,7 @@ def test_a_line_of_the_same_length_is_read_as_the_pattern_reads_it(form: str, pl
             reader.take_piece(Piece(text.encode(), first, True, lines=text.count("\n")), "x")
             first += text.count("\n")
         found = reader.lines[form]
-        said = [one.diagnostic.message() for one in found.problems]
+        said = [one.message() for one in found.problems]
         return repr((found.steps, found.numbers, sorted(found.finished().items()), said))
 
     assert told([written[:20], written[20:]]) == told([[line] for line in written])
@@ -345,7 +345,7 @@ def test_lines_of_one_shape_give_what_the_pattern_finds(data: st.DataObject) -> 
             for chunk, first in (("".join(lines), 1), (text, after), (text, after + text.count("\n"))):
                 reader.take_piece(Piece(chunk.encode(), first, True, lines=chunk.count("\n")), "x")
             found = reader.lines[form]
-            said = [one.diagnostic.message() for one in found.problems]
+            said = [one.message() for one in found.problems]
             return repr((found.steps, found.numbers, sorted(found.finished().items()), said, reader.norms.is_blank))
 
     assert told(True) == told(False)

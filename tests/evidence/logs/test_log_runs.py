@@ -35,11 +35,11 @@ def read(path: Path, text: str | bytes) -> Run:
 
 
 def codes(run: Run) -> list[str]:
-    return [problem.diagnostic.kind.code for problem in run.problems]
+    return [problem.kind.code for problem in run.problems]
 
 
 def said(run: Run) -> str:
-    return " ".join(problem.diagnostic.message() for problem in run.problems)
+    return " ".join(problem.message() for problem in run.problems)
 
 
 def test_after_a_restart_the_later_lines_count(tmp_path: Path) -> None:
@@ -50,8 +50,8 @@ def test_after_a_restart_the_later_lines_count(tmp_path: Path) -> None:
     assert codes(run) == ["EVD005"]
     assert "Step 10" in said(run).replace("after step 10", "Step 10") or "step 10" in said(run)
     assert "of the 3 repeated steps" in said(run)
-    assert run.problems[0].diagnostic.span is not None
-    assert run.problems[0].diagnostic.span.line == 12
+    assert run.problems[0].span is not None
+    assert run.problems[0].span.line == 12
 
 
 def test_gaps_are_counted(tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ class TestEventFiles:
         run = read(tmp_path / "events.out.tfevents.1", bytes(whole))
         assert 20 <= len(run.steps) <= 49
         assert codes(run) == ["EVD013"]
-        assert run.problems[0].bad
+        assert run.problems[0].kind.severity == "error"
 
     def test_a_file_without_a_loss_and_one_of_noise_are_refused(self, tmp_path: Path) -> None:
         for data, code in ((events_of({"grad-norm": {1: 1.0}}), "EVD014"), (b"\x00" * 40, "EVD013")):
@@ -281,7 +281,7 @@ def test_a_run_that_was_resumed_where_it_stood(tmp_path: Path) -> None:
     run = read(tmp_path / "a.log", text)
     assert list(run.column(LOSS)) == [11.0, 10.0, 9.0, 8.0, 7.0, 6.0, 5.0]
     assert run.recovered == (2, 6)
-    assert [found.diagnostic.kind.code for found in run.problems] == ["EVD005"]
+    assert [found.kind.code for found in run.problems] == ["EVD005"]
     assert list(run.lines) == [3, 4, 5, 6, 12, 13, 14]
     # The words alone, in the middle of a chunk or of a version that begins no mean twice, change nothing else.
     assert list(read(tmp_path / "b.log", begun + again).column(LOSS)) == [7.0, 6.5, 5.0]

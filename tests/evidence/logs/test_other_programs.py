@@ -70,7 +70,7 @@ def test_a_damaged_record_is_named(form: str) -> None:
     lines = text.splitlines(keepends=True)
     damaged = read("".join([*lines[:3], lines[3][: len(lines[3]) * 2 // 3] + "\n", *lines[4:]]))
     if form is not NEMO:
-        assert [found.diagnostic.kind.code for found in damaged.problems][:1] == ["EVD003"]
+        assert [found.kind.code for found in damaged.problems][:1] == ["EVD003"]
     reader = LogReader()
     reader.take("".join(lines[:5]).encode(), 1, "log")
     reader.take_last(lines[5][:30].encode(), 6, "log")
@@ -102,7 +102,7 @@ def test_metrics_that_no_table_knows() -> None:
     other = compare(read(logits[0]), read(logits[1]), "repeat", grounds=Grounds(30))
     assert same.verdict.answer == "match"
     assert other.verdict.answer == "mismatch"
-    told = [one.said.text() for one in other.verdict.criteria if one.name == "metrics"]
+    told = [one.said for one in other.verdict.criteria if one.name == "metrics"]
     assert any("max_attention_logit: mean 3 against 4, 25" in line and "step 1" in line for line in told), told
     assert any("num_zeros: the same" in line for line in told)
     standard = compare(read(logits[0]), read(logits[1]), grounds=Grounds(30)).verdict

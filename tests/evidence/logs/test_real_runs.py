@@ -48,7 +48,7 @@ def judged(experiment: Experiment, a: str, b: str, grounds: Grounds = Grounds())
 @pytest.mark.parametrize(("experiment", "a", "b"), TABLE["clean"], ids=" ".join)
 def test_equal_runs_pass(experiment: Experiment, a: str, b: str) -> None:
     found = judged(experiment, a, b)
-    assert found.verdict.answer == "match", found.verdict.said.text()
+    assert found.verdict.answer == "match", found.verdict.said
 
 
 @pytest.mark.table(3)
@@ -58,7 +58,7 @@ def test_a_planted_fault_is_found_or_left_open(fault: str, experiment: Experimen
     verdict = judged(experiment, a, b, Grounds(100)).verdict
     failed = [one.name for one in verdict.criteria if one.decides and one.status == "fail"]
     if by:
-        assert verdict.answer == "mismatch", f"{fault}: {verdict.said.text()}"
+        assert verdict.answer == "mismatch", f"{fault}: {verdict.said}"
         assert by in failed
     else:
         assert verdict.answer == "partial"
@@ -71,7 +71,7 @@ def test_a_shifted_log_passes_where_the_shift_is_given(
 ) -> None:
     assert by == "steps"
     verdict = judged(experiment, a, b, Grounds(900, int(fault.rpartition(" ")[2]))).verdict
-    assert verdict.answer == "match", verdict.said.text()
+    assert verdict.answer == "match", verdict.said
 
 
 SCRIPT = """torchrun --nproc_per_node 1 pretrain_gpt.py --num-layers 2 --hidden-size 32 --num-attention-heads 4 \\
