@@ -30,12 +30,13 @@ from ..schemas.mindformers.catalog import DEFAULT_STATIC, STATIC_VERSIONS
 from ..schemas.terms import term
 from .key_history import argument_history, class_defaults, key_history
 from .key_search import DYNAMIC_VERSIONS, named
+from .messages_compiled import say
 from .terminal import wants_colour, width
 from .wide_text import columns, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any
+    from typing import Any, Literal
 
     from ..mappings.names_compiled import FieldName
     from ..mappings.tables import Row, Side
@@ -45,43 +46,6 @@ if TYPE_CHECKING:
 
 _FEW = 3
 """A row of more keys describes a group, such as the learning rate: only what was asked for gets its versions."""
-_WORDS = {
-    "megatron": ("Megatron-LM", "Megatron-LM"),
-    "static": ("static graph", "静态图"),
-    "dynamic": ("dynamic graph", "动态图"),
-    "loss": ("translation", "转换"),
-    "proof": ("proof", "证明"),
-    "only": ("applies where", "适用条件"),
-    "note": ("note", "说明"),
-    "caveat": ("exception", "例外"),
-    "sources": ("sources", "来源"),
-    "aliases": ("also read: {names}", "也读取：{names}"),
-    "nothing": ("no setting", "无对应设置"),
-    "argument": ("Megatron-LM argument {name}", "Megatron-LM 参数 {name}"),
-    "key": ("MindSpore Transformers key {name}", "MindSpore Transformers 键 {name}"),
-    "mentioned": (
-        "No row of the tables is about {name} itself; these rows speak of it.",
-        "映射表中没有关于 {name} 本身的条目；以下条目提到了它。",
-    ),
-    "reason": ("no counterpart", "无对应"),
-    "related": ("also read by", "另见"),
-    "history": ("versions", "版本"),
-    "unknown": ("unknown", "不存在"),
-    "default": ("default {value}", "默认 {value}"),
-    "choices": ("one of {value}", "可选 {value}"),
-    "impact.numerics": ("changes numbers", "影响数值"),
-    "impact.performance": ("changes speed or memory only", "仅影响性能"),
-    "impact.none": ("changes neither", "不影响训练"),
-    "neutral": ("neutral {value}", "中性值 {value}"),
-    "accepted": ("accepted", "生效"),
-    "ignored": ("ignored", "被忽略"),
-    "unknown.key": ("unknown key: stops the run", "未知键：终止运行"),
-    "conflict": ("conflict with the class's own key: stops the run", "与模型类自身的键冲突：终止运行"),
-    "by": ("{models}: {state}", "{models}：{state}"),
-    "values": ("values: {values}", "取值：{values}"),
-    "legacy": ("legacy models only", "仅旧版模型读取"),
-    "classes": ("class defaults ({version}): {values}", "模型类默认值（{version}）：{values}"),
-}
 _MARGIN = 26
 _LEGACY_SECTION = "moe_config."
 
@@ -105,7 +69,7 @@ def explained_key(word: str, language: Language, form: str) -> Outgoing | None:
     answer = explanation(found, language)
     if form == "json":
         return json_text(answer)
-    parts = list(_parts(answer, 1 if language == "zh" else 0))
+    parts = list(_parts(answer, language))
     return _markdown(answer["name"], parts) if form == "markdown" else _text(answer["name"], parts)
 
 
@@ -244,17 +208,17 @@ def _key(path: str) -> dict[str, Any] | None:
     }
 
 
-def _parts(answer: Mapping[str, Any], place: int) -> Iterator[_Part]:
-    def word(label: str, **values: object) -> str:
-        return _WORDS[label][place].format(**values)
-
+def _parts(answer: Mapping[str, Any], language: Language) -> Iterator[_Part]:
+    word = say.page("explain", language)
     lead = word("mentioned", name=answer["name"]) if answer["mentioned_only"] else ""
     for entry in answer["rows"]:
-        yield _Part(", ".join(field["field"] for field in entry["fields"]), lead, list(_row_lines(entry, place)))
+        yield _Part(", ".join(field["field"] for field in entry["fields"]), lead, list(_row_lines(entry, language)))
         lead = ""
     for reason in answer["reasons"]:
         label = word("reason")
-        yield _Part(", ".join(reason["names"]), "", [_Line(label, reason["text"] + _impact(reason["impact"], place))])
+        yield _Part(
+            ", ".join(reason["names"]), "", [_Line(label, reason["text"] + _impact(reason["impact"], language))]
+        )
     if answer["related"]:
         names = "; ".join(
             ", ".join(fields[:_FEW]) + (" …" if len(fields) > _FEW else "") for fields in answer["related"]
@@ -262,38 +226,40 @@ def _parts(answer: Mapping[str, Any], place: int) -> Iterator[_Part]:
         yield _Part(word("related"), names, [])
     for entry in answer["megatron"]:
         lines = [
-            _Line(_ranges(state["versions"], (*VERSIONS, *known_dialects())), _argument_words(state, place))
+            _Line(_ranges(state["versions"], (*VERSIONS, *known_dialects())), _argument_words(state, language))
             for state in entry["states"]
         ]
         yield _Part(word("argument", name=entry["argument"]), "", lines)
     for entry in answer["mindformers"]:
-        yield _Part(word("key", name=entry["key"]), "", list(_key_lines(entry, place)))
+        yield _Part(word("key", name=entry["key"]), "", list(_key_lines(entry, language)))
 
 
-def _row_lines(entry: Mapping[str, Any], place: int) -> Iterator[_Line]:
+def _row_lines(entry: Mapping[str, Any], language: Language) -> Iterator[_Line]:
+    word = say.page("explain", language)
     for field in entry["fields"]:
         facts = [field["type"].replace("|", " | ")]
         if field["unit"]:
-            facts.append(term(field["unit"], "zh" if place else "en"))
+            facts.append(term(field["unit"], language))
         if field["neutral"] is not None:
-            facts.append(_WORDS["neutral"][place].format(value=shown_value(field["neutral"])))
-        about = f"{field['meaning']} ({'; '.join(facts)}){_impact(field['impact'], place)}"
+            facts.append(word("neutral", value=shown_value(field["neutral"])))
+        about = f"{field['meaning']} ({'; '.join(facts)}){_impact(field['impact'], language)}"
         yield _Line(field["field"].rpartition(".")[2], about)
     for side in ("megatron", "static", "dynamic"):
         for one in entry[side]:
-            yield _Line(_WORDS[side][place], _side_words(one, place))
+            yield _Line(word(side), _side_words(one, language))
         if not entry[side]:
-            yield _Line(_WORDS[side][place], _WORDS["nothing"][place])
-    yield _Line(_WORDS["loss"][place], entry["loss_means"] if place else f"{entry['loss']}: {entry['loss_means']}")
+            yield _Line(word(side), word("nothing"))
+    yield _Line(word("loss"), entry["loss_means"] if language == "zh" else f"{entry['loss']}: {entry['loss_means']}")
     for label in ("proof", "only", "note"):
         if entry[label]:
-            yield _Line(_WORDS[label][place], entry[label])
+            yield _Line(word(label), entry[label])
     for caveat in entry["caveats"]:
-        yield _Line(_WORDS["caveat"][place], caveat)
-    yield _Line(_WORDS["sources"][place], "; ".join(entry["sources"]))
+        yield _Line(word("caveat"), caveat)
+    yield _Line(word("sources"), "; ".join(entry["sources"]))
 
 
-def _side_words(side: Mapping[str, Any], place: int) -> str:
+def _side_words(side: Mapping[str, Any], language: Language) -> str:
+    word = say.page("explain", language)
     parts = [", ".join(side["names"])] if side["names"] else []
     if side["instead"]:
         parts.append(side["instead"])
@@ -301,40 +267,42 @@ def _side_words(side: Mapping[str, Any], place: int) -> str:
         parts.append(f"({side['versions']})")
     if side["values"]:
         listed = ", ".join(f"{theirs} = {shown_value(ours)}" for theirs, ours in side["values"].items())
-        parts.append("· " + _WORDS["values"][place].format(values=listed))
+        parts.append("· " + word("values", values=listed))
     if side["aliases"]:
-        parts.append("· " + _WORDS["aliases"][place].format(names=", ".join(side["aliases"])))
-    return " ".join(parts) or _WORDS["nothing"][place]
+        parts.append("· " + word("aliases", names=", ".join(side["aliases"])))
+    return " ".join(parts) or word("nothing")
 
 
-def _argument_words(state: Mapping[str, Any], place: int) -> str:
+def _argument_words(state: Mapping[str, Any], language: Language) -> str:
+    word = say.page("explain", language)
     if not state["known"]:
-        return _WORDS["unknown"][place]
+        return word("unknown")
     parts = [", ".join(state["flags"]), state["type"] or "str"]
     if state["choices"]:
-        parts.append(_WORDS["choices"][place].format(value=", ".join(map(shown_value, state["choices"]))))
-    parts.append(_WORDS["default"][place].format(value=shown_value(state["default"])))
+        parts.append(word("choices", value=", ".join(map(shown_value, state["choices"]))))
+    parts.append(word("default", value=shown_value(state["default"])))
     return " · ".join(parts)
 
 
-def _key_lines(entry: Mapping[str, Any], place: int) -> Iterator[_Line]:
+def _key_lines(entry: Mapping[str, Any], language: Language) -> Iterator[_Line]:
+    word = say.page("explain", language)
     for state in entry["states"]:
         acceptance = state["acceptance"]
-        text = _WORDS["unknown.key" if acceptance == "unknown" else acceptance][place]
+        text = word("unknown.key" if acceptance == "unknown" else acceptance)
         if state["models"]:
-            text = _WORDS["by"][place].format(state=text, models=", ".join(state["models"]))
+            text = word("by", state=text, models=", ".join(state["models"]))
         if "default" in state and acceptance == "accepted":
-            text += " · " + _WORDS["default"][place].format(value=shown_value(state["default"]))
+            text += " · " + word("default", value=shown_value(state["default"]))
         if entry["key"].startswith(_LEGACY_SECTION) and acceptance == "accepted":
-            text += f" ({_WORDS['legacy'][place]})"
-        yield _Line(f"{_ranges(state['versions'], _ORDERS[state['dialect']])} {_WORDS[state['dialect']][place]}", text)
+            text += f" ({word('legacy')})"
+        yield _Line(f"{_ranges(state['versions'], _ORDERS[state['dialect']])} {word(state['dialect'])}", text)
     if entry["class_defaults"]:
         listed = ", ".join(f"{model} {shown_value(value)}" for model, value in entry["class_defaults"].items())
-        yield _Line("", _WORDS["classes"][place].format(version=DEFAULT_STATIC, values=listed))
+        yield _Line("", word("classes", version=DEFAULT_STATIC, values=listed))
 
 
-def _impact(impact: str, place: int) -> str:
-    return f" [{_WORDS[f'impact.{impact}'][place]}]"
+def _impact(impact: Literal["numerics", "performance", "none"], language: Language) -> str:
+    return f" [{say.page('impact', language)(impact)}]"
 
 
 _ORDERS = {"static": STATIC_VERSIONS, "dynamic": DYNAMIC_VERSIONS}

@@ -5,76 +5,19 @@ from __future__ import annotations
 from ..schemas.border.outgoing import composed, markup, page, painted
 from ..schemas.light_typing import TYPE_CHECKING
 from .advisories import title
+from .messages_compiled import say
 from .terminal import wants_colour
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any, TypeAlias
 
     from ..schemas.border.outgoing import Outgoing
     from ..schemas.diagnostic import Language
+    from .messages_compiled import VerifyWords
 
 Answer: TypeAlias = "dict[str, Any]"
 
-_WORDS = {
-    "match": ("match", "一致"),
-    "mismatch": ("mismatch", "不一致"),
-    "partial": ("match in part: what was run agrees", "部分一致：已运行的部分一致"),
-    "unexercised": ("differs, changes numbers and was not run", "两侧不同、影响数值，且未运行"),
-    "not-verifiable": ("not verifiable", "无法验证"),
-    "loss": ("loss by step", "各步损失"),
-    "parts": ("other parts of the loss", "损失的其他部分"),
-    "logits": ("logits", "logits"),
-    "gradients": ("gradient norm of each parameter", "各参数梯度范数"),
-    "gradient_elements": ("largest element of each gradient", "各梯度的最大元素误差"),
-    "norms": ("global gradient norm", "全局梯度范数"),
-    "training": ("the trainers' steps over two micro batches", "训练步骤（每步两个微批）"),
-    "clipping": ("clipping, forced once", "梯度裁剪（强制一次）"),
-    "updates": ("optimizer on given gradients", "给定梯度下的优化器更新"),
-    "expert_bias": ("expert bias after the steps", "各步之后的专家偏置"),
-    "initialisation": ("initial spread by kind of parameter", "各类参数的初始标准差"),
-    "rates": ("learning rates of the run", "运行各步的学习率"),
-    "padding": ("a batch with the padding token", "含填充 token 的批次"),
-    "structure": ("parameters without an equal partner", "没有对应的参数"),
-    "worst": ("worst", "最大"),
-    "of": ("of {} agree", "共 {} 项一致"),
-    "all": ("all {} agree", "{} 项全部一致"),
-    "first": ("the models first part at", "最先出现差异之处"),
-    "depends": ("which depends on", "相关配置"),
-    "differ": ("the files differ in", "两文件的差异"),
-    "rules": ("rules", "相关规则"),
-    "defect": ("known defect that fits", "符合现象的已知缺陷"),
-    "shrunk": ("shrunk", "缩小后的规模"),
-    "stand_ins": ("stand-ins for kernels that a CPU lacks", "CPU 缺少的算子的替代实现"),
-    "not_compared": ("not compared", "未比较的内容"),
-    "failures": ("why", "原因"),
-    "inputs": ("inputs", "输入"),
-    "versions": ("versions", "版本"),
-    "accepted": ("differs, was not run and is accepted", "两侧不同且未运行，已接受"),
-    "ran": ("ran", "运行版本"),
-    "precision": ("as written", "按所写精度"),
-    "errors": (
-        "error of logits and median of gradients against float32, in ulp",
-        "相对 float32 的误差（logits、梯度中位数，ulp）",
-    ),
-    "ranks": ("Megatron-LM over two ranks", "Megatron-LM 两进程运行"),
-    "same": ("the same numbers", "数值相同"),
-    "changes": ("changes", "数值变化"),
-    "not_tried": ("not tried", "未尝试"),
-    "tolerance": ("tolerance", "容差"),
-    "name": ("name", "名称"),
-    "relative": ("relative difference", "相对误差"),
-    "log": ("end of the log", "日志末尾"),
-    "title": ("accmap verify", "accmap verify"),
-}
-_DIRECTIONS = {
-    "structure": ("in its parameters", "参数结构"),
-    "forward": ("in the forward pass", "前向"),
-    "backward": ("in the backward pass", "反向"),
-    "update": ("in the update", "参数更新"),
-    "initialisation": ("in the initial weights", "初始权重"),
-    "rounding": ("in how they round as written", "按所写精度计算的舍入"),
-}
 _TABLES = (
     "structure", "loss", "parts", "logits", "gradients", "gradient_elements", "norms", "training", "clipping",
     "updates", "expert_bias", "rates", "padding", "initialisation",
@@ -87,7 +30,7 @@ _MOST_LINES = 6
 def text_page(answer: Answer, language: Language) -> Outgoing:
     """The report for a terminal."""
     colour = wants_colour()
-    word = _wording(language)
+    word = say.page("verify", language)
     verdict = answer["verdict"]
     sides = " · ".join(f"{side} {file}" for side, file in zip(answer["sides"], answer["files"], strict=False))
     instead = "".join(f" ({entry['reason']})" for entry in answer["not_compared"] if _is_version(entry))
@@ -97,7 +40,7 @@ def text_page(answer: Answer, language: Language) -> Outgoing:
     lines += _unexercised_lines(answer, word)
     lines += _divergence_lines(answer, word, language)
     for table in _TABLES:
-        lines += _table_lines(_rows(answer, table), word, table, colour)
+        lines += _table_lines(_rows(answer, table), word, word(table), colour)
     lines += _precision_lines(answer, word)
     lines += [f"{word('ranks')}: {line}" for line in _ranks_lines(answer, word)]
     if answer["shrunk"]:
@@ -113,7 +56,7 @@ def text_page(answer: Answer, language: Language) -> Outgoing:
     return page(lines)
 
 
-def _failure_lines(answer: Answer, word: Callable[[str], str]) -> list[str]:
+def _failure_lines(answer: Answer, word: VerifyWords) -> list[str]:
     """Why a side could not be run, and what to do about it."""
     lines: list[str] = []
     for failure in answer["failures"]:
@@ -126,7 +69,7 @@ def _failure_lines(answer: Answer, word: Callable[[str], str]) -> list[str]:
     return lines
 
 
-def _precision_lines(answer: Answer, word: Callable[[str], str]) -> list[str]:
+def _precision_lines(answer: Answer, word: VerifyWords) -> list[str]:
     """How both sides round in the files' own types."""
     found = answer["precision"]
     if found is None or found["agrees"] is None:
@@ -141,7 +84,7 @@ def _precision_lines(answer: Answer, word: Callable[[str], str]) -> list[str]:
     ]
 
 
-def _ranks_lines(answer: Answer, word: Callable[[str], str]) -> list[str]:
+def _ranks_lines(answer: Answer, word: VerifyWords) -> list[str]:
     """What each layout of Megatron-LM's model brought."""
     lines: list[str] = []
     for one in answer["ranks"] or ():
@@ -166,7 +109,7 @@ def _is_version(entry: dict[str, Any]) -> bool:
     return str(entry["field"]).endswith(".version") and bool(entry.get("differs"))
 
 
-def _unexercised_lines(answer: Answer, word: Callable[[str], str]) -> list[str]:
+def _unexercised_lines(answer: Answer, word: VerifyWords) -> list[str]:
     """What makes a match partial, with both values."""
     told = [entry for entry in answer["not_compared"] if entry.get("differs") and not _is_version(entry)]
     lines = [f"  {word('unexercised')}: {_differing(entry)}: {entry['reason']}" for entry in told]
@@ -179,11 +122,11 @@ def _differing(entry: dict[str, Any]) -> str:
     return f"{entry['field']}{both}"
 
 
-def _divergence_lines(answer: Answer, word: Callable[[str], str], language: Language) -> list[str]:
+def _divergence_lines(answer: Answer, word: VerifyWords, language: Language) -> list[str]:
     divergence = answer["first_divergence"]
     if divergence is None:
         return []
-    direction = _DIRECTIONS[divergence["direction"]][language == "zh"]
+    direction = say.page("verify_direction", language)(divergence["direction"])
     lines = [f"  {word('first')} {divergence['module']}, {direction}"]
     if divergence["differing"]:
         told = ", ".join(map(_differing, divergence["differing"]))
@@ -196,13 +139,13 @@ def _divergence_lines(answer: Answer, word: Callable[[str], str], language: Lang
     return [*lines, *(f"  {word('defect')} {one['code']}: {title(one['code'], language)}" for one in known)]
 
 
-def _table_lines(rows: Sequence[dict[str, Any]], word: Callable[[str], str], table: str, colour: bool) -> list[str]:
+def _table_lines(rows: Sequence[dict[str, Any]], word: VerifyWords, heading: str, colour: bool) -> list[str]:
     if not rows:
         return []
     wrong = [row for row in rows if not row["agrees"]]
-    count = word("all").format(len(rows)) if not wrong else f"{len(rows) - len(wrong)} " + word("of").format(len(rows))
+    count = word("all", len(rows)) if not wrong else f"{len(rows) - len(wrong)} " + word("of", len(rows))
     shown = wrong[:_MOST_LINES] if wrong else [max(rows, key=lambda row: row["relative"] or 0)]
-    lines = ["", f"{painted(word(table), 'bold', colour)}: {count}"]
+    lines = ["", f"{painted(heading, 'bold', colour)}: {count}"]
     for row in shown:
         marked = painted("✗", "red", colour) if not row["agrees"] else painted("✓", "green", colour)
         lines.append(f"  {marked} {_name(row)}  {_number(row['a'])}  {_number(row['b'])}  {_difference(row)}")
@@ -236,13 +179,6 @@ def _short(value: Any) -> str:
     return str(value)
 
 
-def _wording(language: Language) -> Callable[[str], str]:
-    def word(key: str) -> str:
-        return _WORDS[key][language == "zh"]
-
-    return word
-
-
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#1c2430;background:#fff}
 h1{font-size:1.5rem}h2{font-size:1.1rem;margin-top:2rem}
@@ -261,7 +197,7 @@ body{background:#12161d;color:#dfe5ee}td,th{border-color:#2b3340}pre{background:
 
 def html_page(answer: Answer, language: Language) -> Outgoing:
     """The report as one HTML file that needs nothing else."""
-    word = _wording(language)
+    word = say.page("verify", language)
     verdict = answer["verdict"]
     parts = [
         f"<!doctype html><html lang='{'zh' if language == 'zh' else 'en'}'><meta charset='utf-8'>",
@@ -284,11 +220,11 @@ def html_page(answer: Answer, language: Language) -> Outgoing:
         rows = _rows(answer, table)
         if rows:
             parts.append(_html_table(rows, word(table), answer, word))
-    parts += [_plain_table(word(name), rows) for name, rows in _conditions(answer).items()]
+    parts += [_plain_table(name, rows) for name, rows in _conditions(answer, word).items()]
     return composed("\n".join(parts) + "\n")
 
 
-def _html_failure(failure: Mapping[str, Any], word: Callable[[str], str]) -> Iterator[str]:
+def _html_failure(failure: Mapping[str, Any], word: VerifyWords) -> Iterator[str]:
     place = f" <code>{markup(failure['where'])}</code>" if failure["where"] else ""
     yield f"<p><b>{markup(failure['side'])}</b>: {markup(failure['reason'])}{place}</p>"
     if failure["explanation"]:
@@ -297,25 +233,25 @@ def _html_failure(failure: Mapping[str, Any], word: Callable[[str], str]) -> Ite
     yield f"<details><summary>{word('log')}</summary><pre>{log}</pre></details>"
 
 
-def _conditions(answer: Answer) -> dict[str, list[tuple[str, ...]]]:
+def _conditions(answer: Answer, word: VerifyWords) -> dict[str, list[tuple[str, ...]]]:
     """What the models were given and run with, by the title of its table."""
 
     def padding(token: object) -> str:
         return "" if token is None else f"pad {token}"
 
     return {
-        "shrunk": [(field, _short(sizes[0]), _short(sizes[1])) for field, sizes in answer["shrunk"].items()],
-        "inputs": [
+        word("shrunk"): [(field, _short(sizes[0]), _short(sizes[1])) for field, sizes in answer["shrunk"].items()],
+        word("inputs"): [
             (f"seed {one['seed']}", f"{one['batch']} × {one['sequence']}", padding(one["padding_token"]))
             for one in answer["inputs"]
         ],
-        "stand_ins": [(entry["side"], entry["name"], entry["description"]) for entry in answer["stand_ins"]],
-        "not_compared": [(entry["field"], entry["reason"]) for entry in answer["not_compared"]],
-        "versions": list(answer["versions"].items()),
+        word("stand_ins"): [(entry["side"], entry["name"], entry["description"]) for entry in answer["stand_ins"]],
+        word("not_compared"): [(entry["field"], entry["reason"]) for entry in answer["not_compared"]],
+        word("versions"): list(answer["versions"].items()),
     }
 
 
-def _html_table(rows: Sequence[dict[str, Any]], title: str, answer: Answer, word: Callable[[str], str]) -> str:
+def _html_table(rows: Sequence[dict[str, Any]], title: str, answer: Answer, word: VerifyWords) -> str:
     heads = (word("name"), *answer["sides"], word("relative"), "")
     lines = [f"<h2>{markup(title)}</h2><table><tr>" + "".join(f"<th>{markup(head)}" for head in heads) + "</tr>"]
     for row in rows:

@@ -1,7 +1,8 @@
 """Makes the catalogues from every `messages.yaml` of the house: texts, accessor, and its stub for the type checker.
 
-`problems` have a code, a name and a severity and become findings; `words` are any other text; `foreign` is the Chinese
-of what a library or the system says, by its own words. A placeholder that holds words (`WORDS_IN`) takes only a text
+`problems` have a code, a name and a severity and become findings; `words` are any other text; `pages` are the headings
+and labels of one page each, by keys that an answer may have as well; `foreign` is the Chinese of what a library or the
+system says, by its own words. A placeholder that holds words (`WORDS_IN`) takes only a text
 that knows its Chinese.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from string import Formatter
-from typing import Any
+from typing import Any, cast
 
 import yaml
 
@@ -43,25 +44,29 @@ def problems_of(folder: str) -> frozenset[str]:
 def compiled(folder: str, text: str) -> dict[str, str]:
     """The three modules of one folder's catalogue; ValueError for one that is wrong."""
     content: dict[str, Any] = yaml.load(text, _Loader)
-    if set(content) - {"problems", "words", "foreign"}:
-        raise ValueError(f"{folder}/{SOURCE}: {sorted(content)}: there are problems, words and foreign, nothing else")
+    if set(content) - {"problems", "words", "pages", "foreign"}:
+        raise ValueError(f"{folder}/{SOURCE}: {sorted(content)}: no problems, words, pages or foreign")
     problems: dict[str, dict[str, Any]] = content.get("problems") or {}
     words: dict[str, dict[str, Any]] = content.get("words") or {}
+    pages: dict[str, dict[str, Any]] = content.get("pages") or {}
     if set(problems) & set(words):
         raise ValueError(f"{folder}/{SOURCE}: {sorted(set(problems) & set(words))} stand twice")
     try:
         rows = {name: _problem(name, row) for name, row in problems.items()}
         texts = {name: _texts(name, row, {"en", "zh"}) for name, row in words.items()}
+        labels = {
+            page: {key: _label(f"{page}: {key}", row) for key, row in keys.items()} for page, keys in pages.items()
+        }
     except ValueError as error:
         raise ValueError(f"{folder}/{SOURCE}: {error}") from None
     depth = folder.count("/") + 1
     about = f"compiled from {folder}/{SOURCE}."
     return {
         f"{folder}/message_texts_compiled.py": literal_module(
-            f"The messages, {about}", PROBLEMS=rows, WORDS=texts, FOREIGN=content.get("foreign") or {}
+            f"The messages, {about}", PROBLEMS=rows, WORDS=texts, FOREIGN=content.get("foreign") or {}, PAGES=labels
         ),
         f"{folder}/messages_compiled.py": _ACCESSOR.format(about=about, source=_source(folder, depth)),
-        f"{folder}/messages_compiled.pyi": _stub(about, _source(folder, depth), problems, words),
+        f"{folder}/messages_compiled.pyi": _stub(about, _source(folder, depth), problems, words, pages),
     }
 
 
@@ -112,6 +117,18 @@ def _texts(name: str, row: dict[str, Any], needed: set[str]) -> tuple[str, str]:
     return row["en"], row["zh"]
 
 
+def _label(name: str, row: Any) -> tuple[str, str]:
+    """A text of a page, which stands as [English, Chinese]; its placeholders may be numbered by their order."""
+    texts = [text for text in cast("list[object]", row) if isinstance(text, str)] if isinstance(row, list) else []
+    if len(texts) != 2:
+        raise ValueError(f"{name}: needs its English and its Chinese, and nothing else")
+    english, chinese = texts
+    wanted, there = (sorted(str(one[1]) for one in Formatter().parse(text) if one[1] is not None) for text in texts)
+    if not set(there) <= set(wanted) or len(there) > len(wanted):
+        raise ValueError(f"{name}: English has {wanted}, Chinese {there}")
+    return english, chinese
+
+
 def placeholders(text: str) -> set[str]:
     """The names that fill a text."""
     found = {name for _, name, _, _ in Formatter().parse(text) if name is not None}
@@ -121,12 +138,18 @@ def placeholders(text: str) -> set[str]:
     return found
 
 
-def _stub(about: str, source: str, problems: dict[str, dict[str, Any]], words: dict[str, dict[str, Any]]) -> str:
+def _stub(
+    about: str,
+    source: str,
+    problems: dict[str, dict[str, Any]],
+    words: dict[str, dict[str, Any]],
+    pages: dict[str, dict[str, Any]],
+) -> str:
     lines = [
         f'"""`say`, the messages by name, {about} Do not edit."""',
         "",
         "from collections.abc import Mapping",
-        "from typing import Literal",
+        "from typing import Literal, Protocol, overload",
         "",
         f"from {source}message import Kind, Problem, Words",
         "",
@@ -135,6 +158,11 @@ def _stub(about: str, source: str, problems: dict[str, dict[str, Any]], words: d
     lines += [
         f"ProblemName = Literal[{names}]",
         "",
+        *(
+            f"class {_protocol(page)}(Protocol):\n"
+            f"    def __call__(self, key: Literal{list(keys)}, /, *values: object, **named: object) -> str: ...\n"
+            for page, keys in pages.items()
+        ),
         "class Say:",
     ]  # no Catalogue to the type checker: that has every attribute
     lines += [
@@ -147,5 +175,13 @@ def _stub(about: str, source: str, problems: dict[str, dict[str, Any]], words: d
                 f", {one}: {'Words' if one in WORDS_IN else 'object'}" for one in sorted(placeholders(row["en"]))
             )
             lines.append(f"    def {name}(self{', *' if taken else ''}{taken}) -> {answer}: ...")
+    for page in pages:
+        lines += ["    @overload"] if len(pages) > 1 else []
+        lines.append(f"    def page(self, name: Literal[{page!r}], language: str) -> {_protocol(page)}: ...")
     lines += ["", "say: Say", ""]
     return "\n".join(lines)
+
+
+def _protocol(page: str) -> str:
+    """The type of what says a page's words."""
+    return f"{page.title().replace('_', '')}Words"

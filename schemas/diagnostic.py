@@ -15,8 +15,8 @@ from .message import Problem, Words
 from .message import Severity as Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any, Literal, TypeAlias
+    from collections.abc import Iterable, Sequence
+    from typing import Literal, TypeAlias
 
     from .source import Span
 
@@ -154,19 +154,9 @@ def causes_of(found: Sequence[Diagnostic]) -> list[int | None]:
     return [None if entry.because is None else places.get(entry.because) for entry in found]
 
 
-def finding(
-    problem: Problem | Mapping[str, Kind],
-    file: str,
-    span: Any = None,
-    related: Any = (),
-    more: Any = (),
-    /,
-    **values: object,
-) -> Diagnostic:
-    """What is wrong, and where; a table, a name in it and a place are taken, too, until every room has a catalogue."""
-    if isinstance(problem, Problem):
-        return Diagnostic(problem.kind, file, span, problem.values, related)
-    return Diagnostic(problem[file], span, related or None, tuple(values.items()), more)
+def finding(problem: Problem, file: str, span: Span | None = None, related: tuple[Related, ...] = ()) -> Diagnostic:
+    """What is wrong, and where."""
+    return Diagnostic(problem.kind, file, span, problem.values, related)
 
 
 def unreadable(problem: Problem, file: str, span: Span | None = None) -> UnreadableError:

@@ -101,6 +101,16 @@ class Catalogue:
         """What a library or the system says, in its own English; `key` finds the Chinese where the words do not."""
         return Words(said, self._texts().FOREIGN.get(key or said, said))
 
+    def page(self, name: str, language: str) -> Callable[..., str]:
+        """What says the words of one page in a language by their keys: headings, labels, the words of an answer."""
+        words, chinese = self._texts().PAGES[name], language == "zh"
+
+        def word(key: str, /, *values: object, **named: object) -> str:
+            text = words[key][chinese]
+            return text.format(*values, **named) if values or named else text
+
+        return word
+
     def _texts(self) -> _Texts:
         return __import__(f"{self._package}.message_texts_compiled", fromlist=("WORDS",))
 
@@ -126,6 +136,7 @@ if TYPE_CHECKING:
         PROBLEMS: Mapping[str, tuple[Any, ...]]
         WORDS: Mapping[str, tuple[str, str]]
         FOREIGN: Mapping[str, str]
+        PAGES: Mapping[str, Mapping[str, tuple[str, str]]]
 
 
 NOTHING = Words("", "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.outgoing import page, painted
-from ...schemas.verdict import WORDS
+from ..messages_compiled import say
 from ..terminal import shortened, wants_colour
 
 if TYPE_CHECKING:
@@ -14,52 +14,6 @@ if TYPE_CHECKING:
 
 Answer = dict[str, Any]
 
-_WORDS = {
-    "good": ("good", "正常"),
-    "bad": ("bad", "有问题"),
-    **WORDS,
-    "shape": (
-        "{sequences} sequences, {documents} documents, {tokens} tokens of {dtype}",
-        "{sequences} 个序列，{documents} 个文档，{tokens} 个 {dtype} token",
-    ),
-    "lengths": ("lengths {minimum} to {maximum}, mean {mean:.1f}", "长度 {minimum} 至 {maximum}，平均 {mean:.1f}"),
-    "ids": ("ids {minimum} to {maximum}", "id 范围 {minimum} 至 {maximum}"),
-    "part": (" in {tokens} tokens looked at", "（抽查 {tokens} 个 token）"),
-    "ends": ("{share:.1%} of the sequences end with {id}", "{share:.1%} 的序列以 {id} 结尾"),
-    "count": ("id {id} occurs {count} times", "id {id} 出现 {count} 次"),
-    "trip": ("{equal} of {tried} sequences survive text and back", "{tried} 个序列中 {equal} 个解码再编码后不变"),
-    "draws": (
-        "asks for {samples} samples of {length} tokens, seed {seed}, split {split}, {batch} a step",
-        "请求 {samples} 个长度 {length} 的样本，种子 {seed}，split {split}，每步 {batch} 个",
-    ),
-    "rows": (
-        "takes {samples} rows of {length} tokens in the order of the files, {batch} a step",
-        "按文件顺序取 {samples} 行，每行 {length} 个 token，每步 {batch} 个",
-    ),
-    "shuffled": (
-        "takes {samples} rows of {length} tokens in an order that MindSpore draws, {batch} a step",
-        "按 MindSpore 随机产生的顺序取 {samples} 行，每行 {length} 个 token，每步 {batch} 个",
-    ),
-    "columns": ("MindRecord, {count} file(s), columns {columns}", "MindRecord，{count} 个文件，列 {columns}"),
-    "index": (
-        "{prefix}{weight}: {samples} samples in {epochs} epoch(s){apart}",
-        "{prefix}{weight}：{epochs} 个 epoch 共 {samples} 个样本{apart}",
-    ),
-    "apart": (", the last one apart", "，最后一个单独打乱"),
-    "own": ("none, the files are training's own", "无，使用单独的训练文件"),
-    "same": (
-        "the first {samples} samples ({steps} steps) are the same{whole}",
-        "前 {samples} 个样本（{steps} 步）相同{whole}",
-    ),
-    "whole": (", and so is the whole run", "，整个训练也相同"),
-    "set": (
-        "in {equal} of {steps} steps the same samples are used",
-        "{steps} 步中有 {equal} 步使用相同的样本",
-    ),
-    "sample": ("sample {sample}", "样本 {sample}"),
-    "input": ("input", "输入"),
-    "label": ("label", "标签"),
-}
 _COLOURS = {
     "good": "green",
     "bad": "red",
@@ -94,12 +48,9 @@ def text_page(answer: Answer, language: Language) -> Outgoing:
 
 class _Page:
     def __init__(self, language: Language) -> None:
-        self._chinese = language == "zh"
+        self.word = say.page("data_check", language)
         self.colour = wants_colour()
         self.lines: list[str] = []
-
-    def word(self, name: str, **values: object) -> str:
-        return _WORDS[name][self._chinese].format(**values)
 
     def line(self, text: str) -> None:
         self.lines.append(text)
@@ -155,9 +106,9 @@ class _Page:
 
     def decoded(self, entry: Answer) -> None:
         self.line(f"{entry['file']} {self.word('sample', sample=entry['sample'])}")
-        for name, key in (("input", "inputs"), ("label", "labels")):
+        for name, key in ((self.word("input"), "inputs"), (self.word("label"), "labels")):
             text = entry[key].replace("\n", "⏎")
-            self.line(f"  {self.word(name)}: {shortened(text, _TEXT)}")
+            self.line(f"  {name}: {shortened(text, _TEXT)}")
 
     def problem(self, entry: Answer) -> None:
         place = entry["file"]

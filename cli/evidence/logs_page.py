@@ -15,11 +15,13 @@ from ...evidence.logs.figures import percent
 from ...evidence.logs.verdict import bad_steps
 from ...schemas.border.outgoing import markup
 from ..advisories import title
+from ..messages_compiled import say
 from ..page_shell import document
 from .logs_data import differences, share, thinned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from ...evidence.logs.comparing import Comparison
     from ...evidence.logs.run import Run
@@ -218,29 +220,6 @@ addEventListener('pointerup', (event) => {
 document.getElementById('reset').addEventListener('click', () => zoom(...data.range));
 redraw();
 """
-_WORDS = {
-    "title": ("Training logs", "训练日志"),
-    "loss": ("loss", "loss"),
-    "difference": ("difference of the losses", "loss 差值"),
-    "relative": ("relative difference of the losses, %", "loss 相对差值，%"),
-    "norm": ("global norm of the gradients", "梯度 global norm"),
-    "rate": ("learning rate as printed", "学习率（按打印值）"),
-    "step": ("step", "步"),
-    "reset": ("show all steps", "显示全部"),
-    "hint": (
-        "Drag over steps to see them closer, or turn the wheel; double click shows all.",
-        "拖选步数或滚轮可放大，双击显示全部。",
-    ),
-    "judged": ("Judgement", "结论"),
-    "criterion": ("criterion", "判据"),
-    "found": ("found", "结果"),
-    "notes": ("Notes", "说明"),
-    "defects": ("Known defects that concern the files and fit", "与两侧文件有关且符合所见现象的已知缺陷"),
-    "problems": ("What the logs say", "日志中的问题"),
-    "norms": ("Local norms", "local norm"),
-    "parameter": ("parameter", "参数"),
-    "thinned": ("Curves show at most {} points, with every extreme.", "曲线最多显示 {} 个点，保留所有极值。"),
-}
 _STATUS = {"pass": ("pass", "通过"), "fail": ("fail", "不通过"), "undecided": ("?", "无法判定"), "info": ("–", "–")}
 _POINTS = 4000
 _MOST_NORMS = 200
@@ -264,7 +243,7 @@ def web_page(report: Report) -> str:
         said = markup(pair + comparison.verdict.said.text(report.language))
         parts.append(f'<p class="answer {comparison.verdict.answer}">{said}</p>\n')
     parts.append(_keys(report))
-    hint = f"{_word(report, 'hint')} {_word(report, 'thinned').format(_POINTS)}"
+    hint = f"{_word(report, 'hint')} {_word(report, 'thinned', _POINTS)}"
     parts.append(f'<p>{markup(hint)}<button id="reset">{markup(_word(report, "reset"))}</button></p>\n')
     for name, _, height, _ in panels:
         parts.append(
@@ -279,8 +258,8 @@ def web_page(report: Report) -> str:
     return document(title, report.language, _STYLE, "".join(parts), _data(report, panels), _SCRIPT)
 
 
-def _word(report: Report, name: str) -> str:
-    return _WORDS[name][report.language == "zh"]
+def _word(report: Report, name: Any, *values: object) -> str:
+    return say.page("logs_page", report.language)(name, *values)
 
 
 def _dash(index: int) -> str:

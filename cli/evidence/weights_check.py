@@ -41,35 +41,6 @@ _STATUS = {
     "only-b": ("only in B", "仅 B 有", "red"),
     "unknown": ("not in the weight table", "权重映射表中没有", "red"),
 }
-_WORDS = {
-    "rounded": (
-        (
-            "The float32 side is not on the bfloat16 grid. A Megatron-LM run in bfloat16 starts from rounded weights; "
-            "give MindSpore Transformers the same ones: accmap weights convert … --dtype bf16."
-        ),
-        (
-            "float32 一侧的数值不在 bfloat16 网格上。bfloat16 的 Megatron-LM 训练从舍入后的权重开始；"
-            "请让 MindSpore Transformers 使用相同的权重：accmap weights convert … --dtype bf16。"
-        ),
-    ),
-    "inferred": (
-        "No configuration: how rows are arranged was read off names and shapes. --config FILE makes sure.",
-        "未给出配置：行的排列由名称与形状推断。可用 --config FILE 确认。",
-    ),
-    "difference": ("largest difference {:.3g}, {:.3g} of the largest value", "最大差 {:.3g}，为最大值的 {:.3g}"),
-    "copies": ("copies within a checkpoint: {} compared, {} different", "同一份权重内的副本：比较 {} 个，不同 {} 个"),
-    "beside": ("beside the weights: {} tensors of {}, {}", "权重之外：{} 个张量（{}），{}"),
-    "network": ("not in the weights", "权重中缺少"),
-    "weights": ("not in the network", "网络中没有"),
-    "harmless": ("harmless", "无影响"),
-    "problem": ("problem", "问题"),
-    "lines": ("line", "行"),
-    "nothing": ("Both lists are empty: every weight found its place.", "两个列表均为空：全部权重已加载。"),
-    "still": (
-        "A fused weight can still hold its parts in another order; compare with accmap weights check A B.",
-        "融合权重内部的排列仍可能不同；请用 accmap weights check A B 比较。",
-    ),
-}
 
 
 def run(
@@ -210,6 +181,7 @@ def _side(side: WeightSide | None) -> dict[str, Any] | None:
 
 def _page(found: Check, language: Language, *, everything: bool) -> None:
     chinese = language == "zh"
+    word = usage.page("weights_check", language)
     colour = wants_colour()
     say(f"A {painted(found.a, 'bold', colour)}")
     if found.b is not None:
@@ -218,19 +190,19 @@ def _page(found: Check, language: Language, *, everything: bool) -> None:
     for row in found.rows:
         if not everything and (row.status == "equal" or (foreign and _is_foreign(row))):
             continue
-        _print_row(row, _title(row, found), chinese, colour)
+        _print_row(row, _title(row, found), language, colour)
     counts = Counter(row.status for row in found.rows)
     say(", ".join(f"{count} {_STATUS[status][chinese]}" for status, count in counts.items()))
     for path, count in foreign.items():
         say(usage.hugging_face_names(path=path, count=count).text(language))
     if found.copies:
-        say(_WORDS["copies"][chinese].format(found.copies, len(found.findings)))
+        say(word("copies", found.copies, len(found.findings)))
     for what, amount in found.beside.items():
-        say(_WORDS["beside"][chinese].format(amount.tensors, _of(what, language), in_bytes(amount.size)))
+        say(word("beside", amount.tensors, _of(what, language), in_bytes(amount.size)))
     if counts["rounded"]:
-        say(_WORDS["rounded"][chinese])
+        say(word("rounded"))
     if found.inferred:
-        say(_WORDS["inferred"][chinese])
+        say(word("inferred"))
 
 
 def _of(what: Beside, language: Language) -> str:
@@ -264,8 +236,9 @@ def _title(row: Row, found: Check) -> str:
     return row.name if side is None else side.name
 
 
-def _print_row(row: Row, title: str, chinese: bool, colour: bool) -> None:
-    status = _STATUS[row.status]
+def _print_row(row: Row, title: str, language: Language, colour: bool) -> None:
+    status, chinese = _STATUS[row.status], language == "zh"
+    word = usage.page("weights_check", language)
     say(f"{painted(status[chinese], status[2], colour)}  {title}")
     for letter, side in (("A", row.a), ("B", row.b)):
         if side is None:
@@ -278,7 +251,7 @@ def _print_row(row: Row, title: str, chinese: bool, colour: bool) -> None:
             told += f"  NaN {numbers.nans} inf {numbers.infinities}"
         say(f"    {letter}  {side.dtype or ''}{shape}{told}{named}  {painted(side.file, 'dim', colour)}")
     if row.status in ("different", "rounded") and row.max_difference is not None and row.relative is not None:
-        say(f"    {_WORDS['difference'][chinese].format(row.max_difference, row.relative)}")
+        say(f"    {word('difference', row.max_difference, row.relative)}")
 
 
 def _numbers(found: Statistics) -> str:
@@ -303,18 +276,18 @@ def _log(name: str, stdin_name: str | None, configs: Sequence[Config], form: str
         }
         emit(json_text(answer))
         return BAD if problems else FINE
-    chinese = language == "zh"
+    word = usage.page("weights_check", language)
     colour = wants_colour()
     say(painted(name, "bold", colour))
     if not entries:
-        say(_WORDS["nothing"][chinese])
-        say(_WORDS["still"][chinese])
+        say(word("nothing"))
+        say(word("still"))
     for one in sorted(found, key=lambda one: one.harmless):
         state, style = ("harmless", "green") if one.harmless else ("problem", "red")
-        say(f"{painted(_WORDS[state][chinese], style, colour)}  {one.words.text(language)}")
+        say(f"{painted(word(state), style, colour)}  {one.words.text(language)}")
         for entry in one.entries:
             where = f"{name}:{entry.line}"
-            say(f"    {entry.name}  {_WORDS[entry.missing][chinese]}  {painted(where, 'dim', colour)}")
+            say(f"    {entry.name}  {word(entry.missing)}  {painted(where, 'dim', colour)}")
     return BAD if problems else FINE
 
 

@@ -27,35 +27,6 @@ if TYPE_CHECKING:
     from ...schemas.config import Framework, ReadOptions
     from ...schemas.diagnostic import Diagnostic, Language
 
-_WORDS = {
-    "wrote": ("{} parameters, {} numbers as {}, in {} files", "{} 个参数、{} 个数值（{}），共 {} 个文件"),
-    "kept": ("{} of them stood there already", "其中 {} 个文件此前已写好"),
-    "vocabulary": ("the vocabulary's rows: {} before, {} now", "词表行数：转换前 {}，转换后 {}"),
-    "fewer": (
-        "Megatron-LM's padded rows take part in its softmax; without them the loss differs slightly",
-        "Megatron-LM 的填充行参与 softmax；去掉后 loss 会略有差异",
-    ),
-    "beside": ("left out: {} tensors of {}, {}", "未转换：{} 个张量（{}），{}"),
-    "anew": (
-        (
-            "the optimizer's moments begin at zero and the learning rate at its first step, so the first steps are "
-            "those of a new run, not of one that goes on"
-        ),
-        "优化器动量从零开始，学习率从第一步开始：前几步等同于新任务，而非续训",
-    ),
-    "by": ("the model by {}", "模型依据 {}"),
-    "load": ("load it with", "加载方式"),
-}
-_LOADING: dict[str, tuple[str, str]] = {
-    "safetensors": (
-        "load_checkpoint: {} with load_ckpt_format: safetensors",
-        "load_checkpoint: {}，load_ckpt_format: safetensors",
-    ),
-    "huggingface": ('AutoModelForCausalLM.from_pretrained("{}")', 'AutoModelForCausalLM.from_pretrained("{}")'),
-    "torch": ("--load {} --ckpt-format torch", "--load {} --ckpt-format torch"),
-    "torch_dist": ("--load {} --ckpt-format torch_dist", "--load {} --ckpt-format torch_dist"),
-}
-
 
 def run(
     files: Sequence[str],
@@ -186,7 +157,7 @@ def _answer(done: Conversion, output: str, language: Language) -> dict[str, obje
                 "what": what.zh if language == "zh" else what.en,
                 "tensors": amount.tensors,
                 "bytes": amount.size,
-                "effect": _WORDS["anew"][language == "zh"] if what.anew else None,
+                "effect": usage.page("weights_convert", language)("anew") if what.anew else None,
             }
             for what, amount in done.beside.items()
         ],
@@ -196,9 +167,7 @@ def _answer(done: Conversion, output: str, language: Language) -> dict[str, obje
 
 
 def _page(done: Conversion, output: str, language: Language) -> None:
-    def word(key: str, *values: object) -> str:
-        return _WORDS[key][language == "zh"].format(*values)
-
+    word = usage.page("weights_convert", language)
     iteration = "" if done.iteration is None else f" {done.iteration}"
     say(f"{done.source} {done.form}{iteration} → {done.target} {output}")
     say(f"  {word('wrote', done.parameters, done.numbers, ', '.join(done.dtypes), len(done.files))}")
@@ -216,4 +185,5 @@ def _page(done: Conversion, output: str, language: Language) -> None:
             say(f"    {word('anew')}")
     say(f"  {word('by', ', '.join(done.configuration))}")
     form = "huggingface" if done.target == "huggingface" else done.target_form
-    say(f"  {word('load')}: {_LOADING[form][language == 'zh'].format(output)}")
+    assert form != "ckpt"  # which is read alone
+    say(f"  {word('load')}: {usage.page('loading', language)(form, output)}")

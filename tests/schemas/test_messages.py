@@ -33,6 +33,10 @@ words:
   why_not:
     en: why not
     zh: 为何不
+pages:
+  heads:
+    first: ['{} of {}', '{} / {}']
+    last-one: [end, 结尾]
 """
 
 
@@ -96,6 +100,13 @@ def test_a_message_holds_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         _ = say.awake
 
 
+def test_a_page_says_its_words_by_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    say = said(tmp_path, WRITTEN)
+    assert (say.page("heads", "en")("first", 1, 2), say.page("heads", "zh")("first", 1, 2)) == ("1 of 2", "1 / 2")
+    assert say.page("heads", "zh")("last-one") == "结尾"
+
+
 @pytest.mark.parametrize(
     ("right", "wrong", "named"),
     [
@@ -107,6 +118,8 @@ def test_a_message_holds_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         ("  why_not:", "  asleep:", "stand twice"),
         ("  why_not:", "  absent:", "stand twice"),
         ("en: why not", "en: 7", "no text"),
+        ("[end, 结尾]", "[end]", "heads: last-one"),
+        ("'{} / {}'", "'{} / {left}'", "left"),
     ],
 )
 def test_a_wrong_catalogue_stops_the_maker(right: str, wrong: str, named: str) -> None:
@@ -123,6 +136,8 @@ USES = {
     "english": "say.absent(path='x', why='because')",
     "place": "finding(say.why_not(), 'file')",
     "kind": "say.kinds['absend']",
+    "page": "say.page('headz', 'en')('first', 1, 2)",
+    "label": "say.page('heads', 'en')('frist', 1, 2)",
 }
 
 

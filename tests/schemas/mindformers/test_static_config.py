@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from accmap.schemas.config import Config, ReadOptions
 from accmap.schemas.diagnostic import Kind, UnreadableError, finding
 from accmap.schemas.house_yaml import house_yaml
+from accmap.schemas.message import Problem
 from accmap.schemas.mindformers.catalog import STATIC_VERSIONS, static_catalog, static_version
 from accmap.schemas.mindformers.detect import dialect_of
 from accmap.schemas.mindformers.effective import Override, mindformers_config
@@ -47,7 +48,7 @@ model:
 
 def missing(path: str) -> SourceText:
     kind = Kind("SYN900", "file-missing", "error", "There is no file {named}.", "{named}")
-    raise UnreadableError(finding({"missing": kind}, "missing", path, named=path))
+    raise UnreadableError(finding(Problem(kind, (("named", path),)), path))
 
 
 def read(text: str, version: str | None = "1.9", files: dict[str, str] | None = None, **options: Any) -> Config:
