@@ -67,8 +67,17 @@ class Gathering:
 
     @property
     def remarks(self) -> list[Diagnostic]:
-        """What is said of files in which there is nothing to check."""
-        return [*self._remarks.values(), *self._open.values()]
+        """What is said of files in which there is nothing to check; no louder than the rules that were asked for."""
+        if not self._open:
+            return list(self._remarks.values())
+        from ..rules.engine import Selection
+
+        heard = Selection(self._settings.select, self._settings.ignore).heard
+        said = (
+            one if heard(one.kind.code) else one._replace(kind=one.kind._replace(severity="info"))
+            for one in self._open.values()
+        )
+        return [*self._remarks.values(), *said]
 
     @property
     def unreadable(self) -> list[Diagnostic]:

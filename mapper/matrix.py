@@ -19,6 +19,8 @@ from .row_words import (
     beside_chinese,
     conditions,
     differs_from_guide,
+    in_brackets,
+    listed,
     megatron_names,
     mindformers_names,
     proof_words,
@@ -65,6 +67,7 @@ with defaults by version.
 - *Proved on* names the pairs of versions in which the real models were run for the row: with the value on both sides
   they match, with it on one side they do not ([verify](verify.md#the-proof-of-the-tables)). *Exact by reading* has no
   such run.
+- `{{field}}` within a sentence stands for the value of that field.
 - [n] refers to the sources at the end of a topic; an id such as `map.model.02` names a line of the accuracy guide.
 
 | Translation | |
@@ -83,6 +86,7 @@ Megatron-LM（{megatron}）与 MindSpore Transformers（静态图 {static}，动
 - “也读取”为某些版本中含义相同的名称；accmap 可读取，写出时用第一个。
 - “已在…上证明”指出为该条目实际运行过两侧模型的版本组合：两侧取同一值时一致，仅一侧取该值时不一致
   （见 [verify](verify.zh-CN.md#映射表的证明)）。“经阅读源码确认为精确”表示未做此类运行。
+- 句中的 `{{字段}}` 表示该字段的取值。
 - [n] 为各主题末尾的来源编号；形如 `map.model.02` 的编号指精度指南中的条目。
 
 | 转换 | |
@@ -104,7 +108,7 @@ fields moved it alike on both sides and the real models matched.
 | --- | --- |""",
     """## 计算量
 
-由各框架自身公式从字段得出的量，以及在哪些版本组合中，所列字段的取值使其在两侧同样变化且真实模型一致。
+各框架按自身公式由字段算出的量。右列为验证过的版本组合：改变所列字段时，该量在两侧的变化相同，且真实模型一致。
 
 | 计算量 | 证明 |
 | --- | --- |""",
@@ -130,10 +134,10 @@ _IMPACT = {
     "none": ("neither", "无"),
 }
 _NOTHING = "–"
-_ALSO = ("also read: {names}", "也读取：{names}")
+_ALSO = ("; also read: {names}", "；也读取：{names}")
 _STATIC = ("static: {text}", "静态图：{text}")
 _DYNAMIC = ("dynamic: {text}", "动态图：{text}")
-_ONLY = ("Where {text}.", "适用于{text}。")
+_ONLY = ("Where {text}.", "有效条件：{text}。")
 _IF = ("If {when}: {text}", "若{when}：{text}")
 _SOURCES = ("Sources: {text}", "来源：{text}")
 _STATIC_MODEL, _DYNAMIC_MODEL = "model.model_config.", "model."
@@ -149,7 +153,11 @@ def document(language: Language) -> str:
     """The matrix in one language."""
     place = 1 if language == "zh" else 0
     spoken = {dialect: known_names("mindformers", dialect) for dialect in ("static", "dynamic")}
-    lines = [_INTRODUCTION[place].format(megatron=known_names("megatron"), **spoken).rstrip("\n")]
+    lines = [
+        _INTRODUCTION[place]
+        .format(megatron=known_names("megatron").replace(", ", "、" if place else ", "), **spoken)
+        .rstrip("\n")
+    ]
     lines += [f"| {loss} | {LOSS[loss][place]} |" for loss in LOSS if any(row.loss == loss for row in table().rows)]
     for topic, rows in groupby(table().rows, key=lambda row: row.topic):
         lines += ["", f"## {_TOPICS[topic][place]}", "", *_topic(tuple(rows), language)]
@@ -190,7 +198,7 @@ def _fields(row: Row, language: Language) -> str:
 def _megatron(row: Row, language: Language) -> str:
     parts: list[str] = []
     for side, when in with_versions(row.megatron, language):
-        names = ", ".join(f"`{name}`" if name.startswith("-") else name for name in megatron_names(side))
+        names = listed([f"`{name}`" if name.startswith("-") else name for name in megatron_names(side)], language)
         parts.append(_side(names, side, when, language))
     return "<br>".join(parts) or _NOTHING
 
@@ -207,18 +215,18 @@ def _keys(sides: Sequence[Side], prefix: str, language: Language) -> str:
     place = 1 if language == "zh" else 0
     parts: list[str] = []
     for side, when in with_versions(sides, language):
-        names = ", ".join(f"`{_short(name, prefix)}`" for name in mindformers_names(side))
+        names = listed([f"`{_short(name, prefix)}`" for name in mindformers_names(side)], language)
         text = _side(names, side, when, language)
         if side.aliases:
-            aliases = ", ".join(f"`{_short(shown_key(name), prefix)}`" for name in side.aliases)
-            text += f"; {_ALSO[place].format(names=aliases)}"
+            aliases = listed([f"`{_short(shown_key(name), prefix)}`" for name in side.aliases], language)
+            text += _ALSO[place].format(names=aliases)
         parts.append(text)
     return "<br>".join(parts) or _NOTHING
 
 
 def _side(names: str, side: Side, when: str, language: Language) -> str:
     text = names or behaviour(side, language) or _NOTHING
-    return f"{text} ({when})" if when else text
+    return text + in_brackets(when, language)
 
 
 def _short(key: str, prefix: str) -> str:
@@ -229,11 +237,11 @@ def _remarks(row: Row, language: Language) -> str:
     place = 1 if language == "zh" else 0
     parts = [row.zh if place else row.en] if row.en else []
     if row.only:
-        parts.append(_ONLY[place].format(text=_conditions(row.only, language)))
+        parts.append(_ONLY[place].format(text=conditions(row.only, language)))
     for caveat in row.caveats:
-        text = (caveat.zh if place else caveat.en).replace("{", "").replace("}", "")
+        text = (caveat.zh if place else caveat.en).replace("{", "`{").replace("}", "}`")
         parts.append(_IF[place].format(when=_conditions(caveat.when, language), text=text))
-    return " ".join(dict.fromkeys(parts))
+    return ("" if place else " ").join(dict.fromkeys(parts))
 
 
 def _conditions(given: Sequence[Condition], language: Language) -> str:
@@ -248,7 +256,7 @@ def _quantities(language: Language) -> Iterator[str]:
             pairs = dict.fromkeys(pair for _field, listed in known for pair in listed)
             words = (proved_on(pairs) if pairs else say.exact_by_reading()).text(language)
             if known:
-                fields = ", ".join(f"`{one}`" for one, _pairs in known)
+                fields = listed([f"`{one}`" for one, _pairs in known], language)
                 words = _BY[language == "zh"].format(words=words, fields=fields)
             yield f"| `{name}` {field.zh if language == 'zh' else field.en} | {words} |"
 
@@ -259,12 +267,12 @@ def _without(place: int) -> list[str]:
     for number, reason in enumerate(known.reasons):
         arguments = [dest for dest, one in known.megatron_reasons.items() if one == number]
         keys = sorted(path for path, one in known.mindformers_reasons if one == number)
-        cells = (reason.zh if place else reason.en, _IMPACT[reason.impact][place], _listed(arguments), _listed(keys))
+        cells = (reason.zh if place else reason.en, _IMPACT[reason.impact][place], _first(arguments), _first(keys))
         lines.append(f"| {' | '.join(cells)} |")
     return lines
 
 
-def _listed(names: Sequence[str]) -> str:
+def _first(names: Sequence[str]) -> str:
     """The first names, and how many there are."""
     shown = ", ".join(f"`{name}`" for name in names[:_MANY])
     return f"{shown}, … ({len(names)})" if len(names) > _MANY else shown or _NOTHING

@@ -76,6 +76,20 @@ _COMPARISONS = {
     "has": ("{field} holds {value}", "{field} 含 {value}"),
     "endswith": ("{field} ends with {value}", "{field} 以 {value} 结尾"),
 }
+_OF_FIELDS = frozenset(
+    (
+        "eq_field",
+        "ne_field",
+        "gt_field",
+        "exceeds_sum",
+        "within_sum",
+        "exceeds",
+        "short_of",
+        "not_product",
+        "indivisible",
+    )
+)
+"""What compares with other fields."""
 _ALWAYS = ("nothing to set; always {value}", "无需设置，恒为 {value}")
 _VARIABLE = ("environment variable {name}", "环境变量 {name}")
 _SINCE = ("from {version}", "自 {version}")
@@ -123,7 +137,7 @@ def behaviour(side: Side, language: Language) -> str | None:
     if side.environment is not None:
         return _VARIABLE[place].format(name=side.environment)
     if side.fixed is not None:
-        return _ALWAYS[place].format(value=", ".join(shown_value(value) for value in side.fixed))
+        return _ALWAYS[place].format(value=listed([shown_value(value) for value in side.fixed], language))
     return None
 
 
@@ -133,7 +147,8 @@ def with_versions(sides: Sequence[Side], language: Language) -> Iterator[tuple[S
     before: str | None = None
     for side in sides:
         bounds = ((_SINCE, side.since), (_AFTER, None if side.since else before), (_UNTIL, side.until))
-        yield side, ", ".join(words[place].format(version=version) for words, version in bounds if version is not None)
+        said = [words[place].format(version=version) for words, version in bounds if version is not None]
+        yield side, listed(said, language)
         before = side.until
 
 
@@ -153,9 +168,10 @@ def conditions(given: Sequence[Condition], language: Language) -> str:
     place = 1 if language == "zh" else 0
     parts: list[str] = []
     for field, comparison, operand in given:
-        value = ", ".join(shown_value(one) for one in operand) if isinstance(operand, tuple) else shown_value(operand)
-        if comparison.endswith("_field"):
-            value = str(operand)
+        several = operand if isinstance(operand, tuple) else (operand,)
+        # an operand with a dot names a field, which stands without quotes
+        shown = [one if isinstance(one, str) and comparison in _OF_FIELDS else shown_value(one) for one in several]
+        value = listed(shown, language)
         ends = (operand[0], shown_value(operand[-1])) if isinstance(operand, tuple) and operand else ("", "")
         parts.append(_COMPARISONS[comparison][place].format(field=field, value=value, first=ends[0], last=ends[1]))
     return "，且".join([parts[0], *map(beside_chinese, parts[1:])]) if place and parts else " and ".join(parts)
@@ -202,11 +218,24 @@ def proof_words(row: Row, language: Language) -> str:
         else:
             reasons = dict.fromkeys(one.zh if language == "zh" else one.en for one in unproved(field))
             read = say.exact_by_reading() if row.loss == "exact" else say.by_reading()
-            words = read.text(language) + f" ({'; '.join(reasons)})" * bool(reasons)
+            words = read.text(language) + in_brackets(listed(list(reasons), language, ("; ", "；")), language)
         by_words.setdefault(words, []).append(field)
     if len(by_words) == 1:
         return next(iter(by_words))
-    return "; ".join(f"{', '.join(names)}: {words}" for words, names in by_words.items())
+    said = [
+        f"{listed(names, language)}{': ' if language == 'en' else '：'}{words}" for words, names in by_words.items()
+    ]
+    return listed(said, language, ("; ", "；"))
+
+
+def listed(words: Sequence[str], language: Language, between: tuple[str, str] = (", ", "、")) -> str:
+    """Words one after another, with each language's own mark between them."""
+    return between[language == "zh"].join(words)
+
+
+def in_brackets(text: str, language: Language) -> str:
+    """What follows in brackets; nothing where there is nothing."""
+    return (f"（{text}）" if language == "zh" else f" ({text})") if text else ""
 
 
 def differs_from_guide(row: Row) -> bool:

@@ -115,7 +115,7 @@ def _of_sides(known: Sequence[Proof], pair: Pair) -> list[tuple[Proof, Pair]]:
 
 
 def proved_on(pairs: Iterable[Pair]) -> Words:
-    """`proved on 0.12, 0.13 × 1.9`."""
+    """`proved on 0.12, 0.13 × 1.9`: what is a list of versions is one in every language."""
     by_partner: dict[str, list[str]] = {}
     for megatron, mindformers in pairs:
         by_partner.setdefault(mindformers, []).append(megatron)

@@ -28,11 +28,12 @@ def _links() -> dict[str, Any]:
 
 @cache
 def _tags() -> dict[str, dict[str, str]]:
-    """Each version's tag; a version of MindSpore Transformers that is none of its repository's has no entry."""
+    """Where each version's files stand in its repository; one that is only a wheel has no entry."""
     versions = house_yaml((ROOM.parent / "schemas" / "versions.yaml").read_text("utf-8"))
     return {
         "megatron": {row["name"]: row["tag"] for row in versions["megatron"]},
-        "mindformers": {row["name"]: f"v{row['name']}.0" for row in versions["mindformers"] if row["name"] < "2"},
+        "mindformers": {row["name"]: f"v{row['name']}.0" for row in versions["mindformers"] if row["name"] < "2"}
+        | _links()["mindformers"]["branches"],
     }
 
 

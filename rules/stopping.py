@@ -5,11 +5,13 @@ from __future__ import annotations
 from ..mapper.stopping import stopping
 from ..mappings.keys_compiled import RUN_MODE
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.megatron.effective import more_may_stand
 from .rule import Found, at_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ..schemas.config import Config
     from .subject import Subject
 
 _NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
@@ -30,4 +32,11 @@ def will_not_run(subject: Subject) -> Iterator[Found]:
                 "why_zh": one.zh,
                 "instead": one.stop.instead,
             }
-            yield Found(at_key(side.framework, one.stop.at), values)
+            unsure = side.explicit(one.stop.at) is None and _may_stand(side.config)
+            yield Found(at_key(side.framework, one.stop.at), values, severity="warning" if unsure else None)
+
+
+def _may_stand(config: Config) -> bool:
+    """Whether a launch may hold an argument that it does not show."""
+    launch = config.launch
+    return launch is not None and (launch.not_given is not None or more_may_stand(config.unresolved, config.problems))

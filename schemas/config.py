@@ -152,6 +152,8 @@ class Basis(NamedTuple):
     purpose: Purpose | None = None
     release: str | None = None
     """The version with its patch number, where that is known: facts are per minor version, known defects per patch."""
+    fork: str | None = None
+    """The dialect whose facts were used, where it is none of the framework's own."""
 
     def to_json(self, language: Language = "en") -> dict[str, object]:
         """The keys that every answer of one file has."""
@@ -173,8 +175,8 @@ class Basis(NamedTuple):
         return said[self.origin]().text(language)
 
     def name(self, language: Language) -> str:
-        """`megatron 0.12 assumed`; `megatron 0.15.3 given`, where the patch number is known."""
-        return f"{self.framework} {self.release or self.version} {self._origin(language)}"
+        """`megatron 0.12 assumed`; `megatron 0.15.3 given`, the patch number known; a fork by its dialect."""
+        return f"{self.fork or f'{self.framework} {self.release or self.version}'} {self._origin(language)}"
 
     def text(self, language: Language) -> str:
         """`megatron 0.12 (assumed)`, and by what a detected version was found."""
@@ -211,7 +213,13 @@ class Config(NamedTuple):
     def basis(self) -> Basis:
         """What the answer rests on."""
         return Basis(
-            self.framework, self.framework_version, self.version_origin, self.version_reason, self.purpose, self.release
+            self.framework,
+            self.framework_version,
+            self.version_origin,
+            self.version_reason,
+            self.purpose,
+            self.release,
+            self.dialect if self.framework == "megatron" and self.dialect != "arguments" else None,
         )
 
     def value(self, key: str) -> Value:

@@ -65,10 +65,15 @@ def purpose_of_program(launch: Launch | None, file: str) -> Purpose | None:
     return _purpose(found, file, launch.span, name=_base(launch.script))
 
 
-def purpose_of_recipe(path: str, mode: str, file: str) -> Purpose | None:
-    """What a functional test's recipe is for: its folder names the family, its MODE says whether it trains."""
+def purpose_of_recipe(path: str, mode: str, file: str, *, empty: bool = False) -> Purpose | None:
+    """What a functional test's recipe is for: its folder names the family, its MODE says whether it trains.
+
+    One with an `empty` MODEL_ARGS starts another program, which its job names.
+    """
     from .purposes_compiled import RECIPES
 
+    if empty:
+        return _purpose(_entry("tool", say.next_to_no_arguments(), "own"), file, None, name="The recipe")
     if mode == "inference":
         return _purpose(_entry("inference", say.runs_a_model(), "megatron"), file, None, name="The recipe")
     folders = path.replace("\\", "/").split("/")

@@ -28,7 +28,7 @@ _WORDS = {"fix": ("fix", "修复"), "unsafe": ("fix (unsafe)", "修复（不安�
 _MOST_RELATED = 4
 _ORDER = ("error", "warning", "info")
 _AT_LENGTH = 3
-_LEAST = 48
+_LEAST = 32
 """Columns that tell something of a sentence."""
 _TAIL = 4
 """Rows that the totals take, with the empty one before them and the prompt after."""

@@ -218,8 +218,7 @@ def _depending(
     """
     if launch is not None and launch.not_given is not None:
         return _without_arguments(problems, launch, launch.not_given)
-    open_words = [one for one in unresolved if one.may_split]
-    if launch is None or not open_words or (problems and _are_no_arrays(open_words, of_the_file)):
+    if launch is None or not problems or not more_may_stand(unresolved, of_the_file):
         return problems
     return tuple(
         problem._replace(kind=problem.kind._replace(severity="warning"))
@@ -227,6 +226,12 @@ def _depending(
         else problem
         for problem in problems
     )
+
+
+def more_may_stand(unresolved: Sequence[Unresolved], of_the_file: tuple[Diagnostic, ...]) -> bool:
+    """Whether a word of the launch that is not known may hold arguments."""
+    open_words = [one for one in unresolved if one.may_split]
+    return bool(open_words) and not _are_no_arrays(open_words, of_the_file)
 
 
 def _are_no_arrays(words: Sequence[Unresolved], of_the_file: tuple[Diagnostic, ...]) -> bool:

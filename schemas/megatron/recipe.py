@@ -85,10 +85,17 @@ class _Reader:
         elif model is None or not model.tag.endswith(":null"):
             self.refuse(say.not_a_mapping(what=verbatim("MODEL_ARGS")), model)
         nodes_open = "NUM_NODES" not in env and "NUM_NODES" not in self.options.variables
-        size, span = self.world_size(env), self.span(model)
+        size, span = self.world_size({**env, **self.of_the_run(top)}), self.span(model)
         launch = Launch("torchrun", None, tuple(words), size, env, span, spans, nodes_open=nodes_open)
         mode = _scalar(top["MODE"]) if "MODE" in top else ""
         return Recipe(tuple(words), launch, tuple(self.problems), tuple(self.unresolved), mode)
+
+    def of_the_run(self, top: dict[str, Any]) -> dict[str, str]:
+        """The devices of the first of several runs, which MODEL_ENV_VARS names (`run_ci_test.sh`)."""
+        node = top.get("MODEL_ENV_VARS")
+        for name in ("MODEL_ARGS", "GPUS_PER_NODE"):
+            node = self.mapping(node, name).get(name) if _is_mapping(node) else None
+        return {} if node is None else {"GPUS_PER_NODE": _scalar(node)}
 
     def root(self) -> Any:
         import yaml

@@ -27,6 +27,17 @@ def test_every_hook_names_a_command_that_exists() -> None:
         parse(COMMANDS[command], [*words, "file.sh"])
 
 
+def test_a_lone_launcher_is_no_conversion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`scripts/msrun_launcher.sh` of MindFormers starts nothing without its arguments, and is half of no pair."""
+    from accmap.cli.lean import main
+
+    monkeypatch.chdir(tmp_path)
+    Path("launcher.sh").write_text('[ $# -ge 3 ] || exit 1\ntorchrun pretrain_gpt.py "$@"\n', "utf-8")
+    entries = {hook["id"]: hook["entry"].split()[1:] for hook in HOOKS}
+    assert main([*entries["accmap-convert-check"], "launcher.sh"]) == 0
+    assert main(["lint", "--fail-on", "warning", "launcher.sh"]) == 1
+
+
 @pytest.mark.skipif(not os.environ.get("ACCMAP_TEST_HOOKS"), reason="ACCMAP_TEST_HOOKS is not set")
 @pytest.mark.parametrize("hook", [hook["id"] for hook in HOOKS])
 def test_hook(hook: str, tmp_path: Path) -> None:

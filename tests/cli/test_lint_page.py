@@ -60,6 +60,12 @@ def test_all_shows_everything_at_length(accmap) -> None:
     assert brief.splitlines()[-1] == whole.splitlines()[-1]
 
 
+@pytest.mark.usefixtures("folder")
+def test_a_fork_goes_by_its_own_name(accmap) -> None:
+    page = accmap("lint", "planted/megatron.sh", "--megatron", "mindspeed-llm-2.3").out
+    assert "(0 pairs; mindspeed-llm-2.3 given)" in page.splitlines()[-1]
+
+
 def test_more_than_a_screen_says_how_many_more(accmap, folder: Path) -> None:
     for number in range(70):
         (folder / f"many-{number}.sh").write_text("python pretrain_gpt.py --num-layers 2\n")

@@ -62,4 +62,4 @@ def test_words_for_flags_versions_and_conditions() -> None:
     assert [when for _, when in with_versions(score.static, "en")] == ["up to 1.6", "after 1.6"]
     given = (("moe.num_experts", "set", None), ("schedule.style", "in", ("WSD", "linear")))
     assert conditions(given, "en") == 'moe.num_experts is set and schedule.style is one of "WSD", "linear"'
-    assert conditions(given, "zh") == '已设置 moe.num_experts，且 schedule.style 属于 "WSD", "linear"'
+    assert conditions(given, "zh") == '已设置 moe.num_experts，且 schedule.style 属于 "WSD"、"linear"'

@@ -42,7 +42,11 @@ def test_page(code: str) -> None:
             "https://github.com/mindspore-ai/mindformers/blob/v1.9.0/mindformers/parallel_core/transformer_config.py",
         ),
         ("mindformers 1.9.0 models/*: some classes", "https://github.com/mindspore-ai/mindformers/tree/v1.9.0"),
-        ("mindformers 2.1.0 pynative models", "https://github.com/mindspore-ai/mindformers"),
+        ("mindformers 2.1.0 pynative models", "https://pypi.org/project/mindformers/2.1.0/"),
+        (
+            "mindformers 2.0.0 pynative/trainer/trainer.py:Trainer",
+            "https://github.com/mindspore-ai/mindformers/blob/r2.0.0/mindformers/pynative/trainer/trainer.py",
+        ),
         ("Megatron-LM pull request #2237", "https://github.com/NVIDIA/Megatron-LM/pull/2237"),
         ("Megatron-LM issue #7452", "https://github.com/NVIDIA/Megatron-LM/issues/7452"),
         ("Transformer Engine issue #1616", "https://github.com/NVIDIA/TransformerEngine/issues/1616"),
