@@ -111,8 +111,10 @@ SENTENCES: dict[str, Both] = {
         "两条曲线的起伏不一致（相关系数 {here}，应至少为 {limit}）：样本或其顺序不同；可用 `accmap data check` 比较",
     ),
     "weights-sum": Both(
-        "equal: both logs print the same checksum over {count} numbers",
-        "相同：两份日志打印的校验和一致（{count} 个数值）",
+        "both logs print the same checksum over {count} numbers, but so do layers, heads or rows in each other's "
+        "place: add a conversion's record (--weights) or local norms",
+        "两份日志打印的校验和一致（{count} 个数值），但层、头或行互换时校验和也不变；"
+        "请再给出转换记录（--weights）或 local norm",
     ),
     "weights-sums-differ": Both(
         "other weights: the logs print the checksums {a} and {b}", "权重不同：两份日志的校验和为 {a} 与 {b}"
@@ -131,6 +133,10 @@ SENTENCES: dict[str, Both] = {
     "weights-random": Both(
         "{name} says that its run began with random weights, not with those of --weights",
         "{name} 表明该训练以随机权重开始，而不是 --weights 所给的权重",
+    ),
+    "weights-unloaded": Both(
+        "the log of {name} says that {first} was not loaded: its run did not begin with the weights of --weights",
+        "{name} 的日志表明 {first} 未加载：该训练并非以 --weights 所给的权重开始",
     ),
     "settings-unnamed": Both(
         "not compared: what moves the first steps by less than these limits, or acts later, is not seen here; "
@@ -156,19 +162,18 @@ SENTENCES: dict[str, Both] = {
     ),
     "weights-norms-rough": Both(
         "local norms that differ by {share} in the middle do not show equal weights: name the converted checkpoints "
-        "with --weights A B, or let both logs print their checksum (`accmap playbook` writes the lines)",
-        "local norm 的中位差异为 {share}，不能说明权重相同：请用 --weights A B 给出转换后的权重，"
-        "或让两份日志打印校验和（`accmap playbook` 会生成相应代码）",
+        "with --weights A B",
+        "local norm 的中位差异为 {share}，不能说明权重相同：请用 --weights A B 给出转换后的权重",
     ),
     "weights-first": Both(
         "the first loss and norm agree as equal weights let them", "首步 loss 与 norm 一致，与权重相同时相符"
     ),
     "weights-unproven": Both(
         "nothing shows that both runs began with the same: two random beginnings have nearly the same loss. Print "
-        "local norms in both, name the converted checkpoints with --weights A B, or let both logs print their checksum "
-        "(`accmap playbook` writes the lines)",
-        "没有证据表明两侧初始权重相同：两组随机权重的 loss 也几乎相同。请在两侧打印 local norm，"
-        "用 --weights A B 给出转换后的权重，或让两份日志打印校验和（`accmap playbook` 会生成相应代码）",
+        "local norms in both (`accmap playbook` writes the lines), or name the converted checkpoints with "
+        "--weights A B",
+        "没有证据表明两侧初始权重相同：两组随机权重的 loss 也几乎相同。请在两侧打印 local norm"
+        "（`accmap playbook` 会生成相应代码），或用 --weights A B 给出转换后的权重",
     ),
     "weights-unknown": Both(
         "nothing shows that they are the same: give --weights A B, or judge the first steps",

@@ -39,6 +39,9 @@ def recorded(a: str, b: str) -> Record:
         if not _as_it_was(about, folder):
             source = about.get("source")
             return _no(f"{source} has changed since {folder} was made", f"生成 {folder} 之后 {source} 已改变")
+    gone = next((folder for folder in (a, b) if not os.path.exists(folder)), None)
+    if gone is not None:
+        return _no(f"{gone} is not here", f"{gone} 不存在")
     if len(made) == 2:
         return _from_one_source(a, b, made[a], made[b])
     ((folder, about),) = made.items()
@@ -54,6 +57,10 @@ def _from_one_source(a: str, b: str, one: Mapping[str, Any], two: Mapping[str, A
             f"{a} was written as {types[0]}, {b} as {types[1]}", f"{a} 以 {types[0]} 写出，{b} 以 {types[1]} 写出"
         )
     source = one.get("source")
+    if one.get("source_state") != two.get("source_state"):
+        return _no(
+            f"{source} had changed between the conversions of {a} and {b}", f"转换 {a} 与 {b} 之间 {source} 发生过改变"
+        )
     return Record(True, f"both were converted from {source}", f"两者均由 {source} 转换而来")
 
 

@@ -253,6 +253,13 @@ def test_a_conversions_record_is_read(accmap: Callable[..., Any], tmp_path: Path
     assert not recorded("m", "bf16").same
     assert not recorded("bf16", "source").same
     assert not recorded("m", "old").same
+    # What was converted from a folder that is gone: its state then is in both records, and it has to be one.
+    made(tmp_path / "early", source=str(tmp_path / "gone"), source_state=[["w", 1, 1]])
+    made(tmp_path / "late", source=str(tmp_path / "gone"), source_state=[["w", 1, 2]])
+    made(tmp_path / "again", source=str(tmp_path / "gone"), source_state=[["w", 1, 2]])
+    assert recorded("late", "again").same
+    assert not recorded("early", "late").same
+    assert not recorded("late", "gone").same
     files = {"a.log": megatron_run([11.0, 10.9]), "b.log": static_run([11.0, 10.9])}
     answer = accmap("logs", "a.log", "b.log", "--experiment", "first-steps", "--weights", "m", "n", files=files)
     assert answer.code == 0, answer.out
