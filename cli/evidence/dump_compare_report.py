@@ -102,6 +102,7 @@ _CAUSES = {
 _WHY = {
     "far": ("too far", "超出容差"),
     "element": ("one element is far off", "个别元素偏差过大"),
+    "scaled": ("times a factor, no rounding", "相差某一系数，并非舍入"),
     "nan": ("NaN", "NaN"),
     "infinite": ("infinity", "无穷"),
     "shape": ("shape", "形状不同"),
