@@ -139,9 +139,9 @@ SENTENCES: dict[str, Both] = {
         "{name} 的日志表明 {first} 未加载：该训练并非以 --weights 所给的权重开始",
     ),
     "settings-unnamed": Both(
-        "not compared: what moves the first steps by less than these limits, or acts later, is not seen here; "
+        "not compared: what moves these curves by less than the limits, or acts later, is not seen here; "
         "name both configurations with --config, and see `accmap lint` and `accmap verify`",
-        "未比较：使前几步的变化小于上述限值、或稍后才起作用的设置在此看不出；请用 --config 给出双方配置，"
+        "未比较：使曲线的变化小于上述限值、或稍后才起作用的设置在此看不出；请用 --config 给出双方配置，"
         "并使用 `accmap lint` 与 `accmap verify`",
     ),
     "settings-equal": Both(
@@ -161,9 +161,9 @@ SENTENCES: dict[str, Both] = {
         "{count} 个参数的梯度一致，只有权重相同才会如此",
     ),
     "weights-norms-rough": Both(
-        "local norms that differ by {share} in the middle do not show equal weights: name the converted checkpoints "
+        "local norms that differ by up to {share} do not show equal weights: name the converted checkpoints "
         "with --weights A B",
-        "local norm 的中位差异为 {share}，不能说明权重相同：请用 --weights A B 给出转换后的权重",
+        "local norm 相差多达 {share}，不能说明权重相同：请用 --weights A B 给出转换后的权重",
     ),
     "weights-first": Both(
         "the first loss and norm agree as equal weights let them", "首步 loss 与 norm 一致，与权重相同时相符"

@@ -152,7 +152,7 @@ def judge(
         *(Unseen("iterations", *one.said.both()) for one in apart if not one.decides),
     )
     verdict = _concluded(criteria, found, loss.size, unseen)
-    if verdict.answer == "match" and experiment == "first-steps" and grounds.settings is None:
+    if verdict.answer == "match" and experiment != "repeat" and grounds.settings is None:
         return verdict._replace(said=say("match-alone", count=f"{loss.size:,}"))
     return verdict
 
@@ -262,11 +262,11 @@ def _weights(
     if grounds.record is not None and grounds.recorded:
         return _by_record(grounds.record, (a, b))
     shares = [] if norms is None else sorted(row.relative for row in norms.rows)
-    middle = shares[len(shares) // 2] if shares else math.inf
-    if middle <= SAME_LOCAL and shares[-1] <= LOCAL_NORM:
+    if shares and shares[-1] <= SAME_LOCAL:
         return Criterion("weights", "pass", say("weights-norms", count=len(shares)))
     if experiment != "first-steps":
-        agrees = beginning_agrees(aligned.loss, aligned.norm)
+        # One part of a layer in another's place shows in its norms long before it shows in the losses.
+        agrees = not shares and beginning_agrees(aligned.loss, aligned.norm)
         return Criterion("weights", "pass", say("weights-first")) if agrees else _unproven(grounds, None)
     return _unproven(grounds, _lacking(shares, sums))
 
@@ -315,15 +315,18 @@ class _Sums(NamedTuple):
 def _lacking(shares: Sequence[float], sums: _Sums | None) -> Said:
     """Why nothing shows equal weights."""
     if shares:
-        return say("weights-norms-rough", share=percent(shares[len(shares) // 2]))
+        return say("weights-norms-rough", share=percent(shares[-1]))
     return say("weights-unproven") if sums is None else sums.lacking()
 
 
 def _settings(experiment: Experiment, settings: Settings | None) -> list[Criterion]:
-    """Whether the configurations are those of one run; of the first steps, what a log does not show without them."""
+    """Whether the configurations are those of one run; without them, what a log does not show.
+
+    Of a repetition nothing is left to show: every digit is the same.
+    """
     if settings is None:
         info = Criterion("settings", "info", say("settings-unnamed"), decides=False)
-        return [info] if experiment == "first-steps" else []
+        return [] if experiment == "repeat" else [info]
     one, other = settings.files
     if settings.apart:
         said = say("settings-apart", count=len(settings.apart), a=one, b=other, first=settings.apart[0])
