@@ -110,6 +110,14 @@ SENTENCES: dict[str, Both] = {
         "other samples, or another order of them; `accmap data check` compares both",
         "两条曲线的起伏不一致（相关系数 {here}，应至少为 {limit}）：样本或其顺序不同；可用 `accmap data check` 比较",
     ),
+    "runs-one": Both(
+        "{a} and {b} are one log: what is compared with its own copy shows nothing",
+        "{a} 与 {b} 是同一份日志：与自身副本比较不能说明任何问题",
+    ),
+    "runs-framework": Both(
+        "{a} and {b} are both logs of {framework}; the configurations are of both frameworks",
+        "{a} 与 {b} 都是 {framework} 的日志，而所给配置属于两个框架",
+    ),
     "weights-sum": Both(
         "both logs print the same checksum over {count} numbers, but so do layers, heads or rows in each other's "
         "place: add a conversion's record (--weights) or local norms",
@@ -333,6 +341,7 @@ SENTENCES: dict[str, Both] = {
     ),
 }
 NAMES: dict[str, Both] = {
+    "runs": Both("two runs", "两次训练"),
     "finite": Both("finite values", "数值有限"),
     "readable": Both("readable log", "日志可读"),
     "updates": Both("weight updates", "权重更新"),

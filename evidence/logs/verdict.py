@@ -107,6 +107,8 @@ class Grounds(NamedTuple):
     recorded: bool = False
     settings: Settings | None = None
     """What the two configurations say, where both were named."""
+    same: Said | None = None
+    """Why the logs are not those of the two runs that are to be compared."""
 
 
 NOTHING_MORE = Grounds()
@@ -128,6 +130,7 @@ def judge(
     loss = aligned.loss
     found = departure(loss)
     criteria = [*_usable(a, b, *twins), *_updated((a, b, *twins), loss.steps)]
+    criteria += [] if grounds.same is None else [Criterion("runs", "undecided", grounds.same)]
     if loss.size < FEWEST[experiment]:
         criteria.append(_too_few(aligned, FEWEST[experiment]))
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import math
 import os
@@ -236,6 +237,45 @@ def test_the_options(accmap: Callable[..., Any], words: list[str], code: int, ou
     assert answer.code == code, answer.out
     assert out in " ".join(answer.out.split())
     assert err in answer.err
+
+
+def with_times(text: str) -> str:
+    """A log whose steps take different times, as a clock measures them."""
+    numbers = itertools.count(1)
+    return re.sub(r"\(ms\): [\d.]+", lambda _: f"(ms): {next(numbers) * 1.7:.1f}", text)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["a.log", "a.log"], "a.log and a.log are one log"),
+        (["a.log", "copy.log"], "a.log and copy.log are one log"),
+        (["a.log", "link.log"], "a.log and link.log are one log"),
+        (["a.log", "copy.log", "--experiment", "repeat"], "a.log and copy.log are one log"),
+        (["again.log", "--benchmark", "a.log", "copy.log"], "a.log and copy.log are one log"),
+        # Times were taken out of them, or they are of another clock.
+        (["plain.log", "plain2.log"], ""),
+        (["a.log", "again.log"], ""),
+    ],
+)
+def test_a_log_beside_its_own_copy_shows_nothing(accmap: Callable[..., Any], words: list[str], said: str) -> None:
+    plain = megatron_run(falling(60))
+    timed = with_times(plain)
+    files = {"a.log": timed, "copy.log": timed, "plain.log": plain, "plain2.log": plain}
+    Path("link.log").symlink_to("a.log")
+    answer = accmap("logs", *words, "--steps", "60", files={**files, "again.log": timed.replace("(ms): ", "(ms): 1")})
+    assert answer.code == (1 if said else 0), answer.out
+    assert said in " ".join(answer.out.split())
+
+
+def test_two_logs_of_one_framework_are_no_pair(accmap: Callable[..., Any]) -> None:
+    example = Path(__file__).parents[2] / "examples" / "qwen3_dense"
+    config = ["--config", str(example / "megatron.sh"), str(example / "mindformers.yaml")]
+    losses = falling(60)
+    files = {"a.log": megatron_run(losses), "b.log": megatron_run(losses), "c.log": static_run(losses)}
+    answer = accmap("logs", "a.log", "b.log", "--steps", "60", *config, files=files)
+    assert "a.log and b.log are both logs of Megatron-LM" in " ".join(answer.out.split())
+    assert "two runs" not in accmap("logs", "a.log", "c.log", "--steps", "60", *config).out
 
 
 def test_a_conversions_record_is_read(accmap: Callable[..., Any], tmp_path: Path) -> None:

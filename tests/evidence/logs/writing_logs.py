@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from typing import TYPE_CHECKING
 
@@ -53,6 +54,26 @@ def static_line(
         f"{{ Epoch:[{epoch:3d}/{2:3d}], step:[{inner:5d}/{epoch_length:5d}], {shown}{separate}per_step_time: 412ms, "
         f"{rates}overflow cond: False, loss_scale: 1.0, global_norm: {norms}, train_throughput_per_npu: 12.123T\n"
     )
+
+
+_TRAINED = re.compile(r"iteration +(\d+)/.*learning rate: (\S+) \|.*lm loss: (\S+) \|.*grad norm: (\S+) \|")
+
+
+def retold(text: str) -> str:
+    """A log of Megatron-LM in the other framework's lines, with what the playbook's patches print between them.
+
+    Megatron-LM prints the next step's rate, the static graph the step's own.
+    """
+    found: list[str] = []
+    rate = 0.0
+    for line in text.splitlines():
+        if line.startswith(("local_norm/", "accmap weights")):
+            found.append(line + "\n")
+        elif trained := _TRAINED.search(line):
+            step, following, loss, norm = trained.groups()
+            found.append(static_line(int(step), float(loss), norm=float(norm), rate=rate, epoch_length=1000))
+            rate = float(following)
+    return "".join(found)
 
 
 def dynamic_line(
