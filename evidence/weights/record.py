@@ -11,6 +11,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from .conversion import state_of
+from .places import checkpoint_at
 from .writing import MANIFEST, check_manifest, read_manifest
 
 if TYPE_CHECKING:
@@ -66,13 +67,19 @@ def _from_one_source(a: str, b: str, one: Mapping[str, Any], two: Mapping[str, A
 
 def _from_the_other(folder: str, other: str, about: Mapping[str, Any]) -> Record:
     source, dtype = about.get("source"), about.get("dtype")
-    if source != os.path.abspath(other):
+    if source not in _places(other):
         return _no(
             f"{folder} was converted from {source}, not from {other}", f"{folder} 由 {source} 转换而来，而不是 {other}"
         )
     if dtype is not None:
         return _no(f"{folder} was cast to {dtype}, {other} was not", f"{folder} 已转换为 {dtype}，{other} 未转换")
     return Record(True, f"{folder} was converted from {other}", f"{folder} 由 {other} 转换而来")
+
+
+def _places(folder: str) -> set[str]:
+    """The folder, and that of the iteration which its tracker names, from where a conversion reads it."""
+    found = checkpoint_at(folder)
+    return {os.path.abspath(folder), *([] if found is None else [os.path.abspath(found.folder)])}
 
 
 def _no(en: str, zh: str) -> Record:

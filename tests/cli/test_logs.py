@@ -287,6 +287,10 @@ def test_a_conversions_record_is_read(accmap: Callable[..., Any], tmp_path: Path
         manifest = {"manifest": 1, "complete": True, "conversion": about, "files": {}}
         (folder / "accmap-weights.json").write_text(json.dumps(manifest))
 
+    # A conversion reads the iteration that the tracker names, and records its folder.
+    (tmp_path / "saved" / "iter_0000010" / "mp_rank_00").mkdir(parents=True)
+    (tmp_path / "saved" / "latest_checkpointed_iteration.txt").write_text("10")
+    made(tmp_path / "turned", source=str(tmp_path / "saved" / "iter_0000010"))
     (tmp_path / "source").mkdir()
     made(tmp_path / "m")
     made(tmp_path / "n")
@@ -295,6 +299,7 @@ def test_a_conversions_record_is_read(accmap: Callable[..., Any], tmp_path: Path
     os.chdir(tmp_path)
     assert recorded("m", "n").same
     assert recorded("source", "m").same
+    assert recorded("saved", "turned").same
     assert not recorded("m", "bf16").same
     assert not recorded("bf16", "source").same
     assert not recorded("m", "old").same

@@ -6,10 +6,14 @@ import re
 import struct
 from typing import TYPE_CHECKING
 
+from accmap.evidence.logs.columns import GRAD_NORM, LEARNING_RATE, LOSS
 from accmap.evidence.logs.event_files import masked_crc
+from accmap.evidence.logs.reading import LogReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+
+_TRAINED = re.compile(r"iteration +(\d+)/")
 
 
 def megatron_line(
@@ -56,23 +60,28 @@ def static_line(
     )
 
 
-_TRAINED = re.compile(r"iteration +(\d+)/.*learning rate: (\S+) \|.*lm loss: (\S+) \|.*grad norm: (\S+) \|")
-
-
 def retold(text: str) -> str:
-    """A log of Megatron-LM in the other framework's lines, with what the playbook's patches print between them.
+    """A log of Megatron-LM in the other framework's lines, behind what the playbook's patches print.
 
-    Megatron-LM prints the next step's rate, the static graph the step's own.
+    Its numbers are those of each step: from 0.16 on the second line is a mean. Megatron-LM prints the next step's rate,
+    the static graph the step's own.
     """
+    reader = LogReader()
+    reader.take(text.encode(), 1, "a.log")
+    run = reader.run("a.log", ("a.log",))
+    assert run is not None
+    rates = [0.0, *run.column(LEARNING_RATE)[:-1]]
+    columns = zip(run.steps, run.column(LOSS), run.column(GRAD_NORM), rates, strict=True)
+    lines = {
+        step: static_line(step, loss, norm=norm, rate=rate, epoch_length=1000) for step, loss, norm, rate in columns
+    }
     found: list[str] = []
-    rate = 0.0
     for line in text.splitlines():
+        trained = _TRAINED.search(line)
         if line.startswith(("local_norm/", "accmap weights")):
             found.append(line + "\n")
-        elif trained := _TRAINED.search(line):
-            step, following, loss, norm = trained.groups()
-            found.append(static_line(int(step), float(loss), norm=float(norm), rate=rate, epoch_length=1000))
-            rate = float(following)
+        elif trained and int(trained[1]) in lines:
+            found.append(lines.pop(int(trained[1])))
     return "".join(found)
 
 
