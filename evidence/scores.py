@@ -24,10 +24,13 @@ from ..schemas.diagnostic import UnreadableError, finding
 from ..schemas.message import Words, verbatim
 from ..schemas.yaml_depth import refuse_deep
 from .messages_compiled import say
+from .score_settings import lower_is_better
 from .stranger_json import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from .score_settings import Settings
 
 TOLERANCE = 0.4
 """Percent."""
@@ -108,6 +111,7 @@ def check_scores(
     tolerance: float = TOLERANCE,
     absolute: bool = False,
     at_least: bool = False,
+    reports: Sequence[Settings] = (),
     names: tuple[str, str] = ("scores", "benchmark"),
 ) -> ScoreCheck:
     """Compare the tasks that both sides have, and their means."""
@@ -118,19 +122,31 @@ def check_scores(
         raise UnreadableError(finding(said, names[0]))
 
     points = _points(pairs)
-    if absolute and points > 1:
-        notes.append(say.scores_are_fractions())
 
     def judged(name: str, score: float, known: float) -> ScoreRow:
         error = (score - known) * points if absolute else _percent(score, known)
-        passes = math.isfinite(error) and (abs(error) <= tolerance + 1e-9 or (at_least and error > 0))
+        better = error < 0 if lower_is_better(name, *reports) else error > 0
+        passes = math.isfinite(error) and (abs(error) <= tolerance + 1e-9 or (at_least and better))
         return ScoreRow(name, score, known, error, passes)
 
     rows = tuple(judged(name, score, known) for name, score, known in pairs)
     mean = judged("mean", *(sum(values) / len(rows) for values in zip(*(row[1:3] for row in rows), strict=True)))
-    if _is_in_percent(rows):
-        notes.append(say.one_side_looks_like_percent())
+    lower = at_least and any(lower_is_better(row.name, *reports) for row in rows)
+    if lower:
+        # A mean over both kinds goes neither way: what passes is every task by itself.
+        mean = mean._replace(passes=mean.passes or all(row.passes for row in rows))
+    notes += _notes(rows, fractions=absolute and points > 1, lower=lower)
     return ScoreCheck(rows, mean, tolerance, absolute, only_scores, only_benchmark, tuple(notes))
+
+
+def _notes(rows: Sequence[ScoreRow], *, fractions: bool, lower: bool) -> Iterator[Words]:
+    """What has to be known of how the scores were read."""
+    if fractions:
+        yield say.scores_are_fractions()
+    if lower:
+        yield say.less_is_better()
+    if _is_in_percent(rows):
+        yield say.one_side_looks_like_percent()
 
 
 def _points(pairs: Sequence[tuple[str, float, float]]) -> float:

@@ -37,6 +37,7 @@ _REASONS = {
     "infinite": ("an infinity faces something else", "无穷的位置或符号不同"),
     "far": ("the distance is beyond the tolerance", "整体误差超过容差"),
     "element": ("an element is beyond four times the tolerance", "个别元素误差超过容差的四倍"),
+    "scaled": ("one side is the other times a factor, which is no rounding", "一侧是另一侧乘以某一系数，并非舍入误差"),
     "cosine": ("the cosine is not above 0.999", "余弦相似度未超过 0.999"),
     "magnitude": ("the sums of magnitudes differ by 1% or more", "绝对值之和相差达到 1%"),
     "divergence": ("the KL divergence is not below 0.005", "KL 散度未低于 0.005"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...evidence.score_settings import apart, settings_of
 from ...evidence.scores import TOLERANCE, check_scores, read_scores
 from ...schemas.border.outgoing import emit, json_text, page, painted
 from ...schemas.json_values import json_value
@@ -18,8 +19,9 @@ from ..parsing import UsageError
 from ..terminal import wants_colour
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from ...evidence.score_settings import Settings
     from ...evidence.scores import ScoreCheck, ScoreRow
     from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
@@ -29,8 +31,16 @@ _WORDS = {
     "fails": ("not within {} of the benchmark", "与基准的误差超过 {}"),
     "points": ("{:g} points", "{:g} 个百分点"),
     "mean": ("mean", "平均"),
+    "otherwise": ("evaluated otherwise", "评测设置不同"),
     "only_scores": ("without a benchmark", "没有基准"),
     "only_benchmark": ("missing from the scores", "得分中缺少"),
+}
+
+_SETTINGS = {
+    "samples": ("samples", "样本数"),
+    "shots": ("shots", "示例数"),
+    "version": ("version of the task or prompt", "任务或提示词版本"),
+    "mode": ("mode", "模式"),
 }
 
 
@@ -49,15 +59,18 @@ def run(
     if not 0 <= allowed <= 100:
         raise UsageError(say.tolerance_is_a_percentage_not(allowed=allowed))
     scores, benchmark = (read_scores(name, metric) for name in files)
+    reports = [settings_of(name) for name in files]
     found = check_scores(
         scores,
         benchmark,
         tolerance=allowed,
         absolute=absolute,
         at_least=at_least,
+        reports=reports,
         names=(files[0], files[1]),
     )
     unseen = [Unseen(name, "there is no benchmark for it", "没有对应的基准") for name in found.only_scores]
+    unseen += _evaluated_otherwise(found, reports)
     wrong = not found.passes or bool(found.only_benchmark)
     verdict = concluded("pass", "fail", wrong=wrong, compared=len(found.rows), unseen=unseen)
     if format == "json":
@@ -75,8 +88,18 @@ def run(
         }
         emit(json_text(answer))
     else:
-        emit(_page(found, verdict, lang))
+        emit(_page(found, verdict, unseen, lang))
     return FINE if verdict == "pass" else BAD
+
+
+def _evaluated_otherwise(found: ScoreCheck, reports: Sequence[Settings]) -> Iterator[Unseen]:
+    """The tasks among those compared of which the two reports say that they were not evaluated alike."""
+    tasks = {row.name.partition("/")[0] for row in found.rows}
+    for one in apart(*reports):
+        if one.task in tasks:
+            en, zh = _SETTINGS[one.what]
+            values = f"{one.scores} | {one.benchmark}"
+            yield Unseen(one.task, f"{en} {values}", f"{zh} {values}")
 
 
 def _json(row: ScoreRow) -> dict[str, object]:
@@ -89,7 +112,7 @@ def _json(row: ScoreRow) -> dict[str, object]:
     }
 
 
-def _page(found: ScoreCheck, verdict: str, language: Language) -> Outgoing:
+def _page(found: ScoreCheck, verdict: str, unseen: Sequence[Unseen], language: Language) -> Outgoing:
     zh = language == "zh"
     colour = wants_colour()
     limit = _WORDS["points"][zh].format(found.tolerance) if found.absolute else f"{found.tolerance:g}%"
@@ -97,15 +120,22 @@ def _page(found: ScoreCheck, verdict: str, language: Language) -> Outgoing:
     if verdict in WORDS:
         said = f"{WORDS[verdict][zh]}：{said}" if zh else f"{WORDS[verdict][zh]}: {said}"
     lines = [painted(said, {"pass": "green", "fail": "red"}.get(verdict, "yellow"), colour)]
-    rows = [*found.rows, found.mean] if len(found.rows) > 1 else list(found.rows)
-    broad = max(len(row.name) for row in rows)
-    for row in rows:
-        mark = painted("✓", "green", colour) if row.passes else painted("✗", "red", colour)
-        name = _WORDS["mean"][zh] if row is found.mean else row.name
-        unit = "" if found.absolute else "%"
-        lines.append(f"  {mark} {name:<{broad}}  {row.score:g}  {row.benchmark:g}  {row.error:+.3f}{unit}")
-    for key, names in (("only_scores", found.only_scores), ("only_benchmark", found.only_benchmark)):
+    lines += _row_lines(found, language, colour=colour)
+    otherwise = [one.text(language) for one in unseen if one.what not in found.only_scores]
+    told = {"otherwise": otherwise, "only_scores": found.only_scores, "only_benchmark": found.only_benchmark}
+    for key, names in told.items():
         if names:
             lines.append(f"  {_WORDS[key][zh]}: {', '.join(names)}")
     lines += [f"  {note.text(language)}" for note in found.notes]
     return page(lines)
+
+
+def _row_lines(found: ScoreCheck, language: Language, *, colour: bool) -> Iterator[str]:
+    """Each task, and the mean where there are several."""
+    rows = [*found.rows, found.mean] if len(found.rows) > 1 else list(found.rows)
+    broad = max(len(row.name) for row in rows)
+    for row in rows:
+        mark = painted("✓", "green", colour) if row.passes else painted("✗", "red", colour)
+        name = _WORDS["mean"][language == "zh"] if row is found.mean else row.name
+        unit = "" if found.absolute else "%"
+        yield f"  {mark} {name:<{broad}}  {row.score:g}  {row.benchmark:g}  {row.error:+.3f}{unit}"

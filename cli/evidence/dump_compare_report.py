@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Answer = dict[str, Any]
 
 _STYLES = {"match": "green", "diverged": "red", "partial": "yellow", "undecided": "yellow"}
-_REASONS = frozenset(("far", "element", "nan", "infinite", "shape", "unreadable", "equal", "close"))
+_REASONS = frozenset(("far", "element", "scaled", "nan", "infinite", "shape", "unreadable", "equal", "close"))
 """Why a tensor differs, in our words; a table of msprobe's has its own."""
 _MOST = 6
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ...evidence.weights.not_loaded import is_hugging_face
 from ...schemas.border.outgoing import emit, json_text, painted, say, tell
 from ...schemas.json_values import json_value
-from ...schemas.verdict import Unseen, concluded, unseen_json
+from ...schemas.verdict import PARTIAL, WORDS, Unseen, concluded, unseen_json
 from ..exit_codes import BAD, FINE
 from ..inputs import load, read_input
 from ..messages_compiled import say as usage
@@ -130,7 +130,7 @@ def verdict_of(found: Check, findings: Sequence[Diagnostic]) -> str:
 
 def _unseen(found: Check) -> list[Unseen]:
     if found.kind != "alone":
-        return []
+        return list(found.misfits)
     return [
         Unseen(
             found.a,
@@ -201,6 +201,8 @@ def _page(found: Check, language: Language, *, everything: bool) -> None:
         say(word("beside", amount.tensors, _of(what, language), in_bytes(amount.size)))
     if counts["rounded"]:
         say(word("rounded"))
+    for one in found.misfits:
+        say(f"{painted(WORDS[PARTIAL][chinese], 'yellow', colour)}  {one.text(language)}")
     if found.inferred:
         say(word("inferred"))
 

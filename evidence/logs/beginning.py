@@ -2,6 +2,8 @@
 
 - `accmap weights: N numbers, checksum H` is printed by the playbook's patch in both frameworks: the sum of the bit
   patterns of all weights as float32, which neither the names nor the order nor the fusing of weights changes.
+- MindSpore Transformers lists the network's parameters that no weight filled (1.6 to 2.1 `trainer/utils.py:
+  load_ckpt` as a list, `checkpoint/checkpoint.py:load_parameters` one a line).
 - Megatron-LM says from where it loaded (`checkpointing.py:load_checkpoint`, 0.12 to 0.19), or that it found nothing
   there and begins with random weights.
 """
@@ -11,11 +13,16 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from ...mapper.weight_names import beside_the_weights
+
 _SAID = re.compile(
     rb"accmap weights: (?P<count>\d{1,15}) numbers, checksum (?P<sum>[0-9a-f]{16})"
     rb"|successfully loaded checkpoint from (?P<folder>\S{1,1024})"
     rb"|will not load any checkpoints and will start from (?P<random>random)"
+    rb"|Network parameters are not loaded:[ (]*\[(?P<list>[^\]\n]*)"
+    rb"|Network parameters not loaded:[^\n]*(?P<lines>(?:\n[^\n]* - +[\w.\-/]+[ \r]*(?=\n|$))+)"
 )
+_LISTED = re.compile(rb"['\"]([^'\"\s]+)['\"]| - +([\w.\-/]+)[ \r]*(?:\n|$)")
 
 
 class Beginning(NamedTuple):
@@ -25,11 +32,13 @@ class Beginning(NamedTuple):
     """Of all weights, with their number; empty where the log has none."""
     folder: str = ""
     random: bool = False
+    unloaded: str = ""
+    """The first weight of the model that the log says no checkpoint filled."""
 
 
 def told_in(chunk: bytes, before: Beginning) -> Beginning:
     """What some lines before the first training line add."""
-    if b"accmap weights" not in chunk and b"checkpoint" not in chunk:
+    if not any(word in chunk for word in (b"accmap weights", b"checkpoint", b"loaded:")):
         return before
     found = before
     for match in _SAID.finditer(chunk):
@@ -39,4 +48,12 @@ def told_in(chunk: bytes, before: Beginning) -> Beginning:
             found = found._replace(folder=match["folder"].decode("utf-8", "replace"))
         elif match["random"] is not None:
             found = found._replace(random=True)
+        elif not found.unloaded:
+            found = found._replace(unloaded=_first_weight(match["list"] or match["lines"] or b""))
     return found
+
+
+def _first_weight(listed: bytes) -> str:
+    """The first name of a list that belongs to the model: no state of an optimizer, no counter."""
+    names = [(match[1] or match[2]).decode("utf-8", "replace") for match in _LISTED.finditer(listed)]
+    return next((name for name in names if beside_the_weights("mindformers", name) is None), "")

@@ -14,6 +14,7 @@ from .grounds import MOST_ROWS, REACH, together
 from .local_norms import matched
 from .messages_compiled import say
 from .parameter_order import order_of, table_of
+from .same_run import same_run
 from .verdict import NOTHING_MORE, judge
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def compare(
     norms, told = _norms(a, b, recipes, grounds.shift)
     if max(a.windows, default=1) == max(b.windows, default=1) == 1:
         grounds = grounds._replace(beside=together(_single(a, losses.a), _single(b, losses.b), grounds.shift))
+    grounds = grounds._replace(same=same_run(a, b, twins, recipes))
     band = None
     if len(twins) == 2:
         own = comparable(twins[0], twins[1], extras)

@@ -2,8 +2,8 @@
 
 - *Length.* The guide's experiments are a thousand steps; fewer decide nothing good, though a difference is one at once.
 - *Weights.* Two random beginnings have nearly the same loss (the logarithm of the vocabulary) and later nearly the same
-  curve. That the weights are the same is known from checksums in both logs, from a conversion's record, from the local
-  norms of the first step, or (for a long comparison) from first losses and norms that agree but for rounding.
+  curve. That the weights are the same is known from a conversion's record, from every local norm of the first steps, or
+  (for a long comparison of logs without these) from first losses and norms that agree but for rounding.
 - *Settings.* What moves the first steps by less than rounding, or acts later (the second moment's decay), shows in no
   limit of theirs: configurations that are named are compared, and where none is the verdict says what it does not see.
 - *Steps.* The ups and downs of a loss come from its samples: where they go together N steps apart and not at the same
@@ -32,7 +32,9 @@ but not at ten."""
 _NORM_DECIMALS = 0.0005
 """Megatron-LM prints three."""
 SAME_LOCAL = 0.01
-"""The median parameter of two equal beginnings, as a share of its local norm; of two seeds it is 3% and more."""
+"""Every parameter of two equal beginnings, as a share of its local norm. Measured on the first two steps of real runs:
+at most 0.7% between float32 and bfloat16; two seeds differ by 3% in the middle, the gate and the up projection of one
+layer exchanged by 1.3% and 4% in it alone, by 0.06% in the middle, and by 0.003% in the first ten losses."""
 REACH, MOST_ROWS, FEWEST_ROWS = 32, 4096, 16
 TOGETHER, APART = 0.9, 0.5
 """Correlations of the ups and downs: the same samples give nearly 1 whatever the precision, others nearly 0."""

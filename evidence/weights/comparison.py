@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ...mapper.weight_layout import OPEN
 from ...mapper.weights import WeightTable
+from ...schemas.diagnostic import UnreadableError
+from ...schemas.verdict import Unseen
 from .copies import disagreeing
+from .messages_compiled import say
 from .model import VOCABULARY, Amount, View, count
 from .number_types import FLOATS, cast, largest_difference, not_finite, widened
 from .opening import inferred_layout, sides_of
 from .weight import BLOCK_BYTES, pieces, rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ...mapper.weight_names import Beside
     from ...schemas.config import Config, Framework, ReadOptions
@@ -83,6 +86,8 @@ class Check(NamedTuple):
     """Copies that are not the same."""
     inferred: bool = False
     """The arrangement was read off names and shapes because no configuration was given."""
+    misfits: tuple[Unseen, ...] = ()
+    """Checkpoints that are of another model than the configuration that was given."""
 
     @property
     def bad(self) -> tuple[Row, ...]:
@@ -111,7 +116,8 @@ def compare_checkpoints(
     how = _How(tolerance, known if isinstance(known, int) else None)
     rows = tuple(_compared(first.model, second.model, how, progress))
     told = *_copies(first.model, second.model), _assumed(sides, a, b)
-    return Check(a.folder, b.folder, "checkpoints", rows, _beside(first.model, second.model), *told)
+    misfits = () if sides is None or not configs else tuple(_misfits((first, second), sides))
+    return Check(a.folder, b.folder, "checkpoints", rows, _beside(first.model, second.model), *told, misfits)
 
 
 def compare_with_configuration(
@@ -133,6 +139,34 @@ def compare_with_configuration(
     spelled = WeightTable(sides.layout) if framework == "mindformers" else None
     rows = tuple(_against(model, wanted, source, spelled, progress))
     return Check(a.folder, source, "configuration", rows, _beside(model), *_copies(model))
+
+
+def _misfits(opened: Iterable[_Opened], sides: Sides) -> Iterator[Unseen]:
+    """Which checkpoints are not what the configuration asks for: two equal ones of another model are no run's weights.
+
+    A vocabulary is padded to each framework's own number of rows.
+    """
+    for checkpoint, model in opened:
+        framework = checkpoint.framework if checkpoint.framework in sides.given else sides.given[0]
+        try:
+            wanted = sides.wanted(framework)
+        except UnreadableError:
+            continue  # a size that the file leaves open says nothing of a checkpoint
+        open_rows = set(VOCABULARY) if framework != checkpoint.framework else set[str]()
+        apart = [name for name in wanted if name not in model.weights]
+        apart += [name for name in model.weights if name not in wanted]
+        apart += [
+            name
+            for name, shape in wanted.items()
+            if name in model.weights and not _fits(model.weights[name].shape, shape, any_rows=name in open_rows)
+        ]
+        if apart:
+            said = say.another_model(file=sides.of(framework).source, count=len(apart), first=apart[0])
+            yield Unseen(checkpoint.folder, said.en, said.zh)
+
+
+def _fits(shape: Shape, wanted: Shape, *, any_rows: bool = False) -> bool:
+    return shape == wanted or ((any_rows or wanted[0] == OPEN) and shape[1:] == wanted[1:])
 
 
 def _assumed(sides: Sides | None, *checkpoints: Checkpoint) -> bool:
@@ -246,7 +280,7 @@ def _against(
         found = statistics(weight)
         side = WeightSide(model.written_as.get(name, name), weight.file, weight.dtype, weight.shape, found)
         broken = found is not None and found.nans + found.infinities > 0
-        fits = weight.shape == shape or (shape[0] == OPEN and weight.shape[1:] == shape[1:])
+        fits = _fits(weight.shape, shape)
         status: Status = "not-finite" if broken and fits else "equal" if fits else "shape"
         yield Row(name, status, side, asked)
     for name in model.weights:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .conversion import state_of
 from .messages_compiled import say
+from .places import checkpoint_at
 from .writing import MANIFEST, check_manifest, read_manifest
 
 if TYPE_CHECKING:
@@ -40,6 +41,9 @@ def recorded(a: str, b: str) -> Record:
     for folder, about in made.items():
         if not _as_it_was(about, folder):
             return Record(False, say.source_changed_since(source=about.get("source"), folder=folder))
+    gone = next((folder for folder in (a, b) if not os.path.exists(folder)), None)
+    if gone is not None:
+        return Record(False, say.folder_gone(folder=gone))
     if len(made) == 2:
         return _from_one_source(a, b, made[a], made[b])
     ((folder, about),) = made.items()
@@ -52,16 +56,25 @@ def _from_one_source(a: str, b: str, one: Mapping[str, Any], two: Mapping[str, A
     types = one.get("dtype"), two.get("dtype")
     if types[0] != types[1]:
         return Record(False, say.written_as_other_types(a=a, first=types[0], b=b, second=types[1]))
-    return Record(True, say.converted_from_one(source=one.get("source")))
+    source = one.get("source")
+    if one.get("source_state") != two.get("source_state"):
+        return Record(False, say.source_changed_between(source=source, a=a, b=b))
+    return Record(True, say.converted_from_one(source=source))
 
 
 def _from_the_other(folder: str, other: str, about: Mapping[str, Any]) -> Record:
     source, dtype = about.get("source"), about.get("dtype")
-    if source != os.path.abspath(other):
+    if source not in _places(other):
         return Record(False, say.converted_from_another(folder=folder, source=source, other=other))
     if dtype is not None:
         return Record(False, say.cast_on_one_side(folder=folder, dtype=dtype, other=other))
     return Record(True, say.converted_from_the_other(folder=folder, other=other))
+
+
+def _places(folder: str) -> set[str]:
+    """The folder, and that of the iteration which its tracker names, from where a conversion reads it."""
+    found = checkpoint_at(folder)
+    return {os.path.abspath(folder), *([] if found is None else [os.path.abspath(found.folder)])}
 
 
 def _conversion(folder: str) -> Mapping[str, Any] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import math
 import os
@@ -44,7 +45,12 @@ FILES = {
 @pytest.mark.parametrize(
     ("words", "code", "out", "err"),
     [
-        (["a.log", "b.log", *ENOUGH], 0, "Within the standard over 200 common steps.", ""),
+        (
+            ["a.log", "b.log", *ENOUGH],
+            0,
+            "Within the standard over 200 common steps, as far as logs alone show it: settings were not compared.",
+            "",
+        ),
         (["a.log", "b.log"], 1, "200 of 1,000 steps so far", ""),
         (["a.log", "off.log"], 1, "from step 120 on the losses stay apart", ""),
         (["a.log", "nan.log"], 1, "nan.log has 200 steps with a loss, norm or learning rate that is NaN", ""),
@@ -233,6 +239,45 @@ def test_the_options(accmap: Callable[..., Any], words: list[str], code: int, ou
     assert err in answer.err
 
 
+def with_times(text: str) -> str:
+    """A log whose steps take different times, as a clock measures them."""
+    numbers = itertools.count(1)
+    return re.sub(r"\(ms\): [\d.]+", lambda _: f"(ms): {next(numbers) * 1.7:.1f}", text)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["a.log", "a.log"], "a.log and a.log are one log"),
+        (["a.log", "copy.log"], "a.log and copy.log are one log"),
+        (["a.log", "link.log"], "a.log and link.log are one log"),
+        (["a.log", "copy.log", "--experiment", "repeat"], "a.log and copy.log are one log"),
+        (["again.log", "--benchmark", "a.log", "copy.log"], "a.log and copy.log are one log"),
+        # Times were taken out of them, or they are of another clock.
+        (["plain.log", "plain2.log"], ""),
+        (["a.log", "again.log"], ""),
+    ],
+)
+def test_a_log_beside_its_own_copy_shows_nothing(accmap: Callable[..., Any], words: list[str], said: str) -> None:
+    plain = megatron_run(falling(60))
+    timed = with_times(plain)
+    files = {"a.log": timed, "copy.log": timed, "plain.log": plain, "plain2.log": plain}
+    Path("link.log").symlink_to("a.log")
+    answer = accmap("logs", *words, "--steps", "60", files={**files, "again.log": timed.replace("(ms): ", "(ms): 1")})
+    assert answer.code == (1 if said else 0), answer.out
+    assert said in " ".join(answer.out.split())
+
+
+def test_two_logs_of_one_framework_are_no_pair(accmap: Callable[..., Any]) -> None:
+    example = Path(__file__).parents[2] / "examples" / "qwen3_dense"
+    config = ["--config", str(example / "megatron.sh"), str(example / "mindformers.yaml")]
+    losses = falling(60)
+    files = {"a.log": megatron_run(losses), "b.log": megatron_run(losses), "c.log": static_run(losses)}
+    answer = accmap("logs", "a.log", "b.log", "--steps", "60", *config, files=files)
+    assert "a.log and b.log are both logs of Megatron-LM" in " ".join(answer.out.split())
+    assert "two runs" not in accmap("logs", "a.log", "c.log", "--steps", "60", *config).out
+
+
 def test_a_conversions_record_is_read(accmap: Callable[..., Any], tmp_path: Path) -> None:
     from accmap.evidence.weights.record import recorded
 
@@ -242,6 +287,10 @@ def test_a_conversions_record_is_read(accmap: Callable[..., Any], tmp_path: Path
         manifest = {"manifest": 1, "complete": True, "conversion": about, "files": {}}
         (folder / "accmap-weights.json").write_text(json.dumps(manifest))
 
+    # A conversion reads the iteration that the tracker names, and records its folder.
+    (tmp_path / "saved" / "iter_0000010" / "mp_rank_00").mkdir(parents=True)
+    (tmp_path / "saved" / "latest_checkpointed_iteration.txt").write_text("10")
+    made(tmp_path / "turned", source=str(tmp_path / "saved" / "iter_0000010"))
     (tmp_path / "source").mkdir()
     made(tmp_path / "m")
     made(tmp_path / "n")
@@ -250,9 +299,17 @@ def test_a_conversions_record_is_read(accmap: Callable[..., Any], tmp_path: Path
     os.chdir(tmp_path)
     assert recorded("m", "n").same
     assert recorded("source", "m").same
+    assert recorded("saved", "turned").same
     assert not recorded("m", "bf16").same
     assert not recorded("bf16", "source").same
     assert not recorded("m", "old").same
+    # What was converted from a folder that is gone: its state then is in both records, and it has to be one.
+    made(tmp_path / "early", source=str(tmp_path / "gone"), source_state=[["w", 1, 1]])
+    made(tmp_path / "late", source=str(tmp_path / "gone"), source_state=[["w", 1, 2]])
+    made(tmp_path / "again", source=str(tmp_path / "gone"), source_state=[["w", 1, 2]])
+    assert recorded("late", "again").same
+    assert not recorded("early", "late").same
+    assert not recorded("late", "gone").same
     files = {"a.log": megatron_run([11.0, 10.9]), "b.log": static_run([11.0, 10.9])}
     answer = accmap("logs", "a.log", "b.log", "--experiment", "first-steps", "--weights", "m", "n", files=files)
     assert answer.code == 0, answer.out

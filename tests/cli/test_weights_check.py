@@ -45,6 +45,20 @@ def test_equal_checkpoints(accmap: Callable[..., Any], files: Any, tmp_path: Pat
     assert "Transformer Engine 的附加状态" in accmap("weights", "check", "a", "b", "--lang", "zh").out
 
 
+def test_weights_of_another_model_are_partial(accmap: Callable[..., Any], files: Any, tmp_path: Path) -> None:
+    script, config, found = files
+    write_megatron(tmp_path / "a", script, found)
+    write_mindformers(tmp_path / "b", config, found)
+    other = Path(__file__).parents[2] / "examples" / "qwen3_dense" / "mindformers.yaml"
+    answer = accmap("weights", "check", "a", "b", "--config", str(other))
+    assert answer.code == 1
+    assert "21 equal" in answer.out
+    assert "these are not the weights that" in answer.out
+    told = json.loads(accmap("weights", "check", "a", "b", "--config", str(other), "--format", "json").out)
+    assert told["verdict"] == "partial"
+    assert len(told["not_compared"]) == 2
+
+
 def test_a_long_comparison_is_told_of(
     accmap: Callable[..., Any], files: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

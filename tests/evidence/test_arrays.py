@@ -118,6 +118,27 @@ def test_verdicts(name: str) -> None:
     assert (found.verdict, found.reasons) == (verdict, reasons)
 
 
+@pytest.mark.parametrize(
+    ("factor", "noise", "precision", "why"),
+    [
+        (1.02, 0.0, "bfloat16", "scaled"),
+        (0.98, 0.002, "bfloat16", "scaled"),
+        (1.0, 0.02, "bfloat16", "close"),
+        # Within one rounding of the type, or no more of the distance than rounding leaves.
+        (1.003, 0.0, "bfloat16", "close"),
+        (1.008, 0.009, "bfloat16", "close"),
+        (1.001, 0.0, "float16", "scaled"),
+    ],
+)
+def test_a_factor_is_no_rounding(factor: float, noise: float, precision: str, why: str) -> None:
+    draw = np.random.default_rng(5)
+    a = draw.standard_normal((64, 32))
+    b = a * factor + noise * draw.standard_normal(a.shape)
+    assert agreement(measure(a, b), precision).why == why
+    # Who gives a tolerance says what passes.
+    assert agreement(measure(a, b), precision, 0.05).why == "close"
+
+
 def test_number_types_are_judged_by_the_coarser() -> None:
     random = np.random.default_rng(0)
     a = random.standard_normal(1000).astype(np.float32)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from accmap.evidence.score_settings import apart, settings_of
 from accmap.evidence.scores import ScoreCheck, check_scores, read_scores
 from accmap.schemas.diagnostic import UnreadableError
 from accmap.schemas.house_yaml import house_yaml
@@ -19,14 +20,19 @@ CASES = house_yaml((Path(__file__).parent / "scores.yaml").read_text("utf-8"))
 
 def checked(case: dict[str, Any], folder: Path) -> ScoreCheck:
     read: list[dict[str, float]] = []
+    names: list[str] = []
     for side in ("scores", "benchmark"):
         given_ = case[side]
         name = given_["text"]
         if "file" in given_:
             name = str(folder / given_["file"])
             Path(name).write_text(given_["text"], "utf-8")
+        names.append(name)
         read.append(read_scores(name, case.get("metrics", ())))
-    return check_scores(*read, **case.get("options", {}))
+    reports = [settings_of(name) for name in names]
+    told = [f"{one.task} {one.what} {one.scores} | {one.benchmark}" for one in apart(*reports)]
+    assert told == case.get("otherwise", [])
+    return check_scores(*read, reports=reports, **case.get("options", {}))
 
 
 @pytest.mark.procedure("proc.infer.dataset_score")

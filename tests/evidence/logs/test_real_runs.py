@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from writing_logs import retold
 
 from accmap.cli.lean import main
 from accmap.evidence.logs.comparing import Comparison, compare
@@ -95,9 +96,13 @@ def test_what_the_first_steps_do_not_show_is_told_by_the_configurations(
         script.write_text(SCRIPT.format(more=more), "utf-8")
     assert main(["convert", str(scripts[1]), "-o", str(tmp_path / "b.yaml")]) == 0, changed
 
+    other = tmp_path / "other.log"
+    other.write_text(retold(logs[1].read_text("utf-8")), "utf-8")
+
     def told(*config: Path) -> str:
         capsys.readouterr()
-        words = ["logs", *map(str, logs), "--experiment", "first-steps", "--format", "json"]
+        both = [logs[0], other if config and config[1].suffix == ".yaml" else logs[1]]
+        words = ["logs", *map(str, both), "--experiment", "first-steps", "--format", "json"]
         code = main([*words, *(["--config", *map(str, config)] if config else [])])
         found = json.loads(capsys.readouterr().out)
         assert code == (found["verdict"] != "match")
@@ -112,13 +117,25 @@ def test_what_the_first_steps_do_not_show_is_told_by_the_configurations(
 
 
 def settings_told(logs: list[str], configs: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[str, str, str]:
-    """The verdict over the first steps of two runs with their configurations, and what is said of these."""
+    """The verdict over the first steps of two runs with their configurations, and what is said of these.
+
+    Each log is in the lines of its configuration's framework.
+    """
     capsys.readouterr()
+    logs = [_in_lines_of(config, log) for config, log in zip(configs, logs, strict=True)]
     code = main(["logs", *logs, "--experiment", "first-steps", "--format", "json", "--config", *configs])
     found = json.loads(capsys.readouterr().out)
     assert code == (found["verdict"] != "match")
     (criterion,) = [one for one in found["comparisons"][0]["criteria"] if one["name"] == "settings"]
     return found["verdict"], criterion["status"], criterion["message"]
+
+
+def _in_lines_of(config: str, log: str) -> str:
+    if config.endswith(".sh"):
+        return log
+    other = Path(log).with_suffix(".mindformers.log")
+    other.write_text(retold(Path(log).read_text("utf-8")), "utf-8")
+    return str(other)
 
 
 @pytest.fixture

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from typing import TYPE_CHECKING
 
+from accmap.evidence.logs.columns import GRAD_NORM, LEARNING_RATE, LOSS
 from accmap.evidence.logs.event_files import masked_crc
+from accmap.evidence.logs.reading import LogReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+
+_TRAINED = re.compile(r"iteration +(\d+)/")
 
 
 def megatron_line(
@@ -53,6 +58,31 @@ def static_line(
         f"{{ Epoch:[{epoch:3d}/{2:3d}], step:[{inner:5d}/{epoch_length:5d}], {shown}{separate}per_step_time: 412ms, "
         f"{rates}overflow cond: False, loss_scale: 1.0, global_norm: {norms}, train_throughput_per_npu: 12.123T\n"
     )
+
+
+def retold(text: str) -> str:
+    """A log of Megatron-LM in the other framework's lines, behind what the playbook's patches print.
+
+    Its numbers are those of each step: from 0.16 on the second line is a mean. Megatron-LM prints the next step's rate,
+    the static graph the step's own.
+    """
+    reader = LogReader()
+    reader.take(text.encode(), 1, "a.log")
+    run = reader.run("a.log", ("a.log",))
+    assert run is not None
+    rates = [0.0, *run.column(LEARNING_RATE)[:-1]]
+    columns = zip(run.steps, run.column(LOSS), run.column(GRAD_NORM), rates, strict=True)
+    lines = {
+        step: static_line(step, loss, norm=norm, rate=rate, epoch_length=1000) for step, loss, norm, rate in columns
+    }
+    found: list[str] = []
+    for line in text.splitlines():
+        trained = _TRAINED.search(line)
+        if line.startswith(("local_norm/", "accmap weights")):
+            found.append(line + "\n")
+        elif trained and int(trained[1]) in lines:
+            found.append(lines.pop(int(trained[1])))
+    return "".join(found)
 
 
 def dynamic_line(

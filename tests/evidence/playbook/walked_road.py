@@ -27,11 +27,9 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "evidence/data"))
 sys.path.insert(0, str(Path(__file__).parents[2] / "verifier/pairs"))
 from data_writer import write_text
 from pair_files import write_pair
-from writing_logs import static_line
+from writing_logs import retold
 
 from accmap.cli.lean import main
-from accmap.evidence.logs.metrics import GRAD_NORM, LEARNING_RATE, LOSS
-from accmap.evidence.logs.reading import LogReader
 
 HERE = Path(__file__).resolve().parent
 TESTS = HERE.parents[1]
@@ -151,7 +149,7 @@ def _launching(folder: Path) -> dict[str, str]:
 
 
 def _first_steps(folder: Path) -> None:
-    """The page's own script with the real program, twice: one run's log stands on each side."""
+    """The page's own script with the real program, twice: one run on each side, in that side's lines."""
     place = folder / "3-first-steps"
     for name in ("megatron", "optimizer_megatron"):
         script = folder / "2-preparation/pair/example.sh"
@@ -161,8 +159,8 @@ def _first_steps(folder: Path) -> None:
         with (place / f"{name}.log").open("wb") as log:
             code = subprocess.run(["bash", short], cwd=TREE, env=given, stdout=log, stderr=log, check=False).returncode
         assert code == 0, (place / f"{name}.log").read_text("utf-8")[-3000:]
-    shutil.copy(place / "optimizer_megatron.log", place / "mindformers.log")
-    shutil.copy(place / "megatron.log", place / "optimizer_mindformers.log")
+    for name, run in (("mindformers", "optimizer_megatron"), ("optimizer_mindformers", "megatron")):
+        (place / f"{name}.log").write_text(retold((place / f"{run}.log").read_text("utf-8")), "utf-8")
 
 
 def _dumps(folder: Path) -> None:
@@ -186,26 +184,18 @@ def _logs(folder: Path) -> None:
         Path(place).write_bytes(gzip.decompress((RUNS / f"{name}.log.gz").read_bytes()))
 
     def told(name: str, place: str) -> None:
-        reader = LogReader()
-        reader.take(gzip.decompress((RUNS / f"{name}.log.gz").read_bytes()), 1, name)
-        run = reader.run(name, (name,))
-        assert run is not None
-        # Megatron-LM prints the next step's rate, MindSpore Transformers the step's own.
-        rates = [0.0, *run.column(LEARNING_RATE)[:-1]]
-        columns = zip(run.steps, run.column(LOSS), run.column(GRAD_NORM), rates, strict=True)
-        lines = [static_line(step, loss, norm=norm, rate=rate, epoch_length=1000) for step, loss, norm, rate in columns]
         Path(place).parent.mkdir(parents=True, exist_ok=True)
-        Path(place).write_text("".join(lines), "utf-8")
+        Path(place).write_text(retold(gzip.decompress((RUNS / f"{name}.log.gz").read_bytes()).decode()), "utf-8")
 
     rung = _rung()
     for number in (1, 2):
         kept("base12" if number == 1 else "rep12", f"2-preparation/megatron_{number}.log")
         told("base12", f"2-preparation/mindformers_{number}.log")
         kept("base12" if number == 1 else "s77_12", f"4-long-run/benchmark/run_{number}.log")
-    kept("n_base12", "3-first-steps/megatron.log")
-    kept("n_base16", "3-first-steps/mindformers.log")
-    kept("n_base12", "3-first-steps/optimizer_megatron.log")
-    kept("n_base16", "3-first-steps/optimizer_mindformers.log")
+    kept("s_base12", "3-first-steps/megatron.log")
+    told("s_bf12", "3-first-steps/mindformers.log")
+    kept("s_base12", "3-first-steps/optimizer_megatron.log")
+    told("s_bf12", "3-first-steps/optimizer_mindformers.log")
     kept("lr0_12", "4-long-run/lr-zero/megatron.log")
     told("lr0_12", "4-long-run/lr-zero/mindformers.log")
     told("base16", "4-long-run/benchmark/mindformers.log")

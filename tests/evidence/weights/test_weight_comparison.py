@@ -61,6 +61,18 @@ def test_the_same_weights_in_every_form(family: str, given: str, tmp_path: Path)
         assert all(row.max_difference == 0 for row in answer.rows)
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_equal_checkpoints_of_another_model_are_no_runs_weights(family: str, tmp_path: Path) -> None:
+    script, config = pair(family, tmp_path)
+    found = arrays(script)
+    a, b = write_megatron(tmp_path / "a", script, found), write_mindformers(tmp_path / "b", config, found)
+    assert [checked(a, b, *files).misfits for files in ((script, config), (script,), (config,), ())] == [()] * 4
+    (tmp_path / "other").mkdir()
+    others = pair(next(name for name in FAMILIES if name != family), tmp_path / "other")
+    for files in (others, others[:1], others[1:]):
+        assert len(checked(a, b, *files).misfits) == 2
+
+
 def test_what_differs_is_named_with_its_size(tmp_path: Path) -> None:
     script, config = pair("deepseek", tmp_path)
     found = arrays(script)
