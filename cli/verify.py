@@ -254,12 +254,13 @@ def unexercised(
     """
     from ..mapper.recipe.reading import recipe_of
     from ..verifier.documents import separates
-    from ..verifier.exercise import weighs_tokens
+    from ..verifier.exercise import left_open, weighs_tokens
 
     a, b = (recipe_of(config) for config in configs)
     done = {"rates": rates, "weighed": weighs_tokens(*configs), "separated": separates(*configs)}
     known = _alike(a, b, language) if a.framework == b.framework else _by_rules(a, b, findings, language)
-    found: dict[str, dict[str, Any]] = {}
+    open_reason = say.verify_left_open().text(language)
+    found = {field: _differing(field, values, open_reason) for field, values in left_open(*configs).items()}
     for field, entry in known:
         if field is None or _is_left(field, a, b, stage, done):
             found.setdefault(entry["field"], entry)

@@ -30,7 +30,7 @@ _LATENT = (
     "attention.latent.enabled", "attention.latent.q_lora_rank", "attention.latent.kv_lora_rank",
     "attention.latent.qk_head_dim", "attention.latent.qk_rope_head_dim", "attention.latent.v_head_dim",
 )  # fmt: skip
-_ACTIVATION = ("activation.function", "activation.gated", "activation.gelu_form")
+_ACTIVATION = ("activation.function", "activation.gated", "activation.gelu_form", "activation.linear_offset")
 _ROUTER = (
     "moe.num_experts", "moe.router.topk", "moe.router.score_function", "moe.router.normalize_topk",
     "moe.router.num_groups", "moe.router.group_topk", "moe.router.scaling_factor", "moe.router.expert_bias",
@@ -71,6 +71,7 @@ MODULES: tuple[ModuleFields, ...] = (
             *_HEADS,
             *_LATENT,
             "attention.softmax_scale",
+            "attention.softmax_type",
             "attention.qk_layernorm",
             "tokenizer.pad_token",
             "data.document_attention",

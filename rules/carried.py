@@ -43,10 +43,11 @@ def not_carried_over(subject: Subject) -> Iterator[Found]:
 
 
 def _told(side: Side, other: Side | None, row: ReportRow, place: str) -> Found:
-    given = side.explicit(place)
+    given = side.config.settings.get(place)
     values = {
         "key": (given.flag if given is not None else None) or place,
-        "value": shown(row.value if given is None else given.value),
+        # What the file says: a fork may take another value from it.
+        "value": shown(given.value if given is not None and given.origin == "explicit" else row.value),
         "target": _NAMES[side.framework],
         "why": row.en,
         "why_zh": row.zh,
@@ -155,9 +156,11 @@ def _may_be_lost(name: str) -> bool:
 
 
 def _written(side: Side, keys: tuple[str, ...]) -> str | None:
-    """The first of some keys that the file gives and its framework takes."""
+    """The first of some keys that the file gives and its framework takes, also where it makes another value of it."""
     for key in keys:
-        given = side.explicit(key)
-        if given is not None and given.acceptance == "accepted":
+        given = side.config.settings.get(key)
+        if given is None or given.acceptance != "accepted":
+            continue
+        if given.origin == "explicit" or (given.origin == "derived" and given.raw is not None):
             return key
     return None

@@ -12,18 +12,18 @@ from ..mapper.differences import differences, same
 from ..mapper.gates import counts, says_something
 from ..mapper.modules import MODULES
 from ..mapper.recipe.reading import recipe_of
-from ..mapper.recipe.vocabulary import vocabulary
+from ..mapper.recipe.vocabulary import COMPUTED, vocabulary
 from ..schemas.json_values import json_value
 from . import documents
 from .messages_compiled import say
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from ..mapper.differences import Found
     from ..mapper.recipe.values import Recipe
     from ..mappings.names_compiled import FieldName
-    from ..schemas.config import Config
+    from ..schemas.config import Config, Value
     from ..schemas.message import Words
 
 
@@ -83,7 +83,6 @@ LEFT_OUT: tuple[LeftOut, ...] = (
         (
             "attention.softmax_scale",
             "position.nope_interval",
-            "position.scaling.enabled",
             "position.scaling.factor",
             "moe.probs_on_input",
             "optimizer.weight_decay_scope",
@@ -115,6 +114,14 @@ _OF_THE_CURVES = (
 """Fields that show where the schedulers are asked: the learning rate's, and how the weight decay grows."""
 _LEFT = frozenset(str(field) for row in LEFT_OUT if not row.listed.startswith("without") for field in row.fields)
 _RUN = tuple(dict.fromkeys(field for row in MODULES for field in row.fields if field not in _LEFT))
+
+
+_GIVEN_ALIKE = frozenset((
+    "model.vocab_size", "model.padded_vocab_size", "data.blend", "data.train_paths", "tokenizer.model",
+    "tokenizer.vocab_file", "tokenizer.merge_file", "checkpoint.load_path", "checkpoint.pretrained_path",
+    "run.train_steps", "run.train_samples",
+))  # fmt: skip
+"""What both models are given alike, whatever the files say: a vocabulary, tokens, weights, the number of steps."""
 
 
 def weighs_tokens(*configs: Config) -> bool:
@@ -150,6 +157,7 @@ def differing(a: Config, b: Config, among: Sequence[str] = _RUN) -> list[dict[st
         if row.field is not None
         and row.status not in ("equal", "undecided")
         and row.impact == "numerics"
+        and not (row.field in _GIVEN_ALIKE and None in (_plain(row.a), _plain(row.b)))
         and counts(row.field, *recipes) is not False
     }
     return [
@@ -157,12 +165,41 @@ def differing(a: Config, b: Config, among: Sequence[str] = _RUN) -> list[dict[st
     ]
 
 
+def left_open(a: Config, b: Config) -> dict[str, tuple[Value, Value]]:
+    """The fields that count and that a file leaves undecided, with both values: a default ran in their place.
+
+    Arguments that a checkpoint replaces are undecided, too.
+    """
+    return {
+        str(row.field): (_plain(row.a), _plain(row.b))
+        for row in differences(recipe_of(a), recipe_of(b))
+        if row.field is not None
+        and (row.status == "undecided" or (row.field == "checkpoint.use_arguments" and row.status != "equal"))
+        and row.impact == "numerics"
+        and row.counts is not False
+        and row.field not in _GIVEN_ALIKE
+        and not row.field.startswith(COMPUTED)
+    }
+
+
 def leads(a: Config, b: Config, direction: str) -> list[dict[str, Any]]:
-    """What differs at all, where nothing that the parting module depends on does; no step made two models differ."""
-    found = differing(a, b)
+    """What differs at all, where nothing that the parting module depends on does; no step made two models differ.
+
+    Keys that no field takes up come first: no module is known to be apart from them.
+    """
+    found = [*_without_field(recipe_of(a), recipe_of(b)), *differing(a, b)]
     if direction in ("update", "initialisation"):
         return found
     return [entry for entry in found if not entry["field"].startswith(_OF_THE_STEPS)]
+
+
+def _without_field(a: Recipe, b: Recipe) -> Iterator[dict[str, Any]]:
+    """Keys that no field takes up and that are known to change numbers, with both values."""
+    sure = {entry.key for recipe in (a, b) for entry in recipe.unmapped if entry.sure and entry.impact == "numerics"}
+    for row in differences(a, b):
+        written = row.a or row.b
+        if row.field is None and row.status != "equal" and written is not None and written.key in sure:
+            yield {"field": written.key, "a": _plain(row.a), "b": _plain(row.b)}
 
 
 def uncompared(a: Config, b: Config, language: str = "en", *, rates: bool = False) -> list[dict[str, Any]]:

@@ -38,6 +38,15 @@ KNOWN: tuple[KnownFailure, ...] = (
         "请写 --disable-bias-linear 或 --moe-token-dispatcher-type allgather",
     ),
     KnownFailure(
+        "transformer_config.py:__post_init__",
+        "Bias is not supported for MoE",
+        ("model.bias_linear",),
+        "Megatron-Core 0.12.1 to 0.14 refuses biases in a model with experts; write --disable-bias-linear, "
+        "or name a tree of 0.12.0 or of 0.15 and later with --megatron-source",
+        "Megatron-Core 0.12.1 至 0.14 不允许含专家的模型使用 bias；请写 --disable-bias-linear，"
+        "或用 --megatron-source 指定 0.12.0 或 0.15 及更高版本的源码树",
+    ),
+    KnownFailure(
         "rotary_pos_embedding.py",
         "no attribute 'cat'",
         ("position.rotary_interleaved",),

@@ -470,7 +470,6 @@ def _numbers(tensor: Any) -> Array:
 
 def _config(args: Mapping[str, Any], layout: Mapping[str, Any] | None = None) -> Any:
     from megatron.core.transformer.transformer_config import MLATransformerConfig, TransformerConfig
-    from torch.nn import functional
 
     kind = MLATransformerConfig if args.get("multi_latent_attention") else TransformerConfig
     found: dict[str, Any] = {}
@@ -481,18 +480,9 @@ def _config(args: Mapping[str, Any], layout: Mapping[str, Any] | None = None) ->
             found[field.name] = fixed[field.name]
         elif name in args and field.name not in _SKIPPED:
             found[field.name] = args[name]
-    if args.get("swiglu"):
-        found.update(activation_func=functional.silu, gated_linear_unit=True)
-        found["bias_activation_fusion"] = bool(args.get("bias_swiglu_fusion", True))
-    else:
-        found["bias_activation_fusion"] = bool(args.get("bias_gelu_fusion", True))
-    if args.get("squared_relu"):
-        # `megatron.training.activations.squared_relu`, which the wheel of Megatron-Core does not contain.
-        found["activation_func"] = lambda x: functional.relu(x).square()
-    if args.get("quick_geglu"):
-        from megatron.core.activations import quick_gelu
-
-        found.update(activation_func=quick_gelu, gated_linear_unit=True)
+    if found.get("window_size"):
+        found["window_size"] = tuple(found["window_size"])  # masks are kept by it, and JSON has no tuples
+    found.update(_activation(args))
     # Whatever else carries tokens between devices is not needed in one process; only this one refuses no bias.
     found["moe_token_dispatcher_type"] = args.get("moe_token_dispatcher_type")
     if found["moe_token_dispatcher_type"] != "allgather":
@@ -504,6 +494,24 @@ def _config(args: Mapping[str, Any], layout: Mapping[str, Any] | None = None) ->
     if not args.get("group_query_attention"):
         found["num_query_groups"] = None
     return kind(**found)
+
+
+def _activation(args: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields about the activation, which `core_transformer_config_from_args` makes of flags."""
+    from torch.nn import functional
+
+    fused = "bias_swiglu_fusion" if args.get("swiglu") else "bias_gelu_fusion"
+    found: dict[str, Any] = {"bias_activation_fusion": bool(args.get(fused, True))}
+    if args.get("swiglu"):
+        found.update(activation_func=functional.silu, gated_linear_unit=True)
+    if args.get("squared_relu"):
+        # `megatron.training.activations.squared_relu`, which the wheel of Megatron-Core does not contain.
+        found["activation_func"] = lambda x: functional.relu(x).square()
+    if args.get("quick_geglu"):
+        from megatron.core.activations import quick_gelu
+
+        found.update(activation_func=quick_gelu, gated_linear_unit=True)
+    return found
 
 
 def _interpolation(args: Mapping[str, Any]) -> float | None:

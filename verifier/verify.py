@@ -11,6 +11,7 @@ import math
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..mapper.modules import fields_of
+from ..mapper.recipe.vocabulary import vocabulary
 from ..schemas.installation import install_command
 from ..schemas.message import verbatim
 from . import (
@@ -591,6 +592,9 @@ def _run(
     found = _seeds_run(pair, options, processes, progress)
     typed = _typed(pair, options, found, processes, progress)
     spread = _spread(pair, options, found, processes, progress)
+    unsure = _left_to_defaults(pair, found, language)
+    if unsure:
+        return _unbuildable(*pair.configs, options, unsure, language)
     blame = _blamed(pair, options, found, typed)
     unrun = exercise.uncompared(*pair.configs, language, rates=found.rates)
     return Verification(
@@ -634,6 +638,18 @@ class _Blame(NamedTuple):
     differing: Sequence[dict[str, Any]]
 
 
+def _left_to_defaults(pair: _Pair, found: _Found, language: str) -> dict[str, WorkerFailure]:
+    """Why models that part prove nothing: all that the place depends on and is not equal, a file leaves undecided."""
+    where = () if found.divergence is None else fields_of(found.divergence.module)
+    values = exercise.left_open(*pair.configs)
+    behind = [field for field in where if field in values]
+    if found.divergence is None or not behind or exercise.differing(*pair.configs, where):
+        return {}
+    why = say.parts_where_undecided(fields=", ".join(behind), module=found.divergence.module).text(language)
+    undecided = {at for field in behind for at, value in enumerate(values[field]) if value is None}
+    return {pair.configs[at].framework: WorkerFailure(why, "error") for at in sorted(undecided or {0})}
+
+
 def _rounds_apart(typed: as_written.AsWritten | None) -> bool:
     """Whether the models are the same in float32 and not in the files' own types."""
     return typed is not None and not typed.agrees and not typed.failures
@@ -653,7 +669,7 @@ def _blamed(pair: _Pair, options: Options, found: _Found, typed: as_written.AsWr
     if divergence is not None and len({blueprint.rounded for blueprint in pair.blueprints}) > 1:
         # The weights of one side alone were put on a grid.
         changed = [*as_written.differing(pair.configs), *changed]
-    ahead = [entry["field"] for entry in changed]
+    ahead = [entry["field"] for entry in changed if entry["field"] in vocabulary()]
     return _Blame(divergence, (*ahead, *(field for field in where if field not in ahead)), changed)
 
 

@@ -281,7 +281,7 @@ class RecipeReading:
         for place, field in enumerate(row.fields):
             drivers = [entry for at in row.drivers[place] if at < len(found) and (entry := found[at]) is not None]
             # What is open may be replaced: only what it has no part in is known.
-            open_ = held_back and not all(entry.decided for entry in drivers)
+            open_ = (held_back and not all(entry.decided for entry in drivers)) or _is_open(drivers)
             value = None if open_ or place >= len(got) else got[place]
             entries[field] = self._by_family(field, self._entry(value, drivers, row))
         return entries
@@ -495,6 +495,15 @@ def _is_held_back(found: Sequence[Found | None], *, whole: bool) -> bool:
         whole or any(one.overridable for one in entry.settings)
         for entry in found
         if entry is not None and not entry.decided
+    )
+
+
+def _is_open(drivers: Sequence[Found]) -> bool:
+    """Whether one key alone decides a field and the file writes what nobody can read: none stands in for it."""
+    return (
+        len(drivers) == 1
+        and not drivers[0].decided
+        and any(setting.origin == "explicit" for setting in drivers[0].settings)
     )
 
 

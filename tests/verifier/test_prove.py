@@ -15,7 +15,7 @@ import prove
 from candidates import candidates
 from judging import Judge, numeric_fields
 from minimal_pairs import CONTEXTS, Bench, NotWrittenError, Versions, read
-from recording import CLOSER, REASONS, Journal, digests, outcome
+from recording import CLOSER, PROOFS, REASONS, STAR, Journal, digests, outcome, standing, write_proofs
 
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mappings.tables import rows_of, table
@@ -138,6 +138,26 @@ def test_what_a_side_cannot_say_is_not_written() -> None:
     field: Any = "norm.sandwich"
     with pytest.raises(NotWrittenError):
         bench.put("megatron", field, True, recipe_of(bench.base("plain", "megatron").origin), {})
+
+
+def test_what_is_written_keeps_what_stands_and_what_was_asked_again_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = {pair: standing(pair) for pair in STAR}
+    proved = before["0.12x1.9"]["norm.epsilon"]["fields"][0]
+    assert (proved["outcome"], proved["carried"]) == ("proved", True)
+    (tmp_path / "mappings").mkdir()
+    copy = tmp_path / "mappings" / "proofs.yaml"
+    copy.write_bytes(PROOFS.read_bytes())
+    monkeypatch.setattr("recording.PROOFS", copy)
+    write_proofs(tmp_path)
+    assert {pair: standing(pair) for pair in STAR} == before
+    Journal(CENTRE, tmp_path).add("norm.epsilon", digests()["norm.epsilon"], [{**proved, "outcome": "not-run"}])
+    write_proofs(tmp_path)
+    after = {pair: standing(pair) for pair in STAR}
+    assert [one["outcome"] for one in after["0.12x1.9"].pop("norm.epsilon")["fields"]] == ["not-run"]
+    del before["0.12x1.9"]["norm.epsilon"]
+    assert after == before
 
 
 def test_a_reason_is_of_a_field_with_numeric_impact() -> None:

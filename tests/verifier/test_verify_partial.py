@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,11 +16,22 @@ from accmap.cli.verify_report import html_page, text_page
 from accmap.schemas.border.incoming import read_text
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
+from accmap.verifier import exercise
 from accmap.verifier.comparison import Comparison, Row
-from accmap.verifier.verify import Verification, _Found, missing  # pyright: ignore[reportPrivateUsage]
+from accmap.verifier.localise import Divergence
+from accmap.verifier.verify import (
+    Verification,
+    _Found,  # pyright: ignore[reportPrivateUsage]
+    _left_to_defaults,  # pyright: ignore[reportPrivateUsage]
+    missing,
+)
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import write_pair
+
+if TYPE_CHECKING:
+    from accmap.schemas.config import Config
+    from accmap.verifier.processes import WorkerFailure
 
 SCRIPT = (
     "torchrun --nproc_per_node 1 pretrain_gpt.py --num-layers 2 --hidden-size 128 --num-attention-heads 4 --swiglu "
@@ -85,6 +97,52 @@ def test_a_stage_without_steps_says_nothing_of_the_optimizer(tmp_path: Path) -> 
     change = {"megatron": {"adam-beta2": 0.99}}
     assert "optimizer.beta2" not in left(change, tmp_path)
     assert "optimizer.beta2" in left(change, tmp_path, "step1")
+
+
+def written(folder: Path, *changes: tuple[str, str]) -> tuple[Config, Config]:
+    """A dense pair, its script changed by these replacements."""
+    script, other = write_pair({"family": "dense"}, folder)
+    text = script.read_text("utf-8")
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    script.write_text(text, "utf-8")
+    one, two = (config_of(read_text(str(path)), ReadOptions(), path=str(path)) for path in (script, other))
+    return one, two
+
+
+# megatron core_v0.12.0 training/checkpointing.py:load_args_from_checkpoint replaces arguments that are given, too.
+@pytest.mark.parametrize(
+    ("change", "field", "values"),
+    [
+        (("--norm-epsilon 1e-06", "--norm-epsilon $EPS"), "norm.epsilon", (None, 1e-6)),
+        (("--global-batch-size 4", "--global-batch-size $BATCH"), "batch.global_size", (None, 2)),
+        (("--bf16", "--bf16 --use-checkpoint-args --load /c"), "checkpoint.use_arguments", (True, False)),
+    ],
+)
+def test_what_a_file_leaves_open_is_no_match_whatever_a_default_brings(
+    change: tuple[str, str], field: str, values: tuple[Any, Any], tmp_path: Path
+) -> None:
+    assert field not in {entry["field"] for entry in unexercised(written(tmp_path), (), "all")}
+    found = {entry["field"]: entry for entry in unexercised(written(tmp_path, change), (), "all")}
+    assert (found[field]["a"], found[field]["b"]) == values
+
+
+def test_where_tokens_and_weights_lie_and_a_vocabulary_are_given_to_both_models_alike(tmp_path: Path) -> None:
+    changes = (("--bf16", "--bf16 --load $LOAD --data-path $DATA --vocab-size $SIZE"),)
+    assert exercise.left_open(*written(tmp_path, *changes)) == {}
+
+
+def test_models_that_part_where_a_default_ran_prove_nothing(tmp_path: Path) -> None:
+    def why(module: str, *changes: tuple[str, str]) -> dict[str, WorkerFailure]:
+        pair: Any = SimpleNamespace(configs=written(tmp_path, *changes))
+        return _left_to_defaults(pair, _Found((), [], {}, Divergence(module, "forward"), ()), "en")
+
+    norm, opened = "decoder.layers.0.input_layernorm", ("--norm-epsilon 1e-06", "--norm-epsilon $EPS")
+    assert why(norm) == {}
+    assert "norm.epsilon" in why(norm, opened)["megatron"].reason
+    assert why("embedding", opened) == {}  # the open value decides nothing there
+    assert why(norm, opened, ("--normalization 'RMSNorm'", "")) == {}
 
 
 def test_two_files_of_one_framework_are_compared_as_they_are(tmp_path: Path) -> None:

@@ -116,6 +116,16 @@ def test_mindformers(yaml: Recipe, field: str, value: object, origin: str) -> No
     assert (yaml.fields[field].value, yaml.fields[field].origin) == (value, origin)
 
 
+def test_what_one_key_alone_decides_is_open_where_that_key_is() -> None:
+    """The micro batch and the devices say what the global batch is where nothing is written, and never otherwise."""
+    given = "--global-batch-size 32"
+    for text, expected in ((given, (32, True)), ("--global-batch-size $BATCH", (None, False)), ("", (8, True))):
+        recipe = read(SCRIPT.replace(given, text), "run.sh")
+        found = recipe.fields["batch.global_size"]
+        assert (found.value, found.decided) == expected
+        assert recipe.value("batch.micro_size") == 2
+
+
 def test_left_over_keys_are_named_with_a_reason(script: Recipe, yaml: Recipe) -> None:
     assert {entry.key for entry in script.unmapped} == {"distributed_timeout_minutes"}
     left = {entry.key: entry.en for entry in yaml.unmapped}

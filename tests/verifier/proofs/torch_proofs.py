@@ -5,6 +5,7 @@ import math
 
 import torch
 
+from accmap.verifier import megatron_model
 from accmap.verifier.megatron_stand_ins import EagerCoreAttention, ZeroCenteredNorm, stand_ins
 
 
@@ -56,6 +57,9 @@ def main():
     with stand_ins():
         assert torch.zeros(2, device="cuda").device.type == "cpu"
         assert torch.cuda.current_device() == "cpu"
+        # A process is handed JSON; 0.15 and later keep the masks of windows by the window, which a list cannot be.
+        sizes = {"num_layers": 1, "hidden_size": 8, "num_attention_heads": 2, "window_size": [4, 0]}
+        assert megatron_model._config(sizes).window_size == (4, 0)
     left = [name for name in watched if getattr(torch.cuda, name) is not before[name]]
     try:
         torch.zeros(2, device="cuda")

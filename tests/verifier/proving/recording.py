@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from accmap.mappings.tables import Row
 
 ROOT = Path(__file__).parents[3]
+PROOFS = ROOT / "mappings" / "proofs.yaml"
 STAR = [f"{name}x1.9" for name in names("megatron")] + [f"0.12x{name}" for name in names("mindformers")]
 _REASONS: dict[str, dict[str, Any]] = house_yaml(Path(__file__).with_name("reasons.yaml").read_text("utf-8"))
 REASONS: dict[str, dict[str, str]] = {
@@ -34,6 +35,10 @@ REASONS: dict[str, dict[str, str]] = {
 }
 CLOSER: dict[str, str] = {field: name for name, text in _REASONS["fields"].items() for field in text["of"]}
 """Field → why a CPU tells nothing of it, where that is known more closely than by what came of asking."""
+_NOTHING: dict[str, Any] = {
+    "value": None, "context": "", "agrees": None, "parts": None, "carried": True, "computed": [], "said": "",
+}  # fmt: skip
+"""Of an answer, what the file leaves out."""
 _BY_FIELD = ("unseen", "no-value", "unwritten")
 HEAD = """# What the models have said of every field with numeric impact: `tests/verifier/prove.py --report --write`
 # `digest` is of the field's row: when what the row says changes, the proof no longer counts.
@@ -67,8 +72,9 @@ class Journal:
         return entry is not None and entry["digest"] == digest and outcome(entry) != "fails"
 
     def by_field(self) -> dict[str, dict[str, Any]]:
-        """What was said of each field."""
-        return {tried["field"]: tried for entry in self.known.values() for tried in entry["fields"]}
+        """What was said of each field, here or in what was written before."""
+        said = (standing(self.path.stem) | self.known).values()
+        return {tried["field"]: tried for entry in said for tried in entry["fields"]}
 
     def add(self, row: str, digest: str, fields: list[dict[str, Any]]) -> None:
         """One row's answer."""
@@ -77,6 +83,29 @@ class Journal:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(self.known[row], ensure_ascii=False) + "\n")
+
+
+def standing(pair: str) -> dict[str, dict[str, Any]]:
+    """What `mappings/proofs.yaml` says of a pair (`0.12x1.9`), as a journal does, of the rows that are as they were."""
+    marks, row_of = digests(), _rows()
+    found: dict[str, dict[str, Any]] = {}
+    for field, entry in house_yaml(PROOFS.read_text("utf-8"))["fields"].items():
+        row = row_of.get(field)
+        if row is None or entry["digest"] != marks.get(row):
+            continue
+        for said in (*entry.get("proved", ()), *entry.get("unproved", ())):
+            if pair.replace("x", " × ") in said["pairs"]:
+                at = found.setdefault(row, {"row": row, "digest": entry["digest"], "date": "", "fields": []})
+                at["date"] = max(at["date"], str(said.get("date", "")))
+                tried = {name: said.get(name, otherwise) for name, otherwise in _NOTHING.items()}
+                tried |= {"field": field, "outcome": said.get("reason", "proved"), "origin": said.get("from", "")}
+                at["fields"].append(tried)
+    return found
+
+
+def _rows() -> dict[str, str]:
+    """Field → the row that it is a field of."""
+    return {field: row.fields[0] for row in table().rows for field in row.fields}
 
 
 def digests() -> dict[str, str]:
@@ -114,12 +143,12 @@ def summary(versions: Versions, rows: Sequence[Row], journal: Journal) -> int:
 
 
 def write_proofs(folder: Path) -> None:
-    """`mappings/proofs.yaml` of every journal; pairs that said the same stand together."""
-    marks, row_of = digests(), {field: row.fields[0] for row in table().rows for field in row.fields}
+    """`mappings/proofs.yaml` of what stands there and every journal; pairs that said the same stand together."""
+    marks, row_of = digests(), _rows()
     fields: dict[str, dict[str, Any]] = {}
-    for path in sorted(folder.glob("*.jsonl"), key=lambda one: _order(one.stem)):
-        pair = path.stem.replace("x", " × ")
-        for entry in Journal.read(path).values():
+    for stem in dict.fromkeys(STAR):
+        pair, path = stem.replace("x", " × "), folder / f"{stem}.jsonl"
+        for entry in (standing(stem) | (Journal.read(path) if path.exists() else {})).values():
             if entry["digest"] != marks.get(entry["row"]):
                 continue
             for tried in entry["fields"]:
@@ -134,13 +163,8 @@ def write_proofs(folder: Path) -> None:
         entry |= {kind: list(at[kind].values()) for kind in ("proved", "unproved") if at[kind]}
         text = yaml.safe_dump({field: entry}, allow_unicode=True, width=118, sort_keys=False, default_flow_style=None)
         lines.append("".join(f"  {line}\n" for line in text.splitlines()))
-    written = ROOT / "mappings" / "proofs.yaml"
-    written.write_text("".join(lines), "utf-8")
-    subprocess.run([sys.executable, str(ROOT / "tools" / "block_yaml.py"), str(written)], check=True)
-
-
-def _order(pair: str) -> tuple[int, list[str]]:
-    return (STAR.index(pair) if pair in STAR else len(STAR), [pair])
+    PROOFS.write_text("".join(lines), "utf-8")
+    subprocess.run([sys.executable, str(ROOT / "tools" / "block_yaml.py"), str(PROOFS)], check=True)
 
 
 def _take(at: dict[str, Any], pair: str, date: str, tried: dict[str, Any]) -> None:
@@ -149,6 +173,7 @@ def _take(at: dict[str, Any], pair: str, date: str, tried: dict[str, Any]) -> No
         same = json.dumps([tried[name] for name in ("value", "context", "origin", "carried")])
         entry = at["proved"].setdefault(same, {"pairs": [], "date": date})
         entry["pairs"].append(pair)
+        entry |= {"date": max(entry["date"], date)}
         entry |= {"value": tried["value"], "context": tried["context"], "from": tried["origin"]}
         if not tried["carried"]:
             entry["carried"] = False
@@ -161,7 +186,7 @@ def _take(at: dict[str, Any], pair: str, date: str, tried: dict[str, Any]) -> No
         reason = tried["outcome"]
         if reason in _BY_FIELD:
             reason = CLOSER.get(tried["field"], reason)
-        entry = at["unproved"].setdefault((reason, tried["said"]), {"pairs": [], "reason": reason})
+        entry = at["unproved"].setdefault((reason, tried["said"][:160]), {"pairs": [], "reason": reason})
         entry["pairs"].append(pair)
         if tried["said"]:
             entry["said"] = tried["said"][:160]
