@@ -50,8 +50,16 @@ class Linted(NamedTuple):
         return not self.counts["error"]
 
     def _repr_html_(self) -> str:
-        rows = [(one.kind.code, one.kind.severity, _place(one), one.message()) for one in self.diagnostics]
-        heading = ", ".join(f"{number} {severity}" for severity, number in self.counts.items())
+        """The worst first, what follows from a finding below it, and what is advice at the end."""
+        from accmap.cli.lint_formats.following import following
+        from accmap.cli.lint_formats.ranking import worst_first
+
+        causes, follow = following(self.diagnostics)
+        ordered = [one for cause, more in worst_first(causes, follow) for one in (cause, *more)]
+        said = {id(one) for one in ordered}
+        ordered += [one for one in self.diagnostics if id(one) not in said]
+        rows = [(one.kind.code, one.kind.severity, _place(one), one.message()) for one in ordered]
+        heading = ", ".join(f"{severity}: {number}" for severity, number in self.counts.items())
         return table(heading, ("code", "severity", "place", "finding"), rows)
 
 

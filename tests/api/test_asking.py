@@ -90,6 +90,14 @@ def test_explaining() -> None:
     assert "num_hidden_layers" in accmap.explain("--num-layers").markdown
 
 
+def test_findings_show_the_worst_first() -> None:
+    found = accmap.lint(SCRIPT, YAML)
+    shown = found._repr_html_()
+    severities = re.findall("<td>(error|warning|info)</td>", shown)
+    assert (severities[0], severities[-1], len(severities)) == ("error", "info", len(found.diagnostics))
+    assert re.findall(r"<td>([A-Z]{3}\d{3})</td>", shown)[0] == "MAP072"
+
+
 @pytest.mark.parametrize(
     ("call", "said"),
     [

@@ -1,0 +1,119 @@
+"""What pages show for others to copy: pipelines, hooks, settings, extras, and commands named within a sentence."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from accmap.cli.configuration import toml_table
+from accmap.cli.options import options_of
+from accmap.schemas.house_yaml import house_yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / name for name in ("README.md", "README.zh-CN.md")] + sorted((ROOT / "docs").glob("*.md"))
+HOOKS = {hook["id"] for hook in house_yaml((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))}
+INPUTS = set(house_yaml((ROOT / "action.yml").read_text("utf-8"))["inputs"])
+PROJECT = toml_table("whole.toml", (ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+TAG = f"v{PROJECT['version']}"
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    found = re.findall(r"^```(\w*)\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    return [text for named, text in found if named == language]
+
+
+def leaves(tree: Any) -> Iterator[str]:
+    """Every text of a document, the lines of a script one by one."""
+    if isinstance(tree, dict):
+        tree = list(tree.values())  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    if isinstance(tree, list):
+        for entry in tree:  # pyright: ignore[reportUnknownVariableType]
+            yield from leaves(entry)
+    elif isinstance(tree, str):
+        yield from tree.splitlines()
+
+
+def mappings(tree: Any) -> Iterator[dict[str, Any]]:
+    entries: Any = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
+    if isinstance(tree, dict):
+        yield tree  # pyright: ignore[reportUnknownVariableType]
+    for entry in entries:
+        yield from mappings(entry)
+
+
+DOCUMENTS = [
+    pytest.param(text, id=f"{page.name}:{number}") for page in PAGES for number, text in enumerate(blocks(page, "yaml"))
+]
+CONTAINED = re.compile(r"docker .*?\baccmap (?=[a-z])")
+COMMANDS = [
+    pytest.param(CONTAINED.sub("", line).removeprefix("accmap "), id=f"{page.name}: {line}")
+    for page in PAGES
+    for lines in (*(leaves(house_yaml(text)) for text in blocks(page, "yaml")), *map(str.splitlines, blocks(page, "")))
+    for line in lines
+    if CONTAINED.search(line) or (line.startswith("accmap lint --confine"))
+]
+
+
+@pytest.mark.parametrize("text", DOCUMENTS)
+def test_what_is_shown_for_a_pipeline_exists(text: str) -> None:
+    """Hooks by their names, the action by its inputs, both at the version of this project."""
+    for entry in mappings(house_yaml(text)):
+        if str(entry.get("repo", "")).endswith("accmap/accmap"):
+            assert entry["rev"] == TAG
+            assert {hook["id"] for hook in entry["hooks"]} <= HOOKS
+        if str(entry.get("uses", "")).startswith("accmap/accmap@"):
+            assert entry["uses"].partition("@")[2] in (TAG, "<commit>")
+            assert set(entry.get("with", {})) <= INPUTS
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_a_pipeline_runs(accmap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str) -> None:
+    """In a repository with a configured pair that has errors."""
+    shutil.copytree(ROOT / "examples" / "planted", tmp_path / "planted")
+    pairs = 'pairs = [{ megatron = "*/megatron.sh", mindformers = "*/mindformers.yaml" }]\n'
+    (tmp_path / "accmap.toml").write_text(pairs, "utf-8")
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    monkeypatch.chdir(tmp_path)
+    words = shlex.split(line)
+    assert accmap(*words).code == ("never" not in words)
+    if "--output-file" in words:
+        assert json.loads((tmp_path / words[words.index("--output-file") + 1]).read_text("utf-8"))
+
+
+def test_pipelines_are_found() -> None:
+    assert len(COMMANDS) >= 2 * 5
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_settings_and_extras_that_are_shown_exist(accmap, tmp_path: Path, page: Path) -> None:
+    for text in blocks(page, "toml"):
+        if "[project" in text:
+            assert "accmap.rules" in text
+        elif not page.name.startswith("configuration"):
+            (tmp_path / "accmap.toml").write_text(text, "utf-8")
+            assert accmap("schema", "--check", str(tmp_path / "accmap.toml"), "--of", "config").code == 0, text
+    for extras in re.findall(r"accmap\[([\w,]+)\]", page.read_text("utf-8")):
+        assert set(extras.split(",")) <= set(PROJECT["optional-dependencies"])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_command_within_a_sentence_has_the_options_it_is_named_with(page: Path) -> None:
+    from accmap.cli.commands import members, named
+
+    prose = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    for said in re.findall(r"`accmap ([a-z][^`]*)`", prose):
+        words = said.split()
+        command = named(words)
+        assert command is not None or members(words[0]), said
+        options = {one for option in options_of(command) for one in option.names} if command else set[str]()
+        assert {word.partition("=")[0] for word in words if word.startswith("--")} <= options, said
