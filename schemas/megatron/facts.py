@@ -91,7 +91,8 @@ def text(facts: Facts) -> str:
     lines += ["],", '"functions": {']
     digests: list[str] = []
     for name, held in sorted(facts.functions.items()):
-        sets = {digest: text_of([v for v in held if held[v] == digest], facts.versions) for digest in held.values()}
+        inside = [held[version] for version in facts.versions if version in held]
+        sets = {digest: text_of([v for v in held if held[v] == digest], facts.versions) for digest in inside}
         digests.append(f"{json.dumps(name)}: {json.dumps(sets)}")
     return "\n".join([*lines, ",\n".join(digests), "}", "}", ""])
 

@@ -159,6 +159,13 @@ def test_the_file_is_written_as_it_is_read() -> None:
         assert facts.text(facts.read()) == stream.read()
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_version_that_is_written_again_leaves_the_file_as_it_was(version: str) -> None:
+    kept = facts.read()
+    again = facts.with_version(kept, version, kept.of(version), kept.digests(version), kept.versions)
+    assert facts.text(again) == facts.text(kept)
+
+
 ORDER = ("0.12", "0.13", "0.14", "0.15", "main")
 
 
