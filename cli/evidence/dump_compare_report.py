@@ -99,6 +99,8 @@ _CAUSES = {
     ),
     "overflow": ("a NaN or an infinity appears here first", "此处首次出现 NaN 或无穷"),
 }
+FRAMEWORK = "framework"
+"""What is not compared where both dumps are of one framework."""
 _WHY = {
     "far": ("too far", "超出容差"),
     "element": ("one element is far off", "个别元素偏差过大"),
@@ -123,6 +125,7 @@ def text_page(answer: Answer, language: Language, *, everything: bool) -> Outgoi
     if answer["kind"] == "precheck":
         lines += _precheck(answer, word)
     else:
+        lines += [f"  {one['reason']}" for one in answer["not_compared"] if one["what"] == FRAMEWORK]
         lines += _merged(answer, language)
         for part in answer["parts"]:
             lines += _part(part, word, language, everything=everything, colour=colour)
