@@ -8,7 +8,7 @@ to stderr.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
@@ -24,6 +24,7 @@ from ..exit_codes import BAD, FINE, UNUSABLE
 from ..messages_compiled import say as usage
 from ..parsing import UsageError, counts_from_one
 from ..steps import at_step
+from .dump_compare_report import FRAMEWORK
 
 if TYPE_CHECKING:
     from ...evidence.dump.compare import Comparison
@@ -140,12 +141,15 @@ def _dump_answer(
     pairs, beside = _common(a, b, find_places(a), find_places(b), chosen)
     parts: list[dict[str, Any]] = []
     diverged = unreadable = False
+    frameworks: set[tuple[str, str]] = set()
     for found in _compared((a, b), pairs, chosen, judge, names):
         part = _comparison_json(found, configs, chosen.language)
         parts.append({**part, "tree": list(drawn(found))} if chosen.tree else part)
         diverged = diverged or found.divergence is not None
         unreadable = unreadable or bool(found.unreadable)
-    unseen = [*_unseen(parts), *(_elsewhere(side, names) for side, names in (beside or {}).items() if names)]
+        frameworks.add((found.a.framework, found.b.framework))
+    unseen = [*_of_one_framework(frameworks, configs), *_unseen(parts)]
+    unseen += [*(_elsewhere(side, names) for side, names in (beside or {}).items() if names)]
     compared = sum(part["compared"]["tensors"] for part in parts)
     verdict = concluded("match", "diverged", wrong=diverged, compared=compared, unseen=unseen)
     answer: dict[str, Any] = {"verdict": verdict, "kind": "dumps", "files": [a, b], "parts": parts}
@@ -155,6 +159,14 @@ def _dump_answer(
     if beside is not None:
         answer["other_places"] = beside
     return answer, BAD if diverged else UNUSABLE if unreadable else FINE if verdict == "match" else BAD
+
+
+def _of_one_framework(frameworks: Iterable[tuple[str, str]], configs: Sequence[tuple[Config, Any]]) -> Iterator[Unseen]:
+    """Two dumps of one framework beside configurations of both: one side of the pair is not here."""
+    names = {"pytorch": "PyTorch", "mindspore": "MindSpore"}
+    same = [names[one] for one, other in frameworks if one == other and one in names]
+    if same and len({config.framework for config, _ in configs}) > 1:
+        yield Unseen(FRAMEWORK, *say.one_framework(name=same[0]).both())
 
 
 def _compared(

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 Answer = dict[str, Any]
 
+FRAMEWORK = "framework"
+"""What is not compared where both dumps are of one framework."""
 _STYLES = {"match": "green", "diverged": "red", "partial": "yellow", "undecided": "yellow"}
 _REASONS = frozenset(("far", "element", "scaled", "nan", "infinite", "shape", "unreadable", "equal", "close"))
 """Why a tensor differs, in our words; a table of msprobe's has its own."""
@@ -33,6 +35,7 @@ def text_page(answer: Answer, language: Language, *, everything: bool) -> Outgoi
     if answer["kind"] == "precheck":
         lines += _precheck(answer, word)
     else:
+        lines += [f"  {one['reason']}" for one in answer["not_compared"] if one["what"] == FRAMEWORK]
         lines += _merged(answer, language)
         for part in answer["parts"]:
             lines += _part(part, word, language, everything=everything, colour=colour)

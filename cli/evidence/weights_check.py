@@ -201,8 +201,14 @@ def _page(found: Check, language: Language, *, everything: bool) -> None:
         say(word("beside", amount.tensors, _of(what, language), in_bytes(amount.size)))
     if counts["rounded"]:
         say(word("rounded"))
+    _say_of_configuration(found, language)
+
+
+def _say_of_configuration(found: Check, language: Language) -> None:
+    """That the checkpoints are not the configuration's, or that there is none."""
+    word, chinese = usage.page("weights_check", language), language == "zh"
     for one in found.misfits:
-        say(f"{painted(WORDS[PARTIAL][chinese], 'yellow', colour)}  {one.text(language)}")
+        say(f"{painted(WORDS[PARTIAL][chinese], 'yellow', wants_colour())}  {one.text(language)}")
     if found.inferred:
         say(word("inferred"))
 

@@ -51,6 +51,16 @@ def test_a_match(accmap, dumps: dict[str, str]) -> None:
     assert answer.out.startswith("match")
 
 
+def test_two_dumps_of_one_framework_are_no_pair(accmap, dumps: dict[str, str]) -> None:
+    pair = [str(EXAMPLES / "qwen3_dense" / name) for name in ("megatron.sh", "mindformers.yaml")]
+    answer = accmap("dump", "compare", dumps["a"], dumps["a"], "--config", *pair)
+    assert answer.code == 1
+    assert answer.out.startswith("partial")
+    assert "both dumps are of PyTorch" in answer.out
+    assert accmap("dump", "compare", dumps["a"], dumps["b"], "--config", *pair).code == 0
+    assert accmap("dump", "compare", dumps["a"], dumps["a"]).code == 0
+
+
 @pytest.mark.parametrize(
     ("language", "words"),
     [
