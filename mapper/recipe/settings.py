@@ -39,7 +39,8 @@ class SettingsView:
         """Where in the list each type of callback stands."""
         fork = fork_of(config)
         self._fork = None if fork is None else fork.own
-        self._sections: set[str] | None = None
+        self._paths: str | None = None
+        """Every path behind the end of a line."""
         self._leaves: dict[str, list[Setting]] = {}
 
     def real(self, key: str) -> str:
@@ -81,13 +82,13 @@ class SettingsView:
 
     def leaves(self, section: str) -> list[Setting]:
         """The leaves of a section."""
-        if self._sections is None:
-            self._sections = _sections(self._settings)
-        if section not in self._sections:
+        start = section + "."
+        if self._paths is None:
+            self._paths = "\n".join(("", *self._settings))
+        if f"\n{start}" not in self._paths:  # one search in C: most sections that are asked for are not there
             return _NOTHING
         found = self._leaves.get(section)
         if found is None:
-            start = section + "."
             found = [setting for path, setting in self._settings.items() if path.startswith(start)]
             self._leaves[section] = found
         return found
@@ -119,17 +120,6 @@ class SettingsView:
                     if source is not None and source.origin == "explicit" and _is_own(name, own):
                         found[source.key] = source
         return list(found.values())
-
-
-def _sections(settings: Iterable[str]) -> set[str]:
-    """The paths of all sections that hold some key."""
-    found: set[str] = set()
-    for path in settings:
-        at = path.rfind(".")
-        while at > 0 and (section := path[:at]) not in found:
-            found.add(section)
-            at = path.rfind(".", 0, at)
-    return found
 
 
 _NOTHING: list[Setting] = []
