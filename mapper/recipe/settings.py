@@ -6,6 +6,8 @@ that callback in the list. A key that is a whole section is gathered from its le
 
 from __future__ import annotations
 
+from bisect import bisect_left
+
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.forks import fork_of
 from ...schemas.shell.scanning import is_whole_number
@@ -39,8 +41,8 @@ class SettingsView:
         """Where in the list each type of callback stands."""
         fork = fork_of(config)
         self._fork = None if fork is None else fork.own
-        self._paths: str | None = None
-        """Every path behind the end of a line."""
+        self._paths: list[str] | None = None
+        """Every path, in the order of their letters."""
         self._leaves: dict[str, list[Setting]] = {}
 
     def real(self, key: str) -> str:
@@ -84,9 +86,10 @@ class SettingsView:
         """The leaves of a section."""
         start = section + "."
         if self._paths is None:
-            self._paths = "\n".join(("", *self._settings))
-        if f"\n{start}" not in self._paths:  # one search in C: most sections that are asked for are not there
-            return _NOTHING
+            self._paths = sorted(self._settings)
+        at = bisect_left(self._paths, start)
+        if at == len(self._paths) or not self._paths[at].startswith(start):
+            return _NOTHING  # as most sections that are asked for
         found = self._leaves.get(section)
         if found is None:
             found = [setting for path, setting in self._settings.items() if path.startswith(start)]
