@@ -79,9 +79,13 @@ def lint(
     reader: Reader,
     *,
     with_subjects: bool = False,
+    ahead: Mapping[str, Side | Exception] | None = None,
 ) -> Report:
-    """Every finding about the files, in their pairs; what was read from them only `with_subjects`."""
-    gathering = Gathering(files, settings, reader)
+    """Every finding about the files, in their pairs; what was read from them only `with_subjects`.
+
+    What reading them `ahead` came to is not tried again.
+    """
+    gathering = Gathering(files, settings, reader, ahead)
     found: list[tuple[tuple[str, ...], Sequence[Diagnostic]]] = []
     subjects: list[Subject] = []
     crashed = False

@@ -10,16 +10,19 @@ from ..schemas.diagnostic import once
 from ..schemas.light_typing import TYPE_CHECKING
 from .lint_inputs import Reader
 from .linting import lint
-from .pairing import Gathering
+from .pairing import Gathering, read_values, with_recipe
 from .steps import at_step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any, TypeVar
 
+    from ..rules.subject import Side
     from ..schemas.diagnostic import Language
     from .lint_inputs import Settings
     from .linting import Report
+
+    _Answer = TypeVar("_Answer")
 
 
 def spread(
@@ -42,14 +45,14 @@ def spread(
     groups = named_groups(files, settings)
     if len(groups) < 2 or "-" in files:
         return None
-    work = partial(_one, settings, with_subjects, reader.digests, ahead)
+    work = partial(_some, settings, with_subjects, reader.digests, ahead)
     # The first group is read here: what that loads, the processes that are split off have.
-    answers = [work(groups[0])]
+    answers = work(groups[:1])
     with get_context().Pool(min(jobs, len(groups))) as pool:
         # Few at a time, so that none waits for another's share, and what was done last can be told.
         few = max(1, min(16, len(groups) // (jobs * 4)))
-        for answer in pool.imap(work, groups[1:], chunksize=few):
-            answers.append(answer)
+        for some in pool.imap(work, [groups[at : at + few] for at in range(1, len(groups), few)]):
+            answers += some
             at_step(len(answers), len(groups), groups[len(answers) - 1][0])
     for _, read, names in answers:
         reader.read.update(read)
@@ -85,17 +88,52 @@ def named_groups(files: Sequence[str], settings: Settings) -> list[tuple[str, ..
     return [*groups, *((name,) for name in rest)]
 
 
-def _one(
-    settings: Settings, with_subjects: bool, digests: bool, as_json: Language | None, group: tuple[str, ...]
-) -> tuple[Report, dict[str, bytes | None], tuple[str, ...]]:
-    reader = Reader(digests=digests, encoding=settings.options.encoding)
-    report = lint(settings, group, reader, with_subjects=with_subjects)
-    names = tuple(report.sources)
+def _some(
+    settings: Settings,
+    with_subjects: bool,
+    digests: bool,
+    as_json: Language | None,
+    groups: Sequence[tuple[str, ...]],
+) -> list[tuple[Report, dict[str, bytes | None], tuple[str, ...]]]:
+    readers = [Reader(digests=digests, encoding=settings.options.encoding) for _ in groups]
+    reports = [
+        lint(settings, group, reader, with_subjects=with_subjects, ahead=ahead)
+        for group, reader, ahead in zip(groups, readers, _read_ahead(groups, settings, readers), strict=True)
+    ]
+    names = [tuple(report.sources) for report in reports]
     if as_json is not None:
         from .lint_formats.json import written_ahead
 
-        report = written_ahead(report, as_json)._replace(sources={})
-    return report, reader.read, names
+        reports = [written_ahead(report, as_json)._replace(sources={}) for report in reports]
+    return [(report, reader.read, told) for report, reader, told in zip(reports, readers, names, strict=True)]
+
+
+def _read_ahead(
+    groups: Sequence[tuple[str, ...]], settings: Settings, readers: Sequence[Reader]
+) -> list[dict[str, Side | Exception]]:
+    """What reading each group's files comes to: one stage of it after the other, each for all groups at once.
+
+    Files of one kind take the same code and tables at a stage, which the processor has at hand for the next of them: a
+    pair takes about a tenth less time than where one pair after the other goes through all stages.
+    """
+    found: list[dict[str, Side | Exception]] = [{} for _ in groups]
+    for place in range(max(map(len, groups))):
+        read = [
+            (sides, name, _tried(read_values, name, settings, reader))
+            for sides, group, reader in zip(found, groups, readers, strict=True)
+            for name in group[place : place + 1]
+        ]
+        for sides, name, values in read:
+            sides[name] = values if isinstance(values, Exception) else _tried(with_recipe, *values)
+    return found
+
+
+def _tried(what: Callable[..., _Answer], *given: object) -> _Answer | Exception:
+    """The answer, or what was raised, which is raised again where the file is taken."""
+    try:
+        return what(*given)
+    except Exception as error:  # noqa: BLE001 - what becomes of it is decided there
+        return error
 
 
 def _together(reports: Sequence[Report]) -> Report:

@@ -30,13 +30,17 @@ def switched_off(subject: Subject) -> Iterator[Found]:
         switch = side.setting(switched_by)
         if switch is None or not switch.decided or switch.value not in off:
             continue
-        gate = say.switch_is_not_given(flag=flag)
-        other = None if rival is None else side.setting(rival)
-        lacks = other is None or not other.value
-        remedy = say.add_the_switch_or_remove(flag=flag) if lacks else say.remove_what_does_not_go_with(flag=rival_flag)
         for key in keys:
             given = side.explicit(key)
             if given is not None and given.span is not None and given.value not in (None, False):
+                gate = say.switch_is_not_given(flag=flag)
+                other = None if rival is None else side.setting(rival)
+                lacks = other is None or not other.value
+                remedy = (
+                    say.add_the_switch_or_remove(flag=flag)
+                    if lacks
+                    else say.remove_what_does_not_go_with(flag=rival_flag)
+                )
                 yield Found(
                     at_key("megatron", key),
                     {

@@ -404,9 +404,7 @@ class RecipeReading:
             if fork is not None and setting[2] != "explicit":
                 left.extend(self._less_than_written(fork, key, setting))
                 continue
-            if self._is_anothers(key, setting):
-                left.append(self._without_row(key, setting))
-            elif setting.acceptance != "accepted":
+            if setting.acceptance != "accepted":
                 left.append(self._not_accepted(key, setting))
             elif fork is not None and (entry := self._by_fork(fork, key, setting, taken)) is not None:
                 left.append(entry)
@@ -415,6 +413,8 @@ class RecipeReading:
         return left
 
     def _not_accepted(self, key: str, setting: Setting) -> Unmapped:
+        if setting.acceptance == "unknown" and self._is_anothers(key):
+            return self._without_row(key, setting)
         names = {
             "version": self.config.framework_version,
             "framework": "Megatron-LM" if self.side == "megatron" else "MindSpore Transformers",
@@ -423,10 +423,8 @@ class RecipeReading:
         impact = "none" if setting.acceptance == "ignored" else "numerics"
         return Unmapped(key, setting.value, setting.span, impact, en, zh)
 
-    def _is_anothers(self, key: str, setting: Setting) -> bool:
-        """Whether an argument is an earlier version's or another program's, and what it does is known."""
-        if setting.acceptance != "unknown":
-            return False
+    def _is_anothers(self, key: str) -> bool:
+        """Whether an unknown argument is an earlier version's or another program's, and what it does is known."""
         reason = self.table.megatron_reason(key) if self.side == "megatron" else None
         return reason is not None and reason.elsewhere
 

@@ -6,6 +6,8 @@ that callback in the list. A key that is a whole section is gathered from its le
 
 from __future__ import annotations
 
+from bisect import bisect_left
+
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.forks import fork_of
 from ...schemas.shell.scanning import is_whole_number
@@ -39,7 +41,8 @@ class SettingsView:
         """Where in the list each type of callback stands."""
         fork = fork_of(config)
         self._fork = None if fork is None else fork.own
-        self._sections: set[str] | None = None
+        self._paths: list[str] | None = None
+        """Every path, in the order of their letters."""
         self._leaves: dict[str, list[Setting]] = {}
 
     def real(self, key: str) -> str:
@@ -81,13 +84,14 @@ class SettingsView:
 
     def leaves(self, section: str) -> list[Setting]:
         """The leaves of a section."""
-        if self._sections is None:
-            self._sections = _sections(self._settings)
-        if section not in self._sections:
-            return _NOTHING
+        start = section + "."
+        if self._paths is None:
+            self._paths = sorted(self._settings)
+        at = bisect_left(self._paths, start)
+        if at == len(self._paths) or not self._paths[at].startswith(start):
+            return _NOTHING  # as most sections that are asked for
         found = self._leaves.get(section)
         if found is None:
-            start = section + "."
             found = [setting for path, setting in self._settings.items() if path.startswith(start)]
             self._leaves[section] = found
         return found
@@ -119,17 +123,6 @@ class SettingsView:
                     if source is not None and source.origin == "explicit" and _is_own(name, own):
                         found[source.key] = source
         return list(found.values())
-
-
-def _sections(settings: Iterable[str]) -> set[str]:
-    """The paths of all sections that hold some key."""
-    found: set[str] = set()
-    for path in settings:
-        at = path.rfind(".")
-        while at > 0 and (section := path[:at]) not in found:
-            found.add(section)
-            at = path.rfind(".", 0, at)
-    return found
 
 
 _NOTHING: list[Setting] = []

@@ -137,7 +137,7 @@ def _report(reading: Reading, path: str, value: Any, kind: str) -> bool:
     if base == "float" and isinstance(value, str) and _is_number(value):
         from .constructors import string_number
 
-        string_number(reading, path, say.run_cannot())
+        string_number(reading, path, say.run_cannot)
         return True
     _note(reading, path, value, _expected(base))
     return True

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-COUNT = 14
+COUNT = 18
+"""As many as make a process of two read several pairs ahead."""
 
 
 @pytest.fixture(scope="module")

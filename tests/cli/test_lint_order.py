@@ -27,9 +27,12 @@ def test_one_process_and_two_say_the_same_in_the_same_order(
     form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for name, text in FILES.items():
-        (tmp_path / name).write_text(text, "utf-8")
-    names = sorted([*FILES, "d.sh"])  # which is not there
+    names: list[str] = []
+    for folder in "pqrs":  # as many as make a process read several of them ahead
+        (tmp_path / folder).mkdir()
+        for name, text in FILES.items():
+            (tmp_path / folder / name).write_text(text, "utf-8")
+        names += [f"{folder}/{name}" for name in sorted([*FILES, "d.sh"])]  # which is not there
     answers: list[str] = []
     for jobs in ("1", "2"):
         main(["lint", *names, "--jobs", jobs, "--format", form])
@@ -39,6 +42,6 @@ def test_one_process_and_two_say_the_same_in_the_same_order(
         told = [one["file"] for one in json.loads(answers[0])["diagnostics"]]
         assert list(dict.fromkeys(told)) == names
     else:
-        told = [line.partition(":")[0] for line in answers[0].splitlines() if line[1:2] == "."]
-    assert {"c.sh", "d.sh", "e.sh"} <= set(told)
+        told = [line.partition(":")[0] for line in answers[0].splitlines() if line[1:2] == "/"]
+    assert {"p/c.sh", "q/d.sh", "s/e.sh"} <= set(told)
     assert told == sorted(told)
