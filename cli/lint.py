@@ -157,11 +157,16 @@ def _tell_of_search(files: Sequence[str], report: Report, wishes: Wishes, langua
     """Nothing found is said, and how files that stand side by side become pairs."""
     if not files:
         said = say.no_file_changed(ref=wishes.since) if wishes.since else say.no_file_found()
-    elif len(report.versions) > 2 and not report.pairs and not wishes.since:
+    elif len(report.versions) > 2 and not report.pairs and not wishes.since and _of_both_frameworks(report):
         said = say.no_pairs_are_configured()
     else:
         return
     tell(f"accmap lint: {said.text(language)}")
+
+
+def _of_both_frameworks(report: Report) -> bool:
+    """Whether there may be a pair at all."""
+    return len({basis.framework for _, basis in report.versions}) > 1
 
 
 def _require_sense(files: Sequence[str], wishes: Wishes) -> None:

@@ -123,7 +123,8 @@ def _line(row: ReportRow, names: list[str], language: Language, colour: bool) ->
     if row.defines_model:
         impact = "影响模型" if chinese else "another model"
     named = f" {', '.join(filter(None, names))}".rstrip()
-    return f"{painted(status, _STYLE[row.status], colour)} ({impact}){named}: {row.zh if chinese else row.en}"
+    status = painted(status, _STYLE[row.status], colour)
+    return f"{status}（{impact}）{named}：{row.zh}" if chinese else f"{status} ({impact}){named}: {row.en}"
 
 
 _OF = ("{count} {words}", "{words} {count} 项")
@@ -138,10 +139,14 @@ def _count(translation: Translation, language: Language) -> str:
             silent += 1
         else:
             counts[row.status] = counts.get(row.status, 0) + 1
-    named = [f"{count} {term(status, language)}" for status, count in sorted(counts.items())]
+    chinese = language == "zh"
+    named = [
+        f"{term(status, language)} {count} 项" if chinese else f"{count} {term(status, language)}"
+        for status, count in sorted(counts.items())
+    ]
     if silent:
-        named.append(_SILENT[language == "zh"].format(silent))
-    return f"{translation.source}: " + ", ".join(named)
+        named.append(_SILENT[chinese].format(silent))
+    return f"{translation.source}：{'，'.join(named)}" if chinese else f"{translation.source}: {', '.join(named)}"
 
 
 def _proofs(translation: Translation, language: Language) -> str:
@@ -155,7 +160,7 @@ def _proofs(translation: Translation, language: Language) -> str:
     left = len(held) - sum(words.values())
     if left:
         named.append(_OF[language == "zh"].format(count=left, words=of_rows.exact_by_reading().text(language)))
-    return _EXACT[language == "zh"].format(count=len(held), named=", ".join(named))
+    return _EXACT[language == "zh"].format(count=len(held), named=("，" if language == "zh" else ", ").join(named))
 
 
 def _versions(translation: Translation, language: Language) -> str:

@@ -8,6 +8,7 @@ from ...schemas.terms import term
 from .checklist import STATES, lines
 from .following import messages
 from .places import place_of, summary_line
+from .ranking import harm
 
 if TYPE_CHECKING:
     from ...schemas.border.outgoing import Outgoing
@@ -28,16 +29,18 @@ _BOXES = {word: box for state, box in (("passed", "[x]"), ("none", "–")) for w
 def write(report: Report, language: Language) -> Outgoing:
     """The page."""
     chinese = language == "zh"
-    text = [f"## {_WORDS['findings'][chinese]}", "", markdown(summary_line(report, language)), ""]
+    totals = summary_line(report._replace(shows_remarks=True), language)
+    text = [f"## {_WORDS['findings'][chinese]}", "", markdown(totals), ""]
     if report.diagnostics:
         text += [_WORDS["head"][chinese], "| --- | --- | --- | --- |"]
-    for entry, told in messages(report.diagnostics, language):
+    for entry, told in sorted(messages(report.diagnostics, language), key=lambda one: harm(one[0])):
         place = place_of(entry.file, entry.span)
         code = f"[{entry.kind.code}]({entry.to_json()['url']})"
         text.append(f"| {term(entry.kind.severity, language)} | {code} | {markdown_code(place)} | {markdown(told)} |")
     for subject in report.subjects:
         names = " ↔ ".join(side.config.file for side in subject.sides)
-        text += ["", f"## {_WORDS['checklist'][chinese]}: {markdown(names)}", "", _WORDS["row"][chinese]]
+        colon = "：" if chinese else ": "
+        text += ["", f"## {_WORDS['checklist'][chinese]}{colon}{markdown(names)}", "", _WORDS["row"][chinese]]
         text.append("| --- | --- | --- | --- | --- | --- | --- |")
         for line in lines(report, subject, language):
             box = _BOXES.get(line.state, "[ ]")

@@ -37,14 +37,19 @@ def group_name(group: str) -> Words:
     return say.depends_on() if group == "depends" else say.advice()
 
 
+def harm(entry: Diagnostic) -> tuple[int, int]:
+    """How bad a finding is; the smallest is the worst."""
+    severity = _SEVERITIES.index(entry.kind.severity)
+    return (severity, 0) if entry.kind.severity == "info" else (severity, GROUPS.index(group_of(entry)))
+
+
 def worst_first(
     causes: Sequence[Diagnostic], follow: Mapping[int, Sequence[Diagnostic]]
 ) -> list[tuple[Diagnostic, Sequence[Diagnostic]]]:
     """The causes that are no remarks, each with what follows from it."""
 
     def badness(number: int) -> tuple[int, int, int]:
-        entry = causes[number]
-        return _SEVERITIES.index(entry.kind.severity), GROUPS.index(group_of(entry)), -len(follow.get(number, ()))
+        return *harm(causes[number]), -len(follow.get(number, ()))
 
     louder = [number for number, entry in enumerate(causes) if entry.kind.severity != "info"]
     return [(causes[number], follow.get(number, ())) for number in sorted(louder, key=badness)]

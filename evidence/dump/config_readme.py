@@ -65,12 +65,9 @@ class _Readme:
         yield from ("", self._say("install"), "", self._say("install_text", version=version), "", self._say("insert"))
         for insertion in self.plan.insertions:
             where = self._say(f"where_{insertion.where}", anchor=insertion.anchor)
-            note = insertion.zh if self.language == "zh" else insertion.en
-            yield from (
-                "",
-                f"{self._say(insertion.side)}: `{insertion.file}`, `{insertion.within}`, {where}. {note}",
-                "",
-            )
+            side, note = self._say(insertion.side), insertion.zh if self.language == "zh" else insertion.en
+            place = self._say("place", side=side, file=insertion.file, within=insertion.within, where=where, note=note)
+            yield from ("", place, "")
             yield from ("```python", *insertion.code.rstrip("\n").split("\n"), "```")
 
     def _compare(self) -> Iterator[str]:

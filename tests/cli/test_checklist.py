@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +57,15 @@ def test_a_difference_fails_its_row_alone(accmap: Callable[..., Any]) -> None:
 def test_a_value_that_is_not_decided_passes_nothing(accmap: Callable[..., Any]) -> None:
     found = states(accmap, DENSE, ("--weight-decay 0.1", "--weight-decay $DECAY"))
     assert found["check.optimizer.weight_decay"] in ("undecided", "failed")
+
+
+def test_the_page_tells_the_worst_first(accmap: Callable[..., Any]) -> None:
+    files = [str(EXAMPLES / "planted" / name) for name in ("megatron.sh", "mindformers.yaml")]
+    page = accmap("lint", *files, "--format", "markdown").out
+    severities = re.findall(r"^\| (error|warning|info) \|", page, re.MULTILINE)
+    assert severities == sorted(severities, key=["error", "warning", "info"].index)
+    assert "MAP072" in next(line for line in page.splitlines() if line.startswith("| error"))
+    assert "--remarks" not in page
 
 
 def test_the_page_ticks_only_what_passed(accmap: Callable[..., Any]) -> None:

@@ -119,6 +119,12 @@ def test_files_side_by_side_are_no_pairs_and_that_is_said(accmap) -> None:
     assert accmap("lint", "planted").err == ""
 
 
+def test_of_one_framework_there_are_no_pairs_to_propose(accmap, folder: Path) -> None:
+    for number in range(3):
+        (folder / f"many-{number}.sh").write_text("python pretrain_gpt.py --num-layers 2\n")
+    assert accmap("lint", "many-*.sh").err == ""
+
+
 def test_since_a_commit(accmap, folder: Path) -> None:
     (folder / "accmap.toml").write_text(PAIRS)
     git("add", "-A")
