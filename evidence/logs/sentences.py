@@ -115,8 +115,8 @@ SENTENCES: dict[str, Both] = {
         "{a} 与 {b} 是同一份日志：与自身副本比较不能说明任何问题",
     ),
     "runs-framework": Both(
-        "{a} and {b} are both logs of {framework}; the configurations are of both frameworks",
-        "{a} 与 {b} 都是 {framework} 的日志，而所给配置属于两个框架",
+        "{a} and {b} are both logs of {framework}, the configurations of {others}",
+        "{a} 与 {b} 都是 {framework} 的日志，而所给配置属于 {others}",
     ),
     "weights-sum": Both(
         "both logs print the same checksum over {count} numbers, but so do layers, heads or rows in each other's "
