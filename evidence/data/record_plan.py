@@ -45,7 +45,7 @@ def record_plan(config: Config, reader: Reader, base: str, *, dynamic: bool) -> 
     masked = reader.whole("resolved.transformer.pad_token_id", "pad")
     rows = _rows(reader, base, shuffled=shuffled, dynamic=dynamic)
     masks = rows is not None and "loss_mask" not in rows.columns
-    return Plan(
+    plan = Plan(
         file=config.file,
         framework="mindformers",
         version=config.framework_version,
@@ -67,6 +67,19 @@ def record_plan(config: Config, reader: Reader, base: str, *, dynamic: bool) -> 
         problems=tuple(reader.problems),
         rows=rows,
     )
+    return plan if dynamic else _with_resets(plan, reader)
+
+
+def _with_resets(plan: Plan, reader: Reader) -> Plan:
+    """The static graph's data set makes positions and masks of its own, whatever columns the rows have.
+
+    They begin anew after each `eod_token_id` (`get_input_data_batch_slice_map`).
+    """
+    if not reader.true("train_dataset.eod_reset", "resets_positions"):
+        return plan
+    reader.true("train_dataset.eod_reset", "resets_attention")
+    eod = reader.whole("train_dataset.eod_token_id", "eod")
+    return plan._replace(eod=eod, resets_positions=True, resets_attention=True)
 
 
 def _shuffled(reader: Reader, base: str) -> bool:

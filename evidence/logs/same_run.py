@@ -37,9 +37,10 @@ def same_run(a: Run, b: Run, twins: Sequence[Run] = (), recipes: Iterable[Recipe
     if twice is not None:
         return say.runs_one(a=twice[0].name, b=twice[1].name)
     configured = {recipe.framework for recipe in recipes}
-    if len(configured) == 2 and a.framework == b.framework and a.framework in configured:
-        return say.runs_framework(a=a.name, b=b.name, framework=NAMES[a.framework])
-    return None
+    if a.framework != b.framework or a.framework not in NAMES or not configured or configured == {a.framework}:
+        return None
+    others = " + ".join(NAMES[one] for one in sorted(configured) if one in NAMES)
+    return say.runs_framework(a=a.name, b=b.name, framework=NAMES[a.framework], others=others)
 
 
 def _is_one_log(a: Run, b: Run) -> bool:

@@ -85,6 +85,33 @@ def test_a_column_that_is_not_read_leaves_the_verdict_partial(
 
 
 @pytest.mark.parametrize(
+    ("flags", "resets", "differs"),
+    [
+        ("", False, []),
+        ("", True, ["attention", "positions"]),
+        ("--reset-position-ids", True, ["attention"]),
+        ("--reset-position-ids --reset-attention-mask", True, []),
+        ("--reset-position-ids --reset-attention-mask", False, ["attention", "positions"]),
+    ],
+)
+def test_what_begins_anew_at_the_end_of_a_document(
+    accmap: Run, samples: list[list[int]], tmp_path: Path, flags: str, resets: bool, differs: list[str]
+) -> None:
+    write_rows(tmp_path / "0.mindrecord", samples)
+    yaml = rows_yaml({"dataset_dir": "0.mindrecord", "shuffle": False}, columns="input_ids")
+    if resets:
+        yaml = yaml.replace("  drop_remainder", "  eod_reset: True\n  eod_token_id: 99\n  drop_remainder", 1)
+    # The tokenizer adds one id, which is the end of a document: the data have 99 there.
+    start = script("data", more=flags).replace("--vocab-size 127", "--vocab-size 99")
+    found = accmap("data", "check", "a.sh", "b.yaml", "--format", "json", files={"a.sh": start, "b.yaml": yaml})
+    said = json.loads(found.out)
+    told = [one["message"] for one in said["problems"] if "differs: " in one["message"]]
+    words = {"attention": "Keeping attention within documents", "positions": "Resetting positions"}
+    assert sorted(name for name, begins in words.items() if any(one.startswith(begins) for one in told)) == differs
+    assert (found.code, said["verdict"]) == ((1, "bad") if differs else (0, "good")), told
+
+
+@pytest.mark.parametrize(
     ("masked", "expected"), [("shifted", "bad"), ("same", "bad"), ("last", "bad"), ("none", "good")]
 )
 def test_labels_that_are_masked_are_no_equal_samples(

@@ -276,6 +276,14 @@ def test_two_logs_of_one_framework_are_no_pair(accmap: Callable[..., Any]) -> No
     answer = accmap("logs", "a.log", "b.log", "--steps", "60", *config, files=files)
     assert "a.log and b.log are both logs of Megatron-LM" in " ".join(answer.out.split())
     assert "two runs" not in accmap("logs", "a.log", "c.log", "--steps", "60", *config).out
+    # A repetition of one side, beside that side's configuration.
+    for name, runs in ((config[2], 1), (config[1], 0)):
+        words = ["--experiment", "repeat", "--steps", "60", "--config", name]
+        answer = accmap("logs", "a.log", "b.log", *words)
+        assert (answer.code, "both logs of Megatron-LM, the configurations of" in " ".join(answer.out.split())) == (
+            runs,
+            bool(runs),
+        )
 
 
 def test_a_conversions_record_is_read(accmap: Callable[..., Any], tmp_path: Path) -> None:
