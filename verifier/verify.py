@@ -11,6 +11,7 @@ import math
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..mapper.modules import fields_of
+from ..mapper.recipe.reading import recipe_of
 from ..mapper.recipe.vocabulary import vocabulary
 from ..schemas.installation import install_command
 from ..schemas.message import verbatim
@@ -480,7 +481,11 @@ def _blueprints(
 def _sizes_of(a: Config, b: Config) -> tuple[dimensions.Sizes, dimensions.Sizes]:
     """The sizes of both; a vocabulary is known only where its tokenizer is: the other side's serves both."""
     ours, theirs = _SIDES[a.framework].sizes_of(a), _SIDES[b.framework].sizes_of(b)
-    known = [sizes.get(dimensions.VOCABULARY) for sizes in (ours, theirs)]
+    recipes = recipe_of(a).fields, recipe_of(b).fields
+    decided = [(found := fields.get(dimensions.VOCABULARY)) is None or found.decided for fields in recipes]
+    known = [
+        sizes.get(dimensions.VOCABULARY) if sure else None for sizes, sure in zip((ours, theirs), decided, strict=True)
+    ]
     if None in known:
         found = known[0] or known[1] or dimensions.TARGETS[dimensions.VOCABULARY].size
         ours[dimensions.VOCABULARY] = theirs[dimensions.VOCABULARY] = found

@@ -23,6 +23,7 @@ from accmap.verifier.verify import (
     Verification,
     _Found,  # pyright: ignore[reportPrivateUsage]
     _left_to_defaults,  # pyright: ignore[reportPrivateUsage]
+    _sizes_of,  # pyright: ignore[reportPrivateUsage]
     missing,
 )
 
@@ -131,6 +132,13 @@ def test_what_a_file_leaves_open_is_no_match_whatever_a_default_brings(
 def test_where_tokens_and_weights_lie_and_a_vocabulary_are_given_to_both_models_alike(tmp_path: Path) -> None:
     changes = (("--bf16", "--bf16 --load $LOAD --data-path $DATA --vocab-size $SIZE"),)
     assert exercise.left_open(*written(tmp_path, *changes)) == {}
+
+
+def test_a_vocabulary_that_a_file_leaves_open_is_the_other_files(tmp_path: Path) -> None:
+    size, taken = ("--vocab-size 511", "--vocab-size 700"), ("--bf16", "--bf16 --load /c --use-checkpoint-args")
+    tokenizer = ("'NullTokenizer'", "HuggingFaceTokenizer --tokenizer-model /t")
+    for changes, expected in (((size,), [704, 512]), ((size, tokenizer, taken), [512, 512])):
+        assert [side["model.padded_vocab_size"] for side in _sizes_of(*written(tmp_path, *changes))] == expected
 
 
 def test_models_that_part_where_a_default_ran_prove_nothing(tmp_path: Path) -> None:

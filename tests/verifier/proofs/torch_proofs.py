@@ -60,6 +60,10 @@ def main():
         # A process is handed JSON; 0.15 and later keep the masks of windows by the window, which a list cannot be.
         sizes = {"num_layers": 1, "hidden_size": 8, "num_attention_heads": 2, "window_size": [4, 0]}
         assert megatron_model._config(sizes).window_size == (4, 0)
+        # A fused router and CUDA graphs of inference ask for Transformer Engine and for a GPU.
+        fused = {field: value for field, value in megatron_model.NEUTRAL.items() if "fus" in field}
+        assert {"moe_router_fusion", "fused_residual_rmsnorm"} <= fused.keys()
+        assert not any(fused.values())
     left = [name for name in watched if getattr(torch.cuda, name) is not before[name]]
     try:
         torch.zeros(2, device="cuda")
