@@ -24,15 +24,6 @@ if TYPE_CHECKING:
     from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
 
-_WORDS = {
-    "passes": ("within {} of the benchmark", "与基准的误差在 {} 以内"),
-    "fails": ("not within {} of the benchmark", "与基准的误差超过 {}"),
-    "points": ("{:g} points", "{:g} 个百分点"),
-    "mean": ("mean", "平均"),
-    "only_scores": ("without a benchmark", "没有基准"),
-    "only_benchmark": ("missing from the scores", "得分中缺少"),
-}
-
 
 def run(
     files: Sequence[str],
@@ -91,9 +82,10 @@ def _json(row: ScoreRow) -> dict[str, object]:
 
 def _page(found: ScoreCheck, verdict: str, language: Language) -> Outgoing:
     zh = language == "zh"
+    word = say.page("check_scores", language)
     colour = wants_colour()
-    limit = _WORDS["points"][zh].format(found.tolerance) if found.absolute else f"{found.tolerance:g}%"
-    said = _WORDS["fails" if verdict == "fail" else "passes"][zh].format(limit)
+    limit = word("points", found.tolerance) if found.absolute else f"{found.tolerance:g}%"
+    said = word("fails" if verdict == "fail" else "passes", limit)
     if verdict in WORDS:
         said = f"{WORDS[verdict][zh]}：{said}" if zh else f"{WORDS[verdict][zh]}: {said}"
     lines = [painted(said, {"pass": "green", "fail": "red"}.get(verdict, "yellow"), colour)]
@@ -101,11 +93,10 @@ def _page(found: ScoreCheck, verdict: str, language: Language) -> Outgoing:
     broad = max(len(row.name) for row in rows)
     for row in rows:
         mark = painted("✓", "green", colour) if row.passes else painted("✗", "red", colour)
-        name = _WORDS["mean"][zh] if row is found.mean else row.name
+        name = word("mean") if row is found.mean else row.name
         unit = "" if found.absolute else "%"
         lines.append(f"  {mark} {name:<{broad}}  {row.score:g}  {row.benchmark:g}  {row.error:+.3f}{unit}")
-    for key, names in (("only_scores", found.only_scores), ("only_benchmark", found.only_benchmark)):
-        if names:
-            lines.append(f"  {_WORDS[key][zh]}: {', '.join(names)}")
+    beside = ((word("only_scores"), found.only_scores), (word("only_benchmark"), found.only_benchmark))
+    lines += [f"  {heading}: {', '.join(names)}" for heading, names in beside if names]
     lines += [f"  {note.text(language)}" for note in found.notes]
     return page(lines)
