@@ -10,9 +10,12 @@ import math
 from ..schemas.border.outgoing import markup
 from ..schemas.light_typing import TYPE_CHECKING
 from .curve_svg import LEFT, MAIN_HEIGHT, RIGHT, WIDTH, distance_at, drawing, heading, main_top, percent, steps_drawn
+from .messages_compiled import say
 from .page_shell import document
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from .curve_report import Report, Series
 
 _STYLE = """
@@ -55,14 +58,6 @@ svg.addEventListener('pointermove', (event) => {
   tip.style.top = (event.clientY - box.top + 12) + 'px';
 });
 """
-_WORDS = {
-    "step": ("step", "步"),
-    "values": ("Values", "数值"),
-    "settings": ("Settings", "设置"),
-    "notes": ("Notes", "说明"),
-    "difference": ("difference, share of the peak", "差异（占峰值）"),
-    "same": ("same", "相同"),
-}
 _ALWAYS = ("lr", "min_lr", "lr_decay_style", "train_iters", "global_batch_size")
 
 
@@ -76,8 +71,8 @@ def web_page(report: Report) -> str:
     return document(heading(report), report.language, _STYLE, main, _hover_data(report), _SCRIPT)
 
 
-def _word(report: Report, name: str) -> str:
-    return _WORDS[name][report.language == "zh"]
+def _word(report: Report, name: Any) -> str:
+    return say.page("curve_page", report.language)(name)
 
 
 def _hover_data(report: Report) -> dict[str, object]:

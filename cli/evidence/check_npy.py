@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ...schemas.border.outgoing import emit, json_text, page, painted
 from ...schemas.json_values import json_value
@@ -28,28 +28,6 @@ _VERDICTS = {
     "equal": ("equal", "相同", "green"),
     "close": ("close", "接近", "green"),
     "different": ("different", "不一致", "red"),
-}
-_REASONS = {
-    "shape": ("the shapes differ", "形状不同"),
-    "dtype": ("the number types differ (--any-dtype accepts that)", "数据类型不同（--any-dtype 可忽略）"),
-    "empty": ("the arrays have no elements", "数组没有元素"),
-    "nan": ("there are NaNs", "存在 NaN"),
-    "infinite": ("an infinity faces something else", "无穷的位置或符号不同"),
-    "far": ("the distance is beyond the tolerance", "整体误差超过容差"),
-    "element": ("an element is beyond four times the tolerance", "个别元素误差超过容差的四倍"),
-    "scaled": ("one side is the other times a factor, which is no rounding", "一侧是另一侧乘以某一系数，并非舍入误差"),
-    "cosine": ("the cosine is not above 0.999", "余弦相似度未超过 0.999"),
-    "magnitude": ("the sums of magnitudes differ by 1% or more", "绝对值之和相差达到 1%"),
-    "divergence": ("the KL divergence is not below 0.005", "KL 散度未低于 0.005"),
-}
-_WORDS = {
-    "first": ("first beyond the tolerance", "首个超出容差的元素"),
-    "guide": ("guide's checker", "指南的检查工具"),
-    "passes": ("passes", "通过"),
-    "fails": ("fails on {}", "未通过：{}"),
-    "only_a": ("only in A", "仅 A 有"),
-    "only_b": ("only in B", "仅 B 有"),
-    "summary": ("{} arrays, {} different", "共 {} 个数组，{} 个不一致"),
 }
 
 
@@ -139,23 +117,26 @@ def _side_json(ends: tuple[float, float, float], norm: float, nan: int, infinite
 def _page(checks: Sequence[ArrayCheck], only_a: Sequence[str], only_b: Sequence[str], language: Language) -> Outgoing:
     zh = language == "zh"
     colour = wants_colour()
+    word = say.page("check_npy", language)
     lines: list[str] = []
     for check in checks:
         *words, style = _VERDICTS[check.verdict]
         lines.append(f"{painted(words[zh], style, colour)}  {check.name}")
         if check.verdict == "different" or len(checks) == 1:
-            lines += [f"  {line}" for line in _details(check, zh=zh)]
-    for key, names in (("only_a", only_a), ("only_b", only_b)):
+            lines += [f"  {line}" for line in _details(check, language)]
+    for heading, names in ((word("only_a"), only_a), (word("only_b"), only_b)):
         if names:
-            lines.append(f"{_WORDS[key][zh]}: {', '.join(names)}")
+            lines.append(f"{heading}: {', '.join(names)}")
     if len(checks) > 1:
         different = sum(check.verdict == "different" for check in checks)
-        lines.append(_WORDS["summary"][zh].format(len(checks), different))
+        lines.append(word("summary", len(checks), different))
     return page(lines)
 
 
-def _details(check: ArrayCheck, *, zh: bool) -> list[str]:
-    lines = [("；" if zh else "; ").join(_REASONS[reason][zh] for reason in check.reasons)] if check.reasons else []
+def _details(check: ArrayCheck, language: Language) -> list[str]:
+    word, reason = say.page("check_npy", language), say.page("npy_reason", language)
+    why = map(reason, cast("Any", check.reasons))
+    lines = [("；" if language == "zh" else "; ").join(why)] if check.reasons else []
     for side, dtype, shape in (("A", check.dtype_a, check.shape_a), ("B", check.dtype_b, check.shape_b)):
         lines.append(f"{side}  {dtype} {list(shape)}{_statistics(check, side)}")
     measured, guide = check.measured, check.guide
@@ -171,12 +152,12 @@ def _details(check: ArrayCheck, *, zh: bool) -> list[str]:
     )
     if check.first is not None and check.first_values is not None:
         one, other = check.first_values
-        lines.append(f"{_WORDS['first'][zh]}: {list(check.first)}  {one:.8g} | {other:.8g}")
+        lines.append(f"{word('first')}: {list(check.first)}  {one:.8g} | {other:.8g}")
     if guide is not None:
         failing = guide.failing
-        told = _WORDS["fails"][zh].format(", ".join(failing)) if failing else _WORDS["passes"][zh]
+        told = word("fails", ", ".join(failing)) if failing else word("passes")
         numbers = f"|a|/|b|-1 {_number(guide.magnitude)}, KL {_number(guide.divergence)}"
-        lines.append(f"{_WORDS['guide'][zh]}: {told} ({numbers})")
+        lines.append(f"{word('guide')}: {told} ({numbers})")
     return lines
 
 

@@ -6,7 +6,7 @@ file holds no scores.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from ...evidence.score_settings import apart, settings_of
 from ...evidence.scores import TOLERANCE, check_scores, read_scores
@@ -25,23 +25,6 @@ if TYPE_CHECKING:
     from ...evidence.scores import ScoreCheck, ScoreRow
     from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
-
-_WORDS = {
-    "passes": ("within {} of the benchmark", "与基准的误差在 {} 以内"),
-    "fails": ("not within {} of the benchmark", "与基准的误差超过 {}"),
-    "points": ("{:g} points", "{:g} 个百分点"),
-    "mean": ("mean", "平均"),
-    "otherwise": ("evaluated otherwise", "评测设置不同"),
-    "only_scores": ("without a benchmark", "没有基准"),
-    "only_benchmark": ("missing from the scores", "得分中缺少"),
-}
-
-_SETTINGS = {
-    "samples": ("samples", "样本数"),
-    "shots": ("shots", "示例数"),
-    "version": ("version of the task or prompt", "任务或提示词版本"),
-    "mode": ("mode", "模式"),
-}
 
 
 def run(
@@ -97,9 +80,11 @@ def _evaluated_otherwise(found: ScoreCheck, reports: Sequence[Settings]) -> Iter
     tasks = {row.name.partition("/")[0] for row in found.rows}
     for one in apart(*reports):
         if one.task in tasks:
-            en, zh = _SETTINGS[one.what]
             values = f"{one.scores} | {one.benchmark}"
-            yield Unseen(one.task, f"{en} {values}", f"{zh} {values}")
+            en, zh = (
+                f"{say.page('score_setting', language)(cast('Any', one.what))} {values}" for language in ("en", "zh")
+            )
+            yield Unseen(one.task, en, zh)
 
 
 def _json(row: ScoreRow) -> dict[str, object]:
@@ -114,18 +99,23 @@ def _json(row: ScoreRow) -> dict[str, object]:
 
 def _page(found: ScoreCheck, verdict: str, unseen: Sequence[Unseen], language: Language) -> Outgoing:
     zh = language == "zh"
+    word = say.page("check_scores", language)
     colour = wants_colour()
-    limit = _WORDS["points"][zh].format(found.tolerance) if found.absolute else f"{found.tolerance:g}%"
-    said = _WORDS["fails" if verdict == "fail" else "passes"][zh].format(limit)
+    limit = word("points", found.tolerance) if found.absolute else f"{found.tolerance:g}%"
+    said = word("fails" if verdict == "fail" else "passes", limit)
     if verdict in WORDS:
         said = f"{WORDS[verdict][zh]}：{said}" if zh else f"{WORDS[verdict][zh]}: {said}"
     lines = [painted(said, {"pass": "green", "fail": "red"}.get(verdict, "yellow"), colour)]
     lines += _row_lines(found, language, colour=colour)
     otherwise = [one.text(language) for one in unseen if one.what not in found.only_scores]
-    told = {"otherwise": otherwise, "only_scores": found.only_scores, "only_benchmark": found.only_benchmark}
-    for key, names in told.items():
+    told = (
+        (word("otherwise"), otherwise),
+        (word("only_scores"), found.only_scores),
+        (word("only_benchmark"), found.only_benchmark),
+    )
+    for heading, names in told:
         if names:
-            lines.append(f"  {_WORDS[key][zh]}: {', '.join(names)}")
+            lines.append(f"  {heading}: {', '.join(names)}")
     lines += [f"  {note.text(language)}" for note in found.notes]
     return page(lines)
 
@@ -136,6 +126,6 @@ def _row_lines(found: ScoreCheck, language: Language, *, colour: bool) -> Iterat
     broad = max(len(row.name) for row in rows)
     for row in rows:
         mark = painted("✓", "green", colour) if row.passes else painted("✗", "red", colour)
-        name = _WORDS["mean"][language == "zh"] if row is found.mean else row.name
+        name = say.page("check_scores", language)("mean") if row is found.mean else row.name
         unit = "" if found.absolute else "%"
         yield f"  {mark} {name:<{broad}}  {row.score:g}  {row.benchmark:g}  {row.error:+.3f}{unit}"

@@ -29,23 +29,6 @@ _SIDES = ("mindformers", "megatron")
 _DISTRIBUTIONS = {"mindformers": "mindformers", "megatron-core": "megatron"}
 
 _STYLES = {"error": "red", "warning": "yellow", "info": "cyan"}
-_WORDS = {
-    "here": (HERE, "本机"),
-    "installed": ("Installed here", "本机已安装"),
-    "sets": ("Versions that belong together", "配套版本"),
-    "none": (
-        "Neither framework is installed here; name a file to see what belongs to its version.",
-        "本机未安装任何一侧框架；请给出文件以查看其版本的配套要求。",
-    ),
-    "fine": ("Nothing that is installed here contradicts the table.", "本机已安装的版本与配套表不矛盾。"),
-    "with": ("with", "配套"),
-    "needs": ("needs", "要求"),
-    "reference": ("the guide ran", "指南使用"),
-    "defects": (
-        "Known defects of what is installed; `accmap defects FILE` says which of them concern a file",
-        "已安装版本的已知缺陷；`accmap defects FILE` 给出其中与某个文件有关的",
-    ),
-}
 
 
 def run(
@@ -106,7 +89,7 @@ def _known_defects(here: Sequence[Installed]) -> dict[str, Mapping[str, Any]]:
 
 def _list_defects(known: Mapping[str, Mapping[str, Any]], language: Language) -> None:
     colour = wants_colour()
-    say(painted(_WORDS["defects"][language == "zh"], "bold", colour))
+    say(painted(usage.page("doctor", language)("defects"), "bold", colour))
     for code, row in known.items():
         say(f"  {painted(code, _STYLES[row['severity']], colour)} {row['framework']}  {title(code, language)}")
 
@@ -140,11 +123,12 @@ def _rules(configs: Sequence[Config], sources: Sequence[SourceText]) -> tuple[Di
 
 
 def _say_set(belongs: VersionSet, language: Language, colour: bool) -> None:
-    parts = (("with", belongs.exact), ("needs", belongs.needs), ("reference", belongs.reference))
+    word = usage.page("doctor", language)
+    parts = ((word("with"), belongs.exact), (word("needs"), belongs.needs), (word("reference"), belongs.reference))
     for label, values in parts:
         if values:
             listed = ", ".join(f"{name} {value}" for name, value in values.items())
-            say(f"  {belongs.owner} {belongs.version} {_WORDS[label][language == 'zh']} {listed}")
+            say(f"  {belongs.owner} {belongs.version} {label} {listed}")
     say(f"    {painted(belongs.source, 'dim', colour)}")
 
 
@@ -153,9 +137,7 @@ def _page(
 ) -> None:
     colour = wants_colour()
 
-    def word(name: str) -> str:
-        return _WORDS[name][language == "zh"]
-
+    word = usage.page("doctor", language)
     say(painted(word("installed"), "bold", colour))
     width = max(len(entry.name) for entry in here)
     for entry in here:

@@ -15,6 +15,7 @@ from ...schemas.border.outgoing import page as as_page
 from ..advisories import title
 from ..curve_scale import ticks
 from ..dot_plot import STYLES, beside, can_draw, drawn, plain, stroke
+from ..messages_compiled import say
 from ..terminal import wants_colour
 from ..wide_text import columns as columns_of
 from ..wide_text import wrapped
@@ -22,6 +23,7 @@ from .logs_data import differences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from ...evidence.logs.comparing import Comparison
     from ...evidence.logs.run import Run
@@ -30,17 +32,6 @@ if TYPE_CHECKING:
     from .logs_report import Report
 
 COLUMNS, ROWS, SMALL_ROWS, MARGIN = 68, 12, 5, 10
-_WORDS = {
-    "loss": ("loss", "损失"),
-    "step": ("step", "步"),
-    "difference": ("{} - {}", "{} - {}"),
-    "steps": ("steps {}–{}, {} lines", "第 {}–{} 步，{} 行"),
-    "every": ("every {} steps", "每 {} 步"),
-    "last": ("last loss {}", "末步 loss {}"),
-    "more": ("… and {} more; --format json has all", "……另有 {} 条；--format json 给出全部"),
-    "defects": ("Known defects that concern the files and fit:", "与两侧文件有关且符合所见现象的已知缺陷："),
-    "norms": ("Local norms, the largest differences:", "local norm 差异最大者："),
-}
 _MARKS = {"pass": ("✓", "ok", "green"), "fail": ("✗", "NO", "red"), "undecided": ("?", "?", "yellow")}
 _NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
 _MOST_PROBLEMS = 6
@@ -70,8 +61,8 @@ def page(report: Report, *, to_file: bool = False) -> Outgoing:
     return text if unicode else composed(plain(text))
 
 
-def _word(report: Report, name: str, *values: object) -> str:
-    return _WORDS[name][report.language == "zh"].format(*values)
+def _word(report: Report, name: Any, *values: object) -> str:
+    return say.page("logs_terminal", report.language)(name, *values)
 
 
 def _span(report: Report) -> tuple[int, int]:

@@ -48,14 +48,6 @@ _STATES = {
     "waiting": ("waiting", "等待", "dim"),
     "ready": ("ready", "待判断", "dim"),
 }
-_WORDS = {
-    "needs": ("needs {files}", "需要 {files}"),
-    "open": ("{count} open, the first: {first}", "尚有 {count} 项，第一项：{first}"),
-    "next": ("next: {title}", "下一步：{title}"),
-    "read": ("see {page}", "详见 {page}"),
-    "done": ("Every check has passed.", "全部检查已通过。"),
-    "otherwise": ("{text}", "{text}"),
-}
 
 
 def run(files: Sequence[str], *, format: str, lang: Language) -> int:  # noqa: A002 - the option's name
@@ -155,21 +147,22 @@ def page(standings: Sequence[Standing], language: Language) -> None:
         line = f"  {painted(state, style, colour)} {found.check.title[language]}"
         say(f"{line} · {detail}" if detail else line)
     following = next_of(list(standings))
+    word = usage.page("playbook_status", language)
     say()
     if following is None:
-        say(_WORDS["done"][zh])
+        say(word("done"))
         return
-    say(painted(_WORDS["next"][zh].format(title=following.check.title[language]), "bold", colour))
+    say(painted(word("next", title=following.check.title[language]), "bold", colour))
     for line in _steps(following, language):
         say(f"  {line}")
 
 
 def _detail(found: Standing, language: Language) -> str:
-    zh = language == "zh"
+    word = usage.page("playbook_status", language)
     if found.missing:
-        return _WORDS["needs"][zh].format(files=", ".join(found.missing))
+        return word("needs", files=", ".join(found.missing))
     if found.open_boxes:
-        return _WORDS["open"][zh].format(count=found.open_boxes, first=found.message)
+        return word("open", count=found.open_boxes, first=found.message)
     return found.message
 
 
@@ -180,7 +173,7 @@ def _steps(found: Standing, language: Language) -> list[str]:
         return [found.check.otherwise[language], *again]
     steps = list(found.check.actions(language))
     page = f"{found.stage.folder}/README{'.zh-CN' if language == 'zh' else ''}.md"
-    return [*(steps or [found.check.otherwise[language]]), _WORDS["read"][language == "zh"].format(page=page)]
+    return [*(steps or [found.check.otherwise[language]]), usage.page("playbook_status", language)("read", page=page)]
 
 
 def standings_json(directory: str, standings: Sequence[Standing], language: Language) -> dict[str, object]:
