@@ -12,6 +12,7 @@ from ..mapper.recipe.run_length import open_because
 from ..schemas.border.outgoing import emit, json_text, painted, say
 from ..schemas.json_values import json_value
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.refused import what_stops
 from ..schemas.terms import term
 from ..schemas.verdict import Unseen, concluded, unseen_json
 from .exit_codes import BAD, FINE
@@ -20,7 +21,7 @@ from .open_values import print_open
 from .terminal import shortened, wants_colour
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ..mapper.differences import Difference, Found
     from ..mapper.recipe.values import Recipe
@@ -33,8 +34,8 @@ _VERDICTS = {
     "equal": ("equal in every field that both sides have", "双方共有的字段全部相同"),
     "different": ("different", "不同"),
     "undecided": (
-        "undecided: a value that counts cannot be read from the files",
-        "无法确定：有影响的取值无法从文件读出",
+        "undecided: a value that counts cannot be read from the files, or a run would not start",
+        "无法确定：有影响的取值无法从文件读出，或训练无法启动",
     ),
 }
 _STATUS_ZH = {"equal": "相同", "different": "不同", "undecided": "无法确定", "only-a": "仅 A", "only-b": "仅 B"}
@@ -53,7 +54,7 @@ def run(
     configs = [load(name, options, stdin_name, model=True) for name in files]
     a, b = map(recipe_of, configs)
     rows = [_gated(row, a, b) for row in differences(a, b)]
-    unseen = words_open(configs)
+    unseen = [*words_open(configs), *_stopped_alone(configs)]
     verdict = _verdict(rows, unseen)
     reasons: dict[FieldName, tuple[str, str]] = {**open_because(configs[0], a), **open_because(configs[1], b)}
     if format == "json":
@@ -105,6 +106,16 @@ def words_open(configs: Iterable[Config]) -> list[Unseen]:
         for entry in config.unresolved
         if entry.may_split
     ]
+
+
+def _stopped_alone(configs: Sequence[Config]) -> Iterator[Unseen]:
+    """What stops one of the runs and not the other: there are no two runs to call equal."""
+    stops = [{one.message(): one for one in what_stops(config)} for config in configs]
+    for config, own, others in zip(configs, stops, reversed(stops), strict=True):
+        for text, one in own.items():
+            if text not in others:
+                place = config.file if one.span is None else f"{config.file}:{one.span.line}"
+                yield Unseen(place, f"this run would not start: {text}", f"该训练无法启动：{one.message('zh')}")
 
 
 def _verdict(rows: Sequence[Difference], unseen: Sequence[Unseen]) -> str:

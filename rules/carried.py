@@ -122,7 +122,11 @@ def _as_by_default(side: Side, row: ReportRow) -> bool:
             if row.source
             else None
         )
-        return fact is not None and fact.default == row.value
+        if fact is None or fact.default == row.value:
+            return fact is not None
+        # Validation respells some values: fp32 becomes the type.
+        written = side.setting(row.source[0])
+        return written is not None and fact.default is not None and written.raw == (str(fact.default),)
     return False
 
 

@@ -14,11 +14,12 @@ from .naming import shown
 from .rule import Found, Note, at_key, on
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from ..mappings.names_compiled import FieldName
     from ..mappings.tables import SideName
-    from .subject import Subject
+    from ..schemas.config import Setting
+    from .subject import Side, Subject
 
 
 def switched_off(subject: Subject) -> Iterator[Found]:
@@ -30,28 +31,33 @@ def switched_off(subject: Subject) -> Iterator[Found]:
         switch = side.setting(switched_by)
         if switch is None or not switch.decided or switch.value not in off:
             continue
-        for key in keys:
-            given = side.explicit(key)
-            if given is not None and given.span is not None and given.value not in (None, False):
-                gate = say.switch_is_not_given(flag=flag)
-                other = None if rival is None else side.setting(rival)
-                lacks = other is None or not other.value
-                remedy = (
-                    say.add_the_switch_or_remove(flag=flag)
-                    if lacks
-                    else say.remove_what_does_not_go_with(flag=rival_flag)
-                )
-                yield Found(
-                    at_key("megatron", key),
-                    {
-                        "flag": given.flag or key,
-                        "gate": gate.en,
-                        "gate_zh": gate.zh,
-                        "remedy_en": remedy.en,
-                        "remedy_zh": remedy.zh,
-                    },
-                    fields=_field_of(switched_by),
-                )
+        for key, given in _standing(side, keys):
+            gate = say.switch_is_not_given(flag=flag)
+            other = None if rival is None else side.setting(rival)
+            lacks = other is None or not other.value
+            remedy = (
+                say.add_the_switch_or_remove(flag=flag) if lacks else say.remove_what_does_not_go_with(flag=rival_flag)
+            )
+            yield Found(
+                at_key("megatron", key),
+                {
+                    "flag": given.flag or key,
+                    "gate": gate.en,
+                    "gate_zh": gate.zh,
+                    "remedy_en": remedy.en,
+                    "remedy_zh": remedy.zh,
+                },
+                fields=_field_of(switched_by),
+            )
+
+
+def _standing(side: Side, keys: Iterable[str]) -> Iterator[tuple[str, Setting]]:
+    """The arguments that are on, but for those that stop the run."""
+    refused = {problem.span for problem in side.config.problems if problem.kind.code == "MAP030"}
+    for key in keys:
+        given = side.explicit(key)
+        if given is not None and given.span not in (None, *refused) and given.value not in (None, False):
+            yield key, given
 
 
 def _field_of(switch: str) -> tuple[str, ...]:

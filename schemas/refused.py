@@ -8,9 +8,15 @@ from .messages_compiled import say
 
 if TYPE_CHECKING:
     from .config import Config
+    from .diagnostic import Diagnostic
 
 _NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
 _NOT_GIVEN = "MAP117"
+
+
+def what_stops(config: Config) -> list[Diagnostic]:
+    """What the framework's own checks at its start refuse."""
+    return [one for one in config.problems if one.effect == "stops"]
 
 
 def require_accepted(config: Config) -> None:

@@ -90,7 +90,7 @@ def validate(
     file: str,
     options: ReadOptions,
     launch: Launch | None,
-    stages: tuple[str, ...] = ("validation", "training"),
+    stages: tuple[str, ...] = ("validation", "training", "model"),
     fork: Beside | None = None,
 ) -> Validated:
     """The values as they stand when training starts; a fork has rows of its own."""
@@ -98,7 +98,7 @@ def validate(
     run.program = (fork.alone if fork is not None else None) or run.program
     own: Sequence[Row] = _rows_in(version, stages)
     if fork is not None:
-        own = () if fork.alone else own
+        own = () if fork.alone else [row for row in own if row.more.stage != "model"]  # it may patch the class
         own = [*fork.before, *(row for row in own if row.target or row.more.to not in fork.lifted), *fork.after]
     run.follow(own)
     return Validated(run.settings, tuple(run.problems))

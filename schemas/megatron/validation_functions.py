@@ -100,6 +100,11 @@ def one_item(value: Any) -> bool:
     return isinstance(value, list) and len(value) == 1  # pyright: ignore[reportUnknownArgumentType]
 
 
+def is_list(value: Any) -> bool:
+    """Whether several values were given, or a pattern of layers."""
+    return isinstance(value, list)
+
+
 def sorted_integers(text: str) -> list[int]:
     """`"5, 3"` as `[3, 5]`."""
     return sorted(int(part) for part in text.split(","))

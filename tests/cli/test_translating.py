@@ -82,7 +82,9 @@ def test_nothing_is_half_written(accmap, tmp_path: Path) -> None:
 
 def test_strict_counts_what_is_lost(accmap) -> None:
     script = "python pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --squared-relu"
-    files = {"run.sh": script + " --seq-length 8 --max-position-embeddings 8 --micro-batch-size 1\n"}
+    files = {
+        "run.sh": script + " --no-bias-gelu-fusion --seq-length 8 --max-position-embeddings 8 --micro-batch-size 1\n"
+    }
     answer = accmap("convert", "run.sh", "--strict", files=files)
     assert answer.code == 1
     assert "squared" in answer.err
@@ -128,6 +130,15 @@ def test_a_pair_that_is_equal_and_one_that_is_not(accmap) -> None:
     assert {"norm.epsilon", "optimizer.beta2", "optimizer.weight_decay", "batch.global_size"} <= different
     assert accmap("diff", pair[0], pair[0]).code == 0
     assert "norm.epsilon" in accmap("diff", *pair).out
+
+
+def test_a_run_that_would_not_start_equals_none(accmap) -> None:
+    words = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 8 --max-position-embeddings 8"
+    run = f"python pretrain_gpt.py {words} --micro-batch-size 1 --vocab-size 8 --tokenizer-type NullTokenizer"
+    files = {"a.sh": f"{run}\n", "b.sh": f"{run} --moe-router-group-topk 2\n"}
+    answer = accmap("diff", "a.sh", "b.sh", files=files)
+    assert (answer.code, "b.sh:1: this run would not start" in answer.out) == (1, True)
+    assert accmap("diff", "b.sh", "b.sh").code == 0
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ train_dataset: {input_columns: [input_ids, labels, loss_mask, position_ids],
 model:
   model_config: {model_type: deepseek_v3, architectures: [DeepseekV3ForCausalLM], num_hidden_layers: 2, hidden_size: 64,
     num_attention_heads: 4, intermediate_size: 128, vocab_size: 1024, seq_length: 128, max_position_embeddings: 128,
-    first_k_dense_replace: 0, n_routed_experts: 8, moe_intermediate_size: 32, MORE}
+    first_k_dense_replace: 0, n_routed_experts: 8, moe_intermediate_size: 32, moe_grouped_gemm: True, MORE}
 """
 
 
@@ -50,7 +50,7 @@ def test_the_rows_name_what_there_is() -> None:
 
 # Megatron 0.12 core/transformer/transformer_config.py:TransformerConfig.__post_init__ refuses the fusion with MLA.
 def test_what_is_written_and_stops_is_said_first(accmap, tmp_path: Path) -> None:
-    content = YAML.replace("MORE", "multi_latent_attention: True, moe_layer_freq: 0, moe_grouped_gemm: True")
+    content = YAML.replace("MORE", "multi_latent_attention: True, moe_layer_freq: 0")
     answer = accmap("convert", "a.yaml", "-o", "b.sh", "--report", "r.json", files={"a.yaml": content})
     assert answer.code == 1
     assert (tmp_path / "b.sh").exists()
@@ -89,6 +89,8 @@ def test_a_flag_that_stops_every_version(accmap) -> None:
         ("routed_scaling_factor: null", "1.9", "routed_scaling_factor: 1.0"),
         # MindFormers 1.8.0 to 2.1.0 moe/router.py divides by none; tests/verifier/prove.py, 1.9.0
         ("n_group: 2, topk_group: null", "1.8", "n_group: null"),
+        # MindFormers 1.7.0 to 2.1.0 moe_module_specs.py:get_moe_module_spec
+        ("moe_grouped_gemm: False", "1.9", "moe_grouped_gemm: True"),
         # MindFormers 1.8.0 gpt_model.py:GPTModel.__init__
         ("rotary_dtype: float16", "1.8", "rotary_dtype: float32"),
     ],

@@ -44,16 +44,6 @@ def said(value: Any) -> object:
     return getattr(value, "__name__", str(value).removeprefix("torch."))
 
 
-def with_kernels() -> None:
-    """Stand-ins for the kernels whose presence the class asks for."""
-    for module in ("models.common.embeddings.rope_utils", "transformer.transformer_config"):
-        for name in ("fused_apply_rotary_pos_emb", "fused_apply_rotary_pos_emb_thd"):
-            setattr(importlib.import_module(f"megatron.core.{module}"), name, print)
-    permutation = importlib.import_module("megatron.core.transformer.moe.moe_utils")
-    for name in ("fused_permute", "fused_unpermute", "fused_sort_chunks_by_index"):
-        setattr(permutation, name, print)
-
-
 def from_values(args: dict[str, Any]) -> object:
     """The installed class, filled as `core_transformer_config_from_args` of the same version fills it."""
     torch = importlib.import_module("torch")
@@ -95,10 +85,12 @@ def main() -> None:
     os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "1")
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         arguments = None
+        sys.path.insert(0, str(ORACLE))
+        oracle = importlib.import_module("megatron_oracle")
         if tree:
-            sys.path.insert(0, str(ORACLE))
-            arguments = importlib.import_module("megatron_oracle").prepare(tree)
-        with_kernels()
+            arguments = oracle.prepare(tree)
+        else:
+            oracle.with_kernels()
         for job in jobs:
             try:
                 made: Any = from_values(job["args"]) if arguments is None else from_arguments(arguments, job)

@@ -1,9 +1,10 @@
-"""Runs a Megatron-LM tree's own `parse_args` and `validate_args` on a machine without a GPU, as the oracle.
+"""Runs a Megatron-LM tree's own functions up to `TransformerConfig` on a machine without a GPU, as the oracle.
 
 `python megatron_oracle.py TREE` reads one JSON job a line (`argv`, `world_size`, `env`) and answers with one JSON
-line each: `values` (the namespace after validation), or `refused`. The first line answers the parser's defaults.
-Stand-ins: the device's properties (a Hopper GPU), the version of Transformer Engine (new), Triton, and packages
-that validation only looks for.
+line each: `values` (the namespace after validation), or `refused`, which `parse_args`, `validate_args` or
+`core_transformer_config_from_args` did. The first line answers the parser's defaults. Stand-ins: the device's
+properties (a Hopper GPU), the version of Transformer Engine (new), its kernels, Triton, and packages that validation
+only looks for.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import argparse
 import contextlib
 import enum
 import faulthandler
+import importlib
 import importlib.machinery
 import importlib.util
 import io
@@ -80,12 +82,26 @@ def prepare(tree: str) -> types.ModuleType:
     from megatron.training import arguments
 
     sys.meta_path.append(Finder())
+    config = importlib.import_module("megatron.core.transformer.transformer_config")
     for name in ("is_te_min_version", "is_flashinfer_min_version"):
-        if hasattr(arguments, name):
-            setattr(arguments, name, lambda *_, **__: True)
+        for module in (arguments, config):
+            if hasattr(module, name):
+                setattr(module, name, lambda *_, **__: True)
+    with_kernels()
     if hasattr(arguments, "get_device_arch_version"):
         arguments.get_device_arch_version = lambda: 9
     return arguments
+
+
+def with_kernels() -> None:
+    """Stand-ins for the kernels whose presence the class asks for."""
+    for module in ("models.common.embeddings.rope_utils", "transformer.transformer_config"):
+        for name in ("fused_apply_rotary_pos_emb", "fused_apply_rotary_pos_emb_thd"):
+            setattr(importlib.import_module(f"megatron.core.{module}"), name, print)
+    permutation = importlib.import_module("megatron.core.transformer.moe.moe_utils")
+    for name in ("fused_permute", "fused_unpermute", "fused_sort_chunks_by_index"):
+        for kernel in (name, f"{name}_with_probs"):
+            setattr(permutation, kernel, print)
 
 
 def plain(value: object) -> object:
@@ -106,13 +122,15 @@ def answer(arguments: types.ModuleType, job: dict[str, typing.Any]) -> dict[str,
     try:
         namespace = arguments.parse_args(ignore_unknown_args=True)
         arguments.validate_args(namespace)
+        values = {key: plain(value) for key, value in vars(namespace).items()}
+        arguments.core_transformer_config_from_args(namespace)
     except BaseException as error:  # noqa: BLE001 - Megatron also exits
         return {"refused": f"{type(error).__name__}: {error}"}
     finally:
         torch.use_deterministic_algorithms(False)
         for name in job["env"]:
             os.environ.pop(name, None)
-    return {"values": {key: plain(value) for key, value in vars(namespace).items()}}
+    return {"values": values}
 
 
 def main() -> None:

@@ -25,12 +25,13 @@ ENV = {"CUDA_DEVICE_MAX_CONNECTIONS": "1", "NCCL_ALGO": "Ring"}
 LATER = {"padded_vocab_size", "train_iters", "lr_decay_iters", "lr_decay_samples"}
 
 
-def _table() -> dict[str, Any]:
-    with open(os.path.join(HERE, "effective_cases.yaml"), encoding="utf-8") as stream:
+def _table(name: str) -> dict[str, Any]:
+    with open(os.path.join(HERE, name), encoding="utf-8") as stream:
         return yaml.load(stream, Loader=yaml.CSafeLoader)
 
 
-TABLE = _table()
+TABLE = _table("effective_cases.yaml")
+MODELS = _table("model_cases.yaml")["cases"]
 
 
 def words(text: str) -> tuple[Argument, ...]:
@@ -54,6 +55,14 @@ def measured() -> list[Any]:
         for group in case["expected"]
         for version in group["versions"]
     ]
+
+
+@pytest.mark.parametrize("case", MODELS, ids=[case["arguments"] for case in MODELS])
+def test_refuses_what_the_configuration_of_the_model_refuses(case: dict[str, Any]) -> None:
+    for version in (*case.get("refused", ()), *case.get("accepted", ())):
+        config = read(f"{TABLE['smallest']} {case['arguments']}", version, world_size=8)
+        codes = {problem.kind.code for problem in config.problems}
+        assert bool(codes & REFUSED) == (version in case.get("refused", ())), version
 
 
 @pytest.mark.table(5)
@@ -116,7 +125,8 @@ def test_a_refused_requirement_says_condition_and_values() -> None:
 @pytest.mark.table(5)
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize(
-    ("flags", "refused"), [("--swiglu --squared-relu", True), ("--swiglu", False), ("--squared-relu", False)]
+    ("flags", "refused"),
+    [("--swiglu --squared-relu", True), ("--swiglu", False), ("--squared-relu --no-bias-gelu-fusion", False)],
 )
 def test_two_activations_are_refused(flags: str, refused: bool, version: str) -> None:
     text = "--num-layers 4 --hidden-size 64 --num-attention-heads 4 --micro-batch-size 2 --seq-length 64"
