@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.megatron import facts
 from accmap.schemas.megatron.extraction import digests
-from accmap.schemas.versions import ALL
+from accmap.schemas.version_sets import versions_in
+from accmap.schemas.versions import ALL, names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -46,6 +48,24 @@ def tree_of() -> Callable[[str], str]:
             if digests(str(place), [_VALIDATION]) == {_VALIDATION: kept}:
                 return str(place)
         pytest.skip(f"{here[0]} is another patch of {version} than {told.tag}, which the facts are of")
+
+    return found
+
+
+@pytest.fixture(scope="session")
+def refusals() -> Callable[[str], list[tuple[str, bool]]]:
+    """Runs that validation lets pass, and whether a version's `TransformerConfig` refuses them."""
+    table = house_yaml(Path(__file__).with_name("configuration_refusals.yaml").read_text("utf-8"))
+
+    def holds(versions: str, version: str) -> bool:
+        return versions == "all" or (versions != "none" and version in versions_in(versions, names("megatron")))
+
+    def found(version: str) -> list[tuple[str, bool]]:
+        return [
+            (case["run"] if "run" in case else f"{table['experts']} {case['experts']}", holds(case["refused"], version))
+            for case in table["cases"]
+            if holds(case.get("versions", "all"), version)
+        ]
 
     return found
 

@@ -1,7 +1,8 @@
 """Runs a Megatron-LM tree's own `parse_args` and `validate_args` on a machine without a GPU, as the oracle.
 
 `python megatron_oracle.py TREE` reads one JSON job a line (`argv`, `world_size`, `env`) and answers with one JSON
-line each: `values` (the namespace after validation), or `refused`. The first line answers the parser's defaults.
+line each: `values` (the namespace after validation) and, where its `TransformerConfig` refuses those, `stops`; or
+`refused`. The first line answers the parser's defaults.
 Stand-ins: the device's properties (a Hopper GPU), the version of Transformer Engine (new), Triton, and packages
 that validation only looks for.
 """
@@ -112,7 +113,21 @@ def answer(arguments: types.ModuleType, job: dict[str, typing.Any]) -> dict[str,
         torch.use_deterministic_algorithms(False)
         for name in job["env"]:
             os.environ.pop(name, None)
-    return {"values": {key: plain(value) for key, value in vars(namespace).items()}}
+    values = {key: plain(value) for key, value in vars(namespace).items()}
+    try:
+        configuration_of(arguments)(namespace)
+    except BaseException as error:  # noqa: BLE001 - whatever it is, there is no model
+        return {"values": values, "stops": f"{type(error).__name__}: {error}"}
+    return {"values": values}
+
+
+def configuration_of(arguments: types.ModuleType) -> typing.Callable[[object], object]:
+    """What makes the `TransformerConfig` of the arguments."""
+    if hasattr(arguments, "core_transformer_config_from_args"):
+        return arguments.core_transformer_config_from_args
+    from megatron.training.argument_utils import core_transformer_config_from_args
+
+    return core_transformer_config_from_args
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
@@ -16,6 +16,9 @@ from accmap.schemas.megatron.compile_validation import names, read_rows
 from accmap.schemas.megatron.effective import megatron_config
 from accmap.schemas.megatron.messages_compiled import say
 from accmap.schemas.source import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 HERE = os.path.dirname(__file__)
 SPAN = Span(1, 1, 1, 1)
@@ -122,6 +125,19 @@ def test_two_activations_are_refused(flags: str, refused: bool, version: str) ->
     text = "--num-layers 4 --hidden-size 64 --num-attention-heads 4 --micro-batch-size 2 --seq-length 64"
     config = read(f"{text} --max-position-embeddings 64 {flags}", version)
     assert any(entry.kind.code == "MAP030" for entry in config.problems) is refused
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_the_transformer_configuration_refuses(
+    version: str, refusals: Callable[[str], list[tuple[str, bool]]]
+) -> None:
+    text = "--num-layers 4 --hidden-size 64 --num-attention-heads 4 --micro-batch-size 1 --seq-length 64"
+    wrong: list[str] = []
+    for arguments, refused in refusals(version):
+        config = read(f"{text} --max-position-embeddings 64 --no-rope-fusion {arguments}", version, world_size=8)
+        if any(entry.kind.code == "MAP030" for entry in config.problems) is not refused:
+            wrong.append(arguments)
+    assert wrong == []
 
 
 def test_without_device_count_what_depends_on_it_stays_open() -> None:
