@@ -79,7 +79,7 @@ _OPERATORS.update(
 
 
 class Expression:
-    """One expression; `reads` names the values that it asks a run for."""
+    """One expression; `reads` names the values that it asks a run for, `name` the one that it is."""
 
     def __init__(self, text: str, functions: Mapping[str, Callable[..., Any]], of_run: frozenset[str]) -> None:
         self.functions = functions
@@ -91,6 +91,7 @@ class Expression:
             raise ValueError(f"{text!r} is no expression") from error
         self._check(tree.body)
         self._tree = tree.body
+        self.name = tree.body.id if isinstance(tree.body, ast.Name) else None
 
     def __call__(self, run: Any) -> Any:
         """Its value in a run."""

@@ -40,7 +40,7 @@ class SettingsView:
         self.callbacks = _callbacks_of(config)
         """Where in the list each type of callback stands."""
         fork = fork_of(config)
-        self._fork = None if fork is None else fork.own
+        self._fork = fork
         self._paths: list[str] | None = None
         """Every path, in the order of their letters."""
         self._leaves: dict[str, list[Setting]] = {}
@@ -76,10 +76,14 @@ class SettingsView:
         return None
 
     def _said_by_fork(self, setting: Setting) -> Iterator[tuple[str, Setting]]:
-        """What a user wrote behind an argument of Megatron-LM's: itself, and the fork's that say what it says."""
+        """What a user wrote behind an argument of Megatron-LM's: itself, and what says to the fork what it says."""
+        fork = self._fork
+        if fork is None:
+            return
+        others = {*fork.own.intersection(setting.derived_from), *fork.put_for(setting.key)}
         for name in (setting.key, *setting.derived_from):
             source = self._settings.get(name)
-            if source is not None and source.raw is not None and (source is setting or name in (self._fork or ())):
+            if source is not None and source.raw is not None and (source is setting or name in others):
                 yield name, source
 
     def leaves(self, section: str) -> list[Setting]:

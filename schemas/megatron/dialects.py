@@ -126,6 +126,17 @@ class Dialect(NamedTuple):
                 found[row.target] = None
         return tuple(found)
 
+    def put_for(self, dest: str) -> tuple[str, ...]:
+        """The arguments whose values some row puts in the place of another's, whatever that one says itself."""
+        rows = (row for row in (*self.rows.before, *self.rows.after) if row.action == "read" and row.target == dest)
+        return tuple(
+            row.value.name
+            for row in rows
+            if isinstance(row.value, Expression)
+            and row.value.name
+            and not (isinstance(row.condition, Expression) and dest in row.condition.reads)
+        )
+
     def about(self, dest: str) -> Reason | None:
         """The first reason about an argument, whether or not it holds."""
         return next((one for one in self.reasons if any(_fits(name, dest) for name in one.names)), None)

@@ -74,6 +74,16 @@ MEANINGS = [
         },
     ),
     (
+        "--moe-router-load-balancing-type aux_loss --moe-router-enable-expert-bias --swap-optimizer --n-hash-layers 0 "
+        + EXPERTS,
+        {"moe.router.expert_bias": False},
+    ),
+    (
+        "--moe-router-load-balancing-type softmax_topk --moe-router-enable-expert-bias --swap-optimizer "
+        "--n-hash-layers 0 " + EXPERTS,
+        {"moe.router.expert_bias": True},
+    ),
+    (
         "--moe-router-load-balancing-type group_limited_greedy --topk-group 2 --expert-model-parallel-size 4 "
         "--n-shared-experts 1 " + EXPERTS,
         {"moe.router.num_groups": 4, "moe.router.group_topk": 2, "moe.router.normalize_topk": False},
@@ -107,6 +117,33 @@ MEANINGS = [
 def test_its_arguments_are_read_as_what_they_mean(accmap, words: str, fields: dict[str, object]) -> None:
     found = recipe(accmap, script(words))
     assert {name: found.get(name) for name in fields} == fields
+
+
+@pytest.mark.parametrize(
+    ("words", "lost", "written"),
+    [
+        ("--moe-router-score-function sqrtsoftplus", "moe.router.score_function", "moe_router_score_function: sigmoid"),
+        ("--moe-router-load-balancing-type softmax_topk", "moe.router.expert_bias", "expert_bias: False"),
+    ],
+)
+def test_a_router_that_the_other_side_refuses_is_a_loss_by_name(accmap, words: str, lost: str, written: str) -> None:
+    text = script(words, "--moe-router-enable-expert-bias --num-zero-experts 0 --n-hash-layers 0", EXPERTS)
+    answer = accmap("convert", "run.sh", "-o", "run.yaml", "--report", "r.json", files={"run.sh": text})
+    assert answer.code == 1
+    assert "will not run" not in answer.err
+    (row,) = [one for one in json.loads(Path("r.json").read_text("utf-8"))["rows"] if one["field"] == lost]
+    assert row["status"] in ("approximate", "dropped")
+    assert written in Path("run.yaml").read_text("utf-8")
+
+
+def test_an_argument_that_becomes_another_is_named_there(accmap) -> None:
+    words = ("convert", "run.sh", "-o", "run.yaml", "--report", "r.json")
+    accmap(*words, files={"run.sh": script(LATENT)})
+    rows = [
+        one for one in json.loads(Path("r.json").read_text("utf-8"))["rows"] if "rope_scaling_factor" in one["from"]
+    ]
+    assert {one["status"] for one in rows} == {"exact"}
+    assert "position.yarn.factor" in {one["field"] for one in rows}
 
 
 def test_show_names_the_dialect_and_why(accmap) -> None:
