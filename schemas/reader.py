@@ -185,7 +185,9 @@ def _recipe(
             unresolved=recipe.unresolved,
             problems=(*unknown, *recipe.problems),
             chosen=chosen,
-            purpose=purpose_of_recipe(path, recipe.mode, source.name, empty=not recipe.arguments),
+            purpose=purpose_of_recipe(
+                path, recipe.mode, source.name, empty=not recipe.arguments and not recipe.problems
+            ),
         )
         if config.version_origin != "detected" or chosen is not None:
             return config
