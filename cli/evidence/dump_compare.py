@@ -23,7 +23,7 @@ from ...schemas.verdict import Unseen, concluded, unseen_json
 from ..advisories import fitting, met
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..messages_compiled import say as usage
-from ..parsing import UsageError, counts_from_one
+from ..parsing import UsageError, require_jobs
 from ..steps import at_step
 from .dump_compare_report import FRAMEWORK
 
@@ -86,8 +86,7 @@ def run(
         raise UsageError(
             usage.tolerance_is_a_relative_distance(tolerance=tolerance),
         )
-    if jobs is not None and jobs < 1:
-        raise counts_from_one("--jobs", jobs)
+    require_jobs(jobs)
     if len(config) > 2:
         raise UsageError(usage.config_is_given_at_most())
     if output is not None and not force and os.path.lexists(output):
