@@ -18,7 +18,7 @@ from .exit_codes import BAD, BROKEN, FINE, UNUSABLE
 from .lint_inputs import Reader, Settings, is_plain
 from .linting import Report, lint
 from .messages_compiled import say
-from .parsing import UsageError
+from .parsing import UsageError, require_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -170,6 +170,7 @@ def _of_both_frameworks(report: Report) -> bool:
 
 
 def _require_sense(files: Sequence[str], wishes: Wishes) -> None:
+    require_jobs(wishes.jobs)
     if "-" in files and (wishes.fix or wishes.add_ignores):
         raise UsageError(say.standard_input_cannot_be_changed())
     if wishes.unsafe and not (wishes.fix or wishes.diff):

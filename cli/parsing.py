@@ -16,9 +16,21 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+MOST_JOBS = 1024
+"""The most that `--jobs` takes: more than the cores of any one machine that trains."""
+
+
 def counts_from_one(option: str, number: int) -> UsageError:
     """A number of things that is none."""
     return UsageError(say.counts_from_1_not(option=option, number=number))
+
+
+def require_jobs(jobs: int | None) -> None:
+    """UsageError where what `--jobs` says is no number of threads or processes that a machine has."""
+    if jobs is not None and jobs < 1:
+        raise counts_from_one("--jobs", jobs)
+    if jobs is not None and jobs > MOST_JOBS:
+        raise UsageError(say.too_many_jobs(jobs=jobs, most=MOST_JOBS))
 
 
 class Parsed(NamedTuple):

@@ -28,6 +28,7 @@ def run(
     lang: Language,
 ) -> int:
     """Print one schema, or the names where none is given; with `check`, what in a file is not as its schema says."""
+    _require_versions(megatron, mindformers)
     if check is not None:
         if files:
             raise UsageError(say.schema_check_takes_one_file(file=files[0]))
@@ -40,3 +41,15 @@ def run(
         raise UsageError(say.of_goes_with_check())
     emit(json_text(schema_of(files[0], megatron, mindformers, dialect), 2) if files else page(NAMES))
     return 0
+
+
+def _require_versions(megatron: str | None, mindformers: str | None) -> None:
+    """UnreadableError for a version that is not known, also where the schema is the same in all of them."""
+    if megatron is not None:
+        from ..schemas.megatron.catalog import normalise_version
+
+        normalise_version(megatron)
+    if mindformers is not None:
+        from ..schemas.mindformers.catalog import known_version
+
+        known_version(mindformers)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from ..mappings.keys_compiled import LOCAL_NORM, RUN_MODE
 from ..schemas.light_typing import TYPE_CHECKING
+from .messages_compiled import say
 from .naming import key_of, shown
 from .rule import Change, Found, Repair, at_environment, at_key, on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ..mappings.names_compiled import FieldName
+    from ..schemas.message import Words
     from .rule import Place
     from .subject import Side, Subject
 
@@ -74,3 +77,33 @@ def local_norm_off(subject: Subject) -> Iterator[Found]:
         return
     if side.config.value(RUN_MODE) in (None, "train", "finetune"):
         yield Found(at_key("mindformers", LOCAL_NORM))
+
+
+def ends_early(subject: Subject) -> Iterator[Found]:
+    """A limit ends the run before the length that its file gives it; which step minutes are, no file says."""
+    for side in subject.sides:
+        stop, length = side.value("run.stop_step"), _steps(side)
+        if isinstance(stop, int) and length is not None and 0 < stop < length:
+            yield _ends(side, "run.stop_step", _where(side, stop, length))
+        minutes = side.value("run.stop_minutes")
+        if isinstance(minutes, int) and minutes and not subject.paired:  # a pair compares it
+            yield _ends(side, "run.stop_minutes", say.after_minutes(minutes=minutes))._replace(severity="info")
+
+
+def _ends(side: Side, field: FieldName, where: Words) -> Found:
+    return Found(on(side.framework, field), {"key": key_of(side, field), "where": where.en, "where_zh": where.zh})
+
+
+def _steps(side: Side) -> int | None:
+    """The steps of a run; of one whose length is in samples, the fewest that they make."""
+    steps, samples, batch = (side.value(name) for name in ("run.train_steps", "run.train_samples", "batch.global_size"))
+    if isinstance(steps, int):
+        return steps
+    return samples // batch if isinstance(samples, int) and isinstance(batch, int) and batch > 0 else None
+
+
+def _where(side: Side, stop: int, length: int) -> Words:
+    """Megatron-LM ends at every multiple, so that a run that goes on from a checkpoint has another one before it."""
+    if side.framework == "megatron" and side.value("checkpoint.load_path") and not side.value("checkpoint.finetune"):
+        return say.at_the_next_multiple(stop=stop, length=length)
+    return say.at_step_of(stop=stop, length=length)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
+from ...evidence.dump.compare_gaps import inputs_alone
 from ...evidence.dump.compare_next import next_dump, settings_behind
 from ...evidence.dump.messages_compiled import say
 from ...schemas.border.outgoing import csv_text, emit, json_text
@@ -22,7 +23,7 @@ from ...schemas.verdict import Unseen, concluded, unseen_json
 from ..advisories import fitting, met
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..messages_compiled import say as usage
-from ..parsing import UsageError, counts_from_one
+from ..parsing import UsageError, require_jobs
 from ..steps import at_step
 from .dump_compare_report import FRAMEWORK
 
@@ -85,8 +86,7 @@ def run(
         raise UsageError(
             usage.tolerance_is_a_relative_distance(tolerance=tolerance),
         )
-    if jobs is not None and jobs < 1:
-        raise counts_from_one("--jobs", jobs)
+    require_jobs(jobs)
     if len(config) > 2:
         raise UsageError(usage.config_is_given_at_most())
     if output is not None and not force and os.path.lexists(output):
@@ -248,6 +248,8 @@ def _unseen_tensors(part: dict[str, Any]) -> Iterator[Words]:
         yield say.checksums_apart(count=counted["checksums"])
     if counted["without_numbers"]:
         yield say.tensors_without_numbers(count=counted["without_numbers"])
+    if counted["inputs_alone"]:
+        yield say.inputs_alone(count=counted["inputs_alone"])
     if alone := part["unmatched"]:
         names = [f"{one['side'].upper()}: {one['unit']}.{one['place']}" for one in alone]
         yield say.tensors_alone(count=len(names), names=listing(names))
@@ -343,8 +345,14 @@ def _comparison_json(found: Comparison, configs: list[tuple[Config, Any]], langu
         "gaps": [gap._asdict() for gap in found.gaps],
         "unmatched": [tensor._asdict() for tensor in found.alone],
         "unreadable": [tensor.unreadable.message(language) for tensor in found.unreadable if tensor.unreadable],
-        "notes": _said((*found.a.notes, *found.b.notes), language),
+        "notes": _said((*found.a.notes, *found.b.notes, *_forward_alone(found)), language),
     }
+
+
+def _forward_alone(found: Comparison) -> Iterator[Words]:
+    directions = {unit.direction for tree in (found.a, found.b) for unit in tree.units}
+    if "forward" in directions and "backward" not in directions:
+        yield say.forward_alone()
 
 
 def _counted(found: Comparison | Table) -> dict[str, int]:
@@ -357,6 +365,7 @@ def _counted(found: Comparison | Table) -> dict[str, int]:
         "missing": sum(tensor.why == "missing" for tensor in tensors),
         "checksums": sum(tensor.why == "rounding" for tensor in tensors),
         "without_numbers": found.without_numbers,
+        "inputs_alone": inputs_alone(found.units),
         "unmatched": len(found.alone),
     }
 

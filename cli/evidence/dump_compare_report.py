@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...evidence.dump.messages_compiled import say as of_dumps
 from ...schemas.border.outgoing import page, painted
 from ..advisories import title
 from ..messages_compiled import say
@@ -70,6 +71,8 @@ def _part(part: Answer, word: DumpCompareWords, language: Language, *, everythin
         lines.append("  " + word("missing", counted))
     if part["compared"]["missing"] > counted:
         lines.append("  " + word("missing-inputs", part["compared"]["missing"] - counted))
+    if count := part["compared"]["inputs_alone"]:
+        lines.append("  " + of_dumps.inputs_alone(count=count).text(language))
     if everything:
         lines += [_unit_line(unit, colour) for unit in part["units"]]
     if part["first_divergence"] is not None:

@@ -16,7 +16,7 @@ from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.verdict import WORDS, Unseen, concluded, unseen_json
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..messages_compiled import say
-from ..parsing import counts_from_one
+from ..parsing import require_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -39,8 +39,7 @@ def run(
     lang: Language = "en",
 ) -> int:
     """Look and print."""
-    if jobs is not None and jobs < 1:
-        raise counts_from_one("--jobs", jobs)
+    require_jobs(jobs)
     name = files[0]
     scans = _scans(name, step, rank, jobs)
     unseen = _unseen(scans)

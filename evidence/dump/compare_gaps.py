@@ -78,6 +78,18 @@ def without_numbers(units: Sequence[UnitResult], *, crossing: bool) -> int:
     )  # fmt: skip
 
 
+def inputs_alone(units: Sequence[UnitResult]) -> int:
+    """How many units were compared in a direction of which neither dump has a result, only what goes in."""
+    with_results = {unit.a.direction for unit in units if _has_results(unit)}
+    return sum(unit.agrees is not None and unit.a.direction not in with_results for unit in units)
+
+
+def _has_results(unit: UnitResult) -> bool:
+    if any(tensor.role == "output" for tensor in unit.tensors):
+        return True
+    return any(place.startswith(("output", "gradient")) for place in (*unit.only_a, *unit.only_b))
+
+
 def alone_counts(unit: UnitResult, tensor: Tensor, heard: Container[tuple[str, str]], *, crossing: bool) -> bool:
     """Whether the answer rests on a tensor that one side alone has; `heard` are the kinds that were compared at all.
 

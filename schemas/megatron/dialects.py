@@ -286,6 +286,7 @@ _MEMBERS = {
     "overrules",
     "whole",
     "takes",
+    "class",
 }
 
 
@@ -370,7 +371,8 @@ class _Reading:
             else:
                 (before if one.get("stage") == "before" else after).append(self._row(one, reads))
         alone = self.content.get("alone") is not None
-        return Beside(tuple(before), tuple(after), frozenset(lifted), self._label(name) if alone else None)
+        own_class = self.content.get("class") != "base"
+        return Beside(tuple(before), tuple(after), frozenset(lifted), self._label(name) if alone else None, own_class)
 
     def _counts(self, one: Mapping[str, Any]) -> bool:
         versions = one.get("versions")

@@ -81,6 +81,8 @@ class Beside(NamedTuple):
     """Conditions that Megatron-LM asks for and the fork does not."""
     alone: str | None = None
     """The program that runs none of Megatron-LM's own validation."""
+    own_class: bool = True
+    """Whether its `TransformerConfig` may refuse something else than Megatron-LM's."""
 
 
 def validate(
@@ -98,7 +100,8 @@ def validate(
     run.program = (fork.alone if fork is not None else None) or run.program
     own: Sequence[Row] = _rows_in(version, stages)
     if fork is not None:
-        own = () if fork.alone else [row for row in own if row.more.stage != "model"]  # it may patch the class
+        skipped = "model" if fork.own_class else ""
+        own = () if fork.alone else [row for row in own if row.more.stage != skipped]
         own = [*fork.before, *(row for row in own if row.target or row.more.to not in fork.lifted), *fork.after]
     run.follow(own)
     return Validated(run.settings, tuple(run.problems))

@@ -297,6 +297,28 @@ def test_a_dump_without_outputs_is_no_match(
         assert alone[0]["unit"] in found["not_compared"][0]["reason"]
 
 
+@pytest.mark.parametrize("other", ["statistics", "b"])
+def test_two_dumps_without_outputs_are_no_match(accmap, dumps: dict[str, str], tmp_path: Path, other: str) -> None:
+    _without_outputs(dumps["statistics"], tmp_path / "bare", slice(None))
+    _without_outputs(dumps[other], tmp_path / "too", slice(None))
+    answer = accmap("dump", "compare", "bare", "too")
+    assert (answer.code, answer.out.partition(":")[0].split()[0]) == (1, "partial")
+    assert "neither dump has their outputs" in answer.out
+
+
+@pytest.mark.parametrize("other", ["statistics", "b"])
+def test_two_dumps_without_a_backward_pass_say_so(accmap, dumps: dict[str, str], tmp_path: Path, other: str) -> None:
+    for source, target in ((dumps["statistics"], tmp_path / "one"), (dumps[other], tmp_path / "two")):
+        shutil.copytree(source, target)
+        file = next(target.rglob("dump.json"))
+        written = json.loads(file.read_text("utf-8"))
+        written["data"] = {name: unit for name, unit in written["data"].items() if ".forward." in name}
+        file.write_text(json.dumps(written), "utf-8")
+    answer = accmap("dump", "compare", "one", "two")
+    assert answer.out.startswith("match")
+    assert "neither dump has a backward pass" in answer.out
+
+
 def test_two_single_dumps_of_other_steps_say_so(accmap, dumps: dict[str, str], tmp_path: Path) -> None:
     shutil.copytree(f"{dumps['a']}/step0", tmp_path / "later/step3")
     assert "A is step 3, rank 0; B is step 0, rank 0" in accmap("dump", "compare", "later", dumps["b"]).out

@@ -55,3 +55,12 @@ def test_what_reinforcement_learning_adds_is_said(accmap) -> None:
     assert "advantage_estimator" in answer.err
     written = json.loads(accmap("recipe", "run.yaml", "--format", "json").out)["fields"]
     assert written["model.num_layers"]["value"] == 4
+
+
+def test_what_the_class_of_megatron_refuses_it_refuses(accmap) -> None:
+    more = "--global-batch-size 256 --tensor-model-parallel-size 8"
+    answer = accmap(
+        "lint", "run.sh", "--format", "concise", files={"run.sh": f"python3 train.py {MODEL}{ROLL_OUT}{more}\n"}
+    )
+    (refused,) = [line for line in answer.out.splitlines() if "error" in line and "run.sh:" in line]
+    assert "num_attention_heads % tensor_model_parallel_size" in refused
