@@ -291,3 +291,13 @@ def test_a_share_that_no_float_gives_back_is_rounding_alone() -> None:
     warmup = recipe_of(pair.megatron.written).value("schedule.warmup_steps") if pair.megatron.written else None
     assert (pair.megatron.recipe.value("schedule.warmup_steps"), warmup) == (30517.59375, 30517.593750000004)
     assert pair.megatron.unsaid == ()
+
+
+def test_a_vocabulary_padded_to_an_open_multiple_is_open() -> None:
+    # megatron 0.12 training/tokenizer/tokenizer.py:_vocab_size_with_padding; a multiple of the divisor times the ranks.
+    for more in ("--tensor-model-parallel-size $TP", "--make-vocab-size-divisible-by $DIVISOR"):
+        made = translated({"arguments": f"{FORK.partition('--rope-scaling')[0]} {more}"})
+        padded = made.recipe.fields[field_named("model.padded_vocab_size")]
+        assert (padded.value, padded.decided) == (None, False)
+        assert "unresolved" in {row.status for row in made.rows if row.field == "model.padded_vocab_size"}
+        assert "model.model_config.vocab_size" not in {setting.key for setting in made.settings}
