@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from accmap.calls import asked, codes_of, path_of, paths_of, require_word
 from accmap.cli.messages_compiled import say
-from accmap.loading import LANGUAGES, as_config
+from accmap.loading import LANGUAGES, WILL_NOT_RUN, as_config
 from accmap.notebook import MOST_ROWS, table, text
 from accmap.schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
 from accmap.schemas.usage import UsageError
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from accmap.loading import Source
     from accmap.mapper.align.pair import Change
     from accmap.mapper.translate.report import ReportRow
+    from accmap.mapper.translate.starting import Obstacle
     from accmap.schemas.config import ReadOptions
     from accmap.schemas.diagnostic import Diagnostic, Language
     from accmap.verifier.verify import Verification
@@ -102,9 +103,13 @@ class Paired(NamedTuple):
     texts: Mapping[str, str]
     changes: tuple[Change, ...]
     rows: tuple[ReportRow, ...]
+    will_not_run: Mapping[str, tuple[Obstacle, ...]]
+    """Why a file, by its name, loads into no run, or into one that stops."""
 
     def _repr_html_(self) -> str:
-        return "".join(text(name, content) for name, content in self.texts.items())
+        stops = [(name, one.en, one.instead) for name, found in self.will_not_run.items() for one in found]
+        head = table(WILL_NOT_RUN, ("file", "message", "instead"), stops) if stops else ""
+        return head + "".join(text(name, content) for name, content in self.texts.items())
 
 
 @asked
@@ -120,8 +125,9 @@ def pair(
 
     With `align` the run is reduced for precision alignment.
     """
-    from accmap.mapper.align.pair import pair_of
+    from accmap.mapper.align.pair import CONFIGURATION, SCRIPT, pair_of
     from accmap.mapper.translate.read_back import require_said
+    from accmap.mapper.translate.starting import obstacles
     from accmap.schemas.purpose import require_training
     from accmap.schemas.refused import require_accepted
 
@@ -135,7 +141,10 @@ def pair(
     )
     if read_back:
         require_said(made.megatron, made.mindformers)
-    return Paired(made.texts(language=language), made.changes, made.rows)
+    texts = made.texts(language=language)
+    sides = {SCRIPT: made.megatron, CONFIGURATION: made.mindformers}
+    found = {name: obstacles(side, texts[name]) for name, side in sides.items()}
+    return Paired(texts, made.changes, made.rows, {name: stops for name, stops in found.items() if stops})
 
 
 class Rates(NamedTuple):

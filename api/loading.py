@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from accmap.mapper.differences import Difference
     from accmap.mapper.translate.report import ReportRow
+    from accmap.mapper.translate.starting import Obstacle
     from accmap.mappings.names_compiled import FieldName
     from accmap.schemas.diagnostic import Language
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 FRAMEWORKS: tuple[Framework, ...] = ("megatron", "mindformers")
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
+WILL_NOT_RUN = "will not run"
 _TELLING = ("approximate", "conditional", "dropped", "unresolved")
 
 
@@ -131,10 +133,16 @@ class Converted(NamedTuple):
     framework: Framework
     version: str
     dialect: str
+    will_not_run: tuple[Obstacle, ...] = ()
+    """Why the written file loads into no run, or into one that stops."""
 
     def _repr_html_(self) -> str:
+        stops = [(one.key or one.code, one.en, one.instead) for one in self.will_not_run]
         lost = [(row.status, ", ".join(row.source), row.en) for row in self.rows if row.status in _TELLING]
-        return text(f"{self.framework} {self.version}", self.text) + table("", ("status", "from", "message"), lost)
+        head = table(WILL_NOT_RUN, ("key", "message", "instead"), stops) if stops else ""
+        return (
+            head + text(f"{self.framework} {self.version}", self.text) + table("", ("status", "from", "message"), lost)
+        )
 
 
 @asked
@@ -162,24 +170,32 @@ def convert(
     """Translate a file, or what `load` answered, to the other framework, its comments in a language.
 
     What is written is read back; ReadBackError where it is something else than the rows say, unless `read_back` is off.
+    UnreadableError where the source's own framework would not start it.
     """
     from accmap.mapper.translate.read_back import require_said
+    from accmap.mapper.translate.starting import obstacles
     from accmap.mapper.translate.translation import translate
     from accmap.mapper.translate.writing import text_of
+    from accmap.schemas.purpose import require_training
+    from accmap.schemas.refused import require_accepted
 
     if to is not None:
         require_word("to", to, FRAMEWORKS)
     require_word("language", language, LANGUAGES)
     config = as_config(source, options)
+    require_training(config)
+    require_accepted(config)
     translation = translate(with_own_settings(config), to, version, dialect)
     if read_back:
         require_said(translation)
+    written = text_of(translation, language=language)
     return Converted(
-        text_of(translation, language=language),
+        written,
         own(translation.rows),
         translation.target_framework,
         translation.version,
         translation.dialect,
+        obstacles(translation, written),
     )
 
 

@@ -18,7 +18,7 @@ from ..schemas.border.incoming import package_text
 from ..schemas.border.regular import open_regular
 from ..schemas.diagnostic import finding
 from ..schemas.house_yaml import house_yaml
-from ..schemas.message import verbatim
+from ..schemas.message import Words, verbatim
 from ..schemas.system_reasons import system_reason
 from .messages_compiled import say
 
@@ -52,7 +52,7 @@ class VersionSet(NamedTuple):
     needs: Mapping[str, str]
     """What its package demands, in pip's words."""
     reference: Mapping[str, str]
-    source: str
+    source: Words
 
     def to_json(self) -> dict[str, object]:
         """The entry of the command's `sets`."""
@@ -62,8 +62,16 @@ class VersionSet(NamedTuple):
             "with": dict(self.exact),
             "needs": dict(self.needs),
             "reference": dict(self.reference),
-            "source": self.source,
+            "source": self.source.en,
         }
+
+
+def _cited(source: str) -> Words:
+    """The documents that a set is from; the kinds of document that have no file name are told in both languages."""
+    zh = source
+    for kind in (say.package_metadata(), say.installation_page()):
+        zh = zh.replace(kind.en, kind.zh)
+    return Words(source, zh)
 
 
 @cache
@@ -82,13 +90,18 @@ def version_sets() -> tuple[VersionSet, ...]:
             {name: str(row[name]) for name in ("mindspore", "cann", "driver") if name in row},
             row.get("needs", {}),
             {},
-            row["source"],
+            _cited(row["source"]),
         )
         for row in table["ascend"]
     ]
     found.extend(
         VersionSet(
-            "megatron-core", row["megatron-core"], {}, row.get("needs", {}), row.get("reference", {}), row["source"]
+            "megatron-core",
+            row["megatron-core"],
+            {},
+            row.get("needs", {}),
+            row.get("reference", {}),
+            _cited(row["source"]),
         )
         for row in table["gpu"]
     )

@@ -23,7 +23,10 @@ class Text(_Strict):
 
 
 class Side(BaseModel):
-    """One framework's side: `key` or `keys`, how they are read, or `fixed`. Further members are options of the lens."""
+    """One framework's side: `key` or `keys`, how they are read, or `fixed`. Further members are options of the lens.
+
+    Beside `fixed`, `fork` is the argument that a fork has for it.
+    """
 
     model_config = ConfigDict(extra="allow")
 

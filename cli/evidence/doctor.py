@@ -129,7 +129,7 @@ def _say_set(belongs: VersionSet, language: Language, colour: bool) -> None:
         if values:
             listed = ", ".join(f"{name} {value}" for name, value in values.items())
             say(f"  {belongs.owner} {belongs.version} {label} {listed}")
-    say(f"    {painted(belongs.source, 'dim', colour)}")
+    say(f"    {painted(belongs.source.text(language), 'dim', colour)}")
 
 
 def _page(

@@ -162,8 +162,17 @@ def _detail(found: Standing, language: Language) -> str:
     if found.missing:
         return word("needs", files=", ".join(found.missing))
     if found.open_boxes:
-        return word("open", count=found.open_boxes, first=found.message)
+        return word("open", count=found.open_boxes, first=_item(found.message, language))
     return found.message
+
+
+def _item(message: str, language: Language) -> str:
+    """An item of the checklist: the guide names it in English, and a reader of Chinese is told what it asks."""
+    from ...rules.checklist import ROWS
+
+    name = message.partition(" ")[0]
+    asked = next((row.what_zh for row in ROWS if f"`{row.identifier}`" == name), None)
+    return message if asked is None or language == "en" else f"{name} {asked}"
 
 
 def _steps(found: Standing, language: Language) -> list[str]:

@@ -25,10 +25,11 @@ def padded_size(vocabulary: int, divisor: int, tensor_size: int) -> int:
 def _vocabulary_get(values: Values, scope: Scope) -> Values:
     vocabulary, padded, divisor, tokenizer, tensor_size = values
     size, known = integer(vocabulary), integer(_word_of_fork(padded))
-    step = integer(divisor) or _DEFAULT_DIVISOR
-    if known is None and size is not None:
-        known = padded_size(size + _own_tokens(tokenizer, scope), step, integer(tensor_size) or 1)
-    return size, known, step
+    step, parts = integer(divisor), integer(tensor_size)
+    # Both have defaults: one without a number is open, and the padded size with it.
+    if known is None and size is not None and step and parts:
+        known = padded_size(size + _own_tokens(tokenizer, scope), step, parts)
+    return size, known, step or _DEFAULT_DIVISOR
 
 
 def _own_tokens(tokenizer: Value, scope: Scope) -> int:
@@ -75,8 +76,8 @@ def _padded_get(values: Values, scope: Scope) -> Values:
 
 
 def _padded_put(values: Values, scope: Scope) -> Written:
-    size = values[0] if values[1] is None else values[1]
-    if size is None and _is_gpt2(scope):
+    size = values[1]  # a size whose padding is open is not written
+    if size is None and values[0] is None and _is_gpt2(scope):
         tensor_size = integer(scope.field("parallel.tensor_size")) or 1
         size = padded_size(_GPT2_TOKENS, integer(values[2]) or _DEFAULT_DIVISOR, tensor_size)
     return (OMIT if size is None else size,)

@@ -108,6 +108,10 @@ def _planned(row: Row, side: Side | None, network: Network) -> PlannedRow | None
             # The older classes are not bound to what TransformerConfig's do.
             fixed, fallback = None, fixed
             side = side._replace(keys=(f"resolved.transformer.{side.options['legacy']}",), fixed=None)
+        elif "fork" in side.options:
+            # Only a fork's script can have the argument; any other does what is fixed.
+            fixed, fallback = None, fixed
+            side = side._replace(keys=(str(side.options["fork"]),), fixed=None)
     lens = LENSES[side.lens]
     names = tuple(one for name in side.keys + side.aliases for one in name.split("|"))
     return PlannedRow(row.fields, side, lens, _drivers(row, side), names, fixed, fallback, [])

@@ -260,6 +260,8 @@ class _Translating:
             self._inert(row, entries)
             return
         target = row.side(self.side, self.version)
+        if target is not None and (own := target.options.get("fork")) in self.known:
+            target = target._replace(keys=(str(own),), fixed=None)
         if (
             target is None
             or target.environment is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,20 @@ def test_converting_there_and_back(tmp_path: Path) -> None:
     assert "--num-layers 4" in back.text
 
 
+def test_what_would_not_start_is_not_converted_in_silence(tmp_path: Path) -> None:
+    script = tmp_path / "run.sh"
+    script.write_text(Path(SCRIPT).read_text("utf-8").replace("--bf16", "--bf16 --fp16", 1))
+    with pytest.raises(accmap.UnreadableError, match="would not start this run"):
+        accmap.convert(script)
+    script.write_text(re.sub(r"--adam-beta1 \S+", "--adam-beta1 0.0", Path(SCRIPT).read_text("utf-8")))
+    made, paired = accmap.convert(script), accmap.pair(script)
+    assert [stop.code for stop in made.will_not_run] == ["first-moment-of-nothing"]
+    assert paired.will_not_run == {"example.yaml": made.will_not_run}
+    assert "will not run" in made._repr_html_()  # pyright: ignore[reportPrivateUsage]
+    assert "will not run" in paired._repr_html_()  # pyright: ignore[reportPrivateUsage]
+    assert (accmap.convert(SCRIPT).will_not_run, accmap.pair(SCRIPT).will_not_run) == ((), {})
+
+
 def test_comparing_two_files() -> None:
     rows = {row.field: row for row in accmap.diff(SCRIPT, YAML)}
     assert rows["norm.epsilon"].status == "equal"
@@ -70,5 +85,5 @@ def test_a_wrong_name_is_said_and_not_taken_for_an_absent_value(tmp_path: Path) 
     assert (config.value("num_layers"), config.value("data_path")) == (2, None)
     assert config.recipe.value("data.blend") is None
     assert accmap.load(run).value("model.model_config.mtp_loss_factor") is None
-    assert accmap.convert(config).text
+    assert accmap.diff(config, run)
     assert all(config.value(key) == setting.value for key, setting in config.settings.items())

@@ -13,6 +13,7 @@ import accmap
 from accmap.mapper.recipe import plan
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.schemas.config import Config
+from accmap.schemas.refused import what_stops
 
 PLANS = plan._plans  # pyright: ignore[reportPrivateUsage]
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -40,7 +41,9 @@ def test_no_two_answers_share_a_list(first: str) -> None:
     second = MOE if first.endswith(".sh") else str(EXAMPLES / "deepseek_v3" / "mindformers.yaml")
     a, b = accmap.load(first), accmap.load(second)
     answers: list[object] = [tuple(a), tuple(b), tuple(a.recipe), tuple(a.recipe), tuple(b.recipe)]
-    answers += [accmap.convert(a).rows, accmap.convert(a).rows, accmap.diff(a, b), accmap.diff(a, b)]
+    answers += [accmap.diff(a, b), accmap.diff(a, b)]
+    if not what_stops(a):
+        answers += [accmap.convert(a).rows, accmap.convert(a).rows]
     seen: dict[int, object] = {}
     for answer in answers:
         held = _held(answer)

@@ -44,6 +44,9 @@ def test_a_set_that_does_not(accmap, machine) -> None:
     answer = accmap("doctor", "--lang", "zh")
     assert answer.code == 1
     assert "EVD080 mindspore 2.9.0 与 mindformers 1.8.0 不配套" in answer.out
+    assert answer.out.count("1.8.0 软件包元数据") == 2
+    assert "package metadata" not in answer.out
+    assert "package metadata" in accmap("doctor").out
 
 
 def test_nothing_installed(accmap, machine) -> None:

@@ -68,6 +68,10 @@ def test_status_judges_what_is_there(accmap, book: Path) -> None:
     assert found["losses"] == found["scores"] == found["models"] == "waiting"
     answer = json.loads(first.out)
     assert answer["next"]["check"] == "checklist"
+    chinese = accmap("playbook", "status", str(book), "--lang", "zh").out
+    assert "Fusion computation" in first.out
+    assert "`check.network.fusion_computation` 注意力实现后端：两侧一致" in chinese
+    assert "Fusion computation" not in chinese
     checklist = book / "1-configuration" / "checklist.md"
     checklist.write_text(checklist.read_text("utf-8").replace("[ ]", "[x]"), "utf-8")
     (book / "1-configuration" / "verify.json").write_text(MATCH, "utf-8")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from accmap import convert
 from accmap.cli.lean import main
 from accmap.cli.verify import findings_of, unexercised
 from accmap.cli.verify_report import html_page, text_page
@@ -18,6 +19,7 @@ from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
 from accmap.verifier import exercise
 from accmap.verifier.comparison import Comparison, Row
+from accmap.verifier.exercise import differing
 from accmap.verifier.localise import Divergence
 from accmap.verifier.verify import (
     Verification,
@@ -269,3 +271,26 @@ def test_what_convert_writes_matches_and_what_it_was_not_told_is_named(
     assert answer["verdict"] == verdict, answer["not_compared"]
     differing = [entry["field"] for entry in answer["not_compared"] if entry.get("differs")]
     assert differing == (["attention.dropout"] if more else [])
+
+
+def test_a_fork_s_ramp_of_yarn_that_the_model_takes_is_not_called_unrun(tmp_path: Path) -> None:
+    """MLATransformerConfig.beta_fast: the real model is built with the fork's value."""
+    script = tmp_path / "run.sh"
+    script.write_text(
+        "torchrun pretrain_gpt.py --use-mcore-models --num-layers 2 --hidden-size 64 --num-attention-heads 4 --swiglu "
+        "--seq-length 32 --max-position-embeddings 32 --micro-batch-size 1 --train-iters 4 --lr 1e-4 --bf16 "
+        "--normalization RMSNorm --position-embedding-type rope --vocab-size 512 --tokenizer-type NullTokenizer "
+        "--data-path a --multi-latent-attention --q-lora-rank 8 --kv-lora-rank 8 --qk-head-dim 8 "
+        "--qk-pos-emb-head-dim 8 --v-head-dim 8 --rope-scaling-type yarn --rope-scaling-factor 8.0 --beta-fast 4 "
+        "--rope-scaling-mscale-all-dim 1.0 --rope-scaling-original-max-position-embeddings 4096\n",
+        "utf-8",
+    )
+    options = ReadOptions(megatron="mindspeed-llm-2.3")
+    other = tmp_path / "run.yaml"
+    written = convert(config_of(read_text(str(script)), options, path=str(script))).text
+    other.write_text(written.replace("beta_fast: 4.0", "beta_fast: 32.0"), "utf-8")
+    sources = [read_text(str(path)) for path in (script, other)]
+    configs = [config_of(source, options, path=source.name) for source in sources]
+    found = {entry["field"] for entry in unexercised(configs, findings_of(configs, sources), "all")}
+    assert not found & {"beta_fast", "--beta-fast", "position.yarn.beta_fast"}
+    assert "position.yarn.beta_fast" in {entry["field"] for entry in differing(configs[0], configs[1])}

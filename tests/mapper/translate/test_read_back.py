@@ -18,6 +18,7 @@ from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.translate import mindformers_file, read_back
 from accmap.mapper.translate.translation import translate, translate_recipe
 from accmap.mapper.translate.update import update
+from accmap.mappings.tables import field_named
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.reader import config_of
@@ -262,6 +263,23 @@ def test_coefficients_of_a_fork_that_are_unequal_by_default_are_no_silence() -> 
         assert found.unsaid == ()
 
 
+def test_a_fork_s_ramp_of_yarn_is_carried_both_ways() -> None:
+    # MindSpeed-LLM 2.3.0 rotary_pos_embedding.py:apply_yarn_scaling; MindFormers 1.9.0 YarnRotaryEmbedding.
+    latent = "--multi-latent-attention --q-lora-rank 8 --kv-lora-rank 8 --qk-head-dim 8 --qk-pos-emb-head-dim 8"
+    words = FORK.replace("llama3", f"yarn {latent} --v-head-dim 8 --beta-fast 4 --beta-slow 2")
+    words += " --rope-scaling-mscale-all-dim 1.0 --rope-scaling-original-max-position-embeddings 4096"
+    case: dict[str, Any] = {"arguments": words, "megatron": "mindspeed-llm-2.3"}
+    pair = pair_of(config(case), megatron="mindspeed-llm-2.3")
+    for made in (pair.mindformers, pair.megatron):
+        assert [one.field for one in made.unsaid if str(one.field).startswith("position.")] == []
+        assert "position.yarn.beta_fast" not in {row.field for row in made.rows if row.status == "dropped"}
+        assert made.written is not None
+        back = recipe_of(made.written)
+        assert [back.value(field_named(f"position.yarn.beta_{end}")) for end in ("fast", "slow")] == [4, 2]
+    plain = pair_of(config(case), megatron="0.12").megatron
+    assert {row.field for row in plain.rows if row.status == "dropped"} >= {"position.yarn.beta_fast"}
+
+
 def test_a_share_that_no_float_gives_back_is_rounding_alone() -> None:
     # megatron 0.12 training/training.py:get_optimizer_param_scheduler: lr_warmup_fraction * lr_decay_steps
     case = {
@@ -273,3 +291,13 @@ def test_a_share_that_no_float_gives_back_is_rounding_alone() -> None:
     warmup = recipe_of(pair.megatron.written).value("schedule.warmup_steps") if pair.megatron.written else None
     assert (pair.megatron.recipe.value("schedule.warmup_steps"), warmup) == (30517.59375, 30517.593750000004)
     assert pair.megatron.unsaid == ()
+
+
+def test_a_vocabulary_padded_to_an_open_multiple_is_open() -> None:
+    # megatron 0.12 training/tokenizer/tokenizer.py:_vocab_size_with_padding; a multiple of the divisor times the ranks.
+    for more in ("--tensor-model-parallel-size $TP", "--make-vocab-size-divisible-by $DIVISOR"):
+        made = translated({"arguments": f"{FORK.partition('--rope-scaling')[0]} {more}"})
+        padded = made.recipe.fields[field_named("model.padded_vocab_size")]
+        assert (padded.value, padded.decided) == (None, False)
+        assert "unresolved" in {row.status for row in made.rows if row.field == "model.padded_vocab_size"}
+        assert "model.model_config.vocab_size" not in {setting.key for setting in made.settings}
