@@ -90,7 +90,10 @@ def _entries(written: Any) -> list[tuple[str, Any]]:
 
 
 def _of_table(text: str) -> Iterator[tuple[tuple[str, str], str]]:
-    rows: Sequence[Sequence[str]] = list(csv.reader(io.StringIO(text)))
+    try:
+        rows: Sequence[Sequence[str]] = list(csv.reader(io.StringIO(text)))
+    except csv.Error:
+        return  # no table; the scores were read by another form
     header = [cell.strip().lower() for cell in rows[0]] if rows else []
     for row in rows[1:]:
         for what in _COLUMNS:
