@@ -50,7 +50,7 @@ def spread(
     answers = work(groups[:1])
     with get_context().Pool(min(jobs, len(groups))) as pool:
         # Few at a time, so that none waits for another's share, and what was done last can be told.
-        few = max(1, min(16, len(groups) // (jobs * 4)))
+        few = max(1, min(64, len(groups) // (jobs * 4)))
         for some in pool.imap(work, [groups[at : at + few] for at in range(1, len(groups), few)]):
             answers += some
             at_step(len(answers), len(groups), groups[len(answers) - 1][0])
