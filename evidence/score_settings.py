@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from ..schemas.border.incoming import read_text
 from .stranger_json import parse_json
 
 if TYPE_CHECKING:
@@ -43,11 +41,13 @@ class Apart(NamedTuple):
     benchmark: str
 
 
-def settings_of(given: str) -> Settings:
-    """What the report in a file says; nothing where it is a number or a mere list of scores."""
-    if not os.path.exists(given):
-        return Settings({}, frozenset())
-    text = read_text(given).text.strip()
+NOTHING_SAID = Settings({}, frozenset())
+"""Of a number, or a mere list of scores."""
+
+
+def settings_of(text: str) -> Settings:
+    """What a report's text says."""
+    text = text.strip()
     if text.startswith("{"):
         return _of_report(parse_json(text.encode("utf-8", "surrogatepass"), 2))
     return Settings(dict(_of_table(text)), frozenset())

@@ -24,7 +24,7 @@ from ..schemas.diagnostic import UnreadableError, finding
 from ..schemas.message import Words, verbatim
 from ..schemas.yaml_depth import refuse_deep
 from .messages_compiled import say
-from .score_settings import lower_is_better
+from .score_settings import NOTHING_SAID, lower_is_better, settings_of
 from .stranger_json import parse_json
 
 if TYPE_CHECKING:
@@ -90,18 +90,21 @@ class ScoreCheck(NamedTuple):
         return self.mean.passes and all(row.passes for row in self.rows)
 
 
-def read_scores(given: str, metrics: Sequence[str] = ()) -> dict[str, float]:
-    """The scores in a file, or the number that stands in its place; `metrics` are patterns to choose by."""
+def read_scores(given: str, metrics: Sequence[str] = ()) -> tuple[dict[str, float], Settings]:
+    """The scores in a file and how it says they were made, or the number that stands in its place.
+
+    `metrics` are patterns to choose by. The file is read once: it may be a process substitution.
+    """
     alone = _number(given)
     if alone is not None and not os.path.exists(given):
-        return {ALONE: alone}
+        return {ALONE: alone}, NOTHING_SAID
     text = read_text(given).text
     found = _parsed(given, text)
     if metrics:
         found = {name: score for name, score in found.items() if _chosen(name, metrics)}
     if not found:
         raise UnreadableError(finding(say.scores_none(path=given), given))
-    return found
+    return found, settings_of(text)
 
 
 def check_scores(

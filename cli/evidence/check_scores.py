@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from ...evidence.score_settings import apart, settings_of
+from ...evidence.score_settings import apart
 from ...evidence.scores import TOLERANCE, check_scores, read_scores
 from ...schemas.border.outgoing import emit, json_text, page, painted
 from ...schemas.json_values import json_value
@@ -41,8 +41,8 @@ def run(
     allowed = TOLERANCE if tolerance is None else tolerance
     if not 0 <= allowed <= 100:
         raise UsageError(say.tolerance_is_a_percentage_not(allowed=allowed))
-    scores, benchmark = (read_scores(name, metric) for name in files)
-    reports = [settings_of(name) for name in files]
+    (scores, ours), (benchmark, theirs) = (read_scores(name, metric) for name in files)
+    reports = (ours, theirs)
     found = check_scores(
         scores,
         benchmark,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accmap.evidence.score_settings import apart, settings_of
+from accmap.evidence.score_settings import Settings, apart
 from accmap.evidence.scores import ScoreCheck, check_scores, read_scores
 from accmap.schemas.diagnostic import UnreadableError
 from accmap.schemas.house_yaml import house_yaml
@@ -20,16 +21,16 @@ CASES = house_yaml((Path(__file__).parent / "scores.yaml").read_text("utf-8"))
 
 def checked(case: dict[str, Any], folder: Path) -> ScoreCheck:
     read: list[dict[str, float]] = []
-    names: list[str] = []
+    reports: list[Settings] = []
     for side in ("scores", "benchmark"):
         given_ = case[side]
         name = given_["text"]
         if "file" in given_:
             name = str(folder / given_["file"])
             Path(name).write_text(given_["text"], "utf-8")
-        names.append(name)
-        read.append(read_scores(name, case.get("metrics", ())))
-    reports = [settings_of(name) for name in names]
+        scores, report = read_scores(name, case.get("metrics", ()))
+        read.append(scores)
+        reports.append(report)
     told = [f"{one.task} {one.what} {one.scores} | {one.benchmark}" for one in apart(*reports)]
     assert told == case.get("otherwise", [])
     return check_scores(*read, reports=reports, **case.get("options", {}))
@@ -114,13 +115,13 @@ def test_a_task_with_two_scores_is_refused(name: str, text: str, said: str, tmp_
 def test_a_task_that_stands_twice_with_one_score_has_that_score(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("task,score\nmmlu,50\nmmlu,50\n")
-    assert read_scores(str(path)) == {"mmlu": 50.0}
+    assert read_scores(str(path))[0] == {"mmlu": 50.0}
     path = tmp_path / "a.yaml"
     path.write_text("mmlu: 50\nb: {x: [1, {score: 2}]}\nmmlu: 50\nb: {x: [1, {score: 2}]}\n")
-    assert read_scores(str(path)) == {"mmlu": 50.0, "b/x/0": 1.0, "b/x/1/score": 2.0}
+    assert read_scores(str(path))[0] == {"mmlu": 50.0, "b/x/0": 1.0, "b/x/1/score": 2.0}
     path = tmp_path / "a.json"
     path.write_text('{"mmlu": 50, "mmlu": 50}')
-    assert read_scores(str(path)) == {"mmlu": 50.0}
+    assert read_scores(str(path))[0] == {"mmlu": 50.0}
 
 
 @pytest.mark.parametrize(
@@ -141,3 +142,15 @@ def test_an_alias_of_what_it_stands_in_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnreadableError) as refused:
         read_scores(str(path))
     assert "stands in itself by its alias" in refused.value.diagnostic.message("en")
+
+
+def test_a_report_is_read_once(tmp_path: Path) -> None:
+    """What a process substitution holds is gone behind the first reading."""
+    text = '{"results": {"mmlu": {"acc": 0.5}}, "n-samples": {"mmlu": {"effective": 5}}}'
+    end, other = os.pipe()
+    os.write(other, text.encode())
+    os.close(other)
+    scores, report = read_scores(f"/dev/fd/{end}")
+    os.close(end)
+    assert scores == {"mmlu/acc": 0.5}
+    assert report.told == {("mmlu", "samples"): "5"}
