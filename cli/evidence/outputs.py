@@ -504,7 +504,9 @@ class WeightFileJson(Open):
     """One file that was written, or stood there already."""
 
     path: str
-    sha256: str
+    sha256: str | None
+    """With `--sha256`."""
+    xxh3_128: str | None
     size: int
     resumed: bool
 

@@ -55,6 +55,8 @@ class Request(NamedTuple):
     implementation: str | None = None
     """`transformer_engine` or `local`; None for what the configuration says."""
     resume: bool = False
+    sha256: bool = False
+    """Whether the files get this checksum, too."""
 
 
 class Vocabulary(NamedTuple):
@@ -105,7 +107,7 @@ def convert(
     plan = planned(request, configs, options)
     beside = list(_beside_files(plan))
     paths = [*(unit.path for unit in plan.units), *(path for path, _ in beside)]
-    writer = Writer(request.output, _about(request, plan), paths, resume=request.resume)
+    writer = Writer(request.output, _about(request, plan), paths, resume=request.resume, sha256=request.sha256)
     written: list[Written] = []
     try:
         for number, unit in enumerate(plan.units, 1):

@@ -37,7 +37,7 @@ def open_checkpoint(path: str | Found) -> Checkpoint:
     try:
         import numpy  # noqa: F401  # pyright: ignore[reportUnusedImport]
     except ImportError:
-        unreadable(say.needs_numpy(install=install_command("evidence")), str(path))
+        unreadable(say.extra_needed(package="numpy", install=install_command("evidence")), str(path))
     found = checkpoint_or_stop(path) if isinstance(path, str) else path
     return HuggingFaceFiles(found) if found.framework == "huggingface" else _FORMS[found.form](found)
 

@@ -1,68 +1,69 @@
-"""Two halves of one work at the same time: numbers are made here while a thread puts the ones before them away."""
+"""Two halves of one work at the same time: a thread makes what comes next while what it made is put away here."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from queue import Queue
+    from collections.abc import Callable, Iterator
 
-    from typing_extensions import Buffer
-
-_LARGE = 1 << 26
-"""A larger block is put away before the next one is made, which bounds the memory."""
+_Made = TypeVar("_Made")
 _WAITING = 4
 
 
-class Behind:
-    """Hands blocks to `take` in their order, in a thread: hashing and writing leave the interpreter free.
+class Ahead(Generic[_Made]):
+    """Hands out what `source` makes, in its order; a thread makes some more of it meanwhile.
 
-    What `take` raises is raised by the next `put`, or at the end.
+    Reading leaves the interpreter free, as do sums and writing. What `source` raises is raised here, in its turn. Of
+    what is `large` nothing further is made before it is put away, which bounds the memory.
     """
 
-    def __init__(self, take: Callable[[Buffer], None]) -> None:
-        from queue import Queue
-        from threading import Thread
+    def __init__(self, source: Iterator[_Made], large: Callable[[_Made], bool]) -> None:
+        from queue import SimpleQueue
+        from threading import Semaphore, Thread
 
-        self.taken = 0
-        """How many bytes were handed over."""
-        self._take = take
-        self._waiting: Queue[Buffer | None] = Queue(_WAITING)
-        self._error: BaseException | None = None
+        self._source = source
+        self._large = large
+        self._made: SimpleQueue[tuple[_Made, int] | BaseException] = SimpleQueue()
+        self._room = Semaphore(_WAITING)
+        self._taken = 0
+        """The room of what was handed out last and is being put away."""
+        self._stopped = False
         self._thread = Thread(target=self._work, daemon=True)
 
-    def __enter__(self) -> Behind:
+    def __enter__(self) -> Ahead[_Made]:
         self._thread.start()
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        self._waiting.put(None)
+        self._stopped = True
+        self._room.release(_WAITING + 1)
         self._thread.join()
-        if kind is None:
-            self._raise()
 
-    def put(self, data: Buffer) -> None:
-        """Hand over one block, which nobody may change from now on."""
-        self._raise()
-        size = memoryview(data).nbytes
-        self.taken += size
-        self._waiting.put(data)
-        if size > _LARGE:
-            del data
-            self._waiting.join()
+    def __iter__(self) -> Ahead[_Made]:
+        return self
 
-    def _raise(self) -> None:
-        if self._error is not None:
-            raise self._error
+    def __next__(self) -> _Made:
+        if self._taken:
+            self._room.release(self._taken)
+            self._taken = 0
+        made = self._made.get()
+        if isinstance(made, BaseException):
+            raise made
+        self._taken = made[1]
+        return made[0]
 
     def _work(self) -> None:
-        while (data := self._waiting.get()) is not None:
-            try:
-                # After an error the rest is thrown away, so that nobody waits for room.
-                if self._error is None:
-                    self._take(data)
-            except BaseException as error:  # noqa: BLE001 - raised where the blocks are made
-                self._error = error
-            del data
-            self._waiting.task_done()
+        try:
+            for made in self._source:
+                # One more than there is: it has to be put away before.
+                room = _WAITING + 1 if self._large(made) else 1
+                self._made.put((made, room))
+                del made
+                for _ in range(room):
+                    self._room.acquire()
+                if self._stopped:
+                    return
+            self._made.put(StopIteration())
+        except BaseException as error:  # noqa: BLE001 - raised where the numbers are put away
+            self._made.put(error)

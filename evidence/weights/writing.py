@@ -1,18 +1,16 @@
 """Puts converted files in place: each whole and with its checksum, so that an interrupted conversion can continue.
 
-A file is written beside its place and renamed; `accmap-weights.json` then gets its SHA-256. What the manifest names
+A file is written beside its place and renamed; `accmap-weights.json` then gets its checksum. What the manifest names
 and the disk holds with that checksum is not written again on `--resume`; a manifest of another conversion is refused,
 and so is a folder into which another process is writing.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...schemas.border.regular import open_regular
 from ...schemas.border.writing import NewFile
 from ..json_members import Budget, members
 from .messages_compiled import say
@@ -20,7 +18,8 @@ from .number_types import FLOATS, not_finite
 from .number_types import cast as cast_numbers
 from .problems import RefusedError, garbled, problem, unreadable
 from .safetensors_file import header_bytes
-from .side_by_side import Behind
+from .side_by_side import Ahead
+from .sums import SHA256, XXH3, Sums, has_sums, sums_in
 from .torch_writer import shard_content, tensor, write_archive
 from .weight import Computed
 
@@ -37,6 +36,8 @@ _VERSION = 1
 _MOST_MANIFEST = 1 << 27
 _ENTRY, _FINDING = 600, 400
 """Bytes of memory for what is said of a file, and for each number that is not finite."""
+_LARGE = 1 << 26
+"""Behind a larger block nothing is read before it is written, which bounds the memory."""
 _PARTS = (".safetensors", ".pt", ".distcp", ".metadata")
 """What a reader of the target would take for a part of it."""
 
@@ -62,7 +63,8 @@ class Written(NamedTuple):
     """One file that stands in place."""
 
     path: str
-    sha256: str
+    sums: Mapping[str, str]
+    """Its checksums by their names."""
     size: int
     resumed: bool
 
@@ -94,7 +96,10 @@ def cast_to(name: str, weight: Weight, dtype: str | None) -> Weight:
 class Writer:
     """Writes the files of one conversion into a folder."""
 
-    def __init__(self, folder: str, about: Mapping[str, Any], paths: Sequence[str], *, resume: bool) -> None:
+    def __init__(
+        self, folder: str, about: Mapping[str, Any], paths: Sequence[str], *, resume: bool, sha256: bool = False
+    ) -> None:
+        self._sums = (XXH3, SHA256) if sha256 else (XXH3,)
         self._folder = folder
         self._paths = frozenset(paths)
         self._about = dict(about)
@@ -144,25 +149,26 @@ class Writer:
         """Put one file in place, unless it is there already."""
         path = os.path.join(self._folder, *unit.path.split("/"))
         known = self._files.get(unit.path)
-        if known is not None and _is(path, known):
+        if known is not None and sums_in(known).keys() >= {*self._sums} and _is(path, known):
             self.findings.extend(_not_finite(*entry) for entry in known.get("not_finite", ()))
-            return Written(unit.path, known["sha256"], known["size"], resumed=True)
+            return Written(unit.path, sums_in(known), known["size"], resumed=True)
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        digest = hashlib.sha256()
         self._not_finite = []
         if os.path.islink(path):
             os.unlink(path)  # what it leads to is not ours
-        # A disk that lets the writer wait does not keep the sum waiting.
-        with NewFile(path) as new, Behind(digest.update) as summing, Behind(new.write) as writing:
+        sums = Sums(self._sums)
+        size = 0
+        with NewFile(path) as new, Ahead(self._blocks(unit.weights), _is_large) as blocks:
 
-            def put(data: Buffer) -> None:
-                summing.put(data)
-                writing.put(data)
+            def write(data: Buffer) -> None:
+                nonlocal size
+                size += memoryview(data).nbytes
+                sums.add(data)
+                new.write(data)
 
-            self._fill(unit, put)
-        size = writing.taken
-        written = Written(unit.path, digest.hexdigest(), size, resumed=False)
-        self._files[unit.path] = {"sha256": written.sha256, "size": size, "tensors": len(unit.weights)}
+            _fill(unit, write, blocks)
+        written = Written(unit.path, sums.found(), size, resumed=False)
+        self._files[unit.path] = {**written.sums, "size": size, "tensors": len(unit.weights)}
         if self._not_finite:
             # A conversion that is continued does not read these numbers again, but must tell of them.
             self._files[unit.path]["not_finite"] = self._not_finite
@@ -170,30 +176,18 @@ class Writer:
         self._save(complete=False)
         return written
 
-    def _fill(self, unit: Unit, write: Callable[[Buffer], None]) -> None:
-        weights = unit.weights
-        if unit.form == "torch":
-            storages = ((weight.size, self._bytes(name, weight)) for name, weight in weights.items())
-            write_archive(write, shard_content(_by_chunk(unit), unit.iteration), storages)
-            return
-        write(unit.start if unit.form != "safetensors" else header_bytes(weights.items()))
+    def _blocks(self, weights: Mapping[str, Weight]) -> Iterator[Buffer | None]:
+        """The bytes of one weight after the other; None ends each."""
         for name, weight in weights.items():
-            if unit.form == "distcp":
-                content = tensor(weight, 0, unit.shapes[name])
-                write_archive(write, content, [(weight.size, self._bytes(name, weight))])
-                continue
-            for block in self._bytes(name, weight):
-                write(block)
-
-    def _bytes(self, name: str, weight: Weight) -> Iterator[Buffer]:
-        nans = infinities = 0
-        for block in weight.blocks():
-            found = not_finite(block, weight.dtype)
-            nans += found[0]
-            infinities += found[1]
-            yield _raw(block)
-        if nans or infinities:
-            self._not_finite.append((name, nans, infinities, weight.file))
+            nans = infinities = 0
+            for block in weight.blocks():
+                found = not_finite(block, weight.dtype)
+                nans += found[0]
+                infinities += found[1]
+                yield _raw(block)
+            if nans or infinities:
+                self._not_finite.append((name, nans, infinities, weight.file))
+            yield None
 
     def text(self, path: str, text: str) -> Written:
         """Put a small text file in place."""
@@ -201,12 +195,14 @@ class Writer:
         os.makedirs(os.path.dirname(full), exist_ok=True)
         data = text.encode("utf-8", "backslashreplace")
         _put(full, data)
-        return Written(path, hashlib.sha256(data).hexdigest(), len(data), resumed=False)
+        sums = Sums(self._sums)
+        sums.add(data)
+        return Written(path, sums.found(), len(data), resumed=False)
 
     def finish(self, others: Sequence[Written]) -> None:
         """Mark the conversion as complete."""
         for written in others:
-            self._files[written.path] = {"sha256": written.sha256, "size": written.size}
+            self._files[written.path] = {**written.sums, "size": written.size}
         self._save(complete=True)
         self.close()
 
@@ -243,6 +239,26 @@ def _held(folder: str) -> int | None:
         os.close(held)
         return None
     return held
+
+
+def _fill(unit: Unit, write: Callable[[Buffer], None], blocks: Iterator[Buffer | None]) -> None:
+    weights = unit.weights
+    if unit.form == "torch":
+        storages = ((weight.size, iter(blocks.__next__, None)) for weight in weights.values())
+        write_archive(write, shard_content(_by_chunk(unit), unit.iteration), storages)
+        return
+    write(unit.start if unit.form != "safetensors" else header_bytes(weights.items()))
+    for name, weight in weights.items():
+        own = iter(blocks.__next__, None)
+        if unit.form == "distcp":
+            write_archive(write, tensor(weight, 0, unit.shapes[name]), [(weight.size, own)])
+            continue
+        for block in own:
+            write(block)
+
+
+def _is_large(block: Buffer | None) -> bool:
+    return block is not None and memoryview(block).nbytes > _LARGE
 
 
 def _by_chunk(unit: Unit) -> Mapping[str, Mapping[str, Weight]]:
@@ -295,7 +311,7 @@ def read_manifest(path: str) -> dict[str, dict[str, Any]]:
     try:
         manifest, files = _manifest(path)
         about: dict[str, Any] = dict(manifest["conversion"])
-        if not all(isinstance(entry["sha256"], str) and isinstance(entry["size"], int) for entry in files.values()):
+        if not all(sums_in(entry) and isinstance(entry["size"], int) for entry in files.values()):
             raise ValueError("a file without checksum")
         if any(".." in name.split("/") for name in files):
             raise ValueError("a file outside of its folder")
@@ -338,12 +354,4 @@ def _put(path: str, data: bytes) -> None:
 
 def _is(path: str, known: Mapping[str, Any]) -> bool:
     """Whether the file that a manifest lists stands there unchanged."""
-    return os.path.isfile(path) and os.path.getsize(path) == known["size"] and _sha256_of(path) == known["sha256"]
-
-
-def _sha256_of(path: str) -> str:
-    digest = hashlib.sha256()
-    with open_regular(path) as stream:
-        while block := stream.read(1 << 22):
-            digest.update(block)
-    return digest.hexdigest()
+    return os.path.isfile(path) and os.path.getsize(path) == known["size"] and has_sums(path, sums_in(known))

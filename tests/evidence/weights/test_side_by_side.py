@@ -1,56 +1,91 @@
-"""Numbers are put away in a thread, in their order, and what goes wrong there is raised where they are made."""
+"""Numbers are made in a thread, handed out in their order, and what goes wrong there is raised where they are used."""
 
 from __future__ import annotations
 
+import threading
+from typing import TYPE_CHECKING
+
 import pytest
 
-from accmap.evidence.weights import side_by_side
-from accmap.evidence.weights.side_by_side import Behind
+from accmap.evidence.weights.side_by_side import Ahead
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
-def test_blocks_are_taken_in_their_order() -> None:
-    found: list[bytes] = []
-    with Behind(lambda data: found.append(bytes(data))) as behind:
-        for number in range(50):
-            behind.put(bytes([number]))
-    assert found == [bytes([number]) for number in range(50)]
-    assert behind.taken == 50
+def none_large(_made: int) -> bool:
+    return False
 
 
-def test_a_full_disk_is_raised_to_whoever_makes_the_numbers() -> None:
-    taken: list[object] = []
+def test_what_is_made_comes_in_its_order() -> None:
+    with Ahead(iter(range(50)), none_large) as ahead:
+        assert list(ahead) == list(range(50))
 
-    def full(data: object) -> None:
-        taken.append(data)
-        raise OSError(28, "No space left on device")
 
-    def put_many() -> None:
-        with Behind(full) as behind:
-            for _ in range(1000):
-                behind.put(b"x")
+def test_it_is_made_in_another_thread() -> None:
+    def thread() -> Iterator[int]:
+        yield threading.get_ident()
 
+    with Ahead(thread(), none_large) as ahead:
+        assert list(ahead) != [threading.get_ident()]
+
+
+def test_what_the_maker_raises_is_raised_in_its_turn() -> None:
+    def damaged() -> Iterator[int]:
+        yield from range(3)
+        raise KeyError("damaged")
+
+    found: list[int] = []
+    with Ahead(damaged(), none_large) as ahead, pytest.raises(KeyError, match="damaged"):
+        found.extend(ahead)
+    assert found == [0, 1, 2]
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_a_full_disk_ends_the_maker_too(large: bool) -> None:
+    made: list[int] = []
+
+    def endless() -> Iterator[int]:
+        while True:
+            made.append(len(made))
+            yield made[-1]
+
+    def put_away() -> None:
+        with Ahead(endless(), lambda _made: large) as ahead:
+            for number in ahead:
+                if number == 2:
+                    raise OSError(28, "No space left on device")
+
+    before = threading.active_count()
     with pytest.raises(OSError, match="No space"):
-        put_many()
-    assert len(taken) == 1
+        put_away()
+    assert threading.active_count() == before
+    assert len(made) < 20
 
 
-def test_the_last_block_counts_too() -> None:
-    def full(_data: object) -> None:
-        raise OSError(28, "No space left on device")
+def test_little_is_made_before_it_is_needed() -> None:
+    made: list[int] = []
 
-    with pytest.raises(OSError, match="No space"), Behind(full) as behind:
-        behind.put(b"x")
+    def noted() -> Iterator[int]:
+        for number in range(100):
+            made.append(number)
+            yield number
+
+    with Ahead(noted(), none_large) as ahead:
+        for number in ahead:
+            assert len(made) <= number + 8
+    assert len(made) == 100
 
 
-def test_what_the_maker_raises_is_raised() -> None:
-    with pytest.raises(KeyError), Behind(lambda _data: None):
-        raise KeyError
+def test_behind_what_is_large_nothing_is_made_before_it_is_put_away() -> None:
+    made: list[int] = []
 
+    def noted() -> Iterator[int]:
+        for number in range(100):
+            made.append(number)
+            yield number
 
-def test_of_large_blocks_there_is_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(side_by_side, "_LARGE", 10)
-    taken: list[int] = []
-    with Behind(lambda data: taken.append(memoryview(data).nbytes)) as behind:
-        for number in range(11, 20):
-            behind.put(bytes(number))
-            assert taken[-1] == number
+    with Ahead(noted(), lambda number: number >= 50) as ahead:
+        for number in ahead:
+            if number > 51:
+                assert len(made) == number + 1

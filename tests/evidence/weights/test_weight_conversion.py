@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -487,7 +489,47 @@ def test_an_interrupted_conversion_continues(tmp_path: Path) -> None:
     assert check_manifest(str(out)) == []
     assert not list(out.rglob("*.part"))
     whole = convert(request._replace(output=str(tmp_path / "whole")), configs(script, config))
-    assert [file.sha256 for file in whole.files] == [file.sha256 for file in done.files]
+    assert [file.sums for file in whole.files] == [file.sums for file in done.files]
+
+
+def test_a_checksum_that_is_asked_for_later_is_made_by_writing_again(tmp_path: Path) -> None:
+    script, config = pair("grouped", tmp_path)
+    source = write_mindformers(tmp_path / "mindformers", config, arrays(script))
+    request = Request(str(source), str(tmp_path / "out"))
+    (shard, *_) = convert(request, configs(script, config)).files
+    assert [*shard.sums] == ["xxh3_128"]
+    (again, *_) = convert(request._replace(resume=True, sha256=True), configs(script, config)).files
+    assert not again.resumed
+    content = (tmp_path / "out" / shard.path).read_bytes()
+    assert again.sums == {**shard.sums, "sha256": hashlib.sha256(content).hexdigest()}
+    (kept, *_) = convert(request._replace(resume=True), configs(script, config)).files
+    assert kept.resumed
+    assert kept.sums == again.sums
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_a_folder_that_has_sha256_alone_is_checked_by_that(tmp_path: Path, damaged: bool) -> None:
+    script, config = pair("grouped", tmp_path)
+    source = write_mindformers(tmp_path / "mindformers", config, arrays(script))
+    (shard, *_) = convert(Request(str(source), str(tmp_path / "out"), sha256=True), configs(script, config)).files
+    path = tmp_path / "out" / MANIFEST
+    manifest = json.loads(path.read_text())
+    for entry in manifest["files"].values():
+        del entry["xxh3_128"]
+    path.write_text(json.dumps(manifest))
+    if damaged:
+        file = tmp_path / "out" / shard.path
+        file.write_bytes(file.read_bytes()[:-1] + b"x")
+    assert ["its checksum is not" in one.message() for one in check_manifest(str(tmp_path / "out"))] == [True] * damaged
+
+
+def test_without_xxhash_a_sentence_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script, config = pair("grouped", tmp_path)
+    source = write_mindformers(tmp_path / "mindformers", config, arrays(script))
+    convert(Request(str(source), str(tmp_path / "out")), configs(script, config))
+    monkeypatch.setitem(sys.modules, "xxhash", None)
+    with pytest.raises(UnreadableError, match="xxhash is not installed"):
+        check_manifest(str(tmp_path / "out"))
 
 
 def test_another_conversion_is_not_continued(tmp_path: Path) -> None:

@@ -153,7 +153,7 @@ def test_several_files_and_going_on(tmp_path: Path) -> None:
     assert all(path.stat().st_size <= 1 << 20 for path in written.place.glob("*.distcp"))
     written.same()
     whole = convert(request._replace(output=str(tmp_path / "again")), written.configs)
-    assert [file.sha256 for file in whole.files] == [file.sha256 for file in done.files]
+    assert [file.sums for file in whole.files] == [file.sums for file in done.files]
 
 
 def test_another_form_is_not_continued(tmp_path: Path) -> None:
