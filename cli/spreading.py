@@ -9,7 +9,7 @@ from ..schemas.border.regular import remember_input
 from ..schemas.diagnostic import once
 from ..schemas.light_typing import TYPE_CHECKING
 from .lint_inputs import Reader
-from .linting import lint
+from .linting import lint_each
 from .pairing import Gathering, read_values, with_recipe
 from .steps import at_step
 
@@ -96,10 +96,8 @@ def _some(
     groups: Sequence[tuple[str, ...]],
 ) -> list[tuple[Report, dict[str, bytes | None], tuple[str, ...]]]:
     readers = [Reader(digests=digests, encoding=settings.options.encoding) for _ in groups]
-    reports = [
-        lint(settings, group, reader, with_subjects=with_subjects, ahead=ahead)
-        for group, reader, ahead in zip(groups, readers, _read_ahead(groups, settings, readers), strict=True)
-    ]
+    read = zip(groups, readers, _read_ahead(groups, settings, readers), strict=True)
+    reports = lint_each(settings, list(read), with_subjects=with_subjects)
     names = [tuple(report.sources) for report in reports]
     if as_json is not None:
         from .lint_formats.json import written_ahead
