@@ -9,7 +9,7 @@ from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .pairing import Gathering
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ..rules.engine import Outcome, Selection
     from ..rules.subject import Side, Subject
@@ -53,24 +53,16 @@ class Report(NamedTuple):
 
     def counts(self) -> dict[str, int]:
         """How many findings of each severity; what follows from another one is not another one."""
-        return _by_severity(
-            entry for entry, cause in zip(self.diagnostics, causes_of(self.diagnostics), strict=True) if cause is None
-        )
-
-    def following(self) -> dict[str, int]:
-        """How many of each severity follow from another one."""
-        return _by_severity(
-            entry
-            for entry, cause in zip(self.diagnostics, causes_of(self.diagnostics), strict=True)
-            if cause is not None
-        )
+        return counted(self.diagnostics, causes_of(self.diagnostics))[0]
 
 
-def _by_severity(entries: Iterable[Diagnostic]) -> dict[str, int]:
-    found = {"error": 0, "warning": 0, "info": 0}
-    for entry in entries:
-        found[entry.kind.severity] += 1
-    return found
+def counted(found: Sequence[Diagnostic], causes: Sequence[int | None]) -> tuple[dict[str, int], dict[str, int]]:
+    """How many findings of each severity there are by themselves, and how many that follow from another one."""
+    alone: dict[str, int] = {"error": 0, "warning": 0, "info": 0}
+    following = dict(alone)
+    for entry, cause in zip(found, causes, strict=True):
+        (alone if cause is None else following)[entry.kind.severity] += 1
+    return alone, following
 
 
 def lint(settings: Settings, files: Sequence[str], reader: Reader, *, with_subjects: bool = False) -> Report:

@@ -48,10 +48,8 @@ def spread(
     work = partial(_some, settings, with_subjects, reader.digests, ahead)
     # The first group is read here: what that loads, the processes that are split off have.
     answers = work(groups[:1])
-    with get_context().Pool(min(jobs, len(groups))) as pool:
-        # Few at a time, so that none waits for another's share, and what was done last can be told.
-        few = max(1, min(64, len(groups) // (jobs * 4)))
-        for some in pool.imap(work, [groups[at : at + few] for at in range(1, len(groups), few)]):
+    with get_context().Pool(min(jobs, len(groups)), _begin) as pool:
+        for some in pool.imap(partial(_share, work), _shares(groups[1:], jobs)):
             answers += some
             at_step(len(answers), len(groups), groups[len(answers) - 1][0])
     for _, read, names in answers:
@@ -86,6 +84,35 @@ def named_groups(files: Sequence[str], settings: Settings) -> list[tuple[str, ..
     if Gathering(rest, settings, Reader(encoding=settings.options.encoding)).is_one_pair(rest):
         return [*groups, tuple(rest)]
     return [*groups, *((name,) for name in rest)]
+
+
+_LARGEST, _SMALLEST = 64, 4
+"""How many pairs a process takes at once: at first as many as it has at hand at a time, in the end so few that none
+waits long for another's share."""
+
+
+def _shares(groups: Sequence[tuple[str, ...]], jobs: int) -> Iterator[Sequence[tuple[str, ...]]]:
+    at = 0
+    while at < len(groups):
+        few = max(_SMALLEST, min(_LARGEST, (len(groups) - at) // (jobs * 2)))
+        yield groups[at : at + few]
+        at += few
+
+
+def _begin() -> None:
+    """What was loaded before the process was split off lives as long as it does: nothing in it is ever garbage."""
+    import gc
+
+    gc.freeze()
+    gc.disable()
+
+
+def _share(work: Callable[[Sequence[tuple[str, ...]]], _Answer], groups: Sequence[tuple[str, ...]]) -> _Answer:
+    """One share; cycles are next to none, and looked for before it, when nothing else is there to be looked through."""
+    import gc
+
+    gc.collect()
+    return work(groups)
 
 
 def _some(
