@@ -49,7 +49,7 @@ def spread(
     # The first group is read here: what that loads, the processes that are split off have.
     answers = work(groups[:1])
     with get_context().Pool(min(jobs, len(groups)), _begin) as pool:
-        for some in pool.imap(partial(_share, work), _shares(groups[1:], jobs)):
+        for some in pool.imap(partial(_share, work), shares(groups[1:], jobs)):
             answers += some
             at_step(len(answers), len(groups), groups[len(answers) - 1][0])
     for _, read, names in answers:
@@ -86,15 +86,14 @@ def named_groups(files: Sequence[str], settings: Settings) -> list[tuple[str, ..
     return [*groups, *((name,) for name in rest)]
 
 
-_LARGEST, _SMALLEST = 64, 4
-"""How many pairs a process takes at once: at first as many as it has at hand at a time, in the end so few that none
-waits long for another's share."""
+_MOST_AT_ONCE = 64
 
 
-def _shares(groups: Sequence[tuple[str, ...]], jobs: int) -> Iterator[Sequence[tuple[str, ...]]]:
+def shares(groups: Sequence[tuple[str, ...]], jobs: int) -> Iterator[Sequence[tuple[str, ...]]]:
+    """The groups as processes take them: many at first, in the end so few that none waits long for another's."""
     at = 0
     while at < len(groups):
-        few = max(_SMALLEST, min(_LARGEST, (len(groups) - at) // (jobs * 2)))
+        few = max(1, min(_MOST_AT_ONCE, (len(groups) - at) // (jobs * 3)))
         yield groups[at : at + few]
         at += few
 
