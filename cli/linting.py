@@ -9,9 +9,9 @@ from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .pairing import Gathering
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from ..rules.engine import Selection
+    from ..rules.engine import Outcome, Selection
     from ..rules.subject import Side, Subject
     from ..schemas.border.outgoing import Outgoing
     from ..schemas.config import Basis
@@ -53,81 +53,112 @@ class Report(NamedTuple):
 
     def counts(self) -> dict[str, int]:
         """How many findings of each severity; what follows from another one is not another one."""
-        return _by_severity(
-            entry for entry, cause in zip(self.diagnostics, causes_of(self.diagnostics), strict=True) if cause is None
-        )
-
-    def following(self) -> dict[str, int]:
-        """How many of each severity follow from another one."""
-        return _by_severity(
-            entry
-            for entry, cause in zip(self.diagnostics, causes_of(self.diagnostics), strict=True)
-            if cause is not None
-        )
+        return counted(self.diagnostics, causes_of(self.diagnostics))[0]
 
 
-def _by_severity(entries: Iterable[Diagnostic]) -> dict[str, int]:
-    found = {"error": 0, "warning": 0, "info": 0}
-    for entry in entries:
-        found[entry.kind.severity] += 1
-    return found
+def counted(found: Sequence[Diagnostic], causes: Sequence[int | None]) -> tuple[dict[str, int], dict[str, int]]:
+    """How many findings of each severity there are by themselves, and how many that follow from another one."""
+    alone: dict[str, int] = {"error": 0, "warning": 0, "info": 0}
+    following = dict(alone)
+    for entry, cause in zip(found, causes, strict=True):
+        (alone if cause is None else following)[entry.kind.severity] += 1
+    return alone, following
 
 
-def lint(
+def lint(settings: Settings, files: Sequence[str], reader: Reader, *, with_subjects: bool = False) -> Report:
+    """Every finding about the files, in their pairs; what was read from them only `with_subjects`."""
+    gathered = _Gathered(settings, files, reader)
+    for group in gathered.groups():
+        gathered.take(group, checked(group, settings), with_subjects=with_subjects)
+    return gathered.report()
+
+
+def lint_each(
     settings: Settings,
-    files: Sequence[str],
-    reader: Reader,
+    several: Sequence[tuple[Sequence[str], Reader, Mapping[str, Side | Exception]]],
     *,
     with_subjects: bool = False,
-    ahead: Mapping[str, Side | Exception] | None = None,
-) -> Report:
-    """Every finding about the files, in their pairs; what was read from them only `with_subjects`.
+) -> list[Report]:
+    """The same of each of several lots of files, which all are in memory; a rule goes over all of them at once.
 
-    What reading them `ahead` came to is not tried again.
+    What reading the files ahead came to is not tried again.
     """
-    gathering = Gathering(files, settings, reader, ahead)
-    found: list[tuple[tuple[str, ...], Sequence[Diagnostic]]] = []
-    subjects: list[Subject] = []
-    crashed = False
-    versions: dict[str, Basis] = {}
-    for group in gathering.groups():
-        if len(files) > _FEW:
-            from .steps import at_step
+    lots = [_Gathered(settings, files, reader, ahead) for files, reader, ahead in several]
+    groups = [(gathered, group) for gathered in lots for group in gathered.groups()]
+    for (gathered, group), outcome in zip(groups, _each_checked([one for _, one in groups], settings), strict=True):
+        gathered.take(group, outcome, with_subjects=with_subjects)
+    return [gathered.report() for gathered in lots]
 
-            at_step(gathering.read, len(files), group[0].config.file)
-        versions.update({side.config.file: side.config.basis for side in group})
-        outcome, failed = checked(group, settings)
-        found.append((tuple(side.config.file for side in group), outcome))
-        crashed = crashed or failed
+
+class _Gathered:
+    """Files in their groups, and what was found about them."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        files: Sequence[str],
+        reader: Reader,
+        ahead: Mapping[str, Side | Exception] | None = None,
+    ) -> None:
+        self._settings = settings
+        self._many = len(files) if len(files) > _FEW else 0
+        self._reader = reader
+        self._gathering = Gathering(files, settings, reader, ahead)
+        self._found: list[tuple[tuple[str, ...], Sequence[Diagnostic]]] = []
+        self._subjects: list[Subject] = []
+        self._crashed = False
+        self._versions: dict[str, Basis] = {}
+
+    def groups(self) -> Iterator[tuple[Side, ...]]:
+        """Each group as soon as it is whole."""
+        for group in self._gathering.groups():
+            if self._many:
+                from .steps import at_step
+
+                at_step(self._gathering.read, self._many, group[0].config.file)
+            yield group
+
+    def take(self, group: Sequence[Side], outcome: Outcome, *, with_subjects: bool) -> None:
+        """Keep what was found about a group."""
+        self._versions.update({side.config.file: side.config.basis for side in group})
+        self._found.append((tuple(side.config.file for side in group), outcome.diagnostics))
+        self._crashed = self._crashed or outcome.crashed
         if with_subjects:
-            subjects.append(_subject(group, settings))
-    unreadable = gathering.unreadable
-    found += [((entry.file,), (entry,)) for entry in (*unreadable, *gathering.remarks)]
-    places = gathering.places()
-    # Whatever was read ahead of what; of a group the last, for its partner may be another group's as well.
-    found.sort(key=lambda one: max(places.get(name, -1) for name in one[0]))
-    every = [entry for _, told in found for entry in told]
-    kept, suppressed = _silenced(once(every), reader, settings)
-    return Report(
-        tuple(kept),
-        suppressed,
-        gathering.files,
-        tuple(gathering.pairs),
-        reader.sources,
-        tuple(subjects),
-        tuple(unreadable),
-        crashed or any(entry.kind.code == "SYN990" for entry in unreadable),
-        (settings.profile, settings.configuration.path and os.path.relpath(settings.configuration.path)),
-        versions=tuple(versions.items()),
-    )
+            self._subjects.append(_subject(group, self._settings))
+
+    def report(self) -> Report:
+        """All of it."""
+        gathering, settings, found = self._gathering, self._settings, self._found
+        unreadable = gathering.unreadable
+        found += [((entry.file,), (entry,)) for entry in (*unreadable, *gathering.remarks)]
+        places = gathering.places()
+        # Whatever was read ahead of what; of a group the last, for its partner may be another group's as well.
+        found.sort(key=lambda one: max(places.get(name, -1) for name in one[0]))
+        every = [entry for _, told in found for entry in told]
+        kept, suppressed = _silenced(once(every), self._reader, settings)
+        return Report(
+            tuple(kept),
+            suppressed,
+            gathering.files,
+            tuple(gathering.pairs),
+            self._reader.sources,
+            tuple(self._subjects),
+            tuple(unreadable),
+            self._crashed or any(entry.kind.code == "SYN990" for entry in unreadable),
+            (settings.profile, settings.configuration.path and os.path.relpath(settings.configuration.path)),
+            versions=tuple(self._versions.items()),
+        )
 
 
-def checked(group: Sequence[Side], settings: Settings) -> tuple[list[Diagnostic], bool]:
+def checked(group: Sequence[Side], settings: Settings) -> Outcome:
     """The findings of one pair or of a lone file, and whether a rule failed."""
-    from ..rules.engine import check
+    return _each_checked([group], settings)[0]
 
-    outcome = check(_subject(group, settings), _selection(settings), settings.plugins)
-    return list(outcome.diagnostics), outcome.crashed
+
+def _each_checked(groups: Sequence[Sequence[Side]], settings: Settings) -> list[Outcome]:
+    from ..rules.engine import check_all
+
+    return check_all([_subject(group, settings) for group in groups], _selection(settings), settings.plugins)
 
 
 def _subject(group: Sequence[Side], settings: Settings) -> Subject:

@@ -9,7 +9,7 @@ from ..schemas.border.regular import remember_input
 from ..schemas.diagnostic import once
 from ..schemas.light_typing import TYPE_CHECKING
 from .lint_inputs import Reader
-from .linting import lint
+from .linting import lint_each
 from .pairing import Gathering, read_values, with_recipe
 from .steps import at_step
 
@@ -48,10 +48,8 @@ def spread(
     work = partial(_some, settings, with_subjects, reader.digests, ahead)
     # The first group is read here: what that loads, the processes that are split off have.
     answers = work(groups[:1])
-    with get_context().Pool(min(jobs, len(groups))) as pool:
-        # Few at a time, so that none waits for another's share, and what was done last can be told.
-        few = max(1, min(64, len(groups) // (jobs * 4)))
-        for some in pool.imap(work, [groups[at : at + few] for at in range(1, len(groups), few)]):
+    with get_context().Pool(min(jobs, len(groups)), _begin) as pool:
+        for some in pool.imap(partial(_share, work), shares(groups[1:], jobs)):
             answers += some
             at_step(len(answers), len(groups), groups[len(answers) - 1][0])
     for _, read, names in answers:
@@ -88,6 +86,34 @@ def named_groups(files: Sequence[str], settings: Settings) -> list[tuple[str, ..
     return [*groups, *((name,) for name in rest)]
 
 
+_MOST_AT_ONCE = 64
+
+
+def shares(groups: Sequence[tuple[str, ...]], jobs: int) -> Iterator[Sequence[tuple[str, ...]]]:
+    """The groups as processes take them: many at first, in the end so few that none waits long for another's."""
+    at = 0
+    while at < len(groups):
+        few = max(1, min(_MOST_AT_ONCE, (len(groups) - at) // (jobs * 3)))
+        yield groups[at : at + few]
+        at += few
+
+
+def _begin() -> None:
+    """What was loaded before the process was split off lives as long as it does: nothing in it is ever garbage."""
+    import gc
+
+    gc.freeze()
+    gc.disable()
+
+
+def _share(work: Callable[[Sequence[tuple[str, ...]]], _Answer], groups: Sequence[tuple[str, ...]]) -> _Answer:
+    """One share; cycles are next to none, and looked for before it, when nothing else is there to be looked through."""
+    import gc
+
+    gc.collect()
+    return work(groups)
+
+
 def _some(
     settings: Settings,
     with_subjects: bool,
@@ -96,10 +122,8 @@ def _some(
     groups: Sequence[tuple[str, ...]],
 ) -> list[tuple[Report, dict[str, bytes | None], tuple[str, ...]]]:
     readers = [Reader(digests=digests, encoding=settings.options.encoding) for _ in groups]
-    reports = [
-        lint(settings, group, reader, with_subjects=with_subjects, ahead=ahead)
-        for group, reader, ahead in zip(groups, readers, _read_ahead(groups, settings, readers), strict=True)
-    ]
+    read = zip(groups, readers, _read_ahead(groups, settings, readers), strict=True)
+    reports = lint_each(settings, list(read), with_subjects=with_subjects)
     names = [tuple(report.sources) for report in reports]
     if as_json is not None:
         from .lint_formats.json import written_ahead

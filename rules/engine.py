@@ -12,7 +12,7 @@ from ..schemas.named_module import named_module
 from ..schemas.purpose import SAID_FIRST, trains_gpt
 from .comparison import DIFFERENCES, differences
 from .defects import advisories
-from .places import places_of
+from .places import keep_places, places_of
 from .registry import compared, functions, rule
 from .repairs import fix_of, mended
 
@@ -75,30 +75,43 @@ class Outcome(NamedTuple):
 
 def check(subject: Subject, selection: Selection | None = None, more: Sequence[Rule] = ()) -> Outcome:
     """Every finding about the subject: the readers' problems first, then the rules'."""
-    run = _Run(subject, selection or Selection())
-    for side in subject.sides:
-        run.problems(side)
-    if not all(trains_gpt(side.config) for side in subject.sides):
-        # Rules are about a training run of a GPT model; what else there is was said by the reader.
-        return Outcome(tuple(sorted(run.found, key=_position)), run.crashed)
-    run.comparisons()
-    run.functions(more)
-    run.advisories()
-    found = _unlike(run.found)
-    if subject.paired:
-        from .harmless import softened
+    return check_all([subject], selection, more)[0]
 
-        found = softened(found)
-    found = _of_forks(subject, found)
-    if any(entry.kind.severity != "info" for entry in found):
-        from .blame import at_fault
-        from .causes import grouped
 
-        if subject.paired:
-            found = at_fault(subject, found)
-        found = grouped(subject, found, run.selection.severities)
-    ordered = sorted(found, key=_position)
-    return Outcome(tuple(ordered), run.crashed)
+def check_all(
+    subjects: Sequence[Subject], selection: Selection | None = None, more: Sequence[Rule] = ()
+) -> list[Outcome]:
+    """The same about each of several subjects: one rule goes over all of them, then the next one."""
+    runs = [_Run(subject, selection or Selection()) for subject in subjects]
+    keep_places([side for subject in subjects for side in subject.sides])
+    for run in runs:
+        for side in run.subject.sides:
+            run.problems(side)
+    # Rules are about a training run of a GPT model; what else there is was said by the reader.
+    ruled = [run for run in runs if all(trains_gpt(side.config) for side in run.subject.sides)]
+    for run in ruled:
+        run.comparisons()
+    for entry, concerned in _functions_of(ruled, more):
+        for run in concerned:
+            run.function(entry)
+    for run in ruled:
+        run.advisories()
+    for run in ruled:
+        run.found = run.put_together()
+    keep_places(())
+    return [Outcome(tuple(sorted(run.found, key=_position)), run.crashed) for run in runs]
+
+
+def _functions_of(runs: Sequence[_Run], more: Sequence[Rule]) -> Iterator[tuple[Rule, Sequence[_Run]]]:
+    """Rules that are functions, in their order, each with the subjects that have what it looks at."""
+    alike: dict[tuple[frozenset[str], str], list[_Run]] = {}
+    for run in runs:
+        frameworks = frozenset(side.framework for side in run.subject.sides)
+        alike.setdefault((frameworks, run.subject.profile), []).append(run)
+    for (frameworks, profile), concerned in alike.items():
+        for entry in (*functions(frameworks, profile), *more):
+            if concerned[0].selection.heard(entry.code) and profile in entry.profiles:
+                yield entry, concerned
 
 
 class _Run:
@@ -144,18 +157,30 @@ class _Run:
         except Exception as error:  # noqa: BLE001 - a crash is a finding
             self._crash(what, error)
 
-    def functions(self, more: Sequence[Rule]) -> None:
-        """Rules that are functions."""
-        frameworks = frozenset(side.framework for side in self.subject.sides)
-        for entry in (*functions(frameworks, self.subject.profile), *more):
-            if not self.selection.heard(entry.code) or self.subject.profile not in entry.profiles:
-                continue
-            try:
-                checker = _function(entry)
-                for found in checker(self.subject):
-                    self._add(entry, found)
-            except Exception as error:  # noqa: BLE001 - a crash is a finding
-                self._crash(entry.code, error)
+    def function(self, entry: Rule) -> None:
+        """A rule that is a function."""
+        try:
+            for found in _function(entry)(self.subject):
+                self._add(entry, found)
+        except Exception as error:  # noqa: BLE001 - a crash is a finding
+            self._crash(entry.code, error)
+
+    def put_together(self) -> list[Diagnostic]:
+        """What was found, each thing once, with what it follows from."""
+        found = _unlike(self.found)
+        if self.subject.paired:
+            from .harmless import softened
+
+            found = softened(found)
+        found = _of_forks(self.subject, found)
+        if any(entry.kind.severity != "info" for entry in found):
+            from .blame import at_fault
+            from .causes import grouped
+
+            if self.subject.paired:
+                found = at_fault(self.subject, found)
+            found = grouped(self.subject, found, self.selection.severities)
+        return found
 
     def _crash(self, code: str, error: Exception) -> None:
         from ..schemas.border.outgoing import tell_crash

@@ -14,7 +14,7 @@ from ..schemas.mindformers.reading import parent
 from ..schemas.source import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from ..mapper.recipe.settings import SettingsView
     from ..mapper.recipe.values import RecipeValue
@@ -62,17 +62,24 @@ def _written_keys(name: str, side: SideName, version: str) -> tuple[tuple[str, .
     return known
 
 
-_recent: list[Places] = []
+_kept: dict[int, Places] = {}
+"""The places of the files at hand, each by the identity of the file that it holds."""
+_FEW = 2
+
+
+def keep_places(sides: Iterable[Side]) -> None:
+    """Say which files are looked at from now on: their places are kept, and no others."""
+    _kept.clear()
+    _kept.update({id(side): Places(side) for side in sides})
 
 
 def places_of(side: Side) -> Places:
-    """The places of a file; those of the files at hand are kept."""
-    for known in _recent:
-        if known.side is side:
-            return known
-    found = Places(side)
-    _recent.insert(0, found)
-    del _recent[2:]
+    """The places of a file."""
+    found = _kept.get(id(side))
+    if found is None:
+        if len(_kept) >= _FEW:
+            _kept.clear()
+        found = _kept[id(side)] = Places(side)
     return found
 
 

@@ -6,6 +6,7 @@ from ...schemas.answers_compiled import diagnostic_json
 from ...schemas.border.outgoing import json_text, json_with, json_with_number
 from ...schemas.diagnostic import causes_of
 from ...schemas.light_typing import TYPE_CHECKING
+from ..linting import counted
 
 if TYPE_CHECKING:
     from ...schemas.border.outgoing import Outgoing
@@ -16,9 +17,10 @@ if TYPE_CHECKING:
 def write(report: Report, language: Language) -> Outgoing:
     """One JSON object."""
     causes = causes_of(report.diagnostics)
+    alone, following = counted(report.diagnostics, causes)
     summary = {
-        **report.counts(),
-        "following": report.following(),
+        **alone,
+        "following": following,
         "suppressed": report.suppressed,
         "files": len(report.files),
         "pairs": len(report.pairs),

@@ -6,6 +6,8 @@ noted, because that is what feeds the quantity; a value that reading alone canno
 
 from __future__ import annotations
 
+from itertools import compress
+
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
 from .facts_compiled import ANOTHER_NETWORK, SINCE
 
@@ -137,8 +139,19 @@ def asked_of(settings: Settings, question: Callable[..., tuple[str, ...]], *abou
     return noted.ask(question, *about) if isinstance(noted, Noted) else question(settings, *about)
 
 
+_MOST_KEYS = 10_000
+_beginnings: dict[tuple[str, ...], dict[str, bool]] = {}
+"""Whether keys begin so: the same few hundred are in every file."""
+
+
 def _keys_below(settings: Settings, prefixes: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple([key for key in settings if key.startswith(prefixes)])
+    known = _beginnings.get(prefixes, {})
+    found = list(map(known.get, settings))
+    if None in found:
+        new = {key: key.startswith(prefixes) for key in settings}
+        _beginnings[prefixes] = {**known, **new} if len(known) < _MOST_KEYS else new
+        found = list(new.values())
+    return tuple(compress(settings, found))
 
 
 def _words_behind(settings: Settings, key: str) -> tuple[str, ...]:

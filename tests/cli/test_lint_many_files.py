@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from accmap.cli.spreading import shares
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 COUNT = 18
 """As many as make a process of two read several pairs ahead."""
@@ -109,6 +111,16 @@ def test_many_files_are_spread_and_remembered(tmp_path: Path) -> None:
     changed.write_text(before, "utf-8")
     assert spread
     assert other != first
+
+
+@pytest.mark.parametrize(("count", "jobs"), [(0, 2), (3, 2), (17, 4), (999, 2), (1000, 16)])
+def test_shares_get_smaller_and_leave_nothing_out(count: int, jobs: int) -> None:
+    groups = [(f"{number}.sh", f"{number}.yaml") for number in range(count)]
+    sizes = [len(share) for share in shares(groups, jobs)]
+    assert [group for share in shares(groups, jobs) for group in share] == groups
+    assert sizes == sorted(sizes, reverse=True)
+    assert max(sizes, default=0) <= 64
+    assert sizes[-1:] == [1] * bool(count), "nobody waits long for the last one"
 
 
 @pytest.mark.parametrize(("jobs", "first"), [("1", 0), ("2", 1)])
