@@ -241,6 +241,7 @@ LOSSES = [
     "--moe-router-load-balancing-type group_limited_greedy --seq-aux " + EXPERTS,
     "--rope-scaling-type yarn --rope-scaling-original-max-position-embeddings 32",
     "--rope-scaling-type longrope --long-factor 1 --short-factor 1",
+    BENT,
     "--embedding-multiplier-scale 2.0 --seq-aux",
     f"--spec {SPEC}.gemma2_spec layer_spec --post-norm",
     "--enable-dsa-indexer --index-topk 64",
