@@ -172,15 +172,21 @@ class _Parser:
                 fact = self.known.by_option.get(name)
         if fact is None:
             return self.unknown(at, end, flag, explicit)
+        words = self.arguments[at + 1 : end]
+        behind = words if explicit is None else [word._replace(text=explicit), *words]
+        if left := _to_fill_in(fact, behind):
+            self.keep(Given(flag, fact.dest, fact, None, left, _through(word, words), decided=False))
+            self.report_to_fill_in(flag, fact, left, behind)
+            return flag, end - len(behind) + len(left)
         if explicit is not None:
             self.take(flag, fact, [word._replace(text=explicit)], word.span, explicit=True)
             return flag, at + 1
         available = end - at - 1
         taken = _how_many(fact, available)
         if taken is None:
-            self.short(flag, fact, word, self.arguments[at + 1 : end])
+            self.short(flag, fact, word, words)
             return flag, end
-        values = self.arguments[at + 1 : at + 1 + taken]
+        values = words[:taken]
         self.take(flag, fact, values, _through(word, values))
         return flag, at + 1 + taken
 
@@ -206,6 +212,16 @@ class _Parser:
         self.keep(Given(flag, fact.dest, fact, value, raw, span, decided=decided))
         if any(word.may_split and not word.resolved for word in words[1:]):
             self.open(words[-1])
+
+    def report_to_fill_in(
+        self, flag: str, fact: ArgumentFact, left: tuple[str, ...], words: Sequence[Argument]
+    ) -> None:
+        """Words that a template leaves: argparse refuses the second one, where the option does not take them all."""
+        if fact.nargs in ("*", "+"):
+            said = say.undecided_value(flag=flag, text=" ".join(left), key=fact.dest, why=say.to_fill_in())
+            self.report(said, words[0].span)
+            return
+        self.report(say.stray_placeholder(flag=flag, value=left[0], text=left[1]), words[1].span)
 
     def stored(self, flag: str, fact: ArgumentFact, words: Sequence[Argument]) -> tuple[Value, bool]:
         """The value of an option that keeps what it is given, and whether it is decided."""
@@ -295,10 +311,6 @@ class _Parser:
         if fact is None:
             self.report(say.stray_first_argument(text=word.text), word.span)
             return
-        before = self.given.get(fact.dest)
-        if before is not None and before.raw and before.raw[-1].strip("<[").lower() == _PLACEHOLDER:
-            self.report(say.stray_placeholder(flag=flag, value=before.raw[-1], text=word.text), word.span)
-            return
         self.report(say.stray_argument(text=word.text, flag=flag, expected=_expected(fact)), word.span)
 
     def open(self, word: Argument) -> None:
@@ -317,6 +329,14 @@ class _Parser:
 
     def report(self, problem: Problem, span: Span) -> None:
         self.problems.append(finding(problem, self.file, span))
+
+
+def _to_fill_in(fact: ArgumentFact, words: Sequence[Argument]) -> tuple[str, ...]:
+    """The words of a template's `your model path` behind an option for a text; none where it has a value."""
+    if not words or words[0].text.strip("<[").lower() != _PLACEHOLDER or fact.type not in (None, "str") or fact.choices:
+        return ()
+    count = next((at for at, word in enumerate(words) if not word.resolved), len(words))
+    return tuple(word.text for word in words[:count]) if count > 1 else ()
 
 
 def _how_many(fact: ArgumentFact, available: int) -> int | None:

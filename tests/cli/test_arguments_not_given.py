@@ -96,5 +96,43 @@ def test_a_placeholder_of_several_words_is_called_one(accmap, tmp_path: Path) ->
     said = accmap("lint", str(path), "--no-config", "-q").out
     assert "--save still has a placeholder of several words (your model …)" in said
     assert "--save 的值仍是由多个词组成的占位文字" in accmap("lint", str(path), "--no-config", "-q", "--lang", "zh").out
+    assert said.count("MAP003") == 1
     path.write_text(f"{LAUNCH} {OTHERS} --save out model\n")
     assert "model belongs to no flag" in accmap("lint", str(path), "--no-config", "-q").out
+
+
+@pytest.mark.parametrize(
+    ("words", "key", "finding"),
+    [
+        ("--load $LEFT", "load", "MAP003"),
+        ("--load=$LEFT", "load", "MAP003"),
+        ("--tokenizer-type HuggingFaceTokenizer --tokenizer-model $LEFT", "tokenizer_model", "MAP003"),
+        ("--data-path $LEFT", "data_path", "MAP009"),
+    ],
+)
+def test_a_template_converts_before_its_paths_are_filled_in(
+    accmap, tmp_path: Path, words: str, key: str, finding: str
+) -> None:
+    """The network of a template is known; what is to be filled in is open, as a variable is that nobody sets."""
+    written: dict[str, str] = {}
+    rest = "--tokenizer-type NullTokenizer --vocab-size 128 --bf16"
+    for name, before in (("left.sh", 'LEFT="your model path"\n'), ("unset.sh", "")):
+        (tmp_path / name).write_text(f"{before}{LAUNCH} {OTHERS} {rest} {words}\n")
+        answer = accmap("convert", name, "-o", "new.yaml", "--report", "r.json", "--force")
+        assert answer.code == 1, answer.err
+        rows = json.loads((tmp_path / "r.json").read_text())["rows"]
+        assert {row["status"] for row in rows if key in row["from"]} == {
+            "dropped" if "tokenizer" in key else "unresolved"
+        }
+        written[name] = (tmp_path / "new.yaml").read_text().partition("\n")[2]
+    assert written["left.sh"] == written["unset.sh"]
+    assert "your" not in written["left.sh"]
+    shown = json.loads(accmap("show", "left.sh", "--format", "json").out)
+    assert [(one["value"], one["origin"]) for one in shown["values"] if one["key"] == key] == [(None, "explicit")]
+    assert finding in found(accmap, tmp_path, (tmp_path / "left.sh").read_text())
+
+
+def test_a_template_whose_numbers_are_open_converts_to_nothing(accmap, tmp_path: Path) -> None:
+    (tmp_path / "run.sh").write_text(f'LEFT="your number"\n{LAUNCH} {OTHERS} --ffn-hidden-size $LEFT\n')
+    assert accmap("convert", "run.sh", "-o", "new.yaml").code == 2
+    assert not (tmp_path / "new.yaml").exists()

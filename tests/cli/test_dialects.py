@@ -22,6 +22,9 @@ LATENT += "--qk-head-dim 16 --qk-pos-emb-head-dim 8 --v-head-dim 16 --no-rope-fu
 LATENT += "--rope-scaling-factor 40 --rope-scaling-mscale 1.0 --rope-scaling-mscale-all-dim 1.0 "
 LATENT += "--rope-scaling-original-max-position-embeddings 4096 "
 
+BENT = "--rope-scaling-type llama3 --rope-scaling-factor 32 --low-freq-factor 2 --high-freq-factor 8 "
+BENT += "--original-max-position-embeddings 4096 "
+
 
 def script(*more: str, layers: int = 8, program: str = "pretrain_gpt.py") -> str:
     words = " ".join((SIZES.format(layers=layers), "--vocab-size 1024 --tokenizer-type NullTokenizer", *more))
@@ -108,6 +111,18 @@ MEANINGS = [
         {"position.rotary_fraction": 0.5, "position.rotary_interleaved": True},
     ),
     ("--padded-vocab-size 1152 --norm-topk-prob", {"model.padded_vocab_size": 1152}),
+    (
+        BENT,
+        {
+            "position.scaling.enabled": True,
+            "position.scaling.factor": 32.0,
+            "position.scaling.low_frequency_factor": 2,
+            "position.scaling.high_frequency_factor": 8,
+            "position.scaling.original_length": 4096,
+        },
+    ),
+    # 2.3.0 core/models/gpt/gpt_model.py:GPTModel.__init__ builds its rotary embedding without it.
+    ("--use-rope-scaling --norm-topk-prob --seq-aux", {"position.scaling.enabled": False}),
 ]
 
 
@@ -226,6 +241,7 @@ LOSSES = [
     "--moe-router-load-balancing-type group_limited_greedy --seq-aux " + EXPERTS,
     "--rope-scaling-type yarn --rope-scaling-original-max-position-embeddings 32",
     "--rope-scaling-type longrope --long-factor 1 --short-factor 1",
+    BENT,
     "--embedding-multiplier-scale 2.0 --seq-aux",
     f"--spec {SPEC}.gemma2_spec layer_spec --post-norm",
     "--enable-dsa-indexer --index-topk 64",
@@ -266,6 +282,25 @@ def test_written_in_its_words_and_read_back(accmap, name: str) -> None:
     assert not [
         field for field in moved if field.startswith(("model.", "moe.layer", "position.", "attention.", "computed."))
     ]
+
+
+LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 2.0, "high_freq_factor": 4.0}
+
+
+def test_llama3_positions_are_written_in_its_words(accmap) -> None:
+    scaling = {**LLAMA3, "original_max_position_embeddings": 32}
+    sizes = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 4, "num_attention_heads": 4}
+    model = {"model_type": "llama", **sizes, "vocab_size": 128, "rope_scaling": scaling}
+    to = ("--to", "megatron", "--megatron", "mindspeed-llm-26.1", "-o", "run.sh")
+    accmap("convert", "config.json", *to, files={"config.json": json.dumps(model)})
+    text = Path("run.sh").read_text("utf-8")
+    for words in ("type llama3", "factor 8.0"):
+        assert f"--rope-scaling-{words}" in text
+    for words in ("low-freq-factor 2", "high-freq-factor 4", "original-max-position-embeddings 32"):
+        assert f"--{words}" in text
+    assert "--use-rope-scaling" not in text
+    diff = json.loads(accmap("diff", "run.sh", "config.json", "--format", "json").out)
+    assert [row["field"] for row in diff["rows"] if row["impact"] == "numerics" and row["status"] != "equal"] == []
 
 
 # --- a dialect of the user's own ---

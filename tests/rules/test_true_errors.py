@@ -194,15 +194,17 @@ def test_a_difference_does_not_follow_from_an_idle_name_beside_the_one_that_coun
         ("remove_redundancy: True", "none"),  # 1.9.0 trainer/utils.py:load_ckpt alone
         ("profiler_level: 1", "none"),  # 1.9.0 trainer/trainer.py hands it to the profiler's callback
         ("auto_tune: True", "performance"),  # 1.9.0 dataset/base_dataset.py:init_dataset_config
+        ("auto_map: {AutoConfig: own.Config}", "none"),  # 1.6-2.1 model_config_utils.py:IGNORE_COMMON_HF_PARAMETER
         ("router_aux_loss_coef: 0.5", "none"),  # 1.9.0 configuration_qwen3_moe.py: NotSupportedInfo.useless
         ("grouped_lr_schedule: {default: {type: ConstantWarmUpLR, learning_rate: 2.e-4, warmup_steps: 1}}", "numerics"),
     ],
 )
 def test_a_key_without_a_row_has_the_impact_of_what_reads_it(key: str, impact: str) -> None:
     text = (EXAMPLE.parent / "qwen3_moe" / "mindformers.yaml").read_text("utf-8")
-    place = "    num_experts_per_tok: 4\n" if key.startswith("router") else "run_mode: train\n"
+    of_the_model = key.startswith(("router", "auto_map"))
+    place = "    num_experts_per_tok: 4\n" if of_the_model else "run_mode: train\n"
     assert place in text
-    text = text.replace(place, place + ("    " if key.startswith("router") else "") + key + "\n")
+    text = text.replace(place, place + ("    " if of_the_model else "") + key + "\n")
     recipe = recipe_of(config_of(SourceText("m.yaml", text), ReadOptions(), path="m.yaml"))
     name = key.partition(":")[0]
     assert {one.impact for one in recipe.unmapped if name in one.key} == {impact}
