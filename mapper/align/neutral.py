@@ -1,4 +1,4 @@
-"""What one of the two files cannot say leaves an aligned pair: both files get what is done there instead.
+"""What one of the two files cannot say, or the source leaves open, is the same in both files of an aligned pair.
 
 The rows of the loss report decide, so there is no list to keep: a field that the translation drops or only comes near
 to, with numeric impact, takes the value that the written file is read back with, or the vocabulary's neutral one. What
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 _NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
 _SOURCES = ("proc.data.same",)
+_OPEN = (
+    "The source leaves it open; both files have the same value, to be filled in.",
+    "源文件未确定该值，两个文件取相同的值，请填写。",
+)
 
 
 def without_losses(
@@ -46,6 +50,41 @@ def without_losses(
     }
     kept: dict[FieldName, Change] = {field: change for field, change in wanted.items() if field not in still}
     return (neutral if len(kept) == len(wanted) else _with(recipe, kept)), tuple(kept.values())
+
+
+def settled(
+    recipe: Recipe, across: Callable[[Recipe], Translation], along: Callable[[Recipe], Translation]
+) -> tuple[Recipe, tuple[Change, ...], tuple[ReportRow, ...]]:
+    """The recipe with one value for what the source leaves open of the network, and the rows that still ask for it.
+
+    Left open, each framework's own default would stand in its place. What the source's own file says all the same is
+    taken first, and then what the other file is read back with.
+    """
+    there = across(recipe)
+    rows = [row for row in there.rows if row.field is not None and row.status == "unresolved" and row.defines_model]
+    if not rows:
+        return recipe, (), ()
+    here, other = recipe_read_back(along(recipe)).fields, recipe_read_back(there).fields
+    changes: dict[FieldName, Change] = {}
+    for row in rows:
+        assert row.field is not None
+        mine, theirs = here.get(row.field), other.get(row.field)
+        if mine is not None and mine.decided and mine.origin == "explicit":
+            theirs = mine
+        before = recipe.value(row.field)
+        if theirs is None or not theirs.decided or theirs.value is None:
+            continue
+        if (entry := recipe.fields.get(row.field)) is None or (entry.decided and before == theirs.value):
+            continue
+        changes[row.field] = Change(row.field, before, theirs.value, *_OPEN, _SOURCES)
+    return _with(recipe, changes), tuple(changes.values()), tuple(row for row in rows if row.field in changes)
+
+
+def placed(row: ReportRow, recipe: Recipe) -> ReportRow:
+    """A row about an open setting, with what both files have in its place."""
+    assert row.field is not None
+    value = recipe.value(row.field)
+    return row._replace(en=f"{row.en} Both files have {value} in its place.", zh=f"{row.zh}两个文件暂取 {value}。")
 
 
 def _is_lost(row: ReportRow) -> bool:

@@ -14,7 +14,7 @@ from ..translate.report import summary
 from ..translate.target import TargetSetting, Translation, versions_of_proofs
 from ..translate.translation import translate_recipe
 from .alignment import Alignment, Change, align, experiment, with_paths
-from .neutral import recipe_read_back, without_losses
+from .neutral import placed, recipe_read_back, settled, without_losses
 from .table import alignment_table
 
 if TYPE_CHECKING:
@@ -98,7 +98,24 @@ def pair_of(
     `trial` names an experiment of the guide, whose settings go on top.
     """
     require_training(config)
-    recipe, changes, alignment = _asked(config, step, trial)
+    versions = (megatron, mindformers, dialect)
+    made = _made(config, versions, step, initial_weights, trial)
+    if made.megatron.unsaid or made.mindformers.unsaid:
+        # A setting that the source decides follows from what stands in for an open one: then that stays open.
+        made = _made(config, versions, step, initial_weights, trial, settle=False)
+    return made
+
+
+def _made(
+    config: Config,
+    versions: tuple[str | None, str | None, str | None],
+    step: int | None,
+    initial_weights: bool,
+    trial: str | None,
+    *,
+    settle: bool = True,
+) -> Pair:
+    megatron, mindformers, dialect = versions
 
     def to_script(of: Recipe) -> Translation:
         return translate_recipe(of, config, "megatron", megatron)
@@ -106,16 +123,23 @@ def pair_of(
     def to_yaml(of: Recipe) -> Translation:
         return translate_recipe(of, config, "mindformers", mindformers, dialect)
 
+    ways = (to_yaml, to_script) if config.framework == "megatron" else (to_script, to_yaml)
+    last = len(alignment_table().steps) - 1
+    source, given = with_paths(recipe_of(config))
+    asking: tuple[ReportRow, ...] = ()
+    if settle and step is not None and step < last:
+        source, settling, asking = settled(source, *ways)
+        given += settling
+    recipe, changes, alignment = _asked(source, given, step, trial)
     if alignment is not None:
-        ways = (to_yaml, to_script) if config.framework == "megatron" else (to_script, to_yaml)
         neutral, further = without_losses(recipe, *ways)
-        if alignment.number < len(alignment_table().steps) - 1:
+        if alignment.number < last:
             recipe, changes = neutral, _joined(changes, further)
         elif further:  # the last rung is the source's own run; the report says what only one side does
             back = (*alignment.returned, *(change.field for change in further))
             alignment = alignment._replace(returned=tuple(dict.fromkeys(back)))
     changed = {change.field for change in changes}
-    here, there = (to_script, to_yaml) if config.framework == "megatron" else (to_yaml, to_script)
+    there, here = ways
     along = read_back(_noted(here(recipe), changed), config)
     described = along.written or config
     if changes and along.written is not None:
@@ -126,23 +150,34 @@ def pair_of(
         script,
         configuration,
         changes,
-        (*across.rows, *_lost(along, across.rows)),
+        (*_asking(asking, recipe, across.rows), *_lost(along, across.rows)),
         alignment,
         config.file,
         _saving_once(configuration) if initial_weights else None,
     )
 
 
-def _asked(config: Config, step: int | None, trial: str | None) -> tuple[Recipe, tuple[Change, ...], Alignment | None]:
+def _asked(
+    source: Recipe, given: tuple[Change, ...], step: int | None, trial: str | None
+) -> tuple[Recipe, tuple[Change, ...], Alignment | None]:
     """The recipe of a rung and an experiment, and what is other there than in the file."""
-    recipe, changes = with_paths(recipe_of(config))
+    recipe, changes = source, given
     alignment = None if step is None else align(recipe, step)
     if alignment is not None:
-        recipe, changes = alignment.recipe, changes + alignment.changes
+        recipe, changes = alignment.recipe, _joined(changes, alignment.changes)
+    # Behind the rung, which takes mock data away.
+    recipe, further = with_paths(recipe)
+    changes = _joined(changes, further)
     if trial is not None:
         recipe, further = experiment(recipe, trial)
         changes = _joined(changes, further)
     return _as_changed(recipe) if changes else recipe, changes, alignment
+
+
+def _asking(asking: tuple[ReportRow, ...], recipe: Recipe, rows: Iterable[ReportRow]) -> Iterable[ReportRow]:
+    """The report with the rows that ask for a value, in place of those that call its stand-in written."""
+    asked = {row.field for row in asking}
+    return *(placed(row, recipe) for row in asking), *(row for row in rows if row.field not in asked)
 
 
 def _as_changed(recipe: Recipe) -> Recipe:

@@ -152,6 +152,14 @@ def _plain_optimizer(value: Value, at: Situation) -> Value:
     return False if value and at.framework == "mindformers" else value
 
 
+def _plain_where_latent(value: Value, at: Situation) -> Value:
+    return False if value and at.aligned("attention.latent.enabled") else value
+
+
+def _engine_where_latent(value: Value, at: Situation) -> Value:
+    return "transformer_engine" if value == "local" and at.aligned("attention.latent.enabled") else value
+
+
 RULES: Mapping[str, Callable[[Value, Situation], Value]] = {
     "two_layers": _two_layers,
     "two_layer_pattern": _two_layer_pattern,
@@ -170,4 +178,6 @@ RULES: Mapping[str, Callable[[Value, Situation], Value]] = {
     "a_seed": _a_seed,
     "false_where_set": _false_where_set,
     "plain_optimizer": _plain_optimizer,
+    "plain_where_latent": _plain_where_latent,
+    "engine_where_latent": _engine_where_latent,
 }

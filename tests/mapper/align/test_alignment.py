@@ -243,6 +243,36 @@ def test_an_undecided_path_is_the_same_placeholder_on_both_sides() -> None:
     assert all("99,1,0" in text for text in said.texts().values())
 
 
+def test_mock_data_become_the_same_placeholder_on_both_sides() -> None:
+    pair = pair_of(small(f"{ONE_SIDED_BASE} --mock-data".replace("--data-path /d/x --split 1,0,0 ", "")), step=0)
+    assert {"data.mock", "data.blend"} <= {change.field for change in pair.changes}
+    assert all("/path/to/data_text_document" in text for text in pair.texts().values())
+
+
+def test_what_is_open_of_the_network_is_the_same_on_both_sides_and_still_asked_for() -> None:
+    """Left out of both files, the frameworks' own defaults would stand there: LayerNorm, and a class's RMSNorm."""
+    source = small(f"{ONE_SIDED_BASE} --normalization $NORM")
+    pair = pair_of(source, step=0)
+    assert "norm.type" in {change.field for change in pair.changes}
+    texts = pair.texts()
+    assert "--normalization RMSNorm" in texts[SCRIPT]
+    assert "normalization: RMSNorm" in texts[CONFIGURATION]
+    row = next(row for row in pair.rows if row.field == "norm.type")
+    assert (row.status, row.changes_numbers) == ("unresolved", True)
+    assert "Both files have RMSNorm in its place." in row.en
+    kept = pair_of(source, step=len(steps()) - 1)
+    assert "norm.type" not in {change.field for change in kept.changes}
+    assert "--normalization" not in kept.texts()[SCRIPT]
+
+
+def test_what_is_open_stays_so_where_a_decided_setting_would_follow_it() -> None:
+    """The tokenizer decides the vocabulary; what the YAML would have in its place is not what the script pads to."""
+    base = ONE_SIDED_BASE.replace("--vocab-size 100 --tokenizer-type NullTokenizer ", "")
+    words = "--tokenizer-type HuggingFaceTokenizer --tokenizer-model /t --make-vocab-size-divisible-by 16032"
+    pair = pair_of(small(f"{base} {words}"), step=0)
+    assert pair.megatron.unsaid == pair.mindformers.unsaid == ()
+
+
 @pytest.mark.procedure("proc.pair.initial_weights")
 def test_initial_weights_stop_after_one_checkpoint() -> None:
     pair = pair_of(small("--num-layers 4"), step=0, initial_weights=True)
