@@ -122,11 +122,12 @@ def proved_on(pairs: Iterable[Pair]) -> Words:
     grouped: dict[tuple[str, ...], list[str]] = {}
     for mindformers, listed in by_partner.items():
         grouped.setdefault(tuple(listed), []).append(mindformers)
+    commas, semicolons = say.between_versions(), say.between_groups()
 
     def told(comma: str, semicolon: str) -> str:
         return semicolon.join(f"{comma.join(ours)} × {comma.join(theirs)}" for ours, theirs in grouped.items())
 
-    return say.proved_on(pairs=Words(told(", ", "; "), told("、", "；")))
+    return say.proved_on(pairs=Words(told(commas.en, semicolons.en), told(commas.zh, semicolons.zh)))
 
 
 def _on_side(known: Sequence[Proof], place: int, version: str) -> tuple[Proof, Pair] | None:
