@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from ..mapper.computed.words import in_both
 from ..mapper.differences import Difference, Found, differences, same
 from ..mapper.gates import counts
 from ..mapper.recipe.reading import recipe_of
+from ..mapper.row_words import in_brackets
 from ..mappings.tables import table
 from ..schemas.border.outgoing import emit, json_text, painted, say
 from ..schemas.known_versions import check_versions
@@ -151,7 +153,9 @@ def _upgraded(
         _list(listed, language)
     _headed(_HEADINGS["changed"], language)
     for row in changed:
-        say(f"  {row.field or (row.a and row.a.key)}: {_value(row.a)} → {_value(row.b)} ({row.impact})")
+        a, b = (_value(one, language) for one in (row.a, row.b))
+        impact = in_brackets(term(row.impact, language), language)
+        say(f"  {row.field or (row.a and row.a.key)}: {a} → {b}{impact}")
     if not changed:
         say(f"  {_NOTHING[language == 'zh']}")
     return FINE
@@ -215,8 +219,8 @@ def _says(row: Difference) -> bool:
     return found is not None and found.value not in (None, False)
 
 
-def _value(found: Found | None) -> str:
-    return "-" if found is None else shortened(str(found.value), 40)
+def _value(found: Found | None, language: Language) -> str:
+    return "-" if found is None else shortened(in_both(str(found.value)).text(language), 40)
 
 
 def _headed(heading: tuple[str, str], language: Language) -> None:

@@ -30,7 +30,6 @@ _SILENT = (
     "{} fields of the TransformerConfig that differ without effect (named in the JSON report)",
     "TransformerConfig 中有 {} 个字段不同但无影响（见 JSON 报告）",
 )
-_IMPACT_ZH = {"numerics": "影响数值", "performance": "影响性能", "none": "无影响"}
 
 
 _MOST_PROBLEMS = 10
@@ -119,7 +118,7 @@ def _whole(key: str) -> str:
 def _line(row: ReportRow, names: list[str], language: Language, colour: bool) -> str:
     chinese = language == "zh"
     status = term(row.status, language)
-    impact = _IMPACT_ZH[row.impact] if chinese else row.impact
+    impact = term(row.impact, language)
     if row.defines_model:
         impact = "影响模型" if chinese else "another model"
     named = f" {', '.join(filter(None, names))}".rstrip()

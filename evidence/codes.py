@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _PARTS: dict[str, tuple[tuple[str, str], ...]] = {
     "": (("EVD080", "doctor"), ("EVD089", "check npy"), ("EVD095", "check scores")),
     ".logs": (("EVD001", "logs"),),
-    ".dump": (("EVD020", "dump config"), ("EVD030", "dump compare")),
+    ".dump": (("EVD020", "dump config"), ("EVD030", "dump compare"), ("EVD110", "dump config")),
     ".weights": (("EVD040", "weights convert, weights check"),),
     ".data": (("EVD060", "data check"),),
 }

@@ -11,6 +11,7 @@ from ..mappings.messages_compiled import say
 from ..mappings.proofs import proved_on, quantity_proofs
 from ..mappings.tables import table
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.terms import term
 from ..schemas.versions import known_names
 from .recipe.vocabulary import COMPUTED, vocabulary
 from .row_words import (
@@ -158,7 +159,11 @@ def document(language: Language) -> str:
         .format(megatron=known_names("megatron").replace(", ", "、" if place else ", "), **spoken)
         .rstrip("\n")
     ]
-    lines += [f"| {loss} | {LOSS[loss][place]} |" for loss in LOSS if any(row.loss == loss for row in table().rows)]
+    lines += [
+        f"| {term(loss, language)} | {LOSS[loss][place]} |"
+        for loss in LOSS
+        if any(row.loss == loss for row in table().rows)
+    ]
     for topic, rows in groupby(table().rows, key=lambda row: row.topic):
         lines += ["", f"## {_TOPICS[topic][place]}", "", *_topic(tuple(rows), language)]
     lines += ["", _GUIDE[place], ""]
@@ -182,7 +187,7 @@ def _topic(rows: Sequence[Row], language: Language) -> list[str]:
             _fields(row, language),
             _megatron(row, language),
             _mindformers(row, language),
-            "<br>".join(filter(None, (row.loss, proof_words(row, language)))),
+            "<br>".join(filter(None, (term(row.loss, language), proof_words(row, language)))),
             _remarks(row, language) + " " + ", ".join(f"[{numbers[source]}]" for source in row.sources),
         )
         lines.append(f"| {' | '.join(cell.strip().replace('|', '&#124;') for cell in cells)} |")

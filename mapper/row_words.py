@@ -76,6 +76,8 @@ _COMPARISONS = {
     "has": ("{field} holds {value}", "{field} 含 {value}"),
     "endswith": ("{field} ends with {value}", "{field} 以 {value} 结尾"),
 }
+_OF_ONE = {"in": "eq", "not_in": "ne"}
+"""How Chinese says of a single value what English says of a list of one."""
 _OF_FIELDS = frozenset(
     (
         "eq_field",
@@ -173,6 +175,8 @@ def conditions(given: Sequence[Condition], language: Language) -> str:
         shown = [one if isinstance(one, str) and comparison in _OF_FIELDS else shown_value(one) for one in several]
         value = listed(shown, language)
         ends = (operand[0], shown_value(operand[-1])) if isinstance(operand, tuple) and operand else ("", "")
+        if place and len(several) == 1:
+            comparison = _OF_ONE.get(comparison, comparison)
         parts.append(_COMPARISONS[comparison][place].format(field=field, value=value, first=ends[0], last=ends[1]))
     return "，且".join([parts[0], *map(beside_chinese, parts[1:])]) if place and parts else " and ".join(parts)
 

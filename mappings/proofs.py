@@ -7,6 +7,7 @@ Megatron-LM with one MindSpore Transformers, and one Megatron-LM with every Mind
 from __future__ import annotations
 
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.message import Words
 from .messages_compiled import say
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
     from ..schemas.config import Value
     from ..schemas.diagnostic import Language
-    from ..schemas.message import Words
     from .tables import Status
 
     Pair: TypeAlias = "tuple[str, str]"
@@ -115,15 +115,19 @@ def _of_sides(known: Sequence[Proof], pair: Pair) -> list[tuple[Proof, Pair]]:
 
 
 def proved_on(pairs: Iterable[Pair]) -> Words:
-    """`proved on 0.12, 0.13 × 1.9`: what is a list of versions is one in every language."""
+    """`proved on 0.12, 0.13 × 1.9`."""
     by_partner: dict[str, list[str]] = {}
     for megatron, mindformers in pairs:
         by_partner.setdefault(mindformers, []).append(megatron)
     grouped: dict[tuple[str, ...], list[str]] = {}
     for mindformers, listed in by_partner.items():
         grouped.setdefault(tuple(listed), []).append(mindformers)
-    told = "; ".join(f"{', '.join(ours)} × {', '.join(theirs)}" for ours, theirs in grouped.items())
-    return say.proved_on(pairs=told)
+    commas, semicolons = say.between_versions(), say.between_groups()
+
+    def told(comma: str, semicolon: str) -> str:
+        return semicolon.join(f"{comma.join(ours)} × {comma.join(theirs)}" for ours, theirs in grouped.items())
+
+    return say.proved_on(pairs=Words(told(commas.en, semicolons.en), told(commas.zh, semicolons.zh)))
 
 
 def _on_side(known: Sequence[Proof], place: int, version: str) -> tuple[Proof, Pair] | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, cast
 
+from ...mapper.row_words import listed
 from ...schemas.border.outgoing import emit, json_text, page, painted
 from ...schemas.json_values import json_value
 from ...schemas.verdict import Unseen, concluded, unseen_json
@@ -147,7 +148,8 @@ def _details(check: ArrayCheck, language: Language) -> list[str]:
         + ("-" if measured.cosine is None else f"{measured.cosine:.8f}")
     )
     lines.append(
-        f"max abs {measured.max_abs:.6g} @ {list(measured.max_abs_at)}, max rel {measured.max_rel:.3g}, "
+        f"{word('max_abs')} {measured.max_abs:.6g} @ {list(measured.max_abs_at)}, "
+        f"{word('max_rel')} {measured.max_rel:.3g}, "
         f"<0.001: {measured.within_thousandth:.2%}, <0.005: {measured.within_five_thousandths:.2%}"
     )
     if check.first is not None and check.first_values is not None:
@@ -155,9 +157,9 @@ def _details(check: ArrayCheck, language: Language) -> list[str]:
         lines.append(f"{word('first')}: {list(check.first)}  {one:.8g} | {other:.8g}")
     if guide is not None:
         failing = guide.failing
-        told = word("fails", ", ".join(failing)) if failing else word("passes")
+        told = word("fails", listed(list(map(word, cast("Any", failing))), language)) if failing else word("passes")
         numbers = f"|a|/|b|-1 {_number(guide.magnitude)}, KL {_number(guide.divergence)}"
-        lines.append(f"{word('guide')}: {told} ({numbers})")
+        lines.append(word("guide", told, numbers))
     return lines
 
 

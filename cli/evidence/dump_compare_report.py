@@ -37,7 +37,7 @@ def text_page(answer: Answer, language: Language, *, everything: bool) -> Outgoi
         lines += _precheck(answer, word)
     else:
         lines += [f"  {one['reason']}" for one in answer["not_compared"] if one["what"] == FRAMEWORK]
-        lines += _merged(answer, language)
+        lines += _merged(answer, word, language)
         for part in answer["parts"]:
             lines += _part(part, word, language, everything=everything, colour=colour)
         for side, names in answer.get("other_places", {}).items():
@@ -47,7 +47,7 @@ def text_page(answer: Answer, language: Language, *, everything: bool) -> Outgoi
     return page(lines)
 
 
-def _merged(answer: Answer, language: Language) -> list[str]:
+def _merged(answer: Answer, word: DumpCompareWords, language: Language) -> list[str]:
     """Where the ranks part first, the earliest place first."""
     merged = answer.get("merged", ())
     if not merged:
@@ -57,15 +57,15 @@ def _merged(answer: Answer, language: Language) -> list[str]:
     for entry in merged[:_MOST]:
         names = entry["places"]
         places = ", ".join(names[:_MOST]) + (f", … ({len(names)})" if len(names) > _MOST else "")
-        told = say.merged_place(places=places, module=entry["module"], direction=entry["direction"])
+        told = say.merged_place(places=places, module=entry["module"], direction=word(entry["direction"]))
         lines.append(f"  {told.text(language)}")
     return lines
 
 
 def _part(part: Answer, word: DumpCompareWords, language: Language, *, everything: bool, colour: bool) -> list[str]:
-    content = part["a"]["content"] if "a" in part else _content(part)
+    content: Any = part["a"]["content"] if "a" in part else _content(part)
     lines = _where(part, word)
-    lines.append("  " + word("compared", content=content, **part["compared"]))
+    lines.append("  " + word("compared", content=word(content) if content else "", **part["compared"]))
     counted = part["compared"]["without_numbers"]
     if counted:
         lines.append("  " + word("missing", counted))
@@ -119,7 +119,7 @@ def _divergence(found: Answer, word: DumpCompareWords, language: Language, colou
     names = found["a"] if found["a"] == found["b"] else f"{found['a']} | {found['b']}"
     lines = [f"  {painted(word('first'), 'bold', colour)}: {painted(names, 'red', colour)}"]
     lines.append(f"    {say.page('dump_cause', language)(found['cause'])}")
-    lines += [f"      {_tensor_line(tensor, language)}" for tensor in found["tensors"][:_MOST]]
+    lines += [f"      {_tensor_line(tensor, word, language)}" for tensor in found["tensors"][:_MOST]]
     for key in ("before", "after"):
         if found[key] is not None:
             state = word("agrees" if found[key]["agrees"] else "differs")
@@ -151,13 +151,13 @@ def _field(row: Answer) -> str:
     return f"{row['field']} ({' | '.join('-' if side is None else str(side['value']) for side in sides)})"
 
 
-def _tensor_line(tensor: Answer, language: Language) -> str:
+def _tensor_line(tensor: Answer, word: DumpCompareWords, language: Language) -> str:
     name = tensor["tensor"] if tensor["tensor"] == tensor["partner"] else f"{tensor['tensor']} | {tensor['partner']}"
     why = tensor["why"]
     parts = [f"{name}: {say.page('dump_reason', language)(why) if why in _REASONS else why}"]
     if tensor["error"] is not None:
         parts.append(f"{_number(tensor['error'])}")
-    for key, shown in (("cosine", "cosine"), ("max_abs", "max abs"), ("max_rel", "max rel")):
+    for key, shown in (("cosine", "cosine"), ("max_abs", word("max_abs")), ("max_rel", word("max_rel"))):
         if tensor.get(key) is not None:
             parts.append(f"{shown} {_number(tensor[key])}")
     for key, shown in (("within_thousandth", "<0.001"), ("within_five_thousandths", "<0.005")):

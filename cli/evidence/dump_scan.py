@@ -103,6 +103,7 @@ def _lines(answer: dict[str, Any], language: Language, *, everything: bool) -> I
         "overflow": say.scan_overflow().text(language),
         **{name: pair[language == "zh"] for name, pair in WORDS.items()},
     }
+    word = say.page("dump_value", language)
     yield f"{words[answer['verdict']]}  {answer['dump']}"
     for entry in answer["not_compared"]:
         yield f"  {entry['what']}: {entry['reason']}"
@@ -116,7 +117,7 @@ def _lines(answer: dict[str, Any], language: Language, *, everything: bool) -> I
             first = next((one for one in found if one["what"] == "nan"), found[0])  # an infinity may be a mask's
             yield "  " + say.scan_given(unit=first["unit"]).text(language)
         shown = found if everything else found[:_MOST]
-        yield from (f"    {one['unit']} {one['tensor']}: {one['what']}" for one in shown)
+        yield from (f"    {one['unit']} {one['tensor']}: {word(one['what'])}" for one in shown)
         if len(shown) < len(found):
             yield "    " + say.scan_more(count=len(found) - len(shown)).text(language)
         yield from (f"  {note}" for note in (*part["unreadable"], *part["notes"]))

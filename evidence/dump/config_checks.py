@@ -196,7 +196,7 @@ def _operators(request: Request, subject: Subject) -> Iterator[Diagnostic]:
     """What MindSpore's own dump cannot do: it works on compiled operators only."""
     file = subject.mindformers.file
     if not in_graph_mode(subject):
-        yield _advice(file, say.advice_eager())
+        yield finding(say.not_compiled(), file)
     wanted = request.kind[-2:].upper()
     level = _jit_level(subject)
     if level is not None and level != wanted and "O2" in (level, wanted):

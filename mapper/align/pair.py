@@ -8,6 +8,7 @@ from ..computed.quantities import computed_of
 from ..recipe.reading import recipe_of
 from ..recipe.vocabulary import COMPUTED
 from ..translate.megatron_file import devices_of, megatron_text
+from ..translate.messages_compiled import say
 from ..translate.mindformers_file import mindformers_text
 from ..translate.read_back import read_back
 from ..translate.report import summary
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 SCRIPT = "example.sh"
 CONFIGURATION = "example.yaml"
 INITIAL = "example_init_weights.yaml"
-_ALIGNED = "aligned"
 
 
 class Pair(NamedTuple):
@@ -50,12 +50,15 @@ class Pair(NamedTuple):
 
     def texts(self, *, comments: bool = True, language: Language = "en") -> dict[str, str]:
         """The configuration files by name, their comments in a language."""
+        changed = {change.field for change in self.changes}
+        script, configuration = (_noted(one, changed, language) for one in (self.megatron, self.mindformers))
         found = {
-            SCRIPT: megatron_text(self.megatron, comments=comments, language=language),
-            CONFIGURATION: mindformers_text(self.mindformers, comments=comments, language=language),
+            SCRIPT: megatron_text(script, comments=comments, language=language),
+            CONFIGURATION: mindformers_text(configuration, comments=comments, language=language),
         }
         if self.initial is not None:
-            found[INITIAL] = mindformers_text(self.initial, comments=comments, language=language)
+            initial = _noted(self.initial, changed, language)
+            found[INITIAL] = mindformers_text(initial, comments=comments, language=language)
         return found
 
     def to_json(self, language: Language = "en") -> dict[str, object]:
@@ -138,13 +141,12 @@ def _made(
         elif further:  # the last rung is the source's own run; the report says what only one side does
             back = (*alignment.returned, *(change.field for change in further))
             alignment = alignment._replace(returned=tuple(dict.fromkeys(back)))
-    changed = {change.field for change in changes}
     there, here = ways
-    along = read_back(_noted(here(recipe), changed), config)
+    along = read_back(here(recipe), config)
     described = along.written or config
     if changes and along.written is not None:
         recipe = _with_computed(recipe, along.written)
-    across = read_back(_noted(there(recipe), changed), described, along.rows)
+    across = read_back(there(recipe), described, along.rows)
     script, configuration = (along, across) if config.framework == "megatron" else (across, along)
     return Pair(
         script,
@@ -203,13 +205,13 @@ def _joined(first: tuple[Change, ...], then: tuple[Change, ...]) -> tuple[Change
     return tuple(joined)
 
 
-def _noted(translation: Translation, changed: set[str]) -> Translation:
+def _noted(translation: Translation, changed: set[str], language: Language) -> Translation:
     """The translation with comments that help a reader of the pair: the other side's names, and what was changed."""
     same = translation.source_framework == translation.target_framework
 
     def note(setting: TargetSetting) -> tuple[str, ...]:
         names = () if same else setting.notes
-        return (_ALIGNED, *names) if changed & set(setting.fields) else names
+        return (say.aligned().text(language), *names) if changed & set(setting.fields) else names
 
     return translation._replace(
         settings=tuple(setting._replace(notes=note(setting)) for setting in translation.settings)

@@ -44,6 +44,8 @@ LINES = (
     f"data check {PAIR}",
     "logs megatron.log mindformers.log",
     "check scores a.json b.json",
+    "check npy a.npy b.npy --guide",
+    "defects megatron.sh --from 0.12 --to 0.17",
 )
 KEPT = {
     "names of programs and projects": (
@@ -98,6 +100,10 @@ def test_no_english_word_is_left(accmap, tmp_path: Path, line: str) -> None:
     shutil.copytree(PLANTED, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.md"))
     shutil.copy(PLANTED.parent / "qwen3_dense" / "mindformers.yaml", tmp_path / "sound.yaml")
     steps = range(1, 40)
+    if ".npy" in line:
+        numpy = pytest.importorskip("numpy")
+        for name, factor in (("a", 1.0), ("b", 1.5)):
+            numpy.save(tmp_path / f"{name}.npy", numpy.arange(6.0) * factor)
     files = {
         "a.json": SCORES,
         "b.json": '{"mmlu": 59.1, "ceval": 52.0}',

@@ -247,6 +247,7 @@ LOSSES = [
     "--enable-dsa-indexer --index-topk 64",
     "--is-instruction-dataset --prompt-type qwen",
     "--full-attention-interval 4 --linear-num-key-heads 2",
+    "--moe-router-topk 1 --use-fused-rmsnorm " + EXPERTS.replace("--moe-router-topk 2", ""),
 ]
 
 

@@ -52,6 +52,9 @@ def test_a_step_of_the_ladder(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     shown = capsys.readouterr().out
     assert "第 1/12 级" in shown
     assert "+ model.num_layers" in shown
+    written = (tmp_path / "example.yaml").read_text("utf-8") + (tmp_path / "example.sh").read_text("utf-8")
+    assert "# 为对齐而改" in written
+    assert "aligned" not in written
 
 
 def test_every_explicit_key_of_the_source_is_in_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

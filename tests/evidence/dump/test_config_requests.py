@@ -52,7 +52,7 @@ def test_a_wish(case: dict[str, Any], tmp_path: Path) -> None:
 
 def test_every_kind_of_finding_is_met() -> None:
     met = {code for case in CASES for code in case["findings"]}
-    assert met == {kind.code for kind in say.kinds.values() if kind.code < "EVD030"}
+    assert met == {kind.code for kind in say.kinds.values() if kind.code < "EVD030" or kind.code > "EVD109"}
 
 
 @given(st.lists(st.tuples(st.integers(0, 999), st.integers(0, 99)), min_size=1, max_size=5))
