@@ -85,8 +85,7 @@ def check_all(
     runs = [_Run(subject, selection or Selection()) for subject in subjects]
     keep_places([side for subject in subjects for side in subject.sides])
     for run in runs:
-        for side in run.subject.sides:
-            run.problems(side)
+        run.problems()
     # Rules are about a training run of a GPT model; what else there is was said by the reader.
     ruled = [run for run in runs if all(trains_gpt(side.config) for side in run.subject.sides)]
     for run in ruled:
@@ -96,7 +95,6 @@ def check_all(
             run.function(entry)
     for run in ruled:
         run.advisories()
-    for run in ruled:
         run.found = run.put_together()
     keep_places(())
     return [Outcome(tuple(sorted(run.found, key=_position)), run.crashed) for run in runs]
@@ -121,8 +119,12 @@ class _Run:
         self.found: list[Diagnostic] = []
         self.crashed = False
 
-    def problems(self, side: Side) -> None:
-        """What the reader of the file already had to say."""
+    def problems(self) -> None:
+        """What the readers of the files already had to say."""
+        for side in self.subject.sides:
+            self._problems_of(side)
+
+    def _problems_of(self, side: Side) -> None:
         for problem in side.config.problems:
             if self.selection.heard(problem.kind.code):
                 kind = problem.kind

@@ -68,16 +68,19 @@ def settled(
     changes: dict[FieldName, Change] = {}
     for row in rows:
         assert row.field is not None
-        mine, theirs = here.get(row.field), other.get(row.field)
-        if mine is not None and mine.decided and mine.origin == "explicit":
-            theirs = mine
-        before = recipe.value(row.field)
-        if theirs is None or not theirs.decided or theirs.value is None:
+        after = _after_reading(here.get(row.field), other.get(row.field))
+        before = recipe.fields.get(row.field)
+        if after is None or before is None or (before.decided and before.value == after):
             continue
-        if (entry := recipe.fields.get(row.field)) is None or (entry.decided and before == theirs.value):
-            continue
-        changes[row.field] = Change(row.field, before, theirs.value, *_OPEN, _SOURCES)
+        changes[row.field] = Change(row.field, before.value, after, *_OPEN, _SOURCES)
     return _with(recipe, changes), tuple(changes.values()), tuple(row for row in rows if row.field in changes)
+
+
+def _after_reading(here: RecipeValue | None, other: RecipeValue | None) -> Value:
+    """What the source's own file says all the same, else what the other file is read back with."""
+    explicit = here is not None and here.decided and here.origin == "explicit"
+    found = here if explicit else other
+    return found.value if found is not None and found.decided else None
 
 
 def placed(row: ReportRow, recipe: Recipe) -> ReportRow:

@@ -22,6 +22,7 @@ from accmap.schemas.border.outgoing import markdown
 sys.path.insert(0, str(Path(__file__).parent))
 from config_pairs import pair_of
 
+COMPILED = {"mindformers": {"context": {"mode": 0, "device_target": "Ascend"}}}
 EAGER = {"mindformers": {"context": {"mode": 1, "device_target": "Ascend"}}}
 SCOPE = (record_of("decoder.layers.1.mlp"), record_of("Cell.decoder.layers.1.mlp.MLP.backward.0"))
 
@@ -35,7 +36,7 @@ def planned(folder: Path, name: str = "dense", changes: dict | None = None, **wi
 @pytest.mark.procedure("proc.dump.o0_o1")
 @pytest.mark.parametrize("kind", ["mindspore-o0", "mindspore-o1"])
 def test_mindspore_o0_and_o1(tmp_path: Path, kind: str) -> None:
-    found = planned(tmp_path, kind=kind, steps=(Span(0, 0), Span(5, 8)))
+    found = planned(tmp_path, changes=COMPILED, kind=kind, steps=(Span(0, 0), Span(5, 8)))
     written = json.loads(found.files["mindspore_dump.json"])
     assert written["common_dump_settings"] == {
         "op_debug_mode": 0,
@@ -55,7 +56,7 @@ def test_mindspore_o0_and_o1(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.procedure("proc.dump.o2")
 def test_mindspore_o2(tmp_path: Path) -> None:
-    found = planned(tmp_path, kind="mindspore-o2", task="statistics")
+    found = planned(tmp_path, changes=COMPILED, kind="mindspore-o2", task="statistics")
     written = json.loads(found.files["mindspore_dump.json"])
     assert "e2e_dump_settings" not in written
     assert written["common_dump_settings"]["file_format"] == "npy"
@@ -66,7 +67,7 @@ def test_mindspore_o2(tmp_path: Path) -> None:
 
 
 def test_operators_of_a_module_are_chosen_by_their_path(tmp_path: Path) -> None:
-    found = planned(tmp_path, kind="mindspore-o0", scope=SCOPE[:1], ranks=(Span(0, 0),))
+    found = planned(tmp_path, changes=COMPILED, kind="mindspore-o0", scope=SCOPE[:1], ranks=(Span(0, 0),))
     settings = json.loads(found.files["mindspore_dump.json"])["common_dump_settings"]
     assert settings["dump_mode"] == 1
     assert settings["kernels"] == ["name-regex(.*/decoder-[^/]+/layers-[^/]+/1-[^/]+/mlp-[^/]+/.*)"]
@@ -75,7 +76,7 @@ def test_operators_of_a_module_are_chosen_by_their_path(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("version", "named"), [("1.6", "md5"), ("1.9", "hash:md5")])
 def test_md5_is_called_as_the_version_of_mindspore_does(tmp_path: Path, version: str, named: str) -> None:
-    subject = pair_of("dense", tmp_path, EAGER)
+    subject = pair_of("dense", tmp_path, COMPILED)
     pinned = subject._replace(mindformers=subject.mindformers._replace(framework_version=version))
     found = plan(pinned, Request(kind="mindspore-o0", task="statistics", summary="md5"), "/dump")
     settings = json.loads(found.files["mindspore_dump.json"])["common_dump_settings"]
