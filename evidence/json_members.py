@@ -11,8 +11,9 @@ import os
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..schemas.border.incoming import whole_number
 from ..schemas.border.regular import open_regular
-from .stranger_json import whole_number
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -56,7 +57,7 @@ class Budget:
         """ValueError where there is no room for so many more bytes."""
         self._rest -= size
         if self._rest < 0:
-            raise ValueError("it holds more small values than a file of its kind does")
+            raise ValueError(say.too_many_small_values())
 
 
 def members(

@@ -10,7 +10,9 @@ import errno
 import os
 from typing import TYPE_CHECKING, Any
 
+from ..schemas.border.incoming import whole_number
 from ..schemas.border.regular import open_regular
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
 _EACH = 50
 """Bytes of memory for a value, at least."""
 _FREE = 100 << 20
-_DIGITS = 300
-"""A whole number of more digits is larger than any float."""
 
 
 def bytes_of(path: str, limit: int) -> bytes:
@@ -42,15 +42,8 @@ def parse_json(
 
     values = sum(map(data.count, (b"[", b"{", b",", b":")))
     if values * _EACH > growth * (len(data) + beside) + _FREE:
-        raise ValueError(f"it holds {values} values, more than a file of its kind does")
+        raise ValueError(say.too_many_values(count=values))
     try:
         return json.loads(data.decode("utf-8-sig"), parse_int=whole_number, object_pairs_hook=pairs_hook)
     except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-
-
-def whole_number(digits: str) -> int | float:
-    """A whole number of JSON; ValueError where no float is so large."""
-    if len(digits) > _DIGITS:
-        raise ValueError(f"a whole number of {len(digits)} digits")
-    return int(digits)
+        raise ValueError(say.nested_too_deeply()) from None

@@ -143,9 +143,9 @@ NOTHING = Words("", "")
 
 
 def verbatim(text: object) -> Words:
-    """What somebody else says, in their language: a system, a library, a file."""
-    said = str(text)
-    return Words(said, said)
+    """What somebody else says, in their language: a system, a library, a file; an error of ours in both of its own."""
+    said = text.args[0] if isinstance(text, Exception) and text.args else text
+    return said if isinstance(said, Words) else Words(str(text), str(text))
 
 
 def joined(parts: Iterable[Words | str], en: str, zh: str) -> Words:

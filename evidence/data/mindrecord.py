@@ -300,23 +300,29 @@ def _read_layout(stream: BufferedReader, size: int, path: str) -> _Layout:
         header = parse_json(stream.read(length), _JSON_GROWTH)
         return _described(header, length, size, path)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError) as error:
-        return _refuse(path, say.nonsense_in_header(what=verbatim(f"{type(error).__name__}: {error}"[:200])))
+        return _refuse(path, say.nonsense_in_header(what=_why(error)))
+
+
+def _why(error: Exception) -> Words:
+    """What an error says; one that is not ours says it with its name."""
+    said = verbatim(error)
+    return said if said.zh != said.en else verbatim(f"{type(error).__name__}: {error}"[:200])
 
 
 def _described(header: dict[str, Any], length: int, size: int, path: str) -> _Layout:
     """The header's own words; ValueError and its like where they are none of a writer's."""
     if header["version"] != _VERSION:
-        raise ValueError(f"version {str(header['version'])[:20]}")
+        raise ValueError(say.record_version(version=str(header["version"])[:20]))
     (schema,) = header["schema"]
     fields = schema["schema"]
     columns = tuple(_text(name) for name in schema.get("blob_fields") or ())
     begin, page = _whole(header["header_size"], _MOST_HEADER), _whole(header["page_size"], _MOST_PAGE)
     shards = tuple(os.path.basename(_text(name)) for name in header["shard_addresses"])
     if len(set(shards)) != len(shards):
-        raise ValueError("one file is named twice")
+        raise ValueError(say.record_named_twice())
     number = _whole(header["shard_id"], len(shards) - 1)
     if length > begin - 8:
-        raise ValueError(f"{length} bytes of header where header_size is {begin}")
+        raise ValueError(say.record_header_size(length=length, begin=begin))
     pages = _pages(header["page"], begin, page, size, path)
     types = tuple(_text(fields[name]["type"]) for name in columns)
     return _Layout(columns, types, pages, shards, number)
@@ -332,14 +338,14 @@ def _pages(entries: Sequence[dict[str, Any]], begin: int, page: int, size: int, 
             continue
         used, place = _whole(entry["page_size"], page), _whole(entry["page_id"], size // max(page, 1) + 1)
         if place in taken:
-            raise ValueError(f"page {place} is listed twice")
+            raise ValueError(say.record_page_twice(place=place))
         taken.add(place)
         start = begin + place * page
         if start + used > size:
             _refuse(path, say.record_cut(size=size, needed=start + used))
         first, end = _whole(entry["start_row_id"], size), _whole(entry["end_row_id"], size)
         if first != rows or end < first:
-            raise ValueError(f"page {place} holds the rows {first} to {end} where row {rows} is next")
+            raise ValueError(say.record_page_rows(place=place, first=first, end=end, rows=rows))
         found.append(_Page(start, used, end - first))
         rows = end
     return tuple(found)
@@ -347,14 +353,14 @@ def _pages(entries: Sequence[dict[str, Any]], begin: int, page: int, size: int, 
 
 def _whole(value: object, most: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
-        raise ValueError(f"{str(value)[:40]} where a whole number up to {most} belongs")
+        raise ValueError(say.record_number(value=str(value)[:40], most=most))
     return value
 
 
 def _text(value: object) -> str:
     # JSON can write a NUL or half a character, and no file system or terminal takes either.
     if not isinstance(value, str) or not value or "\0" in value or _HALF.search(value):
-        raise ValueError(f"{str(value)[:40]!r} where a name belongs")
+        raise ValueError(say.record_name(value=repr(str(value)[:40])))
     return value
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from .messages_compiled import say
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -33,7 +35,7 @@ def read_model(data: bytes) -> SentencePieceModel:
     for field, value in _fields(data, 0, len(data)):
         if field == _PIECES and isinstance(value, tuple):
             if len(pieces) >= _MOST_PIECES:
-                raise ValueError("it has too many pieces")
+                raise ValueError(say.pieces_too_many())
             pieces[len(pieces)] = _text(data, value)
         elif field == _TRAINER and isinstance(value, tuple):
             for inner, number in _fields(data, *value):
@@ -41,7 +43,7 @@ def read_model(data: bytes) -> SentencePieceModel:
                     # A negative number is a varint of 64 bits.
                     special[_SPECIAL[inner]] = number - (1 << 64) if number >= 1 << 63 else number
     if not pieces:
-        raise ValueError("it has no pieces")
+        raise ValueError(say.pieces_none())
     return SentencePieceModel(pieces, {name: number for name, number in special.items() if number in pieces})
 
 
@@ -66,9 +68,9 @@ def _fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int | tuple[i
         elif kind in (_FIXED32, _FIXED64):
             length = 4 if kind == _FIXED32 else 8
         else:
-            raise ValueError(f"byte {at}: no field of a protocol buffer")
+            raise ValueError(say.at_byte(offset=at, what=say.pieces_no_field()))
         if length > end - at:
-            raise ValueError(f"byte {at}: a field of {length} bytes ends beyond its message")
+            raise ValueError(say.at_byte(offset=at, what=say.pieces_field_beyond(length=length)))
         if kind == _BYTES:
             yield tag >> 3, (at, at + length)
         at += length
@@ -83,4 +85,4 @@ def _varint(data: bytes, at: int, end: int) -> tuple[int, int]:
         number |= (byte & 0x7F) << (7 * place)
         if not byte & 0x80:  # the highest bit says that another byte follows
             return number, at + place + 1
-    raise ValueError(f"byte {at}: a number that does not end")
+    raise ValueError(say.at_byte(offset=at, what=say.pieces_number_without_end()))

@@ -185,7 +185,7 @@ def _sentencepiece(file: str) -> tuple[dict[int, str], dict[str, int]]:
     try:
         return read_model(read_bytes(file, limit=_MOST_BYTES))
     except ValueError as error:
-        unreadable(say.tokenizer(path=file, why=verbatim(str(error))), file)
+        unreadable(say.tokenizer(path=file, why=verbatim(error)), file)
 
 
 def _vocabulary(file: str) -> dict[int, str]:

@@ -86,9 +86,9 @@ def read_torch(path: str) -> Any:
         with stream:
             return _mapped(np, path, stream)
     except (zipfile.BadZipFile, OSError, EOFError, struct.error, RuntimeError, NotImplementedError) as error:
-        raise _refused(path, f"{error}") from None
+        raise _refused(path, verbatim(error)) from None
     except (ValueError, OverflowError) as error:
-        raise _refused(path, f"it describes a tensor that cannot be ({error})") from None
+        raise _refused(path, say.described_impossible(why=verbatim(error))) from None
 
 
 def _mapped(np: Any, path: str, stream: BufferedReader) -> Any:
@@ -96,10 +96,10 @@ def _mapped(np: Any, path: str, stream: BufferedReader) -> Any:
     entries = {entry.filename.partition("/")[2]: entry for entry in archive.infolist()}
     description, order = entries.get("data.pkl"), entries.get("byteorder")
     if description is None or description.file_size > _MOST_PICKLE:
-        raise _refused(path, "it is no zip with a data.pkl")
+        raise _refused(path, say.no_data_pkl())
     plan = _plan(path, archive.read(description))
     if order is not None and (order.file_size > _MOST_WORD or archive.read(order).strip() == b"big"):
-        raise _refused(path, "it was written on a big-endian machine")
+        raise _refused(path, say.big_endian())
     begins, size = _stored(path, stream, entries.get(f"data/{plan.storage.key}"))
     dtype = np.dtype(_TYPES[plan.storage.kind])
     numbers = math.prod(plan.shape)
@@ -108,10 +108,10 @@ def _mapped(np: Any, path: str, stream: BufferedReader) -> Any:
     steps = zip(plan.shape, plan.strides, strict=True)
     needed = (plan.offset + sum((length - 1) * stride for length, stride in steps) + 1) * dtype.itemsize
     if min((*plan.strides, plan.offset), default=0) < 0 or needed > size:
-        raise _refused(path, f"its storage has {size:,} bytes, {needed:,} are needed")
+        raise _refused(path, say.storage_short(size=f"{size:,}", needed=f"{needed:,}"))
     if numbers > max(size, _MOST_REPEATED):
         # A stride of 0 repeats numbers: a few bytes could stand for a tensor of any size.
-        raise _refused(path, f"its storage of {size:,} bytes stands for {numbers:,} numbers")
+        raise _refused(path, say.storage_repeated(size=f"{size:,}", numbers=f"{numbers:,}"))
     flat = np.memmap(stream, dtype, "r", begins, (size // dtype.itemsize,))
     array = np.lib.stride_tricks.as_strided(
         flat[plan.offset :], plan.shape, [stride * dtype.itemsize for stride in plan.strides], writeable=False
@@ -122,9 +122,9 @@ def _mapped(np: Any, path: str, stream: BufferedReader) -> Any:
 def _stored(path: str, stream: BufferedReader, entry: zipfile.ZipInfo | None) -> tuple[int, int]:
     """Where the bytes of an uncompressed entry begin, and how many they are."""
     if entry is None:
-        raise _refused(path, "its storage is missing; the file was cut off")
+        raise _refused(path, say.storage_missing())
     if entry.compress_type != zipfile.ZIP_STORED:
-        raise _refused(path, "its storage is compressed")
+        raise _refused(path, say.storage_compressed())
     stream.seek(entry.header_offset)
     header = stream.read(_LOCAL_HEADER)
     name_length, extra_length = struct.unpack("<HH", header[26:30])
@@ -149,10 +149,10 @@ def _plan(path: str, pickled: bytes) -> _Plan:
             elif name not in ("PROTO", "FRAME"):
                 _step(name, argument, stack)
     except (IndexError, KeyError, ValueError, TypeError) as error:
-        raise _refused(path, f"its description holds {error}") from None
+        raise _refused(path, say.description_holds(what=verbatim(error))) from None
     found = stack[-1] if stack else None
     if not isinstance(found, _Plan):
-        raise _refused(path, "it holds something else")
+        raise _refused(path, say.holds_something_else())
     return found
 
 
@@ -185,7 +185,7 @@ def _step(name: str, argument: Any, stack: list[Any]) -> None:
         arguments, called = stack.pop(), stack.pop()
         stack.append(_rebuilt(called, arguments))
     else:
-        raise ValueError(f"opcode {name}")
+        raise ValueError(say.described_opcode(name=name))
 
 
 _LITERALS = ("BININT", "BININT1", "BININT2", "LONG1", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8")
@@ -203,9 +203,9 @@ def _storage(identity: Any) -> _Storage:
     word, kind, key, _device, elements = identity
     known = kind.text.rpartition(" ")[2] if isinstance(kind, _Name) else ""
     if word != "storage" or known not in _TYPES:
-        raise ValueError(f"storage {known}")
+        raise ValueError(say.described_storage(kind=known))
     if not isinstance(key, str) or not isinstance(elements, int):
-        raise ValueError("a storage without name")
+        raise ValueError(say.described_nameless())
     return _Storage(known, key, elements)
 
 
@@ -213,21 +213,20 @@ def _rebuilt(called: Any, arguments: Sequence[Any]) -> Any:
     if isinstance(called, _Name) and called.text == "collections OrderedDict":
         return None
     if not isinstance(called, _Name) or called.text not in _REBUILDS:
-        raise ValueError(f"name {called.text if isinstance(called, _Name) else type(called).__name__}")
+        raise ValueError(say.described_name(name=called.text if isinstance(called, _Name) else type(called).__name__))
     first = arguments[0]
     if isinstance(first, _Plan):
         return first
     if not isinstance(first, _Storage):
-        raise ValueError("a tensor without storage")
+        raise ValueError(say.described_without_storage())
     offset, shape, strides = arguments[1], tuple(arguments[2]), tuple(arguments[3])
     numbers = (offset, *shape, *strides)
     if len(shape) != len(strides) or len(shape) > _MOST_AXES or not all(isinstance(one, int) for one in numbers):
-        raise ValueError("a tensor whose strides are not those of its shape")
+        raise ValueError(say.described_strides())
     if not all(0 <= one < _LARGEST for one in numbers):
-        raise ValueError("a tensor of impossible size")
+        raise ValueError(say.described_size())
     return _Plan(first, offset, shape, strides)
 
 
-def _refused(path: str, why: str) -> UnreadableError:
-    said = why if isinstance(why, Words) else verbatim(why)
-    return UnreadableError(finding(say.tensor_unreadable(path=path, why=said), path))
+def _refused(path: str, why: Words) -> UnreadableError:
+    return UnreadableError(finding(say.tensor_unreadable(path=path, why=why), path))

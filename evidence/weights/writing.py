@@ -12,6 +12,7 @@ import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...schemas.border.writing import NewFile
+from ...schemas.message import verbatim
 from ..json_members import Budget, members
 from .messages_compiled import say
 from .number_types import FLOATS, not_finite
@@ -300,7 +301,7 @@ def _manifest(path: str) -> tuple[dict[str, Any], dict[str, Any]]:
         elif name != "files":
             manifest[name] = value
         elif value != {}:
-            raise ValueError("a list of files that is none")
+            raise ValueError(say.manifest_no_list())
     if not listed:
         raise KeyError("files")
     return manifest, files
@@ -312,15 +313,15 @@ def read_manifest(path: str) -> dict[str, dict[str, Any]]:
         manifest, files = _manifest(path)
         about: dict[str, Any] = dict(manifest["conversion"])
         if not all(sums_in(entry) and isinstance(entry["size"], int) for entry in files.values()):
-            raise ValueError("a file without checksum")
+            raise ValueError(say.manifest_no_checksum())
         if any(".." in name.split("/") for name in files):
-            raise ValueError("a file outside of its folder")
+            raise ValueError(say.manifest_outside())
         found: Any = [one for entry in files.values() for one in entry.get("not_finite", ())]
         if not all(len(one) == 4 and isinstance(one[0], str) and isinstance(one[3], str) for one in found):
-            raise ValueError("a finding that is none")
+            raise ValueError(say.manifest_no_finding())
         complete = manifest.get("complete") is True
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        garbled(path, say.it_is_no_manifest_of(error=error))
+        garbled(path, say.it_is_no_manifest_of(error=verbatim(error)))
     return {"conversion": about, "files": files, "state": {"complete": complete}}
 
 

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 MAX_BYTES = 16 * 1024 * 1024
 MAX_ARGUMENTS = 1_000_000
 """Characters of an argument list, a recipe or a log's arguments block; a real one has some ten thousand."""
-
+_DIGITS = 300
+"""A whole number of more digits is larger than any float."""
 
 _PIPES = ("/dev/fd/", "/proc/self/fd/")
 
@@ -117,9 +118,9 @@ def read_json(path: str, limit: int = MAX_BYTES) -> Any:
 
     data = read_regular(path, limit=limit)
     try:
-        return json.loads(data.decode("utf-8-sig"), parse_int=_whole_number)
+        return json.loads(data.decode("utf-8-sig"), parse_int=whole_number)
     except RecursionError:
-        raise ValueError("it is nested too deep") from None
+        raise ValueError(say.json_too_deep()) from None
 
 
 def package_text(folder: str, name: str) -> str:
@@ -212,9 +213,10 @@ def _bounded(data: bytes, name: str, limit: int) -> bytes:
     return data
 
 
-def _whole_number(digits: str) -> int:
-    if len(digits) > 300:
-        raise ValueError(f"a whole number of {len(digits)} digits")
+def whole_number(digits: str) -> int:
+    """A whole number of JSON; ValueError where no float is so large."""
+    if len(digits) > _DIGITS:
+        raise ValueError(say.whole_number_too_long(digits=len(digits)))
     return int(digits)
 
 

@@ -57,8 +57,7 @@ class _Conversion:
                     value = one._replace(value=self.transforms[transform](one.value))
                 except (TypeError, ValueError, KeyError) as error:
                     path = one.sources[0] if one.sources else f"{PREFIX}.{key}"
-                    said = error.args[0] if error.args else ""
-                    why = said if isinstance(said, Words) else verbatim(error)
+                    why = verbatim(error)
                     self.reading.note(say.transform(key=path, value=repr(one.value), field=field, why=why), path)
                     continue
             self._store(field, key, value)

@@ -223,7 +223,7 @@ def test_a_loader_that_names_no_file(accmap: Run, loader: dict[str, Any]) -> Non
         (b"", "no header's length"),
         (b"\xff" * 64, "no header's length"),
         (record([row([1, 2])], version="2.0"), "version 2.0"),
-        (record([row([1, 2])], shard_addresses=[]), "ValueError"),
+        (record([row([1, 2])], shard_addresses=[]), "where a whole number up to -1 belongs"),
         (record([row([1, 2])], shard_addresses=["a\0b"]), "where a name belongs"),
         (record([row([1, 2])], shard_addresses=["a\ud800b"]), "where a name belongs"),
         (record([row([1, 2])], schema=None), "TypeError"),
@@ -250,3 +250,20 @@ def test_damaged_files_are_told(accmap: Run, tmp_path: Path, content: bytes, sai
         assert found.code == 2
         assert "EVD099" in found.err
         assert said in found.err
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (record([row([1, 2])], version="2.0"), "版本 2.0"),
+        (record([row([1, 2])], shard_addresses=[]), "0 处应为不超过 -1 的整数"),
+        (record([row([1, 2])], page=[page(15, 0, 1)] * 2), "第 0 页列出了两次"),
+        (record([row([1, 2])], page=[page(15, 5, 6)]), "第 0 页含第 5 至 6 行，而接下来应为第 0 行"),
+    ],
+)
+def test_damaged_files_are_told_in_chinese(accmap: Run, tmp_path: Path, content: bytes, said: str) -> None:
+    (tmp_path / "a.mindrecord").write_bytes(content)
+    (tmp_path / "a.mindrecord.db").write_bytes(b"")
+    found = accmap("data", "check", "a.mindrecord", "--lang", "zh")
+    assert found.code == 2
+    assert f"（{said}）" in found.err
