@@ -102,6 +102,22 @@ def test_a_placeholder_of_several_words_is_called_one(accmap, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
+    ("left", "called_so"),
+    [
+        ("your model", True), ("Path to data", True), ("please fill in", True), ("<the folder of it>", True),
+        ("{model folder}", True), ("out model", False), ("path/to data", False), ("{a: 1, b: 2}", False),
+        ("<in out", False),
+    ],
+)  # fmt: skip
+def test_what_is_a_placeholder_of_several_words(accmap, tmp_path: Path, left: str, called_so: bool) -> None:
+    path = tmp_path / "run.sh"
+    path.write_text(f'SAVE="{left}"\n{LAUNCH} {OTHERS} --save $SAVE\n')
+    said = accmap("lint", str(path), "--no-config", "-q").out
+    assert ("still has a placeholder of several words" in said) is called_so
+    assert "MAP003" in said
+
+
+@pytest.mark.parametrize(
     ("words", "key", "finding"),
     [
         ("--load $LEFT", "load", "MAP003"),
