@@ -69,7 +69,10 @@ def _keys_of_rows(name: str) -> dict[str, None]:
 
 def _known_so(name: str) -> Iterable[str]:
     """The keys of that name that a version reads."""
-    return () if name.startswith("-") else (path for path in known_keys() if _ends(_plain(path), _plain(name)))
+    if name.startswith("-"):
+        return ()
+    reasoned = (path for path, _ in table().mindformers_reasons if "." in path)
+    return (path for path in (*known_keys(), *reasoned) if _ends(_plain(path), _plain(name)))
 
 
 def _rows_of(arguments: Iterable[str], keys: Iterable[str]) -> tuple[set[int], set[int]]:

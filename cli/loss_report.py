@@ -98,11 +98,18 @@ def print_report(translation: Translation, language: Language) -> None:
     tell(_versions(translation, language))
 
 
+_OF_THE_RUN = "run."
+"""Fields of how a run goes and when it ends: what is lost of them is told although no number changes."""
+
+
 def _is_told(row: ReportRow) -> bool:
     """Whether a person needs to know; a default that is only about speed is in the report for programs."""
     if row.status not in _RANK or (row.status == "conditional" and not row.en):
         return False
-    return row.status == "unresolved" or row.impact == "numerics" or (row.explicit and row.impact != "none")
+    if row.status == "unresolved" or row.impact == "numerics":
+        return True
+    ends = row.status == "dropped" and (row.field or "").startswith(_OF_THE_RUN)
+    return row.explicit and (row.impact != "none" or ends)
 
 
 def _harm(row: ReportRow) -> tuple[bool, int, int]:

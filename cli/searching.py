@@ -18,6 +18,8 @@ _PASSED_OVER = frozenset(("node_modules", "__pycache__", "site-packages", "venv"
 _MOST_ENTRIES = 200_000
 _LARGEST = 1_000_000
 _STARTS = (b"pretrain_", b"--num-layers", b"--num-attention-heads", b"run_mindformer", b"posttrain_gpt")
+_ARGUMENTS = (b"\nMODEL_ARGS:", b"_target_: megatron.bridge.")
+"""What a functional-test recipe and Megatron-Bridge's `run_config.yaml` do not go without."""
 _SECTIONS = (b"runner_config:", b"model_config:", b"train_dataset:", b"run_mode:", b"model_type:")
 
 
@@ -49,7 +51,7 @@ def below(folder: str) -> Iterator[str]:
 
 
 def looks_like_training(path: str) -> bool:
-    """Whether a file has words that a launch, or a YAML of MindSpore Transformers, does not go without.
+    """Whether a file has words that a launch, or a YAML of either framework, does not go without.
 
     It is only a sieve: what passes is read, and what then turns out to train nothing is said to.
     """
@@ -58,7 +60,8 @@ def looks_like_training(path: str) -> bool:
     except UnreadableError:
         return False
     if path.endswith(YAMLS):
-        return sum(mark in data for mark in _SECTIONS) > 1
+        asked = any(mark in b"\n" + data for mark in _ARGUMENTS)
+        return asked or sum(mark in data for mark in _SECTIONS) > 1
     return any(mark in data for mark in _STARTS)
 
 

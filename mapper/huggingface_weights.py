@@ -10,6 +10,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..schemas.message import Words
 from .weight_names import Beside
 from .weights import by_group, by_kind, filled
 
@@ -84,6 +85,14 @@ def parts_of(name: str, family: str) -> Parts | None:
             values = found.groupdict()
             return Parts(tuple(filled(part, values) for part in row.parts), row.relation, row.turned)
     return None
+
+
+def homeless(family: str) -> Words | None:
+    """Why a family's weights have no place in either framework; None where they have one."""
+    from ..mappings.weights_huggingface_compiled import HOMELESS
+
+    why: tuple[str, str] | None = HOMELESS.get(family)
+    return None if why is None else Words(*why)
 
 
 def beside_a_model(name: str) -> Beside | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..schemas.compile_rows import LINE, Names, TableError, plain, read_table
-from ..schemas.huggingface.extract import read
+from ..schemas.huggingface.extract import known
 from ..schemas.version_sets import versions_in
 from . import huggingface_functions
 
@@ -48,12 +48,12 @@ _OF_ALL = {"torch_dtype", "use_cache", "tie_word_embeddings", "rope_scaling", "r
 
 def products() -> dict[str, str]:
     """The compiled module."""
-    facts, written = read(), sections()
+    facts, written = known(), sections()
     versions = tuple(facts)
     lines = ['"""What transformers builds, as recipe fields; compiled from huggingface.yaml."""', ""]
     lines += ["from typing import Any", "", "from . import huggingface_functions as f", "", "FIELDS: Any = {"]
     for family in facts[versions[0]]["families"]:
-        known = names(facts, family)
+        readable = names(facts, family)
         lines.append(f"    {family!r}: (")
         for one in written:
             if family not in one.get("families", (family,)):
@@ -61,7 +61,7 @@ def products() -> dict[str, str]:
             held = versions_in(str(one.get("versions", "-")), list(versions))
             for field, text in plain(one["fields"]).items():
                 try:
-                    value = known.compiled(str(text))
+                    value = readable.compiled(str(text))
                 except ValueError as error:
                     raise TableError(NAME, one, f"{family}: {field}: {error}") from error
                 lines.append(f"        ({field!r}, {tuple(held)!r}, {value}),")

@@ -35,5 +35,6 @@ def _of_models() -> dict[str, str]:
                 raise ValueError(f"{MODELS.name}: {megatron}: {how}")
             rows.append((megatron, names, relation, how[1:] == ["turned"], families))
     about = "Parameters of transformers' models; compiled from weights_huggingface.yaml."
-    values = {"PARAMETERS": tuple(rows), "OTHERS": tuple(table["others"])}
+    homeless = {family: (one["en"], one["zh"]) for family, one in table["homeless"].items()}
+    values = {"PARAMETERS": tuple(rows), "OTHERS": tuple(table["others"]), "HOMELESS": homeless}
     return {"mappings/weights_huggingface_compiled.py": literal_module(about, **values)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import log
+from math import ceil, log
 
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.rows import UndecidedError
@@ -46,6 +46,13 @@ def rotary(kind: str | None) -> str:
     if kind in (None, "default", "llama3", "linear"):
         return "rope"
     raise UndecidedError
+
+
+def stretched_base(trained: int, plain: int, width: int) -> float:
+    """The base of frequencies for lengths up to the `trained` one: `modeling_telechat.py:RotaryEmbedding.forward`."""
+    times = max(2 ** ceil(log(trained / plain, 2) + 1) - 1, 1)
+    found: float = 10000.0 * times ** (width / (width - 2))
+    return found
 
 
 def from_layer(first: int, layers: int) -> list[int]:

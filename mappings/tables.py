@@ -150,7 +150,7 @@ class Reason(NamedTuple):
     en: str
     zh: str
     only_with: tuple[str, ...] = ()
-    """Arguments, or `argument=value`, one of which must be on for the keys to have any impact."""
+    """Arguments, `argument=value`, or several of them with `&`: one must be on for the keys to have any impact."""
     sure: bool = True
     """Whether the keys are known to have the impact; a whole section only may."""
     elsewhere: bool = False

@@ -8,7 +8,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...mapper.huggingface_weights import beside_a_model, parts_of
+from ...mapper.huggingface_weights import beside_a_model, homeless, parts_of
 from ...mapper.recipe.reading import recipe_of
 from ...mapper.weight_layout import UndecidedSizeError, expected_weights, layout_of
 from ...schemas.border.incoming import read_text
@@ -73,6 +73,9 @@ class HuggingFaceFiles:
 
     def model(self, view: View) -> Model:
         family, recipe = self.config.dialect, recipe_of(self.config)
+        why = homeless(family)
+        if why is not None:
+            unreadable(say.homeless(family=family, why=why), self.config.file)
         try:
             layout, wanted = layout_of(recipe), expected_weights(recipe)
         except UndecidedSizeError as error:

@@ -93,9 +93,10 @@ def _layer(fields: Fields, *, experts: bool) -> Layer:
 
 
 def _mlp(fields: Fields, width: int) -> int:
-    """`LlamaMLP`: two matrices in and one out; `GPT2MLP`: one in and one out."""
+    """`LlamaMLP`: two matrices in and one out; `GPT2MLP`: one in and one out; `TelechatMLP` (a bias behind alone)."""
     hidden, into = whole(fields["model.hidden_size"]), (2 if fields["activation.gated"] else 1) * width
-    return hidden * into + width * hidden + (into + hidden if fields["model.bias_linear"] else 0)
+    bias = into + hidden if fields["model.bias_linear"] else hidden if fields["model.ffn_output_bias"] else 0
+    return hidden * into + width * hidden + bias
 
 
 def _grouped(fields: Fields) -> tuple[int, int]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ...schemas.config import Value
     from .values import Values
 
-_BETA_FAST, _BETA_SLOW, _ORIGINAL = 32.0, 1.0, 4096
+_ORIGINAL = 4096
 """`transformer_config.py:MLATransformerConfig`: no argument sets them."""
 _LONGEST_FUSED, _SHORT_FUSED = 4096, 128
 """`fused_softmax.py:FusedScaleMaskSoftmax.is_kernel_available`; of a short sequence a block takes more rows."""
@@ -82,7 +82,7 @@ def _require_known_rotary(args: Values) -> None:
     kind = args.rope_scaling_type
     if kind in ("longrope", "plm") or (args.dynamic_factor or 1) > 1:
         raise UndecidedError
-    if kind == "yarn" and (not args.multi_latent_attention or (args.beta_fast, args.beta_slow) != (32, 1)):
+    if kind == "yarn" and not args.multi_latent_attention:
         raise UndecidedError
 
 
@@ -95,10 +95,11 @@ def _bend(args: Values) -> Bend:
 
 
 def _yarn(args: Values) -> Rotary:
-    """`yarn_rotary_pos_embedding.py:YarnRotaryEmbedding`."""
+    """`yarn_rotary_pos_embedding.py:YarnRotaryEmbedding`; the turns are a fork's arguments (MLATransformerConfig)."""
     dim, base, factor = int(args.qk_pos_emb_head_dim), float(args.rotary_base), float(args.rotary_scaling_factor)
     longest = _ORIGINAL if args.does("latent_length_of_its_own") else int(args.max_position_embeddings)
-    bounds = [dim * log(longest / (turns * 2 * pi)) / (2 * log(base)) for turns in (_BETA_FAST, _BETA_SLOW)]
+    turns = [usual if given is None else given for given, usual in ((args.beta_fast, 32.0), (args.beta_slow, 1.0))]
+    bounds = [dim * log(longest / (one * 2 * pi)) / (2 * log(base)) for one in turns]
     low, high = max(floor(bounds[0]), 0), float(min(ceil(bounds[1]), dim - 1))
     if low == high:
         high += 0.001

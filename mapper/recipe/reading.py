@@ -458,7 +458,7 @@ class RecipeReading:
         if reason is None:
             return Unmapped(key, setting.value, setting.span, "numerics", *_no_row(), setting.decided, sure=False)
         impact, en, zh, only_with, sure, _ = reason
-        if only_with and not any(self._is_on(name) for name in only_with):
+        if only_with and not any(all(map(self._is_on, names.split("&"))) for names in only_with):
             impact = "none"
         return Unmapped(key, setting.value, setting.span, impact, en, zh, setting.decided, sure)
 

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from ..literal_module import literal_module
 from ..versions import names
-from .extract import read
+from .extract import known
 
 
 def products() -> dict[str, str]:
     """The compiled module."""
-    stored = read()
+    stored = known()
     if tuple(stored) != names("huggingface"):
         raise ValueError(f"schemas/huggingface/facts.json holds {tuple(stored)}, and not what versions.yaml names")
     facts = {
         version: {
-            name: (one["class"], one["model"], one["renamed"], one["defaults"])
+            name: (
+                one["class"],
+                one["model"],
+                one["renamed"],
+                one["defaults"],
+                one.get("published", ""),
+                tuple((other["part"], other["whose"]) for other in one.get("others", ())),
+            )
             for name, one in found["families"].items()
         }
         for version, found in stored.items()

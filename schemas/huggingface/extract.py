@@ -13,7 +13,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from ..house_yaml import house_yaml
+
 SOURCE = Path(__file__).with_name("facts.json")
+OUTSIDE = Path(__file__).with_name("outside.yaml")
 FAMILIES = (
     "llama", "mistral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "deepseek_v2", "deepseek_v3", "mixtral", "glm4",
     "glm4_moe", "gpt2",
@@ -60,6 +63,12 @@ def read() -> dict[str, Any]:
     """The stored facts by version."""
     found: dict[str, Any] = json.loads(SOURCE.read_text("utf-8"))
     return found
+
+
+def known() -> dict[str, Any]:
+    """The stored facts by version, with the families of `outside.yaml`, which are the same in every version."""
+    outside: dict[str, Any] = house_yaml(OUTSIDE.read_text("utf-8"))["families"]
+    return {version: {**found, "families": {**found["families"], **outside}} for version, found in read().items()}
 
 
 def extracted(python: str) -> dict[str, Any]:

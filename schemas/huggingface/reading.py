@@ -33,6 +33,10 @@ class ConfigurationClass(NamedTuple):
     renamed: Mapping[str, str]
     """Names of attributes that are other keys in the file."""
     defaults: Mapping[str, Value]
+    published: str
+    """Where its code is published; empty for a class of transformers."""
+    others: tuple[tuple[str, str], ...]
+    """Parts of keys that only other code of the same model_type reads, each with whose code that is."""
 
 
 def is_model(source: SourceText) -> bool:
@@ -63,13 +67,17 @@ def huggingface_config(source: SourceText, asked: str | None = None) -> Config:
     version, reason = _version(keys.get("transformers_version")) if asked is None else (known_version(asked), NOTHING)
     family = _family(keys, source.name, places, version)
     known = class_of(family, version)
+    _require_own(known, family, keys, source.name, places)
     settings = {key: Setting(key, value, "explicit", places.get(key)) for key, value in keys.items()}
     for key, value in known.defaults.items():
         others = (known.renamed.get(key), *(name for name, own in known.renamed.items() if own == key))
         if key not in settings and not any(name in settings for name in others):
             settings[key] = Setting(key, value, "default")
     problems = ()
-    if "auto_map" in keys:
+    if known.published:
+        said = say.published_code(version=version, family=family, model=known.model, where=known.published)
+        problems = (finding(said, source.name, places.get("model_type")),)
+    elif "auto_map" in keys:
         said = say.custom_code(version=version, family=family)
         problems = (finding(said, source.name, places.get("auto_map")),)
     return Config(
@@ -82,6 +90,16 @@ def huggingface_config(source: SourceText, asked: str | None = None) -> Config:
         version_origin="given" if asked is not None else "detected" if reason else "assumed",
         version_reason=reason,
     )
+
+
+def _require_own(
+    known: ConfigurationClass, family: str, keys: Mapping[str, Any], file: str, places: Mapping[str, Span]
+) -> None:
+    """A model_type that several codes share is read for one of them: UnreadableError for a file of another's."""
+    found = ((key, whose) for key in keys for part, whose in known.others if part in key)
+    for key, whose in found:
+        said = say.other_code(family=family, key=key, whose=whose, known=known.name)
+        raise UnreadableError(finding(said, file, places.get(key)))
 
 
 def _keys(source: SourceText) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def megatron_config(
     settings, outside = with_overridable(validated.settings, file)
     settings = _replaceable(settings, fork, parsed.overridable)
     origin = _origin(options, chosen)
-    said = summed_up(parsed, known, file, certain=origin != "assumed", own=_is_unnamed(launch))
+    said = _by_position(summed_up(parsed, known, file, certain=origin != "assumed", own=_is_unnamed(launch)))
     refused = _depending(validated.problems, launch, unresolved, problems)
     told = _said(purpose, (*problems, *_noted(fork, file), *said, *outside), refused)
     return Config(
@@ -226,6 +226,26 @@ def _depending(
         else problem
         for problem in problems
     )
+
+
+def _by_position(problems: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
+    """Values that the script takes from its own arguments (`$1`, `$2`) are open for one reason, which is said once."""
+    from ..shell.messages_compiled import say as told
+    from .messages_compiled import say
+
+    numbers = {str(told.argument_not_given(name=str(number))): number for number in range(1, _MOST_ARGUMENTS)}
+    found = [(one, numbers[why]) for one in problems if (why := str(dict(one.values).get("why"))) in numbers]
+    if len(found) < 2:
+        return problems
+    open_keys = ", ".join(dict.fromkeys(str(dict(one.values)["key"]) for one, _ in found if "key" in dict(one.values)))
+    asked = ", ".join(map(str, sorted({number for _, number in found})))
+    first = found[0][0]
+    head = finding(say.own_arguments_open(numbers=asked, keys=open_keys), first.file, first.span)
+    waiting = {id(one) for one, _ in found}
+    return (head, *(one._replace(because=head.mark) if id(one) in waiting else one for one in problems))
+
+
+_MOST_ARGUMENTS = 100
 
 
 def more_may_stand(unresolved: Sequence[Unresolved], of_the_file: tuple[Diagnostic, ...]) -> bool:

@@ -28,8 +28,10 @@ _DASHES = "\u2010\u2011\u2012\u2013\u2014\u2212"
 """What an editor or a page makes of a hyphen."""
 
 
-_PLACEHOLDER = "your"
-"""The first word of what a template's author leaves to be filled in: `your model save path`."""
+_PLACEHOLDERS = (("your",), ("please",), ("path", "to"), ("path", "of"))
+"""How what a template's author leaves to be filled in begins: `your model save path`, `path to data`."""
+_BRACKETS = {"<": ">", "{": "}"}
+"""What stands around words to be filled in: `<the model's folder>`; with a colon they are JSON."""
 
 
 class Given(NamedTuple):
@@ -333,10 +335,20 @@ class _Parser:
 
 def _to_fill_in(fact: ArgumentFact, words: Sequence[Argument]) -> tuple[str, ...]:
     """The words of a template's `your model path` behind an option for a text; none where it has a value."""
-    if not words or words[0].text.strip("<[").lower() != _PLACEHOLDER or fact.type not in (None, "str") or fact.choices:
+    if fact.type not in (None, "str") or fact.choices:
         return ()
     count = next((at for at, word in enumerate(words) if not word.resolved), len(words))
-    return tuple(word.text for word in words[:count]) if count > 1 else ()
+    found = tuple(word.text for word in words[:count])
+    return found if count > 1 and _is_left(found) else ()
+
+
+def _is_left(words: tuple[str, ...]) -> bool:
+    """Whether words are to be filled in, by how they begin or by what stands around them."""
+    closing = _BRACKETS.get(words[0][:1])
+    if closing is not None and words[-1].endswith(closing) and not any(":" in word for word in words):
+        return True
+    begins = (words[0].lstrip("<[{").lower(), words[1].lower())
+    return any(begins[: len(one)] == one for one in _PLACEHOLDERS)
 
 
 def _how_many(fact: ArgumentFact, available: int) -> int | None:

@@ -102,6 +102,22 @@ def test_a_placeholder_of_several_words_is_called_one(accmap, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
+    ("left", "called_so"),
+    [
+        ("your model", True), ("Path to data", True), ("please fill in", True), ("<the folder of it>", True),
+        ("{model folder}", True), ("out model", False), ("path/to data", False), ("{a: 1, b: 2}", False),
+        ("<in out", False),
+    ],
+)  # fmt: skip
+def test_what_is_a_placeholder_of_several_words(accmap, tmp_path: Path, left: str, called_so: bool) -> None:
+    path = tmp_path / "run.sh"
+    path.write_text(f'SAVE="{left}"\n{LAUNCH} {OTHERS} --save $SAVE\n')
+    said = accmap("lint", str(path), "--no-config", "-q").out
+    assert ("still has a placeholder of several words" in said) is called_so
+    assert "MAP003" in said
+
+
+@pytest.mark.parametrize(
     ("words", "key", "finding"),
     [
         ("--load $LEFT", "load", "MAP003"),
@@ -136,3 +152,24 @@ def test_a_template_whose_numbers_are_open_converts_to_nothing(accmap, tmp_path:
     (tmp_path / "run.sh").write_text(f'LEFT="your number"\n{LAUNCH} {OTHERS} --ffn-hidden-size $LEFT\n')
     assert accmap("convert", "run.sh", "-o", "new.yaml").code == 2
     assert not (tmp_path / "new.yaml").exists()
+
+
+IN_ORDER = "LR=$3\ntorchrun --nproc_per_node 8 pretrain_gpt.py --num-layers $1 --hidden-size ${2} --lr $LR "
+
+
+def test_arguments_in_their_order_are_one_finding(accmap, tmp_path: Path) -> None:
+    script = f"{IN_ORDER}--num-attention-heads 4 --micro-batch-size 1 --seq-length 8 --max-position-embeddings 8\n"
+    (tmp_path / "run.sh").write_text(script)
+    answer = json.loads(accmap("lint", "run.sh", "--no-config", "--format", "json").out)["diagnostics"]
+    head = next(at for at, one in enumerate(answer) if one["code"] == "MAP127")
+    assert "1, 2, 3" in answer[head]["message"]
+    assert "num_layers, hidden_size, lr are left open" in answer[head]["message"]
+    assert [one["because_of"] for one in answer if one["code"] == "MAP009"] == [head] * 3
+    said = accmap("lint", "run.sh", "--no-config", "--lang", "zh").out
+    assert "脚本按顺序取用自身的参数 1, 2, 3" in said
+    given = accmap("lint", "run.sh", "--no-config", "--arg=2", "--arg=64", "--arg=1e-4")
+    assert "MAP127" not in given.out
+    (tmp_path / "run.sh").write_text(script.replace("${2}", "64").replace("$LR", "1e-4"))
+    alone = accmap("lint", "run.sh", "--no-config").out
+    assert "MAP009" in alone
+    assert "MAP127" not in alone

@@ -473,3 +473,17 @@ def test_what_is_not_carried_over_is_shown_as_it_is_written(folder: Path, capsys
     _, out, _ = run(capsys, str(script), "--format", "json")
     said = [entry["message"] for entry in json.loads(out)["diagnostics"] if entry["code"] == "MAP110"]
     assert [one.partition(" has ")[0] for one in said] == ["--lr-warmup-samples (5)"]
+
+
+RECIPE = "ENV_VARS:\n  CUDA_DEVICE_MAX_CONNECTIONS: 1\nMODEL_ARGS:\n  --num-layers: 2\n  --hidden-size: 64\n"
+BRIDGE = "_target_: megatron.bridge.training.config.ConfigContainer\ntrain: {train_iters: 10}\n"
+
+
+@pytest.mark.parametrize(("text", "found"), [(RECIPE, 1), (BRIDGE, 1), ("jobs:\n  MODEL_ARGS: no\n", 0)])
+def test_a_folder_is_searched_for_launches_written_as_yaml(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, found: int
+) -> None:
+    (tmp_path / "gpt").mkdir()
+    (tmp_path / "gpt" / "model_config.yaml").write_text(text, "utf-8")
+    main(["lint", str(tmp_path), "--no-config", "--format", "json"])
+    assert json.loads(capsys.readouterr().out)["summary"]["files"] == found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -108,6 +109,69 @@ def test_custom_code_is_a_remark_where_transformers_has_the_class(accmap: Callab
     problems = json.loads(accmap("show", model, "--format", "json").out)["problems"]
     assert answer.code == 0
     assert [one["code"] for one in problems] == ["MAP111"]
+
+
+TELECHAT_7B: dict[str, Any] = {
+    "model_type": "telechat", "architectures": ["TelechatForCausalLM"], "hidden_size": 4096, "n_head": 32,
+    "n_layer": 30, "ffn_hidden_size": 12288, "vocab_size": 160256, "training_seqlen": 8192, "embed_layernorm": False,
+    "auto_map": {"AutoConfig": "configuration_telechat.TelechatConfig"}, "n_inner": None, "seq_length": 8192,
+}  # fmt: skip
+TELECHAT_12B = {
+    "hidden_size": 5120, "n_layer": 38, "vocab_size": 120000, "tie_word_embeddings": False, "logn": False
+}  # fmt: skip
+TELECHAT_115B = {
+    "hidden_size": 8192, "n_head": 64, "num_key_value_heads": 8, "n_layer": 96, "vocab_size": 131072,
+    "ffn_hidden_size": 40960, "tie_word_embeddings": False, "base_seqlen": 8192,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("keys", "size", "width", "base"),
+    [
+        ({}, 14_400_036_864, 2, 10000 * 3 ** (128 / 126)),
+        (TELECHAT_12B, 24_772_864_000, 2, 10000 * 3 ** (160 / 158)),
+        (TELECHAT_115B, 453_131_665_408, 4, 10000),
+    ],
+    ids=["TeleChat-7B", "TeleChat-12B", "TeleChat2-115B"],
+)
+def test_telechat_has_the_parameters_of_the_published_checkpoints(
+    accmap: Callable[..., Any], tmp_path: Path, keys: dict[str, Any], size: int, width: int, base: float
+) -> None:
+    """`total_size` of each index that the authors publish, in bytes of the type they publish it in."""
+    (tmp_path / "config.json").write_text(json.dumps({**TELECHAT_7B, **keys}), "utf-8")
+    found = fields(accmap, "config.json")
+    assert found["computed.parameters"] * width == size
+    assert math.isclose(found["position.rotary_base"], base, rel_tol=1e-12)
+    biases = ("model.ffn_output_bias", "attention.output_bias", "attention.qkv_bias")
+    assert [found[name] for name in biases] == [True, True, False]
+    problems = json.loads(accmap("show", "config.json", "--format", "json").out)["problems"]
+    assert [one["code"] for one in problems] == ["MAP125"]
+
+
+@pytest.mark.parametrize("to", ["megatron", "mindformers"])
+def test_telechat_is_converted_with_its_biases_named_as_lost(
+    accmap: Callable[..., Any], tmp_path: Path, to: str
+) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({**TELECHAT_7B, "hidden_dropout": 0.1}), "utf-8")
+    run = RUNS[0] if to == "megatron" else RUNS[1]
+    out = "out.sh" if to == "megatron" else "out.yaml"
+    answer = accmap("convert", "config.json", "--to", to, "--base", str(run), "-o", out)
+    assert answer.code == 1
+    lost = answer.err.rpartition("could not be carried over: ")[2].strip().split(", ")
+    assert {*lost} >= {"model.ffn_output_bias", "attention.output_bias", "model.hidden_dropout"}
+    back = json.loads(accmap("diff", "config.json", out, "--format", "json").out)["rows"]
+    parted = {row["field"] for row in back if row["status"] == "different" and not row["field"].startswith("computed.")}
+    assert parted <= {*lost}
+
+
+@pytest.mark.parametrize(("key", "whose"), [("n_embd", "TeleChat-52B"), ("num_experts", "a TeleChat with experts")])
+def test_other_code_of_the_same_model_type_is_refused_by_name(
+    accmap: Callable[..., Any], tmp_path: Path, key: str, whose: str
+) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({**TELECHAT_7B, key: 8}), "utf-8")
+    answer = accmap("recipe", "config.json")
+    assert answer.code == 2
+    assert all(word in answer.err for word in ("SYN127", key, whose))
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,7 @@ CASES = [
     ({"model.norm.weight": np.float32(1)}, {}, 2, "EVD047"),
     ({}, {"tie_word_embeddings": True}, 1, "EVD055"),
     ({}, {"model_type": "gpt_oss"}, 2, "SYN103"),
+    ({}, {"model_type": "telechat"}, 2, "EVD102"),
     ({}, {"num_hidden_layers": "two"}, 2, "EVD"),
     ({}, {"num_hidden_layers": 10**9}, 2, "EVD"),
 ]

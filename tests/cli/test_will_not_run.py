@@ -104,6 +104,13 @@ def test_a_yaml_that_cannot_run(accmap, more: str, version: str, instead: str, l
     assert instead in answer.out
 
 
+@pytest.mark.parametrize(("size", "stops_there"), [("0", True), ("1", False)])
+def test_experts_split_in_no_parts(accmap, size: str, stops_there: bool) -> None:
+    files = {"run.sh": f"{LATENT} --num-experts 4 --moe-router-topk 2 --expert-tensor-parallel-size {size}\n"}
+    answer = accmap("lint", "run.sh", "--megatron", "0.19", "--no-config", files=files)
+    assert ("--expert-tensor-parallel-size is 0" in answer.out) is stops_there
+
+
 OPTIMIZER = "optimizer: {{type: {type}, betas: {betas}, eps: {eps}, swap: {swap}}}\n"
 
 
