@@ -41,6 +41,7 @@ MAKERS = (
     "rules.compile",
     "rules.pages",
     "mapper.matrix",
+    "evidence.answers",
     "evidence.codes",
     "cli.compile_options",
     "cli.compile_schemas",
