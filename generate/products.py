@@ -30,6 +30,7 @@ MAKERS = (
     "mapper.recipe.compile_fields",
     "mapper.computed.compile_facts",
     "mapper.compile_names",
+    "mapper.compile_modules",
     "mappings.compile_keys",
     "mappings.compile_stops",
     "mappings.compile_tables",
