@@ -6,7 +6,9 @@ A few lines of script, part of the page, show the rates under the pointer.
 from __future__ import annotations
 
 import math
+import os
 
+from ..schemas.border.incoming import package_text
 from ..schemas.border.outgoing import markup
 from ..schemas.light_typing import TYPE_CHECKING
 from .curve_svg import LEFT, MAIN_HEIGHT, RIGHT, WIDTH, distance_at, drawing, heading, main_top, percent, steps_drawn
@@ -24,40 +26,6 @@ _STYLE = """
   white-space: pre; box-shadow: 0 2px 8px #0002 }
 #hair { display: none; stroke: var(--soft); stroke-width: 1 }
 """
-_SCRIPT = """
-const data = JSON.parse(document.getElementById('data').textContent);
-const svg = document.querySelector('svg'), tip = document.getElementById('tip');
-const hair = document.createElementNS(svg.namespaceURI, 'line');
-hair.id = 'hair';
-hair.setAttribute('y1', data.top);
-hair.setAttribute('y2', data.top + data.height);
-svg.appendChild(hair);
-const nearest = (wanted) => {
-  let low = 0, high = data.steps.length - 1;
-  while (high - low > 1) {
-    const middle = (low + high) >> 1;
-    if (data.steps[middle] <= wanted) low = middle; else high = middle;
-  }
-  return wanted - data.steps[low] < data.steps[high] - wanted ? low : high;
-};
-const hide = () => { tip.style.display = hair.style.display = 'none'; };
-svg.addEventListener('pointerleave', hide);
-svg.addEventListener('pointermove', (event) => {
-  const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
-  const share = (at.x - data.left) / data.width;
-  if (share < 0 || share > 1 || at.y < data.top || at.y > data.top + data.height) return hide();
-  const index = nearest(share * data.last), step = data.steps[index];
-  const x = data.left + step / data.last * data.width;
-  hair.setAttribute('x1', x);
-  hair.setAttribute('x2', x);
-  const rates = data.series.map((series, place) => '\\n' + 'AB'[place] + '  ' + series[index]).join('');
-  tip.textContent = data.step + ' ' + step.toLocaleString('en') + rates;
-  tip.style.display = hair.style.display = 'block';
-  const box = svg.getBoundingClientRect(), left = x / data.size * box.width;
-  tip.style.left = (left > box.width * 0.75 ? left - tip.offsetWidth - 12 : left + 12) + 'px';
-  tip.style.top = (event.clientY - box.top + 12) + 'px';
-});
-"""
 _ALWAYS = ("lr", "min_lr", "lr_decay_style", "train_iters", "global_batch_size")
 
 
@@ -68,7 +36,8 @@ def web_page(report: Report) -> str:
 {drawing(report)}<div id="tip"></div>
 </figure>
 {"".join(sections)}"""
-    return document(heading(report), report.language, _STYLE, main, _hover_data(report), _SCRIPT)
+    script = "\n" + package_text(os.path.dirname(__file__), "curve_page.js")
+    return document(heading(report), report.language, _STYLE, main, _hover_data(report), script)
 
 
 def _word(report: Report, name: Any) -> str:

@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, RootModel
 
+from ..evidence.answers import EVIDENCE_OUTPUTS, DefectJson
+from ..evidence.answers import NotComparedJson as LeftOutJson
 from ..mapper.answers import ChangeJson, DiffRowJson, Impact, ObstacleJson, ReadBackJson, ReportRowJson
 from ..schemas.answer_parts import Number, Open
 from ..schemas.answers import (
@@ -21,7 +23,6 @@ from ..schemas.answers import (
     UnresolvedJson,
     ValueJson,
 )
-from .evidence.outputs import EVIDENCE_OUTPUTS, DefectJson
 
 
 class VersionJson(BasisJson):
@@ -42,13 +43,6 @@ class ShowJson(BasisJson):
     values: list[ValueJson]
     unresolved: list[UnresolvedJson]
     problems: list[DiagnosticJson]
-
-
-class LeftOutJson(Open):
-    """Something relevant that was not compared, and why."""
-
-    what: str
-    reason: str
 
 
 class SeriesJson(Open):

@@ -417,21 +417,10 @@ def _rendered(
         {"file": file, **basis.to_json(language)} for file, basis in zip(answer["files"], bases, strict=False)
     ]
     if format == "json":
-        return json_text(_finite(answer))
+        return json_text(json_value(answer))
     from .verify_report import html_page, text_page
 
     if format == "html":
         return html_page(answer, language)
     read_as = "；".join if language == "zh" else "; ".join
     return composed(text_page(answer, language) + page([read_as(basis.text(language) for basis in bases)]))
-
-
-def _finite(value: Any) -> Any:
-    """JSON has no infinities: they are strings, as everywhere in accmap's answers."""
-    if isinstance(value, float):
-        return json_value(value)
-    if isinstance(value, dict):
-        return {key: _finite(entry) for key, entry in value.items()}  # pyright: ignore[reportUnknownVariableType]
-    if isinstance(value, (list, tuple)):
-        return [_finite(entry) for entry in value]  # pyright: ignore[reportUnknownVariableType]
-    return value

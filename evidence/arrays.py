@@ -59,6 +59,17 @@ _MOST_AXES = 64
 _LARGEST = 1 << 62
 
 
+class ArraySide(NamedTuple):
+    """What one of two arrays is like."""
+
+    largest: float
+    smallest: float
+    mean: float
+    norm: float
+    nan: int
+    infinite: int
+
+
 class Measured(NamedTuple):
     """Everything counted about two arrays of one shape; `b` is the benchmark of the relative errors."""
 
@@ -88,6 +99,16 @@ class Measured(NamedTuple):
     not_finite_apart: int
     """Elements where a NaN stands on either side, or an infinity faces anything but itself."""
     unequal: int
+
+    @property
+    def a(self) -> ArraySide:
+        """The one array by itself."""
+        return ArraySide(*self.statistics_a, self.norm_a, self.nan_a, self.infinite_a)
+
+    @property
+    def b(self) -> ArraySide:
+        """The other one."""
+        return ArraySide(*self.statistics_b, self.norm_b, self.nan_b, self.infinite_b)
 
     @property
     def relative(self) -> float:

@@ -54,17 +54,6 @@ class VersionSet(NamedTuple):
     reference: Mapping[str, str]
     source: Words
 
-    def to_json(self) -> dict[str, object]:
-        """The entry of the command's `sets`."""
-        return {
-            "name": self.owner,
-            "version": self.version,
-            "with": dict(self.exact),
-            "needs": dict(self.needs),
-            "reference": dict(self.reference),
-            "source": self.source.en,
-        }
-
 
 def _cited(source: str) -> Words:
     """The documents that a set is from; the kinds of document that have no file name are told in both languages."""

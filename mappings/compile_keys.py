@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import yaml
 
-from ..schemas.literal_module import literal_module
+from ..schemas.literal_module import frozen, literal_module
 
 SOURCE = Path(__file__).with_name("keys.yaml")
 
@@ -16,10 +16,4 @@ def products() -> dict[str, str]:
     """The compiled module."""
     content: dict[str, Any] = yaml.safe_load(SOURCE.read_text("utf-8"))
     about = "Keys that are asked for by what they are; compiled from keys.yaml."
-    return {"mappings/keys_compiled.py": literal_module(about, **{name: _frozen(one) for name, one in content.items()})}
-
-
-def _frozen(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _frozen(one) for name, one in cast("dict[str, Any]", value).items()}
-    return tuple(cast("list[Any]", value)) if isinstance(value, list) else value
+    return {"mappings/keys_compiled.py": literal_module(about, **frozen(content))}

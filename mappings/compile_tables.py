@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ..schemas.house_yaml import house_yaml
-from ..schemas.literal_module import literal_module
+from ..schemas.literal_module import frozen, literal_module
 from ..schemas.megatron.catalog import VERSIONS, catalog
 from ..schemas.megatron.compile_validation import read_rows
 from .model import FamiliesFile, Skeleton, TableFile, UnmappedFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 HERE = Path(__file__).parent
 TOPICS = (
@@ -62,9 +62,9 @@ def compiled() -> dict[str, Any]:
 
 def _gate(gate: dict[str, Any]) -> tuple[Any, ...]:
     return (
-        _conditions(gate.get("counts", ())),
-        {side: _conditions(conditions) for side, conditions in gate.get("unless", {}).items()},
-        _conditions(gate.get("certain", ())),
+        conditions(gate.get("counts", ())),
+        {side: conditions(held) for side, held in gate.get("unless", {}).items()},
+        conditions(gate.get("certain", ())),
     )
 
 
@@ -80,7 +80,7 @@ def _row(topic: str, row: dict[str, Any], only: list[Any], number: int) -> tuple
         row["loss"],
         row.get("write", "always" if model is not None else "differs"),
         row.get("impact"),
-        _conditions(row.get("only", only)),
+        conditions(row.get("only", only)),
         _sides(row["megatron"], "", fields),
         _sides(static, _MODEL["static"] if "static" not in row and model is not None else "", fields),
         _sides(dynamic, _MODEL["dynamic"] if "dynamic" not in row and model is not None else "", fields),
@@ -98,7 +98,7 @@ def _notes(row: dict[str, Any]) -> tuple[Any, ...]:
     caveats = tuple(
         (
             caveat.get("to"),
-            _conditions(caveat["when"]),
+            conditions(caveat["when"]),
             caveat["status"],
             tuple(caveat.get("instead", {}).items()),
             tuple(caveat.get("about", ())),
@@ -118,14 +118,9 @@ def _last_known(values: tuple[Any, ...]) -> tuple[Any, ...]:
     return values
 
 
-def _conditions(entries: Iterable[list[Any]]) -> tuple[Any, ...]:
-    return tuple(_condition(entry) for entry in entries)
-
-
-def _condition(entry: list[Any]) -> tuple[Any, ...]:
-    field, comparison, *value = entry
-    operand: Any = value[0] if value else None
-    return (field, comparison, tuple(cast("list[Any]", operand)) if isinstance(operand, list) else operand)
+def conditions(entries: Iterable[Sequence[Any]]) -> tuple[Any, ...]:
+    """Conditions as a run compares them: a name, a comparison and an operand, which may be None."""
+    return tuple(frozen((*entry, None)[:3]) for entry in entries)
 
 
 def _sides(side: Any, prefix: str, fields: tuple[str, ...]) -> tuple[Any, ...]:
@@ -210,7 +205,7 @@ def compiled_families() -> dict[str, Any]:
             tuple(entry.get("needs", ())),
             {field: tuple(keys) for field, keys in entry.get("keys", {}).items()},
             entry.get("without_experts", {}),
-            _conditions(entry.get("prefers", ())),
+            conditions(entry.get("prefers", ())),
             entry["source"],
             entry.get("in_dynamic", {}).get("fixes", {}),
             entry.get("in_dynamic", {}).get("without_experts", {}),

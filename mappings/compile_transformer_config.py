@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from ..schemas.house_yaml import house_yaml
-from ..schemas.literal_module import literal_module
+from ..schemas.literal_module import literal_module, members
+from .compile_tables import conditions
 from .model import Harmless, TransformerConfigFile
 
 SOURCE = Path(__file__).with_name("transformer_config.yaml")
@@ -27,21 +28,8 @@ def products() -> dict[str, str]:
                 if reason not in reasons:
                     reasons.append(reason)
                 why.append(reasons.index(reason))
-        fields.append(
-            (
-                field.name,
-                tuple(field.arguments or [field.name]),
-                field.take,
-                tuple(field.values),
-                field.here,
-                field.asked,
-                field.latent,
-                field.since_megatron,
-                field.until_megatron,
-                tuple(field.about),
-                tuple(why),
-            )
-        )
+        arguments = field.arguments or [field.name]
+        fields.append(members(field, arguments=arguments, harmless=why))
     about = "The fields of both TransformerConfigs; compiled from transformer_config.yaml."
     closed = {name: (why.en, why.zh) for name, why in content.closed.items()}
     text = literal_module(about, CLOSED=closed, REASONS=tuple(map(_reason, reasons)), FIELDS=tuple(fields))
@@ -49,19 +37,5 @@ def products() -> dict[str, str]:
 
 
 def _reason(reason: Harmless) -> tuple[Any, ...]:
-    return (
-        tuple(_condition(condition) for condition in reason.when),
-        None if reason.megatron is None else tuple(reason.megatron),
-        None if reason.mindformers is None else tuple(reason.mindformers),
-        reason.dialect,
-        reason.since,
-        reason.until,
-        reason.en,
-        reason.zh,
-    )
-
-
-def _condition(condition: tuple[Any, ...]) -> tuple[Any, ...]:
-    field, comparison, *rest = condition
-    operand = rest[0] if rest else None
-    return (field, comparison, tuple(cast("list[Any]", operand)) if isinstance(operand, list) else operand)
+    own = members(reason, "en", "zh", "sources", when=conditions(reason.when))
+    return (*own, reason.en, reason.zh)

@@ -167,15 +167,6 @@ class Table(NamedTuple):
     """Path prefixes, the longest first."""
     gates: Mapping[FieldName, Gate]
 
-    def rows_naming(self, name: str) -> tuple[Row, ...]:
-        """The rows that speak of a flag, a key, an alias or a field; by key first, else by what their notes mention."""
-        wanted = name.strip().lstrip("-").replace("-", "_")
-        last = _destination(name) or wanted.rpartition(".")[2]
-        found = tuple(row for row in self.rows if wanted in row.fields or last in _names_of(row))
-        if found:
-            return found
-        return tuple(row for row in self.rows if last in _words_of(row.en))
-
     def megatron_reason(self, dest: str) -> Reason | None:
         """Why an argument of Megatron-LM has no row."""
         number = self.megatron_reasons.get(dest)
@@ -249,29 +240,3 @@ def _notes_of(number: int | None) -> Notes:
         # At once: another thread must not see half of it.
         _notes[:] = [Notes(tuple(Caveat(*caveat) for caveat in caveats), *rest) for caveats, *rest in NOTES]
     return Notes() if number is None else _notes[number]
-
-
-def _destination(name: str) -> str | None:
-    """What a flag of any Megatron-LM version writes: `--no-rope-fusion` is `apply_rope_fusion`."""
-    from ..schemas.megatron.catalog import VERSIONS, catalog
-
-    flag = "--" + name.strip().lstrip("-")
-    for version in VERSIONS:
-        fact = catalog(version).by_option.get(flag)
-        if fact is not None:
-            return fact.dest
-    return None
-
-
-def _names_of(row: Row) -> set[str]:
-    """The last parts of every key and alias of a row."""
-    return {
-        one.rpartition(".")[2]
-        for side in row.megatron + row.static + row.dynamic
-        for name in side.keys + side.aliases
-        for one in name.split("|")
-    }
-
-
-def _words_of(text: str) -> set[str]:
-    return {word.strip(".,;:()").lstrip("-").replace("-", "_") for word in text.split()}

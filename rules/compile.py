@@ -161,6 +161,7 @@ def compiled_catalog() -> str:
         COMPARED=compared,
         CAUSES=causes(rules, fields),
         KEYS=idle_keys(),
+        OPEN={name: _both(said) for name, said in house_yaml((ROOM / "open.yaml").read_text("utf-8")).items()},
         OWNED=tuple(name for rule in rules.values() if rule.get("owns") for name in rule.get("fields", ())),
     )
 

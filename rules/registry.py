@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..schemas.light_typing import TYPE_CHECKING, cast
-from .catalog_compiled import COMPARED, RULES
+from .catalog_compiled import COMPARED, OPEN, RULES
 from .comparison import Compared
 from .defects import codes as advisory_codes
 from .defects import rule_of
@@ -14,65 +14,6 @@ if TYPE_CHECKING:
     from ..schemas.diagnostic import Severity
 
 _NAME, _SEVERITY, _SCOPE, _MESSAGES, _CHECK, _PROFILES, _FIELDS, _KIND, _CONFIDENCE, _OPTIONS, _EFFECT = range(11)
-
-
-OPEN = {
-    "unknown": (
-        "{label} is not compared: one side's value is not known ({a} in Megatron-LM; {b} in MindSpore Transformers).",
-        "{label_zh}未比较：有一侧的值未知（Megatron-LM 为 {a}；MindSpore Transformers 为 {b}）。",
-    ),
-    "not given": (
-        "{label} is given on one side only: {a} in Megatron-LM ({a_from}), {b} in MindSpore Transformers ({b_from}).",
-        "{label_zh}仅在一侧给出：Megatron-LM 为 {a}（{a_from_zh}），MindSpore Transformers 为 {b}（{b_from_zh}）。",
-    ),
-    "only megatron": (
-        "{label}: {a} in Megatron-LM ({a_from}); MindSpore Transformers has no such setting.",
-        "{label_zh}：Megatron-LM 为 {a}（{a_from_zh}）；MindSpore Transformers 没有该设置。",
-    ),
-    "only mindformers": (
-        "{label}: {b} in MindSpore Transformers ({b_from}); Megatron-LM has no such setting.",
-        "{label_zh}：MindSpore Transformers 为 {b}（{b_from_zh}）；Megatron-LM 没有该设置。",
-    ),
-    "depends": (
-        (
-            "{label}: {a} in Megatron-LM ({a_from}), but {b} in MindSpore Transformers ({b_from}). Whether it counts "
-            "depends on what cannot be read here: {gate}."
-        ),
-        (
-            "{label_zh}：Megatron-LM 为 {a}（{a_from_zh}），而 MindSpore Transformers 为 {b}（{b_from_zh}）。"
-            "它是否起作用取决于此处无法读出的设置：{gate_zh}。"
-        ),
-    ),
-    "idle": (
-        (
-            "{label} has no effect on this run, though it differs: {a} in Megatron-LM ({a_from}), {b} in MindSpore "
-            "Transformers ({b_from})."
-        ),
-        (
-            "{label_zh}不同，但在本次训练中不起作用：Megatron-LM 为 {a}（{a_from_zh}），"
-            "MindSpore Transformers 为 {b}（{b_from_zh}）。"
-        ),
-    ),
-    "alike": (
-        (
-            "{label} differs, but not the numbers: {a} in Megatron-LM ({a_from}), {b} in MindSpore Transformers "
-            "({b_from}). {why}"
-        ),
-        (
-            "{label_zh}不同，但数值一致：Megatron-LM 为 {a}（{a_from_zh}），"
-            "MindSpore Transformers 为 {b}（{b_from_zh}）。{why_zh}"
-        ),
-    ),
-    "idle megatron": (
-        "{label} has no effect on this run: {a} in Megatron-LM ({a_from}).",
-        "{label_zh}在本次训练中不起作用：Megatron-LM 为 {a}（{a_from_zh}）。",
-    ),
-    "idle mindformers": (
-        "{label} has no effect on this run: {b} in MindSpore Transformers ({b_from}).",
-        "{label_zh}在本次训练中不起作用：MindSpore Transformers 为 {b}（{b_from_zh}）。",
-    ),
-}
-"""What is said of a field that cannot be compared; an addition to each comparison's own message."""
 
 
 def codes() -> tuple[str, ...]:

@@ -22,7 +22,7 @@ class Open(BaseModel):
 
 @dataclass(frozen=True)
 class From:
-    """The attribute that the value is, as a path."""
+    """The attribute that the value is, as a path; behind `?.` it is None where there is nothing to ask."""
 
     path: str
 
@@ -57,3 +57,7 @@ class AsJson:
 
 
 Value = Annotated[Any, AsJson()]
+Figure = Annotated[Number, AsJson()]
+"""A number that JSON may not have as it is."""
+Text = Annotated[str, Said("text")]
+"""A message, in the language of the answer."""

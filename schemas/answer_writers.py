@@ -80,12 +80,21 @@ def _source(name: str, field: FieldInfo) -> str:
     """The expression that has the member's value."""
     if _mark(field, Given):
         return name
-    if _mark(field, Spoken):
-        return 'it.zh if language == "zh" else it.en'
-    said, path = _mark(field, Said), _mark(field, From)
-    if said:
-        return f"it.{said.method}(language)"
-    return f"it.{path.path if path else name}"
+    marks, path = field.metadata, _mark(field, From)
+    whole, _, rest = f"it.{path.path if path else name}".partition("?.")
+    if rest:
+        return f"None if {whole} is None else {whole}.{rest}"
+    return _spoken(marks, whole if path else "it") or whole
+
+
+def _spoken(marks: Iterable[Any], source: str) -> str:
+    """The expression for a text in the language of the answer; empty where the marks ask for none."""
+    for mark in marks:
+        if isinstance(mark, Spoken):
+            return f'{source}.zh if language == "zh" else {source}.en'
+        if isinstance(mark, Said):
+            return f"{source}.{mark.method}(language)"
+    return ""
 
 
 def _value(name: str, field: FieldInfo) -> str:
@@ -101,7 +110,9 @@ def _written(kind: Any, source: str, depth: int = 0) -> str:
     """The expression that turns a value of a kind into what JSON has for it."""
     if get_origin(kind) is Annotated:
         inner, *marks = get_args(kind)
-        return f"json_value({source})" if AsJson() in marks else _written(inner, source, depth)
+        return (
+            f"json_value({source})" if AsJson() in marks else _spoken(marks, source) or _written(inner, source, depth)
+        )
     if get_origin(kind) in (Union, UnionType):
         return _written_union(get_args(kind), source, depth)
     if isinstance(kind, type) and issubclass(kind, BaseModel):

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from pprint import pformat
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 
 def literal_module(about: str, **values: Any) -> str:
@@ -14,3 +17,15 @@ def literal_module(about: str, **values: Any) -> str:
         f"{name}: Any = {pformat(value, width=160, compact=True, sort_dicts=False)}" for name, value in values.items()
     ]
     return "\n".join(lines) + "\n"
+
+
+def frozen(value: Any) -> Any:
+    """A value whose lists are tuples."""
+    if isinstance(value, dict):
+        return {name: frozen(one) for name, one in cast("dict[Any, Any]", value).items()}
+    return tuple(map(frozen, cast("list[Any]", value))) if isinstance(value, (list, tuple)) else value
+
+
+def members(record: BaseModel, *without: str, **instead: Any) -> tuple[Any, ...]:
+    """The values of a record in its order, but for some of them; `instead` stands for others."""
+    return tuple(frozen(instead.get(name, value)) for name, value in record if name not in without)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ...mapper.row_words import listed
 from ...schemas.border.outgoing import emit, json_text, page, painted
-from ...schemas.json_values import json_value
 from ...schemas.verdict import Unseen, concluded, unseen_json
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..messages_compiled import say
@@ -44,6 +43,7 @@ def run(
     lang: Language = "en",
 ) -> int:
     """Compare and print."""
+    from ...evidence.answers_compiled import checked_array_json
     from ...evidence.array_check import Rules, check_files
 
     if tolerance is not None and not 0 <= tolerance < 1:
@@ -60,59 +60,13 @@ def run(
     unseen = [Unseen(error.diagnostic.file, "it cannot be read", "无法读取") for error in unreadable]
     verdict = concluded(fine, "different", wrong=bad, compared=len(checks), unseen=unseen)
     if format == "json":
-        compared = {"arrays": list(map(_json, checks)), "only_a": list(only_a), "only_b": list(only_b)}
+        compared = {"arrays": list(map(checked_array_json, checks)), "only_a": list(only_a), "only_b": list(only_b)}
         said = [error.diagnostic.message(lang) for error in unreadable]
         apart = {"not_compared": unseen_json(unseen, lang), "unreadable": said}
         emit(json_text({"verdict": verdict, "files": [a, b], **compared, **apart}))
     else:
         emit(_page(checks, only_a, only_b, lang))
     return UNUSABLE if unreadable else FINE if verdict == fine else BAD
-
-
-def _json(check: ArrayCheck) -> dict[str, Any]:
-    measured, guide = check.measured, check.guide
-    found: dict[str, Any] = {
-        "name": check.name,
-        "verdict": check.verdict,
-        "reasons": list(check.reasons),
-        "dtype_a": check.dtype_a,
-        "dtype_b": check.dtype_b,
-        "shape_a": list(check.shape_a),
-        "shape_b": list(check.shape_b),
-        "precision": check.precision,
-        "tolerance": check.tolerance,
-        "first_beyond": None if check.first is None else list(check.first),
-        "first_values": None if check.first_values is None else [json_value(value) for value in check.first_values],
-        "measured": None,
-        "guide": None,
-    }
-    if measured is not None:
-        found["measured"] = {
-            "elements": measured.elements,
-            "unequal": measured.unequal,
-            "relative": json_value(measured.relative),
-            "cosine": json_value(measured.cosine),
-            "max_abs": json_value(measured.max_abs),
-            "max_abs_at": list(measured.max_abs_at),
-            "max_rel": json_value(measured.max_rel),
-            "within_thousandth": measured.within_thousandth,
-            "within_five_thousandths": measured.within_five_thousandths,
-            "a": _side_json(measured.statistics_a, measured.norm_a, measured.nan_a, measured.infinite_a),
-            "b": _side_json(measured.statistics_b, measured.norm_b, measured.nan_b, measured.infinite_b),
-        }
-    if guide is not None:
-        found["guide"] = {
-            "cosine": json_value(guide.cosine),
-            "magnitude": json_value(guide.magnitude),
-            "divergence": json_value(guide.divergence),
-            "failing": list(guide.failing),
-        }
-    return found
-
-
-def _side_json(ends: tuple[float, float, float], norm: float, nan: int, infinite: int) -> dict[str, Any]:
-    named = dict(zip(("max", "min", "mean"), (json_value(value) for value in ends), strict=True))
-    return {**named, "norm": json_value(norm), "nan": nan, "infinite": infinite}
 
 
 def _page(checks: Sequence[ArrayCheck], only_a: Sequence[str], only_b: Sequence[str], language: Language) -> Outgoing:
@@ -167,11 +121,9 @@ def _statistics(check: ArrayCheck, side: str) -> str:
     measured = check.measured
     if measured is None:
         return ""
-    ends = measured.statistics_a if side == "A" else measured.statistics_b
-    norm = measured.norm_a if side == "A" else measured.norm_b
-    nan, infinite = (measured.nan_a, measured.infinite_a) if side == "A" else (measured.nan_b, measured.infinite_b)
-    text = f"  max {ends[0]:.6g}, min {ends[1]:.6g}, mean {ends[2]:.6g}, norm {norm:.6g}"
-    return text + (f", NaN {nan}" if nan else "") + (f", inf {infinite}" if infinite else "")
+    one = measured.a if side == "A" else measured.b
+    text = f"  max {one.largest:.6g}, min {one.smallest:.6g}, mean {one.mean:.6g}, norm {one.norm:.6g}"
+    return text + (f", NaN {one.nan}" if one.nan else "") + (f", inf {one.infinite}" if one.infinite else "")
 
 
 def _number(value: float | None) -> str:

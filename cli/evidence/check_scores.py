@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from ...evidence.answers_compiled import score_json
 from ...evidence.score_settings import apart
 from ...evidence.scores import TOLERANCE, check_scores, read_scores
 from ...schemas.border.outgoing import emit, json_text, page, painted
-from ...schemas.json_values import json_value
 from ...schemas.verdict import WORDS, Unseen, concluded, unseen_json
 from ..exit_codes import BAD, FINE
 from ..messages_compiled import say
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ...evidence.score_settings import Settings
-    from ...evidence.scores import ScoreCheck, ScoreRow
+    from ...evidence.scores import ScoreCheck
     from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
 
@@ -62,8 +62,8 @@ def run(
             "files": list(files),
             "tolerance": found.tolerance,
             "absolute": found.absolute,
-            "rows": [_json(row) for row in found.rows],
-            "mean": _json(found.mean),
+            "rows": [score_json(row) for row in found.rows],
+            "mean": score_json(found.mean),
             "only_scores": list(found.only_scores),
             "only_benchmark": list(found.only_benchmark),
             "not_compared": unseen_json(unseen, lang),
@@ -85,16 +85,6 @@ def _evaluated_otherwise(found: ScoreCheck, reports: Sequence[Settings]) -> Iter
                 f"{say.page('score_setting', language)(cast('Any', one.what))} {values}" for language in ("en", "zh")
             )
             yield Unseen(one.task, en, zh)
-
-
-def _json(row: ScoreRow) -> dict[str, object]:
-    return {
-        "name": row.name,
-        "score": json_value(row.score),
-        "benchmark": json_value(row.benchmark),
-        "error": json_value(row.error),
-        "passes": row.passes,
-    }
 
 
 def _page(found: ScoreCheck, verdict: str, unseen: Sequence[Unseen], language: Language) -> Outgoing:

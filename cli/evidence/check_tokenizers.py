@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...evidence.answers_compiled import tokenizer_json, tokenizer_row_json
 from ...evidence.data.tokenizer_named import is_tokenizer, named_tokenizer
 from ...evidence.data.tokenizer_pair import PROBES, compare, first_difference, open_tokenizer
 from ...schemas.border.incoming import read_text
@@ -56,8 +57,8 @@ def _json(found: TokenizerPair, sides: Sequence[TokenizerFiles], language: Langu
     return {
         "verdict": found.verdict,
         "not_compared": unseen_json(found.unseen, language),
-        "tokenizers": [{"file": side.file, "kind": side.kind, "size": len(side.pieces)} for side in sides],
-        "rows": [row._asdict() for row in found.rows],
+        "tokenizers": [tokenizer_json(side) for side in sides],
+        "rows": [tokenizer_row_json(row) for row in found.rows],
     }
 
 

@@ -78,7 +78,7 @@ def run(
 
     answer = to_json(found, lang)
     if format == "json":
-        emit(json_text(_finite(answer)))
+        emit(json_text(json_value(answer)))
     else:
         from .data_check_report import text_page
 
@@ -135,14 +135,3 @@ def said_missing(package: str, language: Language) -> str:
     if language == "zh":
         return f"缺少 {package}；请运行 {install_command('evidence')}"
     return f"{package} is not installed; {install_command('evidence')} installs what data check needs"
-
-
-def _finite(value: Any) -> Any:
-    """JSON has no infinities: they are strings, as everywhere in accmap's answers."""
-    if isinstance(value, float):
-        return json_value(value)
-    if isinstance(value, dict):
-        return {key: _finite(entry) for key, entry in value.items()}  # pyright: ignore[reportUnknownVariableType]
-    if isinstance(value, (list, tuple)):
-        return [_finite(entry) for entry in value]  # pyright: ignore[reportUnknownVariableType]
-    return value

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...evidence.answers_compiled import data_fed_json
 from ...schemas.border.outgoing import emit, json_text, page, tell
 from ...schemas.diagnostic import Diagnostic, UnreadableError, finding
 from ...schemas.verdict import Unseen, unseen_json
@@ -182,16 +183,7 @@ def _batch(batch: Batch, tokenizer: Tokenizer | None) -> dict[str, Any]:
     return {
         "step": batch.step,
         "samples": [
-            {
-                "sample": fed.sample,
-                "device": fed.rank,
-                "micro_batch": fed.micro,
-                "prefix": fed.drawn.prefix,
-                "pieces": [piece._asdict() for piece in fed.drawn.pieces],
-                "ids": list(fed.ids),
-                "text": None if tokenizer is None else tokenizer.text(fed.ids),
-            }
-            for fed in batch.samples
+            data_fed_json(fed, text=None if tokenizer is None else tokenizer.text(fed.ids)) for fed in batch.samples
         ],
     }
 

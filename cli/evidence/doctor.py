@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...evidence.answers_compiled import version_set_json
 from ...evidence.determinism import deterministic_variables, export_lines, seeding_code
 from ...evidence.environment import HERE, installed, judged, version_sets
 from ...schemas.border.outgoing import emit, json_text, page, painted, say
@@ -58,8 +59,8 @@ def run(
     if format == "json":
         answer = {
             "installed": [entry._asdict() for entry in here],
-            "sets": [entry.to_json() for entry in sets],
-            "table": [entry.to_json() for entry in version_sets()],
+            "sets": [version_set_json(entry) for entry in sets],
+            "table": [version_set_json(entry) for entry in version_sets()],
             "findings": [found.to_json(lang) for found in findings],
             "environment": {side: _settled(side) for side in sides},
             "verdict": verdict,

@@ -12,6 +12,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
+from ...evidence.answers_compiled import (
+    dump_alone_json,
+    dump_divergence_json,
+    dump_gap_json,
+    dump_tensor_json,
+    dump_unit_json,
+    measured_json,
+    next_dump_json,
+    precheck_failure_json,
+)
 from ...evidence.dump.compare_gaps import inputs_alone
 from ...evidence.dump.compare_next import next_dump, settings_behind
 from ...evidence.dump.messages_compiled import say
@@ -48,6 +58,9 @@ _COLUMNS = (
     "cosine", "max_abs", "max_rel", "within_thousandth", "within_five_thousandths", "norm_a", "norm_b", "dtype_a",
     "dtype_b", "shape_a", "shape_b", "layout", "note",
 )  # fmt: skip
+
+
+_OF_ELEMENTS = ("cosine", "max_abs", "max_abs_at", "max_rel", "within_thousandth", "within_five_thousandths")
 
 
 class Settings(NamedTuple):
@@ -342,8 +355,8 @@ def _comparison_json(found: Comparison, configs: list[tuple[Config, Any]], langu
         "units": [_unit_json(unit) for unit in found.units],
         "only_a": [unit.name for unit in found.only_a],
         "only_b": [unit.name for unit in found.only_b],
-        "gaps": [gap._asdict() for gap in found.gaps],
-        "unmatched": [tensor._asdict() for tensor in found.alone],
+        "gaps": [dump_gap_json(gap) for gap in found.gaps],
+        "unmatched": [dump_alone_json(tensor) for tensor in found.alone],
         "unreadable": [tensor.unreadable.message(language) for tensor in found.unreadable if tensor.unreadable],
         "notes": _said((*found.a.notes, *found.b.notes, *_forward_alone(found)), language),
     }
@@ -399,8 +412,8 @@ def _table_json(found: Table, configs: list[tuple[Config, Any]], language: Langu
         "units": [_unit_json(unit) for unit in found.units],
         "only_a": list(found.only_a),
         "only_b": list(found.only_b),
-        "gaps": [gap._asdict() for gap in found.gaps],
-        "unmatched": [tensor._asdict() for tensor in found.alone],
+        "gaps": [dump_gap_json(gap) for gap in found.gaps],
+        "unmatched": [dump_alone_json(tensor) for tensor in found.alone],
         "marked_by_msprobe": list(found.marked),
         "unreadable": [],
         "notes": [],
@@ -412,16 +425,7 @@ def _precheck_json(found: Precheck, language: Language) -> dict[str, Any]:
         "apis": found.apis,
         "passed": found.passed,
         "skipped": found.skipped,
-        "failures": [
-            {
-                "api": failure.name,
-                "direction": failure.direction,
-                "status": failure.status,
-                "message": failure.message,
-                "details": [dict(row) for row in failure.details],
-            }
-            for failure in found.failures
-        ],
+        "failures": [precheck_failure_json(failure) for failure in found.failures],
         "notes": _said(found.notes, language),
     }
 
@@ -439,32 +443,18 @@ def _divergence_json(
     fields = settings_behind(found)
     told = _settings(fields, found.unit.a.direction, configs)
     dump = next_dump(found, level, content, *place)
-    return {
-        "module": found.unit.module,
-        "a": found.unit.a.name,
-        "b": found.unit.b.name,
-        "direction": found.unit.a.direction,
-        "cause": found.cause,
-        "gradual": found.gradual,
-        "largest_jump": None if found.jump is None else found.jump.a.name,
-        "before": _neighbour(found.before),
-        "after": _neighbour(found.after),
-        "tensors": [_tensor_json(tensor) for tensor in found.tensors],
-        "fields": list(fields),
-        "different_fields": [row.to_json() for row in told.different],
-        "rules": list(told.rules),
-        "defects": [one.to_json(language) for one in told.defects],
-        "next_dump": {
-            "kind": dump.kind,
-            "level": dump.level,
-            "task": dump.task,
-            "scope": list(dump.scope),
-            "scope_a": list(dump.scope_a),
-            "scope_b": list(dump.scope_b),
-            "command": dump.command(told.files),
-            "first": None if dump.kind != "msprobe" else _compiled(configs),
-        },
-    }
+    return dump_divergence_json(
+        found,
+        language,
+        tensors=[_tensor_json(tensor) for tensor in found.tensors],
+        fields=list(fields),
+        different_fields=[row.to_json() for row in told.different],
+        rules=list(told.rules),
+        defects=[one.to_json(language) for one in told.defects],
+        next_dump=next_dump_json(
+            dump, command=dump.command(told.files), first=None if dump.kind != "msprobe" else _compiled(configs)
+        ),
+    )
 
 
 def _compiled(configs: list[tuple[Config, Any]]) -> str | None:
@@ -474,10 +464,6 @@ def _compiled(configs: list[tuple[Config, Any]]) -> str | None:
     static = [one for one, _ in configs if one.framework == "mindformers" and one.dialect == "static"]
     compiled = (one for one in static if recipe_of(one).value("environment.execution_mode") != "eager")
     return next((f"context.mode: 1 ({one.file})" for one in compiled), None)
-
-
-def _neighbour(unit: UnitResult | None) -> dict[str, Any] | None:
-    return None if unit is None else {"a": unit.a.name, "b": unit.b.name, "module": unit.module, "agrees": unit.agrees}
 
 
 _SHOWS = {"forward": ("loss", "weights", "data"), "backward": ("gradient", "loss", "weights", "data")}
@@ -525,50 +511,16 @@ class _Tensors(Sequence["dict[str, Any]"]):
 
 
 def _unit_json(unit: UnitResult) -> dict[str, Any]:
-    return {
-        "a": unit.a.name,
-        "b": unit.b.name,
-        "module": unit.module,
-        "level": unit.a.level,
-        "direction": unit.a.direction,
-        "agrees": unit.agrees,
-        "skipped": unit.skipped,
-        "tensors": _Tensors(unit.tensors),
-        "only_a": list(unit.only_a),
-        "only_b": list(unit.only_b),
-    }
+    return dump_unit_json(unit, tensors=_Tensors(unit.tensors))
 
 
 def _tensor_json(tensor: TensorResult) -> dict[str, Any]:
-    measured = tensor.measured
-    found: dict[str, Any] = {
-        "tensor": tensor.place,
-        "partner": tensor.partner,
-        "role": tensor.role,
-        "agrees": tensor.agrees,
-        "why": tensor.why,
-        "how": tensor.how,
-        "error": json_value(tensor.error),
-        "dtype_a": tensor.dtype_a,
-        "dtype_b": tensor.dtype_b,
-        "shape_a": None if tensor.shape_a is None else list(tensor.shape_a),
-        "shape_b": None if tensor.shape_b is None else list(tensor.shape_b),
-        "layout": tensor.layout,
-        "note": tensor.note,
-    }
+    found, measured = dump_tensor_json(tensor), tensor.measured
     if measured is not None:
-        found.update(
-            cosine=json_value(measured.cosine),
-            max_abs=json_value(measured.max_abs),
-            max_abs_at=list(measured.max_abs_at),
-            max_rel=json_value(measured.max_rel),
-            within_thousandth=measured.within_thousandth,
-            within_five_thousandths=measured.within_five_thousandths,
-            norm_a=json_value(measured.norm_a),
-            norm_b=json_value(measured.norm_b),
-            nan=[measured.nan_a, measured.nan_b],
-            infinite=[measured.infinite_a, measured.infinite_b],
-        )
+        counted = measured_json(measured)
+        found.update({key: counted[key] for key in _OF_ELEMENTS})
+        found.update(norm_a=json_value(measured.norm_a), norm_b=json_value(measured.norm_b))
+        found.update(nan=[measured.nan_a, measured.nan_b], infinite=[measured.infinite_a, measured.infinite_b])
     return found
 
 

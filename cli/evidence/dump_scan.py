@@ -10,6 +10,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+from ...evidence.answers_compiled import dump_scanned_json
 from ...evidence.dump.messages_compiled import say as told
 from ...schemas.border.outgoing import emit, json_text, page
 from ...schemas.diagnostic import UnreadableError, finding
@@ -47,7 +48,7 @@ def run(
     seen = sum(one.looked_at for one in scans)
     verdict = concluded("finite", "overflow", wrong=overflowed, compared=seen, unseen=unseen)
     answer: dict[str, Any] = {"verdict": verdict, "not_compared": unseen_json(unseen, lang), "dump": name}
-    answer["parts"] = [_part(one, lang) for one in scans]
+    answer["parts"] = [dump_scanned_json(one, lang) for one in scans]
     emit(json_text(answer) if format == "json" else page(_lines(answer, lang, everything=all)))
     if verdict == "finite":
         return FINE
@@ -80,21 +81,6 @@ def _unseen(scans: Sequence[Scan]) -> list[Unseen]:
         if one.unknown:
             found.append(Unseen(place, *say.tensors_without_numbers(count=one.unknown).both()))
     return found
-
-
-def _part(one: Scan, language: Language) -> dict[str, Any]:
-    return {
-        "step": one.tree.step,
-        "rank": one.tree.rank,
-        "looked_at": one.looked_at,
-        "unknown": one.unknown,
-        "origin": None if one.origin is None else one.origin.name,
-        "found": [
-            {"unit": found.unit, "tensor": found.place, "role": found.role, "what": found.what} for found in one.found
-        ],
-        "unreadable": [entry.message(language) for entry in one.unreadable],
-        "notes": [note.text(language) for note in one.tree.notes],
-    }
 
 
 def _lines(answer: dict[str, Any], language: Language, *, everything: bool) -> Iterator[str]:

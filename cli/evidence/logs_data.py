@@ -7,6 +7,7 @@ from array import array
 from operator import sub
 from typing import TYPE_CHECKING
 
+from ...evidence.answers_compiled import log_criterion_json
 from ...evidence.logs.columns import ABSENT, GRAD_NORM, LOSS
 from ...evidence.logs.verdict import bad_steps, column_mean
 from ...schemas.border.outgoing import csv_text
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from ...evidence.logs.alignment import Pair
     from ...evidence.logs.comparing import Comparison
     from ...evidence.logs.run import Run
-    from ...evidence.logs.verdict import Criterion
     from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
     from .logs_report import Report
@@ -65,7 +65,7 @@ def to_json(report: Report) -> dict[str, object]:
         "verdict": report.answer,
         "experiment": report.experiment,
         "runs": [_run_json(run, report.language) for run in report.runs],
-        "criteria": [_criterion_json(criterion, report.language) for criterion in report.alone],
+        "criteria": [log_criterion_json(criterion, report.language) for criterion in report.alone],
         "comparisons": [_comparison_json(comparison, report.language) for comparison in report.comparisons],
         "defects": [found.to_json(report.language) for found in report.defects],
     }
@@ -101,18 +101,6 @@ def _value(value: float) -> object:
     return None if value == ABSENT else json_value(value)
 
 
-def _criterion_json(criterion: Criterion, language: Language) -> dict[str, object]:
-    return {
-        "name": criterion.name,
-        "status": criterion.status,
-        "decides": criterion.decides,
-        "value": None if criterion.value is None else json_value(criterion.value),
-        "limit": criterion.limit,
-        "step": criterion.step,
-        "message": criterion.said.text(language),
-    }
-
-
 def _comparison_json(comparison: Comparison, language: Language) -> dict[str, object]:
     loss = comparison.aligned.loss
     found = comparison.verdict.departure
@@ -124,7 +112,7 @@ def _comparison_json(comparison: Comparison, language: Language) -> dict[str, ob
         "summary": comparison.verdict.said.text(language),
         "not_compared": unseen_json(comparison.verdict.unseen, language),
         "common_steps": loss.size,
-        "criteria": [_criterion_json(criterion, language) for criterion in comparison.verdict.criteria],
+        "criteria": [log_criterion_json(criterion, language) for criterion in comparison.verdict.criteria],
         "notes": [note.text(language) for note in comparison.notes],
         "spikes": [
             {"step": spike.step, "difference": _value(loss.b[spike.worst] - loss.a[spike.worst])}

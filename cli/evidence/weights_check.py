@@ -11,9 +11,9 @@ import os
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from ...evidence.answers_compiled import not_loaded_json, weight_row_json
 from ...evidence.weights.not_loaded import is_hugging_face
 from ...schemas.border.outgoing import emit, json_text, painted, say, tell
-from ...schemas.json_values import json_value
 from ...schemas.verdict import PARTIAL, WORDS, Unseen, concluded, unseen_json
 from ..exit_codes import BAD, FINE
 from ..inputs import load, read_input
@@ -25,8 +25,7 @@ from ..terminal import in_bytes, wants_colour
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ...evidence.weights.comparison import Check, Row, Statistics, WeightSide
-    from ...evidence.weights.not_loaded import Explained
+    from ...evidence.weights.comparison import Check, Row, Statistics
     from ...mapper.weight_names import Beside
     from ...schemas.config import Config, ReadOptions
     from ...schemas.diagnostic import Diagnostic, Language
@@ -146,36 +145,13 @@ def _answer(found: Check, findings: Sequence[Diagnostic], language: Language) ->
         "b": found.b,
         "kind": found.kind,
         "inferred": found.inferred,
-        "rows": [
-            {
-                "name": row.name,
-                "status": row.status,
-                "a": _side(row.a),
-                "b": _side(row.b),
-                "max_difference": json_value(row.max_difference),
-                "relative": json_value(row.relative),
-            }
-            for row in found.rows
-        ],
+        "rows": [weight_row_json(row) for row in found.rows],
         "summary": dict(Counter(row.status for row in found.rows)),
         "copies": {"compared": found.copies, "different": len(found.findings)},
         "beside": {_of(what, language): amount.tensors for what, amount in found.beside.items()},
         "findings": [diagnostic.to_json(language) for diagnostic in findings],
         "verdict": verdict_of(found, findings),
         "not_compared": unseen_json(_unseen(found), language),
-    }
-
-
-def _side(side: WeightSide | None) -> dict[str, Any] | None:
-    if side is None:
-        return None
-    numbers = side.statistics
-    return {
-        "name": side.name,
-        "file": side.file,
-        "dtype": side.dtype,
-        "shape": list(side.shape),
-        "statistics": None if numbers is None else {key: json_value(value) for key, value in numbers._asdict().items()},
     }
 
 
@@ -278,7 +254,7 @@ def _log(name: str, stdin_name: str | None, configs: Sequence[Config], form: str
     if form == "json":
         answer = {
             "log": name,
-            "entries": [_explained(one, language) for one in found],
+            "entries": [not_loaded_json(one, language) for one in found],
             "summary": {"names": len(entries), "problems": sum(len(one.entries) for one in problems)},
             "verdict": "problems" if problems else "fine",
         }
@@ -297,13 +273,3 @@ def _log(name: str, stdin_name: str | None, configs: Sequence[Config], form: str
             where = f"{name}:{entry.line}"
             say(f"    {entry.name}  {word(entry.missing)}  {painted(where, 'dim', colour)}")
     return BAD if problems else FINE
-
-
-def _explained(one: Explained, language: Language) -> dict[str, Any]:
-    return {
-        "kind": one.kind,
-        "harmless": one.harmless,
-        "message": one.words.text(language),
-        "fields": list(one.fields),
-        "names": [{"name": entry.name, "missing": entry.missing, "line": entry.line} for entry in one.entries],
-    }

@@ -11,6 +11,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
+from ...evidence.answers_compiled import weight_file_json
 from ...schemas.border.outgoing import emit, json_text, say, tell
 from ...schemas.system_reasons import system_reason
 from ..exit_codes import BAD, FINE
@@ -175,16 +176,7 @@ def _answer(done: Conversion, output: str, language: Language) -> dict[str, obje
     return {
         "source": {"framework": done.source, "form": done.form, "iteration": done.iteration},
         "target": {"framework": done.target, "form": done.target_form, "directory": output},
-        "files": [
-            {
-                "path": file.path,
-                "sha256": file.sums.get("sha256"),
-                "xxh3_128": file.sums.get("xxh3_128"),
-                "size": file.size,
-                "resumed": file.resumed,
-            }
-            for file in done.files
-        ],
+        "files": [weight_file_json(file) for file in done.files],
         "parameters": done.parameters,
         "numbers": done.numbers,
         "dtypes": list(done.dtypes),

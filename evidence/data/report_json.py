@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from ...schemas.verdict import unseen_json
+from ..answers_compiled import data_agreement_json, data_decoded_json, data_members_json
 from .mindrecord import RecordFile
 
 if TYPE_CHECKING:
     from ...schemas.diagnostic import Language
-    from .agreement import Agreement, Parting
     from .check import Report
     from .dataset import DataSet
-    from .draws import Drawn
     from .pairing import Side
     from .tokens import Scan
 
@@ -26,9 +25,9 @@ def to_json(report: Report, language: Language) -> dict[str, Any]:
         "not_compared": unseen_json(report.unseen, language),
         "datasets": [_dataset(dataset, report) for dataset in report.datasets],
         "sides": [_side(side) for side in report.sides],
-        "members": None if report.members is None else report.members._asdict(),
-        "agreement": None if report.agreement is None else _agreement(report.agreement),
-        "decoded": [entry._asdict() for entry in report.decoded],
+        "members": None if report.members is None else data_members_json(report.members),
+        "agreement": None if report.agreement is None else data_agreement_json(report.agreement),
+        "decoded": [data_decoded_json(entry) for entry in report.decoded],
         "problems": [entry.to_json(language) for entry in report.problems],
         "unreadable": [entry.to_json(language) for entry in report.unreadable],
     }
@@ -132,30 +131,3 @@ def _side(side: Side) -> dict[str, Any]:
         "decided": plan.decided,
         "drawn": None if side.draws is None else side.draws.size,
     }
-
-
-def _agreement(agreement: Agreement) -> dict[str, Any]:
-    return {
-        "steps": agreement.steps,
-        "samples": agreement.samples,
-        "equal_steps": agreement.equal_steps,
-        "first_difference": None if agreement.parting is None else _parting(agreement.parting),
-        "first_different_step": None if agreement.parted is None else _parting(agreement.parted),
-        "whole_run": agreement.whole_run,
-        "restart": agreement.restart,
-        "placement": agreement.placement,
-    }
-
-
-def _parting(parting: Parting) -> dict[str, Any]:
-    return {
-        "sample": parting.sample,
-        "step": parting.step,
-        "a": _drawn(parting.a),
-        "b": _drawn(parting.b),
-        "same_samples_in_step": parting.same_set,
-    }
-
-
-def _drawn(drawn: Drawn) -> dict[str, Any]:
-    return {"prefix": drawn.prefix, "pieces": [piece._asdict() for piece in drawn.pieces]}

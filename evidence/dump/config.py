@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...schemas.border.outgoing import shell_word
 from ...schemas.diagnostic import finding
+from ..answers_compiled import insertion_json
 from .config_checks import check, in_graph_mode
 from .config_code import insertions
 from .config_files import compare_input, mindspore_dump, msprobe_config, yaml_text
@@ -79,7 +80,7 @@ class Plan(NamedTuple):
             "scope": [f"{record.place}.{record.direction}.{record.call}" for record in request.scope],
             "derived": self.derived,
             "environment": self.environment,
-            "insertions": [insertion.to_json(language) for insertion in self.insertions],
+            "insertions": [insertion_json(insertion, language) for insertion in self.insertions],
             "commands": self.commands,
             "findings": [finding.to_json(language) for finding in self.findings],
         }

@@ -12,7 +12,6 @@ from ...schemas.house_yaml import house_yaml
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ...schemas.diagnostic import Language
     from .config_request import Side
 
 
@@ -28,18 +27,6 @@ class Insertion(NamedTuple):
     code: str
     en: str
     zh: str
-
-    def to_json(self, language: Language) -> dict[str, object]:
-        """The entry of the command's `insertions`."""
-        return {
-            "side": self.side,
-            "file": self.file,
-            "within": self.within,
-            "where": self.where,
-            "anchor": self.anchor,
-            "code": self.code,
-            "note": self.zh if language == "zh" else self.en,
-        }
 
 
 def insertions(dialect: str, parts: int, configs: dict[Side, str]) -> tuple[Insertion, ...]:

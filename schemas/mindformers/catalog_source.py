@@ -59,12 +59,17 @@ def static_facts(version: str) -> dict[str, Any]:
         "strict": {kind: " ".join(names) for kind, names in judged["strict"].items()},
         "read_without_template": " ".join(judged["read_without_template"]),
         "expected_of_no_effect": " ".join(judged["expected_of_no_effect"]),
-        **{name: judged[name] for name in ("base_attributes", "choices", "warmup_of_no_steps_divides")},
+        **{name: judged[name] for name in _AS_JUDGED},
         "data_keys": " ".join(facts["data_keys"]),
         "callbacks": {name: " ".join(words) for name, words in facts["callbacks"].items()},
         "loaders": " ".join(facts["loaders"]),
     }
     return found
+
+
+_AS_JUDGED = (
+    "base_attributes", "choices", "communications", "equal_is_no_conflict", "warmup_of_no_steps_divides",
+)  # fmt: skip
 
 
 def dynamic_facts(version: str) -> dict[str, Any]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..house_yaml import house_yaml
 from ..literal_module import literal_module
 from ..versions import default_name, names_with_facts
 from .catalog_source import dynamic_facts, static_facts
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
 MODEL_TYPE = ("model", "model_config", "model_type")
+MEANINGS = Path(__file__).with_name("meanings.yaml")
 FACTS = {"static": static_facts, "dynamic": dynamic_facts}
 
 
@@ -62,7 +65,12 @@ def products() -> dict[str, str]:
     """The compiled module of every version, and of what tells versions apart."""
     graphs: tuple[Literal["static", "dynamic"], ...] = ("static", "dynamic")
     about = "Keys that one version of MindSpore Transformers knows and the usual one does not: made from facts.yaml."
-    return {"schemas/mindformers/only_in_compiled.py": literal_module(about, ONLY_IN=only_in())} | {
+    meanings = house_yaml(MEANINGS.read_text("utf-8"))
+    said = "What keys mean, for the typed models; compiled from meanings.yaml."
+    return {
+        "schemas/mindformers/only_in_compiled.py": literal_module(about, ONLY_IN=only_in()),
+        "schemas/mindformers/meanings_compiled.py": literal_module(said, MEANINGS=meanings),
+    } | {
         f"schemas/mindformers/{graph}_{version.replace('.', '_')}_compiled.py": rendered(graph, version)
         for graph in graphs
         for version in names_with_facts("mindformers", graph)

@@ -22,13 +22,14 @@ VERSIONS = names("mindformers")
 WRITING = ("set", "let", "reset")
 COMPUTED = (*WRITING, "report")
 SAYING = ("require", "expect")
-ACTIONS = (*COMPUTED, *SAYING, "lacking", "lacks", "do")
+ACTIONS = (*COMPUTED, *SAYING, "lacking", "lacks", "drop", "do")
 MEMBERS = {*ACTIONS, "to", "when", "because", "at", "en", "zh", "each", "versions", LINE}
 OF_A_SECTION = {"section", "of", "source", "fields", "when", "versions", "each", "rows", LINE}
 CONTEXT = ("has", "written", "decided", "now", "get")
 """What the run itself answers; their first argument is a name."""
 BUILTINS = ("bool", "dict", "float", "int", "isinstance", "len", "list", "max", "min", "str")
-TRANSFORMER, TRAINER, CHECKS, DYNAMIC = "transformer", "trainer", "dynamic checks", "dynamic"
+ATTRIBUTES, TRANSFORMER, TRAINER = "attributes", "transformer", "trainer"
+CHECKS, DYNAMIC = "dynamic checks", "dynamic"
 CONDITION = "__condition__"
 GIVEN = ("handed.", "attributes.")
 """What the model's configuration is given: behind these stands one of its keys."""
@@ -92,7 +93,7 @@ def _row(raw: dict[str, Any], section: dict[str, Any], number: int) -> Row:
     action = actions[0]
     if action in SAYING and not {"en", "zh", *(() if section["of"] == CHECKS else ("at",))} <= set(raw):
         raise TableError(FILE, raw, "a requirement says where to look (`at`) and why (`en`, `zh`)")
-    target = raw[action] if action in (*COMPUTED, "lacking", "lacks") else ""
+    target = raw[action] if action in (*COMPUTED, "lacking", "lacks", "drop") else ""
     to = str(raw[action] if action in SAYING else raw.get("to", ""))
     try:
         within = set(versions_in(str(section.get("versions", "-")), VERSIONS))
@@ -106,7 +107,8 @@ class Compiler:
     """The rows as source text; a name must be one of a version that the row holds for."""
 
     def __init__(self, sections: list[dict[str, Any]]) -> None:
-        self.lets: dict[str, set[str]] = {TRANSFORMER: set(), TRAINER: set(), CHECKS: set(), DYNAMIC: set()}
+        stages = (ATTRIBUTES, TRANSFORMER, TRAINER, CHECKS, DYNAMIC)
+        self.lets: dict[str, set[str]] = {stage: set() for stage in stages}
         self.known: dict[str, dict[str, frozenset[str]]] = {stage: {} for stage in self.lets}
         self.problems = problems_of("schemas/mindformers")
         self.keys: set[str] = set()
@@ -117,6 +119,8 @@ class Compiler:
         for version in catalog_source.versions("static"):
             facts = catalog_source.static_facts(version)
             self.known[TRANSFORMER][version] = frozenset((*facts["transformer"], *facts["mla_transformer"]))
+            own = (one["signature"] for one in facts["classes"].values() if not one["legacy"])
+            self.known[ATTRIBUTES][version] = frozenset(key for signature in own for key in signature)
             self.known[TRAINER][version] = frozenset(_static_paths(facts))
             for one in facts["converters"].values():
                 self.keys.update(*(one[name] for name in ("same", "mla_same", "rules", "mla_rules")))

@@ -11,19 +11,15 @@ from __future__ import annotations
 from ..diagnostic import Related
 from ..light_typing import TYPE_CHECKING
 from ..message import NOTHING, Words, verbatim
-from ..versions import number_of
 from .messages_compiled import say
 from .model_class import PREFIX
 from .reading import Undecided
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
     from .model_class import ModelClass
     from .reading import Reading, Sourced
-
-_EQUAL_IS_NO_CONFLICT_SINCE = "2.0"
 
 _COMMON = "common"
 """The one table of the versions whose model classes have no converters of their own."""
@@ -36,9 +32,7 @@ class _Conversion:
         self.reading = reading
         self.model = model
         self.same, self.rules = mapping(reading, model)
-        newer = number_of(reading.version) >= number_of(_EQUAL_IS_NO_CONFLICT_SINCE)
-        self.equal_is_no_conflict = newer
-        self.transforms = _TRANSFORMS_SINCE_2_0 if newer else _TRANSFORMS
+        self.transforms = {**_TRANSFORMS, "get_cp_comm_type": self._communication}
         self.fields: dict[str, Sourced] = {}
         self.keys: dict[str, str] = {}
         """Which key set each field."""
@@ -69,11 +63,17 @@ class _Conversion:
             self.keys[field] = key
             return
         same_value = type(earlier.value) is type(one.value) and earlier.value == one.value
-        if self.equal_is_no_conflict and (same_value or _equal(earlier.value, one.value)):
+        if self.reading.catalog["equal_is_no_conflict"] and (same_value or _equal(earlier.value, one.value)):
             return
         self._conflict(field, key, one, earlier)
         if one.sources and not any(path in self.reading.places for path in earlier.sources):
             self.fields[field] = one
+
+    def _communication(self, value: Any) -> str:
+        known: dict[str, str] = self.reading.catalog["communications"]
+        if value not in known:
+            raise ValueError(say.expected_one_of(known=", ".join(known)))
+        return known[value]
 
     def _conflict(self, field: str, key: str, one: Sourced, earlier: Sourced) -> None:
         reading = self.reading
@@ -194,21 +194,6 @@ def _score_function(value: Any) -> str:
     return value if isinstance(value, str) else "sigmoid" if value else "softmax"
 
 
-_COMMUNICATION = {"colossalai_cp": "all_gather", "ulysses_cp": "a2a"}
-_COMMUNICATION_SINCE_2_0 = {**_COMMUNICATION, "hybrid_cp": "a2a+allgather"}
-
-
-def _communication(value: Any, known: Mapping[str, str] = _COMMUNICATION) -> str:
-    found = known.get(value)
-    if found is None:
-        raise ValueError(say.expected_one_of(known=", ".join(known)))
-    return found
-
-
-def _communication_since_2_0(value: Any) -> str:
-    return _communication(value, _COMMUNICATION_SINCE_2_0)
-
-
 def _drop_policy(value: Any) -> str:
     if isinstance(value, bool):
         return "position" if value else "probs"
@@ -224,8 +209,7 @@ def _recompute(value: Any) -> Any:
 _TRANSFORMS = {
     "is_float_32": _is_float32,
     "is_use_gated_sigmoid": _score_function,
-    "get_cp_comm_type": _communication,
     "get_drop_policy": _drop_policy,
     "get_recompute": _recompute,
 }
-_TRANSFORMS_SINCE_2_0 = {**_TRANSFORMS, "get_cp_comm_type": _communication_since_2_0}
+"""Those that every version has alike, by the converters' names for them."""

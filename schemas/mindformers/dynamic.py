@@ -200,10 +200,7 @@ class DynamicReading:
     def _default(self, field: Mapping[str, Any], path: str, place: Span | None) -> None:
         kind = str(field["type"])
         if kind in self.facts.classes:
-            before = len(self._defaults)
             self._section(kind, None, path)
-            if len(self._defaults) == before:
-                return
             return
         value = field.get("default")
         self._defaults[path] = Setting(path, value, "default")

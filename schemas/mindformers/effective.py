@@ -28,7 +28,7 @@ from .detect import detected_dialect, dialect_and_version
 from .messages_compiled import say
 from .reading import Reading, Undecided, default_setting, plain_value, without_placeholders
 from .shape import is_list, is_mapping
-from .template import MissingKey, UnknownKey, fill
+from .template import fill
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -147,7 +147,7 @@ def _static_config(
     if "base_config" in root.value and options.dialect is None:
         dialect = "legacy" if detected_dialect(given) == "legacy" else "static"  # the file below may say use_legacy
     legacy = dialect == "legacy"
-    filled = fill(given, reading.catalog, given.get("run_mode"), legacy=legacy)
+    filled = fill(reading, given, legacy=legacy)
     reading.values = filled.values
     _report_template(reading, filled.unused, filled.faults)
     _override(reading, reading.values, [change for change in overrides if change.path != "run_mode"])
@@ -297,19 +297,13 @@ def _report_template(reading: Reading, unused: tuple[str, ...], faults: tuple[Fa
     for section, key in _NEEDED:
         if section in reading.values and not reading.values[section]:
             reading.lacking(say.missing_key(key=key, section=section, version=reading.version), f"{section}.{key}")
-    for fault in faults:
-        if isinstance(fault, UnknownKey):
-            path, near = f"{fault.section}.{fault.key}", suggestion(fault.key, fault.known)
+    for problem, path, kind in faults:
+        if kind == "missing":
+            reading.lacking(problem, path)
+            continue
+        if kind == "unknown":
             reading.acceptance[path] = "unknown"
-            said = say.unknown_section_key(
-                key=fault.key, section=fault.section, suggestion=near, version=reading.version
-            )
-            reading.note(said, path, on_key=True)
-        elif isinstance(fault, MissingKey):
-            said = say.missing_key(key=fault.key, section=fault.section, version=reading.version)
-            reading.lacking(said, f"{fault.section}.{fault.key}")
-        else:
-            reading.note(say.section_type(key=fault.path, expected=fault.expected, found=fault.found), fault.path)
+        reading.note(problem, path, on_key=kind == "unknown")
 
 
 def _add_pretrained(reading: Reading, open_file: Callable[[str], SourceText]) -> bool:

@@ -12,17 +12,16 @@ from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..message import NOTHING
 from .messages_compiled import say
 from .reading import Sourced
-from .shape import is_list, is_mapping
+from .resolution import constructed
+from .shape import is_list
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from .reading import Reading
 
 PREFIX = "model.model_config"
 
-_UNSET = Sourced(None)
 _sourced = Sourced._make
 
 
@@ -50,8 +49,7 @@ def model_class(reading: Reading, handed_over: dict[str, Sourced]) -> ModelClass
     for name, replaced in facts["attribute_map"].items():
         if name in attributes:
             attributes[replaced] = attributes.pop(name)
-    for rule in _RULES.get(facts["class"], ()):
-        rule(attributes)
+    constructed(reading, attributes, facts["class"])
     for key in facts["ignore"]:
         if attributes.pop(key, None) is not None and key in given:
             reading.acceptance[f"{PREFIX}.{key}"] = "ignored"
@@ -106,47 +104,3 @@ def _selected(reading: Reading, given: dict[Any, Any]) -> dict[str, Any] | None:
         reading.note(said, path)
         return None
     return classes[usable[written]]
-
-
-def _key_value_heads(attributes: dict[str, Sourced]) -> None:
-    if attributes["num_key_value_heads"].value is None:
-        heads = attributes["num_attention_heads"]
-        attributes["num_key_value_heads"] = heads
-
-
-def _rope_type(attributes: dict[str, Sourced]) -> None:
-    scaling = attributes["rope_scaling"]
-    if is_mapping(scaling.value) and "type" in scaling.value:
-        attributes["rope_scaling"] = scaling._replace(value={**scaling.value, "rope_type": scaling.value["type"]})
-
-
-def _embedding_width(attributes: dict[str, Sourced]) -> None:
-    width = attributes.pop("n_embed", None)
-    if width is not None and width.value is not None:
-        attributes["hidden_size"] = width
-    attributes.setdefault("num_key_value_heads", Sourced(None))
-
-
-def _head_split(attributes: dict[str, Sourced]) -> None:
-    attributes.setdefault("actual_vocab_size", attributes["vocab_size"])
-    if not attributes.get("qk_nope_head_dim", _UNSET).sources:
-        whole, rotary = attributes["head_dim"], attributes["qk_rope_head_dim"]
-        if isinstance(whole.value, int) and isinstance(rotary.value, int):
-            sources = (*whole.sources, *rotary.sources)
-            attributes["qk_nope_head_dim"] = Sourced(whole.value - rotary.value, sources)
-    if not attributes["compress_ratios"].value:
-        attributes["compress_ratios"] = Sourced([128] * 61 + [0])
-
-
-_RULES: dict[str, tuple[Callable[[dict[str, Sourced]], None], ...]] = {
-    "DeepseekV3Config": (_key_value_heads,),
-    "DeepseekV4Config": (_head_split,),
-    "Glm4MoeConfig": (_rope_type,),
-    "Qwen2Config": (_key_value_heads, _rope_type),
-    "Qwen3Config": (_key_value_heads, _rope_type),
-    "Qwen3MoeConfig": (_rope_type,),
-    "TeleChat3Config": (_key_value_heads, _rope_type),
-    "TeleChat3MoeConfig": (_key_value_heads,),
-    "Telechat2Config": (_embedding_width,),
-}
-"""What the constructors do beyond storing their arguments."""

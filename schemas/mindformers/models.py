@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from .catalog import known_version, static_catalog, static_version
 from .dynamic import catalog as dynamic_catalog
-from .models_text import MEANINGS
+from .meanings_compiled import MEANINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -273,6 +273,29 @@ class Trainer(Fields):
         return self.leave_open(row) if row.action == "set" else True
 
 
+class _Attributes(Fields):
+    """What the constructor of a model's configuration makes of its arguments."""
+
+    def write(self, name: str, value: Any, because: tuple[str, ...]) -> None:
+        """Set an attribute; `because` is all that decided it."""
+        self.fields[name] = Sourced(value, self._decided_by(because))
+
+    def written(self, name: str) -> bool:
+        """Whether it is not the class's own."""
+        return bool(self.sources(name))
+
+    def drop(self, row: Row, _: Any) -> None:
+        """Take an attribute away."""
+        self.fields.pop(row.target, None)
+
+
+def constructed(reading: Reading, attributes: dict[str, Sourced], name: str) -> None:
+    """Change the attributes as the constructor of the class does."""
+    run = _Attributes(reading, attributes, "model.model_config")
+    run.locals["model_class"] = Sourced(name)
+    run.resolve("attributes")
+
+
 class _Own(NamedTuple):
     """The fields as a class has them by itself, and what is said of them: the same for every file."""
 

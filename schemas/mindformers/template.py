@@ -12,39 +12,22 @@ from .messages_compiled import say
 from .shape import copied, is_list, is_mapping
 
 if TYPE_CHECKING:
-    from typing import Any, TypeAlias
+    from collections.abc import Iterable
+    from typing import Any, Literal
 
-    from ..message import Words
+    from ..message import Problem, Words
+    from .reading import Reading
 
 _TRAINING_MODES = ("train", "finetune", "predict_with_train_model")
 _GENERAL = "general_config"
 
 
-class WrongType(NamedTuple):
-    """A section that is no mapping or no list."""
+class Fault(NamedTuple):
+    """Something a section refuses."""
 
+    problem: Problem
     path: str
-    expected: Words
-    found: str
-
-
-class MissingKey(NamedTuple):
-    """A key that a section has to have."""
-
-    section: str
-    key: str
-
-
-class UnknownKey(NamedTuple):
-    """A key that a section refuses, and those that it knows."""
-
-    section: str
-    key: str
-    known: tuple[str, ...]
-
-
-Fault: TypeAlias = "WrongType | MissingKey | UnknownKey"
-"""Something a section refuses."""
+    kind: Literal["type", "missing", "unknown"]
 
 
 class Filled(NamedTuple):
@@ -55,20 +38,21 @@ class Filled(NamedTuple):
     faults: tuple[Fault, ...]
 
 
-def fill(given: dict[Any, Any], catalog: dict[str, Any], run_mode: Any, *, legacy: bool) -> Filled:
-    """The sections of `given` with the defaults of the version that `catalog` describes."""
+def fill(reading: Reading, given: dict[Any, Any], *, legacy: bool) -> Filled:
+    """The sections of `given` with the defaults of the reading's version."""
+    catalog = reading.catalog
     sections: dict[str, dict[str, Any]] = catalog["sections"]
     faults: list[Fault] = []
     rest = dict(given)
     general = {key: rest.pop(key) for key in sections[_GENERAL]["defaults"] if key in rest}
     filled: dict[str, Any] = {}
-    for name in _applied(catalog, run_mode, given.get("do_eval", False)):
+    for name in _applied(catalog, given.get("run_mode"), given.get("do_eval", False)):
         if name == "moe_config" and not legacy:
             continue
         if name == _GENERAL:
-            filled.update(_section(name, sections[name], general, faults))
+            filled.update(_section(reading, name, general, faults))
         else:
-            filled[name] = _section(name, sections[name], rest.pop(name, None), faults)
+            filled[name] = _section(reading, name, rest.pop(name, None), faults)
     unused = tuple(str(key) for key in rest)
     return Filled({**rest, **filled}, unused, tuple(faults))
 
@@ -84,23 +68,24 @@ def _applied(catalog: dict[str, Any], run_mode: Any, do_eval: Any) -> list[str]:
     return names + (order["predict_configs"] if run_mode == "predict" else order["eval_configs"])
 
 
-def _section(name: str, facts: dict[str, Any], given: Any, faults: list[Fault]) -> Any:
+def _section(reading: Reading, name: str, given: Any, faults: list[Fault]) -> Any:
+    facts: dict[str, Any] = reading.catalog["sections"][name]
     if facts["list"]:
-        return _list_section(name, facts, given, faults)
+        return _list_section(reading, name, given, faults)
     if given is None:
         given = {}
     if not is_mapping(given):
-        faults.append(WrongType(name, say.a_mapping(), _kind(given)))
+        faults.append(_wrong_type(name, say.a_mapping(), given))
         return copied(facts["defaults"])
     section = given
     if not section:
         return copied(facts["defaults"])
     result: dict[Any, Any] = {} if facts["spec"] else copied(facts["defaults"])
     missing = [required for required in facts["required"] if required not in section]
-    faults += [MissingKey(name, required) for required in missing]
+    faults += [_missing(reading, name, required) for required in missing]
     for key, value in section.items():
         if facts["strict"] and key not in facts["defaults"]:
-            faults.append(UnknownKey(name, str(key), tuple(facts["defaults"])))
+            faults.append(_unknown(reading, name, str(key), facts["defaults"]))
         result[key] = value
     return result
 
@@ -112,27 +97,41 @@ def in_effect(name: str, catalog: dict[str, Any], entries: list[Any]) -> list[An
     return first + [kind for kind in kinds if kind not in first]
 
 
-def _list_section(name: str, facts: dict[str, Any], given: Any, faults: list[Fault]) -> list[Any]:
-    defaults: list[Any] = copied(list(facts["defaults"].values()))
+def _list_section(reading: Reading, name: str, given: Any, faults: list[Fault]) -> list[Any]:
+    defaults: list[Any] = copied(list(reading.catalog["sections"][name]["defaults"].values()))
     if given is None:
         given = []
     if not is_list(given):
-        faults.append(WrongType(name, say.a_list(), _kind(given)))
+        faults.append(_wrong_type(name, say.a_list(), given))
         return defaults
     # The framework puts its defaults first; here the file's entries keep the places they have in the file.
     result: list[Any] = []
     for place, entry in enumerate(given):
         path = f"{name}[{place}]"
         if not is_mapping(entry):
-            faults.append(WrongType(path, say.a_mapping(), _kind(entry)))
+            faults.append(_wrong_type(path, say.a_mapping(), entry))
             continue
         if "type" not in entry:
-            faults.append(MissingKey(path, "type"))
+            faults.append(_missing(reading, path, "type"))
         result.append(entry)
     named = [entry.get("type") for entry in result]
     result.extend(entry for entry in defaults if entry["type"] not in named)
     return result
 
 
-def _kind(value: object) -> str:
-    return say.a_list() if is_list(value) else say.a_mapping() if is_mapping(value) else repr(value)
+def _wrong_type(path: str, expected: Words, given: object) -> Fault:
+    found = say.a_list() if is_list(given) else say.a_mapping() if is_mapping(given) else repr(given)
+    return Fault(say.section_type(key=path, expected=expected, found=found), path, "type")
+
+
+def _missing(reading: Reading, section: str, key: str) -> Fault:
+    said = say.missing_key(key=key, section=section, version=reading.version)
+    return Fault(said, f"{section}.{key}", "missing")
+
+
+def _unknown(reading: Reading, section: str, key: str, known: Iterable[str]) -> Fault:
+    from ..suggestion import suggestion
+
+    near = suggestion(key, known)
+    said = say.unknown_section_key(key=key, section=section, suggestion=near, version=reading.version)
+    return Fault(said, f"{section}.{key}", "unknown")

@@ -6,6 +6,11 @@ from typing import Any
 
 import pytest
 
+from accmap.evidence import answers as uppermost
+from accmap.evidence import answers_compiled as uppermost_writers
+from accmap.evidence.dump.overflow import Overflow, Scan
+from accmap.evidence.dump.records import Tree, Unit
+from accmap.evidence.logs.verdict import Criterion
 from accmap.mapper import answers as upper
 from accmap.mapper import answers_compiled as upper_writers
 from accmap.mapper.translate.report import FieldValues, ReportRow
@@ -42,12 +47,27 @@ RECORDS: list[tuple[str, Any, dict[str, Any]]] = [
         )),
         {},
     ),
+    (
+        "DumpScannedJson",
+        Scan(
+            Tree("dump", "msprobe", "pytorch", "tensor", "L0", 1, 0, (), (Words("a note", "说明"),)),
+            3,
+            1,
+            (Overflow("layer", "output.0", "output", "nan"),),
+            Unit("layer", "layer", "Layer", "forward", 0, "module", ()),
+            (Diagnostic(KIND, "a.npy", None, (("what", "it"),)),),
+        ),
+        {},
+    ),
+    ("DumpScannedJson", Scan(Tree("dump", "mindspore", "", "", "O1", None, None, ()), 3, 0, (), None, ()), {}),
+    ("LogCriterionJson", Criterion("mean", "pass", Words("fine", "正常"), float("nan"), 0.1), {}),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "record", "given"), RECORDS, ids=[row[0] for row in RECORDS])
 def test_a_record_is_written_as_its_model_says(name: str, record: Any, given: dict[str, Any]) -> None:
-    room, compiled = (upper, upper_writers) if hasattr(upper_writers, _function(name)) else (answers, answers_compiled)
+    rooms = ((answers, answers_compiled), (upper, upper_writers), (uppermost, uppermost_writers))
+    room, compiled = next(entry for entry in rooms if hasattr(entry[1], _function(name)))
     model = getattr(room, name)
     for language in ("en", "zh"):
         written = getattr(compiled, _function(name))(record, language, **given)
@@ -66,6 +86,12 @@ def test_texts_are_in_the_language_of_the_answer() -> None:
         "写入",
     )
     assert record.to_json("zh") == written
+
+
+def test_each_text_of_a_list_is_in_the_language_of_the_answer() -> None:
+    written = uppermost_writers.dump_scanned_json(RECORDS[6][1], "zh")
+    assert (written["origin"], written["unreadable"], written["notes"]) == ("layer", ["它是 it。"], ["说明"])
+    assert uppermost_writers.dump_scanned_json(RECORDS[7][1])["origin"] is None
 
 
 def test_what_is_not_worth_a_word_is_left_out() -> None:

@@ -1,13 +1,13 @@
-"""The JSON of the commands in this package, as typed models; `cli/outputs.py` publishes them."""
+"""The JSON of what real runs leave behind, as typed models; `cli/outputs.py` publishes them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from ...schemas.answer_parts import Number, Open
-from ...schemas.answers import DiagnosticJson
+from ..schemas.answer_parts import AsJson, Figure, From, Given, Number, Open, Said, Spoken, Text
+from ..schemas.answers import DiagnosticJson
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -95,7 +95,7 @@ class InsertionJson(Open):
     where: Literal["before", "after"]
     anchor: str
     code: str
-    note: str
+    note: Annotated[str, Spoken()]
 
 
 class DumpConfigJson(Open):
@@ -127,12 +127,12 @@ class InstalledJson(Open):
 class VersionSetJson(Open):
     """What belongs to one version of a framework."""
 
-    name: str
+    name: Annotated[str, From("owner")]
     version: str
-    with_: dict[str, str] = Field(alias="with")
+    with_: Annotated[dict[str, str], From("exact")] = Field(alias="with")
     needs: dict[str, str]
     reference: dict[str, str]
-    source: str
+    source: Annotated[str, From("source.en")]
 
 
 class AffectedJson(Open):
@@ -172,13 +172,13 @@ class DoctorJson(Open):
 class DumpTensorJson(Open):
     """One tensor of a dump and its partner. Metrics of elements stand only where elements were compared."""
 
-    tensor: str
+    tensor: Annotated[str, From("place")]
     partner: str
     role: Literal["input", "parameter", "output"]
     agrees: bool | None
     why: str
     how: Literal["elements", "statistics", "checksum", "value", ""]
-    error: Number | None
+    error: Annotated[Number | None, AsJson()]
     dtype_a: str
     dtype_b: str
     shape_a: list[int] | None
@@ -190,14 +190,14 @@ class DumpTensorJson(Open):
 class DumpUnitJson(Open):
     """One call of a module, an API or an operator on both sides."""
 
-    a: str
-    b: str
+    a: Annotated[str, From("a.name")]
+    b: Annotated[str, From("b.name")]
     module: str
-    direction: Literal["forward", "backward", ""]
+    level: Annotated[Literal["module", "api", "operator"] | None, From("a.level")] = None
+    direction: Annotated[Literal["forward", "backward", ""], From("a.direction")]
     agrees: bool | None
     skipped: Literal["fused", "arranged", "other-result", "operation", ""]
-    level: Literal["module", "api", "operator"] | None = None
-    tensors: list[DumpTensorJson]
+    tensors: Annotated[list[DumpTensorJson], Given()]
     only_a: list[str]
     only_b: list[str]
 
@@ -205,8 +205,8 @@ class DumpUnitJson(Open):
 class DumpNeighbourJson(Open):
     """The unit before or after a divergence."""
 
-    a: str
-    b: str
+    a: Annotated[str, From("a.name")]
+    b: Annotated[str, From("b.name")]
     module: str
     agrees: bool | None
 
@@ -220,31 +220,31 @@ class NextDumpJson(Open):
     scope: list[str]
     scope_a: list[str]
     scope_b: list[str]
-    command: str | None
-    first: str | None
+    command: Annotated[str | None, Given()]
+    first: Annotated[str | None, Given()]
     """What has to be changed before it can be taken."""
 
 
 class DumpDivergenceJson(Open):
     """The first unit whose output differs while what went in agrees."""
 
-    module: str
-    a: str
-    b: str
-    direction: Literal["forward", "backward", ""]
+    module: Annotated[str, From("unit.module")]
+    a: Annotated[str, From("unit.a.name")]
+    b: Annotated[str, From("unit.b.name")]
+    direction: Annotated[Literal["forward", "backward", ""], From("unit.a.direction")]
     cause: Literal["computation", "weights", "argument", "between", "data", "overflow"]
     gradual: bool
-    largest_jump: str | None
+    largest_jump: Annotated[str | None, From("jump?.a.name")]
     before: DumpNeighbourJson | None
     after: DumpNeighbourJson | None
-    tensors: list[DumpTensorJson]
-    fields: list[str]
-    different_fields: list[dict[str, Any]]
-    rules: list[str]
-    defects: list[DiagnosticJson] = Field(
+    tensors: Annotated[list[DumpTensorJson], Given()]
+    fields: Annotated[list[str], Given()]
+    different_fields: Annotated[list[dict[str, Any]], Given()]
+    rules: Annotated[list[str], Given()]
+    defects: Annotated[list[DiagnosticJson], Given()] = Field(
         default_factory=list[DiagnosticJson], description="Known defects that concern the files and fit the divergence."
     )
-    next_dump: NextDumpJson
+    next_dump: Annotated[NextDumpJson, Given()]
 
 
 class DumpGapJson(Open):
@@ -295,7 +295,7 @@ class DumpPartJson(Open):
 class PrecheckFailureJson(Open):
     """One API that the precheck found wanting."""
 
-    api: str
+    api: Annotated[str, From("name")]
     direction: Literal["forward", "backward"]
     status: str
     message: str
@@ -320,6 +320,42 @@ class DumpCompareJson(Open):
     failures: list[PrecheckFailureJson] | None = None
 
 
+class ArraySideJson(Open):
+    """What the finite numbers of one array are like, and how many are not finite."""
+
+    max: Annotated[Number, From("largest"), AsJson()]
+    min: Annotated[Number, From("smallest"), AsJson()]
+    mean: Figure
+    norm: Figure
+    nan: int
+    infinite: int
+
+
+class MeasuredJson(Open):
+    """What was counted about two arrays of one shape."""
+
+    elements: int
+    unequal: int
+    relative: Figure
+    cosine: Annotated[Number | None, AsJson()]
+    max_abs: Figure
+    max_abs_at: list[int]
+    max_rel: Figure
+    within_thousandth: float
+    within_five_thousandths: float
+    a: ArraySideJson
+    b: ArraySideJson
+
+
+class GuideCheckJson(Open):
+    """The numbers of the guide's own checker, and which of them fail."""
+
+    cosine: Annotated[Number | None, AsJson()]
+    magnitude: Annotated[Number | None, AsJson()]
+    divergence: Annotated[Number | None, AsJson()]
+    failing: list[str]
+
+
 class CheckedArrayJson(Open):
     """One pair of arrays; B is the benchmark."""
 
@@ -332,10 +368,10 @@ class CheckedArrayJson(Open):
     shape_b: list[int]
     precision: str
     tolerance: float
-    first_beyond: list[int] | None
-    first_values: list[Number] | None
-    measured: dict[str, Any] | None
-    guide: dict[str, Any] | None
+    first_beyond: Annotated[list[int] | None, From("first")]
+    first_values: list[Figure] | None
+    measured: MeasuredJson | None
+    guide: GuideCheckJson | None
 
 
 class CheckNpyJson(Open):
@@ -354,9 +390,9 @@ class ScoreJson(Open):
     """One task, or the mean. The error is percent of the benchmark, or points with `absolute`."""
 
     name: str
-    score: Number
-    benchmark: Number
-    error: Number
+    score: Figure
+    benchmark: Figure
+    error: Figure
     passes: bool
 
 
@@ -380,7 +416,7 @@ class TokenizerJson(Open):
 
     file: str
     kind: Literal["tokenizer.json", "sentencepiece", "gpt2"]
-    size: int
+    size: Annotated[int, From("pieces.__len__()")]
 
 
 class TokenizerRowJson(Open):
@@ -430,10 +466,10 @@ class LogCriterionJson(Open):
     name: str
     status: Literal["pass", "fail", "undecided", "info"]
     decides: bool
-    value: Number | None
+    value: Annotated[Number | None, AsJson()]
     limit: float | None
     step: int | None
-    message: str
+    message: Annotated[str, From("said"), Said("text")]
 
 
 class LogSpikeJson(Open):
@@ -504,9 +540,9 @@ class WeightFileJson(Open):
     """One file that was written, or stood there already."""
 
     path: str
-    sha256: str | None
+    sha256: Annotated[str | None, From("sums.get('sha256')")]
     """With `--sha256`."""
-    xxh3_128: str | None
+    xxh3_128: Annotated[str | None, From("sums.get('xxh3_128')")]
     size: int
     resumed: bool
 
@@ -546,10 +582,10 @@ class WeightsConvertJson(Open):
 class WeightStatisticsJson(Open):
     """What the finite numbers of a weight are like, and how many are not finite."""
 
-    minimum: float | Literal["nan"]
-    maximum: float | Literal["nan"]
-    mean: float | Literal["nan"]
-    norm: float | Literal["nan"]
+    minimum: Annotated[float | Literal["nan"], AsJson()]
+    maximum: Annotated[float | Literal["nan"], AsJson()]
+    mean: Annotated[float | Literal["nan"], AsJson()]
+    norm: Annotated[float | Literal["nan"], AsJson()]
     nans: int
     infinities: int
 
@@ -571,8 +607,8 @@ class WeightRowJson(Open):
     status: Literal["equal", "rounded", "different", "shape", "not-finite", "only-a", "only-b", "unknown"]
     a: WeightSideJson | None
     b: WeightSideJson | None
-    max_difference: float | None
-    relative: float | None
+    max_difference: Annotated[float | None, AsJson()]
+    relative: Annotated[float | None, AsJson()]
 
 
 class WeightCopiesJson(Open):
@@ -611,9 +647,9 @@ class NotLoadedJson(Open):
 
     kind: str
     harmless: bool
-    message: str
+    message: Annotated[str, From("words"), Said("text")]
     fields: list[str]
-    names: list[NotLoadedNameJson]
+    names: Annotated[list[NotLoadedNameJson], From("entries")]
 
 
 class WeightsLogJson(Open):
@@ -691,11 +727,19 @@ class DataSideJson(Open):
     drawn: int | None
 
 
+class DataPieceJson(Open):
+    """A stretch of one sequence."""
+
+    sequence: int
+    offset: int
+    length: int
+
+
 class DataDrawnJson(Open):
     """One sample: stretches of sequences, end to end."""
 
     prefix: str
-    pieces: list[dict[str, int]]
+    pieces: list[DataPieceJson]
 
 
 class DataPartingJson(Open):
@@ -705,7 +749,7 @@ class DataPartingJson(Open):
     step: int
     a: DataDrawnJson
     b: DataDrawnJson
-    same_samples_in_step: bool
+    same_samples_in_step: Annotated[bool, From("same_set")]
 
 
 class DataAgreementJson(Open):
@@ -714,8 +758,8 @@ class DataAgreementJson(Open):
     steps: int
     samples: int
     equal_steps: int
-    first_difference: DataPartingJson | None
-    first_different_step: DataPartingJson | None
+    first_difference: Annotated[DataPartingJson | None, From("parting")]
+    first_different_step: Annotated[DataPartingJson | None, From("parted")]
     whole_run: bool
     restart: int | None
     placement: Literal["same", "devices", "micro-batches", "unknown"]
@@ -757,7 +801,7 @@ class OverflowJson(Open):
     """A tensor with NaN or infinity."""
 
     unit: str
-    tensor: str
+    tensor: Annotated[str, From("place")]
     role: Literal["input", "parameter", "output"]
     what: Literal["nan", "infinite"]
 
@@ -765,14 +809,14 @@ class OverflowJson(Open):
 class DumpScannedJson(Open):
     """One step of one rank."""
 
-    step: int | None
-    rank: int | None
+    step: Annotated[int | None, From("tree.step")]
+    rank: Annotated[int | None, From("tree.rank")]
     looked_at: int
     unknown: int
-    origin: str | None
+    origin: Annotated[str | None, From("origin?.name")]
     found: list[OverflowJson]
-    unreadable: list[str]
-    notes: list[str]
+    unreadable: list[Annotated[str, Said("message")]]
+    notes: Annotated[list[Text], From("tree.notes")]
 
 
 class DumpScanJson(Open):
@@ -788,12 +832,12 @@ class DataFedJson(Open):
     """One sample of a step."""
 
     sample: int
-    device: int
-    micro_batch: int
-    prefix: str
-    pieces: list[dict[str, int]]
+    device: Annotated[int, From("rank")]
+    micro_batch: Annotated[int, From("micro")]
+    prefix: Annotated[str, From("drawn.prefix")]
+    pieces: Annotated[list[DataPieceJson], From("drawn.pieces")]
     ids: list[int]
-    text: str | None
+    text: Annotated[str | None, Given()]
 
 
 class DataBatchJson(Open):
@@ -843,3 +887,23 @@ EVIDENCE_OUTPUTS: dict[str, type[BaseModel]] = {
     "weights-convert": WeightsConvertJson,
     "weights-log": WeightsLogJson,
 }
+
+MODELS: tuple[type[Open], ...] = (
+    InsertionJson, VersionSetJson, DumpTensorJson, DumpUnitJson, DumpNeighbourJson, NextDumpJson, DumpDivergenceJson,
+    DumpGapJson, DumpAloneJson, PrecheckFailureJson, ArraySideJson, MeasuredJson, GuideCheckJson, CheckedArrayJson,
+    ScoreJson, TokenizerJson, TokenizerRowJson, LogCriterionJson, WeightFileJson, VocabularyRowsJson,
+    WeightStatisticsJson, WeightSideJson, WeightRowJson, NotLoadedNameJson, NotLoadedJson, DataPieceJson, DataDrawnJson,
+    DataPartingJson, DataAgreementJson, DataMembersJson, DataDecodedJson, OverflowJson, DumpScannedJson, DataFedJson,
+)  # fmt: skip
+"""What has a record in this room."""
+
+
+def products() -> dict[str, str]:
+    """The compiled module."""
+    from ..schemas.answer_writers import writers
+
+    known = {DiagnosticJson: "..schemas.answers_compiled"}
+    text = writers(
+        "Writes the records of this room as the models of answers.py say; compiled from them.", MODELS, known
+    )
+    return {"evidence/answers_compiled.py": text}
