@@ -35,6 +35,8 @@ CONTEXT = ("has", "written", "decided", "now", "get")
 BUILTINS = ("bool", "dict", "float", "int", "isinstance", "len", "list", "max", "min", "str")
 TRANSFORMER, TRAINER, CHECKS, DYNAMIC = "transformer", "trainer", "dynamic checks", "dynamic"
 CONDITION = "__condition__"
+_NOTHING = "'', ''"
+"""What a row without words says."""
 GIVEN = ("handed.", "attributes.")
 """What the model's configuration is given: behind these stands one of its keys."""
 
@@ -145,14 +147,14 @@ class Compiler:
         try:
             known = self.names(row)
             text = self._text(number, row, known)
-            words = ", ".join(known.message(row.raw[name]) for name in ("en", "zh") if name in row.raw)
+            said = [known.message(row.raw.get(name, "")) for name in ("en", "zh")]
             if section.get("when"):
                 section[CONDITION] = known.compiled(section["when"])
             for name in section.get("fields", ()):
                 known.found(name)
         except ValueError as error:
             raise TableError(FILE, row.raw, str(error)) from error
-        return text, words
+        return text, ", ".join(said)
 
     def _text(self, number: int, row: Row, known: Names) -> str:
         self._check_target(row, known)
@@ -241,7 +243,7 @@ def _words_text(version: str, rows: list[Row], words: list[str]) -> str:
     listed = [
         f"    {number}: ({said}),"
         for number, (row, said) in enumerate(zip(rows, words, strict=True))
-        if said and version in row.versions
+        if said != _NOTHING and version in row.versions
     ]
     return "\n".join(
         [

@@ -62,7 +62,7 @@ def _module(version: str, what: str) -> Any:
 
 def words_of(row: Row, version: str, run: Any) -> Words:
     """What a row says of the values at hand."""
-    en, zh = _module(version, "words").WORDS[row.more.number]
+    en, zh = _module(version, "words").WORDS.get(row.more.number, ("", ""))
     return Words(en if isinstance(en, str) else en(run), zh if isinstance(zh, str) else zh(run))
 
 
