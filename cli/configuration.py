@@ -9,7 +9,6 @@ import os
 
 from ..schemas.border.incoming import is_inside, read_regular, require_inside
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
-from ..schemas.suggestion import suggestion
 from .messages_compiled import say
 from .parsing import UsageError
 
@@ -375,6 +374,8 @@ def check_codes(given: Sequence[str], where: str) -> None:
     known = every_code()
     for code in given:
         if not is_known(code, known):
+            from ..schemas.suggestion import suggestion
+
             raise UsageError(say.there_is_no_code(where=where, code=code, hint=suggestion(code, known)))
 
 
@@ -382,6 +383,8 @@ def _meant(given: str, known: Mapping[str, object]) -> Words:
     """What was probably meant instead, or what there is."""
     if given == "cache-dir":  # what cannot be a key
         return say.cache_is_found_before()
+    from ..schemas.suggestion import suggestion
+
     return suggestion(given, known) or say.the_keys_are(listed=", ".join(known))
 
 

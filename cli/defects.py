@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ..mapper.computed.comparison import same
 from ..mapper.computed.words import in_both
-from ..mapper.differences import Difference, Found, differences, same
+from ..mapper.differences import Difference, Found, differences
 from ..mapper.gates import counts
 from ..mapper.recipe.reading import recipe_of
 from ..mapper.row_words import in_brackets

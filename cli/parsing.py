@@ -7,7 +7,6 @@ every commit cannot afford; so every command line is parsed here, and Typer is i
 from __future__ import annotations
 
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
-from ..schemas.suggestion import suggestion
 from ..schemas.usage import UsageError
 from .messages_compiled import say
 from .options import Command, Option, options_of
@@ -60,6 +59,8 @@ def parse(command: Command, words: Sequence[str]) -> Parsed:
             operands.append(word)
             continue
         if option is None:
+            from ..schemas.suggestion import suggestion
+
             raise UsageError(say.has_no_option(name=command.name, name2=name, hint=suggestion(name, by_name)))
         if option.kind == "flag":
             _set_flag(values, option, name, equals)

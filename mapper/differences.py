@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..mappings.tables import table
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
-from .computed.comparison import alike
+from .computed.comparison import alike, same
 from .gates import meaningful
 from .recipe.vocabulary import COMPUTED, vocabulary
 
@@ -127,15 +127,6 @@ def _of_as_many_layers(found: Found | None, other: Found | None) -> Found | None
     if not isinstance(every, int) or not every:
         return found
     return found._replace(value=[int(place % every == 0) for place in range(len(other.value))])
-
-
-def same(one: Value, other: Value) -> bool:
-    """Whether two effective values are one: 1 and 1.0 are, 1 and True are not."""
-    if isinstance(one, bool) != isinstance(other, bool):
-        return False
-    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
-        return len(one) == len(other) and all(same(left, right) for left, right in zip(one, other, strict=True))
-    return one == other
 
 
 def _found(value: RecipeValue | None) -> Found | None:

@@ -12,7 +12,6 @@ from ..mapper.recipe.reading import side_of
 from ..mapper.recipe.vocabulary import vocabulary
 from ..mappings.tables import rows_of
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
-from .agreement import agreement
 from .comparators import COMPARATORS, equal
 from .naming import describe_origin, labels, shown, shown_in_both, spelled
 from .places import places_of
@@ -108,7 +107,14 @@ def _differing(
         found = _one_sided(found, name, *((left, right) if fields[1] is None else (right, left)))
     if counted is None:
         found = _depending(found, name, left, right)
-    return found if harmless else found._replace(repair=agreement(name, left, right))
+    return found if harmless else repaired(found, name, left, right)
+
+
+def repaired(found: Found, name: FieldName, left: Side, right: Side) -> Found:
+    """A difference with the repair that gives `right` the value of `left`, where there is one."""
+    from .agreement import agreement
+
+    return found._replace(repair=agreement(name, left, right))
 
 
 def _one_sided(found: Found, name: FieldName, given: Side, without: Side) -> Found:

@@ -6,8 +6,7 @@ takes another way; where it differs although nothing that feeds it does, that is
 
 from __future__ import annotations
 
-from ..mapper.computed.comparison import alike
-from ..mapper.differences import same
+from ..mapper.computed.comparison import alike, same
 from ..mapper.recipe.reading import side_of
 from ..mappings.tables import field_named, table
 from ..schemas.light_typing import TYPE_CHECKING, cast

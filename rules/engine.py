@@ -14,7 +14,6 @@ from .comparison import DIFFERENCES, differences
 from .defects import advisories
 from .places import keep_places, places_of
 from .registry import compared, functions, rule
-from .repairs import fix_of, mended
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -131,6 +130,8 @@ class _Run:
                 if self.subject.paired and kind.code in _COMPARED_ANYWAY:
                     kind = kind._replace(severity="info")
                 kind = self.selection.severity(kind)
+                from .repairs import mended
+
                 self.found.append(_where_it_stands(mended(problem._replace(kind=kind), side)))
 
     def comparisons(self) -> None:
@@ -224,6 +225,8 @@ class _Run:
     def _fix(self, repair: Repair | None) -> Fix | None:
         if repair is None:
             return None
+        from .repairs import fix_of
+
         sides = {side.framework: side for side in self.subject.sides}
         return fix_of(repair, sides)
 

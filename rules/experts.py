@@ -14,9 +14,8 @@ from ..mappings.keys_compiled import (
     SHARED_EXPERTS,
 )
 from ..schemas.light_typing import TYPE_CHECKING
-from .agreement import agreement
 from .comparators import equal
-from .comparison import difference
+from .comparison import difference, repaired
 from .naming import key_of, shown
 from .rule import Change, Found, Note, Repair, at_key, on
 
@@ -74,7 +73,7 @@ def balancing_differs(subject: Subject) -> Iterator[Found]:
         micro = next((size for size in sizes if size != 1), None)
         yield found._replace(values={**found.values, "micro": shown(micro)}, variant="batch", severity="warning")
         return
-    yield found._replace(variant="differs", repair=agreement(name, left, right))
+    yield repaired(found._replace(variant="differs"), name, left, right)
 
 
 def _other_word(value: Value, left: Side, right: Side) -> Iterator[Found]:

@@ -13,8 +13,7 @@ from ..mappings.keys_compiled import (
     VOCABULARY_DIVISOR,
 )
 from ..schemas.light_typing import TYPE_CHECKING
-from .agreement import agreement
-from .comparison import difference
+from .comparison import difference, repaired
 from .naming import describe_origin, key_of, shown
 from .places import places_of
 from .rule import Found, Note, at_key, on
@@ -37,7 +36,7 @@ def position_types_differ(subject: Subject) -> Iterator[Found]:
     if all(_plain_rotary(side) for side in (left, right)):
         yield found._replace(variant="alike", severity="info")
     else:
-        yield found._replace(repair=agreement(name, left, right))
+        yield repaired(found, name, left, right)
 
 
 def _plain_rotary(side: Side) -> bool:

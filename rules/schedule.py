@@ -5,8 +5,7 @@ from __future__ import annotations
 from ..mapper.recipe.run_length import open_because
 from ..mappings.keys_compiled import FUSED_OPTIMIZER, SCHEDULE, SCHEDULE_CLASS, SCHEDULE_PIECES, WARMUP_SHARE
 from ..schemas.light_typing import TYPE_CHECKING, cast
-from .agreement import agreement
-from .comparison import difference, equal
+from .comparison import difference, equal, repaired
 from .naming import shown
 from .rule import Found, Note, at_key, on
 
@@ -48,8 +47,7 @@ def values_differ(subject: Subject) -> Iterator[Found]:
         found = difference(name, a and a.value, b and b.value, left, right)
         found = found._replace(notes=(*found.notes, *_pieces(right)))
         if not same:
-            repair = agreement(name, left, right) if name != "schedule.style" else None
-            yield found._replace(repair=repair)
+            yield found if name == "schedule.style" else repaired(found, name, left, right)
         elif "explicit" in (a and a.origin, b and b.origin):
             yield found._replace(variant="alike", severity="info")
 

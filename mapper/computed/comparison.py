@@ -1,4 +1,4 @@
-"""Whether two computed quantities are one: whole numbers and words exactly, curves to what float32 keeps of them."""
+"""Whether two values are one; of computed quantities whole numbers and words exactly, curves to what float32 keeps."""
 
 from __future__ import annotations
 
@@ -9,6 +9,15 @@ if TYPE_CHECKING:
     from ...schemas.config import Value
 
 _OF_THE_LARGEST = 1e-6
+
+
+def same(one: Value, other: Value) -> bool:
+    """Whether two effective values are one: 1 and 1.0 are, 1 and True are not."""
+    if isinstance(one, bool) != isinstance(other, bool):
+        return False
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        return len(one) == len(other) and all(same(left, right) for left, right in zip(one, other, strict=True))
+    return one == other
 
 
 def alike(one: Value, other: Value) -> bool:

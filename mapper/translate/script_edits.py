@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
-from ..differences import same
+from ..computed.comparison import same
 from .edits import Edit
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ...schemas.reader import config_of
 from ...schemas.source import SourceText
-from ..differences import differences, same
+from ..computed.comparison import same
+from ..differences import differences
 from ..families import family_of, misfits_of
 from ..gates import meaningful
 from ..recipe.reading import recipe_of, side_of

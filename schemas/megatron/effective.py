@@ -16,7 +16,6 @@ from .catalog import DEFAULT_VERSION
 from .forks import OWN, catalog, dialect_asked, in_doubt, normalise_version
 from .outside_values import with_overridable
 from .parsing import parse, with_declared
-from .unknown_arguments import summed_up
 from .validation import validate
 
 if TYPE_CHECKING:
@@ -61,7 +60,11 @@ def megatron_config(
     settings, outside = with_overridable(validated.settings, file)
     settings = _replaceable(settings, fork, parsed.overridable)
     origin = _origin(options, chosen)
-    said = _by_position(summed_up(parsed, known, file, certain=origin != "assumed", own=_is_unnamed(launch)))
+    said: tuple[Diagnostic, ...] = ()
+    if parsed.problems:
+        from .unknown_arguments import summed_up
+
+        said = _by_position(summed_up(parsed, known, file, certain=origin != "assumed", own=_is_unnamed(launch)))
     refused = _depending(validated.problems, launch, unresolved, problems)
     told = _said(purpose, (*problems, *_noted(fork, file), *said, *outside), refused)
     return Config(

@@ -13,7 +13,6 @@ from ..message import Problem, Words, verbatim
 from .catalog import ArgumentFact
 from .converters import EXPECTED, convert
 from .messages_compiled import say
-from .suggestions import suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -291,6 +290,8 @@ class _Parser:
         return flag, end
 
     def report_unknown(self, word: Argument, flag: str, dest: str, count: int) -> None:
+        from .suggestions import suggestion
+
         better = suggestion(flag, self.known)
         problem = say.unknown_argument(
             program=self.known.program,

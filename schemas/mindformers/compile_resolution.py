@@ -1,4 +1,8 @@
-"""Makes the compiled rows of `resolution.yaml`: one module a version, each expression a small function."""
+"""Makes the compiled rows of `resolution.yaml`, each expression a small function.
+
+A version has three modules: the rows of the static graph, those of the dynamic one, and what the rows say when
+something does not hold, which is seldom asked for.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,8 @@ from ..compile_messages import problems_of
 from ..compile_rows import LINE, Names, TableError, read_table
 from ..version_sets import versions_in
 from ..versions import names
-from . import catalog_source, resolution_functions
+from . import catalog_source, dynamic_model, resolution_functions
+from .resolution import STAGES, module_name
 from .shape import is_mapping
 
 if TYPE_CHECKING:
@@ -31,6 +36,8 @@ BUILTINS = ("bool", "dict", "float", "int", "isinstance", "len", "list", "max", 
 ATTRIBUTES, TRANSFORMER, TRAINER = "attributes", "transformer", "trainer"
 CHECKS, DYNAMIC = "dynamic checks", "dynamic"
 CONDITION = "__condition__"
+_NOTHING = "'', ''"
+"""What a row without words says."""
 GIVEN = ("handed.", "attributes.")
 """What the model's configuration is given: behind these stands one of its keys."""
 
@@ -139,27 +146,29 @@ class Compiler:
 
         return Names(resolution_functions, CONTEXT, BUILTINS, place, naming=CONTEXT)
 
-    def text(self, row: Row, section: dict[str, Any]) -> str:
-        """A row's tuple."""
+    def text(self, number: int, row: Row, section: dict[str, Any]) -> tuple[str, str]:
+        """A row's tuple, and what it says, which is found by the row's number."""
         try:
             known = self.names(row)
-            text = self._text(row, known)
+            text = self._text(number, row, known)
+            said = [known.message(row.raw.get(name, "")) for name in ("en", "zh")]
             if section.get("when"):
                 section[CONDITION] = known.compiled(section["when"])
             for name in section.get("fields", ()):
                 known.found(name)
         except ValueError as error:
             raise TableError(FILE, row.raw, str(error)) from error
-        return text
+        return text, ", ".join(said)
 
-    def _text(self, row: Row, known: Names) -> str:
+    def _text(self, number: int, row: Row, known: Names) -> str:
         self._check_target(row, known)
         because: tuple[str, ...] = ()
         value = "None"
         if row.action == "do":
-            if not hasattr(resolution_functions, row.raw["do"]):
+            own = row.stage in STAGES["dynamic"] and hasattr(dynamic_model, row.raw["do"])
+            if not own and not hasattr(resolution_functions, row.raw["do"]):
                 raise ValueError(f"there is no function {row.raw['do']}")
-            value = f"f.{row.raw['do']}"
+            value = f"{'d' if own else 'f'}.{row.raw['do']}"
         elif row.to:
             value = known.compiled(row.to)
             read = known.read(row.to) if row.action in WRITING or row.stage == CHECKS else ()
@@ -167,9 +176,8 @@ class Compiler:
             if row.stage == TRANSFORMER:
                 because = tuple(name for name in because if name != row.target)
         at = known.found(row.raw["at"])[0] if "at" in row.raw else ""
-        words = ", ".join(known.message(row.raw[name]) if name in row.raw else "''" for name in ("en", "zh"))
         condition = known.compiled(row.when) if row.when else "None"
-        return f"({row.action!r}, {row.target!r}, {value}, {condition}, ({because!r}, {at!r}, {words}))"
+        return f"({row.action!r}, {row.target!r}, {value}, {condition}, ({because!r}, {at!r}, {number}))"
 
     def _check_target(self, row: Row, known: Names) -> None:
         """ValueError for a target that nothing has."""
@@ -213,16 +221,17 @@ def _dynamic_paths(classes: dict[str, Any], name: str, prefix: str) -> Iterator[
             yield from _dynamic_paths(classes, kind, f"{prefix}{key}.")
 
 
-def module_text(version: str, sections: list[dict[str, Any]], texts: list[tuple[Row, str]]) -> str:
-    """The source of the compiled module of one version."""
+def module_text(version: str, graph: str, sections: list[dict[str, Any]], texts: list[tuple[Row, str]]) -> str:
+    """The source of the compiled module of one version and graph."""
     lines = [
         f'"""What MindSpore Transformers {version} makes of a YAML; compiled from resolution.yaml, do not edit."""',
         "",
+        *(["from . import dynamic_model as d"] if graph == "dynamic" else []),
         "from . import resolution_functions as f",
         "",
         "STAGES = {",
     ]
-    for stage in dict.fromkeys(section["of"] for section in sections if "names" not in section):
+    for stage in STAGES[graph]:
         lines.append(f"    {stage!r}: (")
         for number, section in enumerate(sections):
             rows = [text for row, text in texts if row.section == number and version in row.versions]
@@ -233,12 +242,41 @@ def module_text(version: str, sections: list[dict[str, Any]], texts: list[tuple[
     return "\n".join([*lines, "}", ""])
 
 
+def _words_text(version: str, rows: list[Row], words: list[str]) -> str:
+    """The source of what the rows of one version say, by their numbers, in English and Chinese."""
+    listed = [
+        f"    {number}: ({said}),"
+        for number, (row, said) in enumerate(zip(rows, words, strict=True))
+        if said != _NOTHING and version in row.versions
+    ]
+    return "\n".join(
+        [
+            f'"""What the rows of MindSpore Transformers {version} say; compiled from resolution.yaml, do not edit."""',
+            "",
+            "from . import resolution_functions as f",
+            "",
+            "WORDS = {",
+            *listed,
+            "}",
+            "",
+        ]
+    )
+
+
 def products(source: str = SOURCE) -> dict[str, str]:
     """The compiled module of every version."""
     sections, rows = read_rows(source)
     compiler = Compiler(sections)
-    texts = [(row, compiler.text(row, sections[row.section])) for row in rows]
-    return {
-        f"schemas/mindformers/resolution_{version.replace('.', '_')}_compiled.py": module_text(version, sections, texts)
-        for version in VERSIONS
-    }
+    said = [compiler.text(number, row, sections[row.section]) for number, row in enumerate(rows)]
+    texts = [(row, text) for row, (text, _) in zip(rows, said, strict=True)]
+    words = [words for _, words in said]
+    made: dict[str, str] = {}
+    for version in VERSIONS:
+        for graph in STAGES:
+            made[_path(version, graph)] = module_text(version, graph, sections, texts)
+        made[_path(version, "words")] = _words_text(version, rows, words)
+    return made
+
+
+def _path(version: str, what: str) -> str:
+    return f"schemas/mindformers/{module_name(version, what)}.py"

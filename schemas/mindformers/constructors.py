@@ -13,7 +13,7 @@ from .shape import is_list, is_mapping
 from .template import in_effect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from ..message import Words
@@ -60,18 +60,22 @@ def foreign_argument(reading: Reading, facts: dict[str, Any], path: str, key: st
     reading.note(said, path, on_key=True)
 
 
-def string_number(reading: Reading, path: str, why: Callable[[], Words]) -> None:
+def is_text(reading: Reading, path: str) -> bool:
+    """Whether the file has a string, where a number is asked for."""
+    value = reading.get(path)
+    return isinstance(value, str) and not isinstance(value, Undecided)
+
+
+def string_number(reading: Reading, path: str, why: Words) -> None:
     """Report a number that YAML 1.1 reads as a string, such as `1e-5`."""
     value = reading.get(path)
-    if not isinstance(value, str) or isinstance(value, Undecided):
-        return
     try:
         better = repr(float(value))
     except ValueError:
         better = say.a_number()
     if "e" in better and "." not in better:
         better = better.replace("e", ".e")
-    reading.note(say.string_number(key=path, value=value, why=why(), better=better), path)
+    reading.note(say.string_number(key=path, value=value, why=why, better=better), path)
 
 
 # The schedule.
@@ -154,7 +158,8 @@ def record_schedule(run: Trainer) -> None:
     for name, one in values.items():
         reading.resolve(f"resolved.schedule.{name}", one.value, *one.sources, decided=one.decided)
     for key in _RATES:
-        string_number(reading, f"{section}.{key}", say.schedule_cannot)
+        if is_text(reading, path := f"{section}.{key}"):
+            string_number(reading, path, say.schedule_cannot())
     path = f"{section}.learning_rate"
     run.locals["rate"] = values.get("learning_rate", Sourced(given.get("learning_rate"), (path,)))
 
@@ -192,8 +197,8 @@ def build_optimizer(run: Trainer) -> None:
         path = f"{section}.{key}"
         reading.resolve(f"resolved.optimizer.{key}", given[key], path)
         _say_foreign(reading, facts if arguments else None, section, (key,), ())
-        if key in ("eps", "weight_decay"):
-            string_number(reading, path, say.optimizer_fails)
+        if key in ("eps", "weight_decay") and is_text(reading, path):
+            string_number(reading, path, say.optimizer_fails())
     reading.resolve("resolved.optimizer.learning_rate", rate.value, *rate.sources, decided=rate.decided)
     _say_overridden(reading, f"{section}.learning_rate", rate)
 

@@ -18,7 +18,7 @@ from ..suggestion import closest
 from ..versions import names_with_facts, number_of
 from .messages_compiled import say
 from .reading import Sourced
-from .resolution import sections
+from .resolution import sections, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -346,7 +346,8 @@ class Dynamic(rows.Run):
             keys = row.more.because
             given = ", ".join(f"{key}={_shown(self[key])}" for key in keys)
             self.reading.report(
-                say.dynamic_condition(what=Words(row.more.en, row.more.zh), given=given), self.reading.span(*keys)
+                say.dynamic_condition(what=words_of(row, self.reading.facts.version, self), given=given),
+                self.reading.span(*keys),
             )
 
     def report(self, row: Row, value: Any) -> None:

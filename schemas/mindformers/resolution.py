@@ -31,8 +31,8 @@ class More(NamedTuple):
 
     because: tuple[str, ...]
     at: str
-    en: str | Expression
-    zh: str | Expression
+    number: int
+    """By which what the row says is found."""
 
 
 class Section(NamedTuple):
@@ -43,16 +43,34 @@ class Section(NamedTuple):
     rows: tuple[Row, ...]
 
 
+STAGES = {"static": ("transformer", "trainer"), "dynamic": ("dynamic checks", "dynamic")}
+"""The stages whose rows stand in one module."""
 _known: dict[tuple[str, str], tuple[Section, ...]] = {}
 
 
+def module_name(version: str, what: str) -> str:
+    """The compiled module of a version's rows for one graph, or of their words."""
+    return f"resolution_{version.replace('.', '_')}_{what}_compiled"
+
+
+def _module(version: str, what: str) -> Any:
+    """The same, loaded; a version that is not known has that of the one before it."""
+    number = number_of(version)
+    name = next((one for one in reversed(VERSIONS) if number_of(one) <= number), VERSIONS[0])
+    return named_module(module_name(name, what), __package__)
+
+
+def words_of(row: Row, version: str, run: Any) -> Words:
+    """What a row says of the values at hand."""
+    en, zh = _module(version, "words").WORDS.get(row.more.number, ("", ""))
+    return Words(en if isinstance(en, str) else en(run), zh if isinstance(zh, str) else zh(run))
+
+
 def sections(version: str, stage: str) -> tuple[Section, ...]:
-    """The sections of a stage; a version that is not known has those of the one before it."""
+    """The sections of a stage."""
     found = _known.get((version, stage))
     if found is None:
-        number = number_of(version)
-        name = next((one for one in reversed(VERSIONS) if number_of(one) <= number), VERSIONS[0])
-        module = named_module(f"resolution_{name.replace('.', '_')}_compiled", __package__)
+        module = _module(version, next(graph for graph, stages in STAGES.items() if stage in stages))
         found = _known[version, stage] = tuple(
             [
                 Section(fields, condition, tuple([rows.Row._make((*head, More._make(more))) for *head, more in listed]))
@@ -134,8 +152,7 @@ class Fields(rows.Run):
             self.refuse(row.more.at, self._words(row))
 
     def _words(self, row: Row) -> Words:
-        en, zh = row.more.en, row.more.zh
-        return Words(en if isinstance(en, str) else en(self), zh if isinstance(zh, str) else zh(self))
+        return words_of(row, self.reading.version, self)
 
     def do(self, row: Row, value: Any) -> None:
         """The function was called with the run."""

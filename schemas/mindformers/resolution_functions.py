@@ -18,7 +18,6 @@ from .constructors import (
     packs,
     record_schedule,
 )
-from .dynamic_model import build_dynamic_optimizer, build_dynamic_schedule, check_mask, resolve_model, track_logits
 from .reading import Undecided
 from .shape import is_list
 
@@ -29,11 +28,10 @@ if TYPE_CHECKING:
     from .resolution import Fields
 
 __all__ = [
-    "begin_schedule", "build_callbacks", "build_dynamic_optimizer", "build_dynamic_schedule", "build_optimizer",
-    "build_wrapper", "check_data_keys", "check_loader", "check_mask", "fill_schedule", "packs", "record_schedule",
-    "resolve_model", "track_logits",
+    "begin_schedule", "build_callbacks", "build_optimizer", "build_wrapper", "check_data_keys", "check_loader",
+    "fill_schedule", "packs", "record_schedule",
 ]  # fmt: skip
-"""Programs of their own module that rows name."""
+"""Programs of their own module that rows name; those of the dynamic graph alone stand in `dynamic_model`."""
 
 DTYPES = {
     "float64": "float64", "fp64": "float64", "float32": "float32", "fp32": "float32", "bfloat16": "bfloat16",

@@ -135,9 +135,10 @@ def _report(reading: Reading, path: str, value: Any, kind: str) -> bool:
             reading.problems[-1] = found._replace(kind=found.kind._replace(severity="error"))
         return False
     if base == "float" and isinstance(value, str) and _is_number(value):
-        from .constructors import string_number
+        from .constructors import is_text, string_number
 
-        string_number(reading, path, say.run_cannot)
+        if is_text(reading, path):
+            string_number(reading, path, say.run_cannot())
         return True
     _note(reading, path, value, _expected(base))
     return True

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING
+from .flow import ExpressionError
 from .messages_compiled import say
 from .scanning import BLANKS, is_whole_number, name_end
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..message import Words
 
 _BASED = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ@_")
 _DECIMAL = frozenset("0123456789")
@@ -25,18 +25,6 @@ _BINARY = (
 )  # fmt: skip
 _ASSIGNMENTS = frozenset(("=", "+=", "-=", "*=", "/=", "%=", "&=", "^=", "|=", "<<=", ">>="))
 DEEPEST = 40
-
-
-class ExpressionError(Exception):
-    """An expression that bash refuses: a syntax error or a division by zero."""
-
-    def __init__(self, why: Words) -> None:
-        super().__init__(why)
-        self.why = why
-
-
-class UndecidedError(Exception):
-    """An expression that depends on something unknown."""
 
 
 def _token_end(expression: str, at: int) -> int:

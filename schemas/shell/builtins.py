@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING, NamedTuple
-from . import conditions, launchers, programs, tree
-from .arithmetic import ExpressionError, UndecidedError
+from . import launchers, tree
 from .expansion import shell_quoted, spaced
-from .flow import Exit, Holding, Leave, Return
+from .flow import Exit, ExpressionError, Holding, Leave, Return, UndecidedError
 from .interpreter import Commands
 from .messages_compiled import say
 from .scanning import BLANKS, is_digits, is_name, is_whole_number, name_end, run_end, word_end
@@ -25,6 +24,10 @@ if TYPE_CHECKING:
 _OPTION_LETTERS = {"e": "errexit", "u": "nounset", "x": "xtrace", "f": "noglob", "a": "allexport", "v": "verbose"}
 _READ_VALUES = "adinNptu"
 """The options of `read` that take a value."""
+PRINTING = (
+    "basename", "dirname", "seq", "expr", "bc", "tr", "cut", "sed", "awk", "wc", "head", "tail", "xargs", "rev",
+)  # fmt: skip
+"""What `programs.TABLE` has, which is imported for a script that runs one of them."""
 MOST_GIVEN = 100_000
 """How long an input may be that a program is given."""
 
@@ -484,7 +487,9 @@ def _test(shell: Shell, fields: list[Field], _place: Place) -> int | None:
         if not words or words[-1].known() != "]":
             return 2 if not words or words[-1].known() is not None else None
         words = words[:-1]
-    return conditions.plain_test(shell, words)
+    from .conditions import plain_test
+
+    return plain_test(shell, words)
 
 
 def _let(shell: Shell, fields: list[Field], place: Place) -> int | None:
@@ -627,7 +632,9 @@ def _mapfile(shell: Shell, fields: list[Field], place: Place) -> int | None:
         shell.undecided_reason = say.unread_input()
         shell.forget(name, place)
         return None
-    lines = programs.lines_of(given, ends=not strip)
+    from .programs import lines_of
+
+    lines = lines_of(given, ends=not strip)
     found = shell.plain_name(name, place)
     if found is not None:
         shell.state.variables[found] = Variable(None, {number: plain(line, place) for number, line in enumerate(lines)})
@@ -770,6 +777,8 @@ def _program(shell: Shell, fields: list[Field], place: Place) -> int | None:
 
 def _expr_status(words: list[str] | None) -> int | None:
     """How `expr` ends where nobody reads what it prints."""
+    from . import programs
+
     printed = None if words is None else programs.TABLE["expr"](words, None)
     return None if printed is None else printed[1]
 
@@ -783,6 +792,8 @@ def _printed(shell: Shell, name: str, words: list[str], place: Place) -> int | N
     printed = None
     if given is None or len(given) <= MOST_GIVEN:
         shell.spend(5 + len(given or "") // 64)
+        from . import programs
+
         printed = programs.TABLE[name](words, given)
     if printed is None:
         shell.emit_unknown(place)
@@ -837,7 +848,7 @@ TABLE: dict[str, Callable[[Shell, list[Field], Place], int | None]] = {
     "umask": _nothing, "ulimit": _unsure, "hash": _nothing, "wait": _unsure, "jobs": _unsure, "times": _unsure,
     "kill": _unsure, "disown": _nothing, "enable": _nothing, "complete": _nothing, "bind": _nothing,
     "history": _nothing, "realpath": _realpath, "readlink": _realpath,
-    "cat": _program, **dict.fromkeys(programs.TABLE, _program),
+    "cat": _program, **dict.fromkeys(PRINTING, _program),
 }  # fmt: skip
 
 COMMANDS = Commands(TABLE, declare, launchers.start)

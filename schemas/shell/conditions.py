@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING
 from . import pattern
-from .arithmetic import ExpressionError, UndecidedError
+from .flow import ExpressionError, UndecidedError
 from .scanning import is_digits, is_whole_number
 from .state import Variable
 from .syntax import Binary, Logic

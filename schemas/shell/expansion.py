@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING
 from . import pattern
-from .arithmetic import ExpressionError, UndecidedError
 from .braces import alternatives
-from .flow import Discard, ExhaustedError, Exit
-from .globbing import matched
+from .flow import Discard, ExhaustedError, Exit, ExpressionError, UndecidedError
 from .messages_compiled import say
 from .scanning import BLANKS, name_end, run_end
 from .syntax import Arithmetic, Bare, Double, Parameter, ProcessSubstitution, Quoted, Substitution, Word
@@ -293,6 +291,8 @@ class Expander(Variables):
         certain = self.state.options.isdisjoint(("shopt-nullglob", "shopt-failglob"))
         if certain and not _may_match(string, extended=self.extended):
             return [field]
+        from .globbing import matched
+
         names = None if field.protected else matched(self, string)
         if names is not None:
             return [Field(plain(name, field.pieces[0].place)) for name in names]

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from ..light_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..message import Words
+
 
 class Stop(Exception):  # noqa: N818 - leaving a loop is no error
     """Something that ends a stretch of commands."""
@@ -30,6 +35,18 @@ class Leave(Stop):
 
 class Discard(Stop):
     """An expansion failed: bash drops the whole command line and goes on with the next."""
+
+
+class ExpressionError(Exception):
+    """An expression that bash refuses: a syntax error or a division by zero."""
+
+    def __init__(self, why: Words) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+class UndecidedError(Exception):
+    """An expression that depends on something unknown."""
 
 
 class ExhaustedError(Exception):

@@ -9,10 +9,8 @@ from __future__ import annotations
 from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..message import NOTHING, Words
 from . import pattern
-from .arithmetic import ExpressionError, UndecidedError
-from .conditions import extended
 from .expansion import Expander, plain_text
-from .flow import Discard, Exit, Holding, Leave, Return, Stop
+from .flow import Discard, Exit, ExpressionError, Holding, Leave, Return, Stop, UndecidedError
 from .launches import Launches
 from .left import Left
 from .messages_compiled import say
@@ -662,6 +660,8 @@ class Shell(Expander):
             self.state.status = 1
 
     def _test(self, command: Test) -> None:
+        from .conditions import extended
+
         decided = extended(self, command.expression)
         self.state.status = None if decided is None else int(not decided)
 
@@ -839,7 +839,8 @@ class Shell(Expander):
 
     def emit_unknown(self, place: Place, reason: Words | None = None) -> None:
         """Writes something that is not known."""
-        self.emit(hole(reason or say.program_prints(), place))
+        if self.out is not None:
+            self.emit(hole(reason or say.program_prints(), place))
 
     def substituted(self, part: Substitution) -> Text:
         """What `$(...)` gives."""

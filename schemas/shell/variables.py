@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING
 from ..message import Words, verbatim
-from .arithmetic import Evaluator, ExpressionError, UndecidedError
-from .flow import Discard, ExhaustedError, Exit
+from .flow import Discard, ExhaustedError, Exit, ExpressionError, UndecidedError
 from .messages_compiled import say
 from .scanning import is_name
 from .session import Session
@@ -14,6 +13,7 @@ from .syntax import Bare, Word
 from .text import Doubt, Piece, hole, is_loose, known, plain, shown, unknown
 
 if TYPE_CHECKING:
+    from .arithmetic import Evaluator
     from .session import Start
     from .text import Place, Text
 
@@ -271,6 +271,8 @@ class Variables(Session):
                 variable = self.variable(name)
                 key = index if variable is not None and variable.keyed else running[0].value(index)
             self.assign(name, plain(str(value), place), key, place=place)
+
+        from .arithmetic import Evaluator
 
         running = [Evaluator(read, write)]
         try:

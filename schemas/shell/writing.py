@@ -10,7 +10,6 @@ from __future__ import annotations
 import posixpath
 
 from ..light_typing import TYPE_CHECKING, NamedTuple
-from .programs import TABLE
 from .text import known, plain
 
 if TYPE_CHECKING:
@@ -126,6 +125,8 @@ def _sed(shell: Session, words: list[str | None], _given: Text | None, place: Pl
 
 def _replaced(before: Text | None, expression: list[str], place: Place) -> Text | None:
     held = None if before is None else known(before)
+    from .programs import TABLE
+
     printed = None if held is None else TABLE["sed"](expression, held)
     return None if printed is None else plain(printed[0], place)
 
