@@ -64,6 +64,7 @@ def _gate(gate: dict[str, Any]) -> tuple[Any, ...]:
     return (
         _conditions(gate.get("counts", ())),
         {side: _conditions(conditions) for side, conditions in gate.get("unless", {}).items()},
+        _conditions(gate.get("either", ())),
         _conditions(gate.get("certain", ())),
     )
 
