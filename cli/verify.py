@@ -280,16 +280,19 @@ def _is_left(field: FieldName, a: Recipe, b: Recipe, stage: str, done: Mapping[s
 def _by_rules(
     a: Recipe, b: Recipe, findings: Sequence[Diagnostic], language: Language
 ) -> Iterator[tuple[FieldName | None, dict[str, Any]]]:
-    """What the linter's rules about pairs found: a field whose values differ, or a key that has none."""
+    """What the linter found: a field whose values differ, or, of a pair, a key that has none.
+
+    What a rule says of one file counts, too, where the other file's value is another.
+    """
     from ..mappings.tables import field_named
     from ..rules.registry import codes, rule
 
     paired = {code for code in codes() if rule(code).scope == "pair"}
     for finding in findings:
-        if finding.kind.severity == "info" or not (finding.kind.name == _NOT_CARRIED or finding.kind.code in paired):
+        if finding.kind.severity == "info":
             continue
         reason = finding.message(language)
-        if not finding.fields:
+        if not finding.fields and (finding.kind.name == _NOT_CARRIED or finding.kind.code in paired):
             yield None, {"field": str(dict(finding.values).get("key", finding.kind.name)), "reason": reason}
         for field in map(field_named, finding.fields):
             values = tuple(_value(side, field) for side in (a, b))

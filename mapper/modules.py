@@ -35,7 +35,7 @@ _ROUTER = (
     "moe.num_experts", "moe.router.topk", "moe.router.score_function", "moe.router.normalize_topk",
     "moe.router.num_groups", "moe.router.group_topk", "moe.router.scaling_factor", "moe.router.expert_bias",
     "moe.router.balancing", "moe.aux_loss_coefficient", "moe.z_loss_coefficient", "moe.router.force_balance",
-    "moe.router.bias_update_rate",
+    "moe.router.bias_update_rate", "moe.input_jitter",
 )  # fmt: skip
 
 MODULES: tuple[ModuleFields, ...] = (
@@ -148,13 +148,14 @@ MODULES: tuple[ModuleFields, ...] = (
             "optimizer.weight_decay_style",
             "optimizer.weight_decay_start",
             "optimizer.weight_decay_end",
+            "optimizer.fused",
         ),
     ),
     ModuleFields("accumulation", ("gradient.per_token_loss", "precision.loss_scale.mode")),
     ModuleFields("clipping", ("gradient.clip_norm",)),
     ModuleFields(
         "initialisation",
-        ("init.std", "init.xavier_uniform", "init.std_rules", "init.embedding_std", "model.num_layers"),
+        ("init.std", "init.xavier_uniform", "init.std_rules", "init.embedding_std", "model.num_layers", "model.hybrid"),
     ),
 )
 

@@ -51,3 +51,15 @@ def test_two_tokens_that_no_vocabulary_holds_are_one(
     main(["diff", *given, "--format", "json"])
     row = next(row for row in json.loads(capsys.readouterr().out)["rows"] if row["field"] == field)
     assert row.get("counts", True) is counted
+
+
+def test_a_gate_of_shared_experts_that_are_not_there_is_a_remark(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """MoELayer builds shared experts, and they their gate, only where a width is given."""
+    norms = "    moe_router_dtype: float32\n"
+    case = {"base": "qwen3_moe", "mindformers": {norms: norms + "    use_shared_expert_gating: True\n"}}
+    files = pair_of(case, tmp_path)
+    main(["lint", *map(str, files.values()), "--format", "json", "--profile", "train", "--no-cache", "--no-config"])
+    found = json.loads(capsys.readouterr().out)["diagnostics"]
+    assert {entry["severity"] for entry in found if entry["fields"] == ["moe.shared.gate"]} == {"info"}

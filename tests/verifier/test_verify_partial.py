@@ -71,6 +71,11 @@ LEFT: dict[str, tuple[dict[str, Any], str | None, tuple[Any, Any]]] = {
         {"megatron": {"bf16": None, "fp16": True}}, "precision.compute_dtype", ("float16", "bfloat16"),
     ),
     "the warm-up": ({"megatron": {"lr-warmup-iters": 20}}, "schedule.warmup_steps", (20, 10)),
+    "a step at which one run stops": ({"megatron": {"exit-interval": 40}}, "run.stop_step", (40, None)),
+    "operators that are rewritten": (
+        {"mindformers": {"context": {"mode": 0, "device_target": "Ascend", "enable_graph_kernel": True}}},
+        "environment.graph_kernel", (None, True),
+    ),
     "a residual that 0.12 casts back": ({"megatron": {"fp32-residual-connection": True}}, None, (None, None)),
     "positions that no rotation reads": ({"megatron": {"reset-position-ids": True}}, None, (None, None)),
     "what the models were run with": ({"megatron": {"norm-epsilon": 1e-4}}, None, (None, None)),
