@@ -74,7 +74,7 @@ LEFT: dict[str, tuple[dict[str, Any], str | None, tuple[Any, Any]]] = {
     "a step at which one run stops": ({"megatron": {"exit-interval": 40}}, "run.stop_step", (40, None)),
     "operators that are rewritten": (
         {"mindformers": {"context": {"mode": 0, "device_target": "Ascend", "enable_graph_kernel": True}}},
-        "environment.graph_kernel", (None, True),
+        "environment.graph_kernel", (False, True),
     ),
     "a residual that 0.12 casts back": ({"megatron": {"fp32-residual-connection": True}}, None, (None, None)),
     "positions that no rotation reads": ({"megatron": {"reset-position-ids": True}}, None, (None, None)),
