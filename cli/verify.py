@@ -23,7 +23,7 @@ from .parsing import UsageError, counts_from_one
 from .steps import busy_with
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from typing import Any
 
     from ..mapper.recipe.values import Recipe
@@ -146,7 +146,8 @@ def verified(
         return found, (), configs
     findings = findings_of(configs, texts)
     shown = shown_defects(found, findings)
-    unrun = unexercised(configs, findings, chosen.get("stage", "all"), language, rates=bool(found.worst.rates))
+    shows = {"rates": bool(found.worst.rates), "matched": found.verdict == "match"}
+    unrun = unexercised(configs, findings, chosen.get("stage", "all"), language, **shows)
     tried = found.typed_fields()
     left = [
         *(entry for entry in unrun if entry["field"] not in tried),
@@ -247,54 +248,60 @@ def unexercised(
     language: Language = "en",
     *,
     rates: bool = False,
+    matched: bool = False,
 ) -> list[dict[str, Any]]:
     """What is known to change numbers between the files and no model was asked about, with both values.
 
-    Of two frameworks the linter knows it; two files of one framework have the same settings.
+    Of two frameworks the linter knows it; two files of one framework have the same settings. Where the models
+    `matched`, what they were asked about and certainly differs did not show: a capacity that no small expert meets.
     """
     from ..mapper.recipe.reading import recipe_of
     from ..verifier.documents import separates
-    from ..verifier.exercise import left_open, weighs_tokens
+    from ..verifier.exercise import exercised, left_open, weighs_tokens
 
     a, b = (recipe_of(config) for config in configs)
     done = {"rates": rates, "weighed": weighs_tokens(*configs), "separated": separates(*configs)}
     known = _alike(a, b, language) if a.framework == b.framework else _by_rules(a, b, findings, language)
     open_reason = say.verify_left_open().text(language)
     found = {field: _differing(field, values, open_reason) for field, values in left_open(*configs).items()}
-    for field, entry in known:
-        if field is None or _is_left(field, a, b, stage, done):
+    for field, entry, certain in known:
+        if field is None or (_counts(field, a, b) and not exercised(field, stage, **done)):
             found.setdefault(entry["field"], entry)
+        elif matched and certain and _counts(field, a, b):
+            found.setdefault(field, {**entry, "reason": say.verify_unseen().text(language)})
     return list(found.values())
 
 
-def _is_left(field: FieldName, a: Recipe, b: Recipe, stage: str, done: Mapping[str, bool]) -> bool:
-    """Whether a difference in a field counts and did not show in what was run."""
+def _counts(field: FieldName, a: Recipe, b: Recipe) -> bool:
+    """Whether a difference in a field changes numbers, as far as that can be read."""
     from ..mapper.gates import counts
     from ..mapper.recipe.vocabulary import vocabulary
-    from ..verifier.exercise import exercised
 
-    numeric = vocabulary()[field].impact == "numerics"
-    return numeric and not exercised(field, stage, **done) and counts(field, a, b) is not False
+    return vocabulary()[field].impact == "numerics" and counts(field, a, b) is not False
 
 
 def _by_rules(
     a: Recipe, b: Recipe, findings: Sequence[Diagnostic], language: Language
-) -> Iterator[tuple[FieldName | None, dict[str, Any]]]:
-    """What the linter's rules about pairs found: a field whose values differ, or a key that has none."""
+) -> Iterator[tuple[FieldName | None, dict[str, Any], bool]]:
+    """What the linter found, and whether it is certain: a field whose values differ, or, of a pair, a key without one.
+
+    What a rule says of one file counts, too, where the other file's value is another.
+    """
     from ..mappings.tables import field_named
     from ..rules.registry import codes, rule
 
     paired = {code for code in codes() if rule(code).scope == "pair"}
     for finding in findings:
-        if finding.kind.severity == "info" or not (finding.kind.name == _NOT_CARRIED or finding.kind.code in paired):
+        if finding.kind.severity == "info":
             continue
         reason = finding.message(language)
-        if not finding.fields:
-            yield None, {"field": str(dict(finding.values).get("key", finding.kind.name)), "reason": reason}
+        of_both = finding.kind.name == _NOT_CARRIED or finding.kind.code in paired
+        if of_both and not finding.fields:
+            yield None, {"field": str(dict(finding.values).get("key", finding.kind.name)), "reason": reason}, True
         for field in map(field_named, finding.fields):
             values = tuple(_value(side, field) for side in (a, b))
             if values[0] != values[1]:
-                yield field, _differing(field, values, reason)
+                yield field, _differing(field, values, reason), of_both and finding.kind.severity == "error"
 
 
 def _value(recipe: Recipe, field: FieldName) -> Value:
@@ -305,7 +312,7 @@ def _value(recipe: Recipe, field: FieldName) -> Value:
     return vocabulary()[field].default if value is None else value
 
 
-def _alike(a: Recipe, b: Recipe, language: Language) -> Iterator[tuple[FieldName | None, dict[str, Any]]]:
+def _alike(a: Recipe, b: Recipe, language: Language) -> Iterator[tuple[FieldName | None, dict[str, Any], bool]]:
     """Fields and keys whose values differ between two files of one framework."""
     from ..mapper.differences import COMPUTED, differences
 
@@ -315,7 +322,7 @@ def _alike(a: Recipe, b: Recipe, language: Language) -> Iterator[tuple[FieldName
             sides = (row.a, row.b)
             key = next((side.key for side in sides if side is not None and side.key), "")
             values = tuple(None if side is None else side.value for side in sides)
-            yield row.field, _differing(row.field or key, values, reason)
+            yield row.field, _differing(row.field or key, values, reason), row.status == "different"
 
 
 def _differing(name: str, values: tuple[Value, ...], reason: str) -> dict[str, Any]:

@@ -132,6 +132,11 @@ def _is_weighted(value: Value) -> bool:
     return all(isinstance(entry, (list, tuple)) and len(entry) == 2 and entry[0] is not None for entry in value)
 
 
+def _is_within(value: Value, size: Value) -> bool:
+    """Whether a number may be an index of so many entries."""
+    return not isinstance(value, int) or not isinstance(size, int) or 0 <= value < size
+
+
 def _product(fields: Value, value_of: Callable[[FieldName], Value]) -> int:
     """The product of those fields that are known."""
     product = 1
@@ -155,6 +160,7 @@ COMPARISONS: dict[str, Callable[[Value, Value, Callable[[FieldName], Value]], bo
     "below_field": lambda value, operand, other: (
         value != other(field_named(operand)) and not _greater(value, other(field_named(operand)))
     ),
+    "within_field": lambda value, operand, other: _is_within(value, other(field_named(operand))),
     "gt_field": lambda value, operand, other: _greater(value, other(field_named(operand))),
     "islist": lambda value, _operand, _: isinstance(value, (list, tuple)),
     "uneven": lambda value, _operand, _: _is_uneven(value),

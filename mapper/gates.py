@@ -49,6 +49,8 @@ def counts(name: FieldName, *recipes: Recipe) -> bool | None:
         if asked:
             without = [all_hold(gate.unless[recipe.framework], recipe) for recipe in asked]
             answers.append(True if False in without else False if None not in without else None)
+        somewhere = [all_hold(gate.either, recipe) for recipe in recipes]
+        answers.append(True if True in somewhere else False if None not in somewhere else None)
     return False if False in answers else None if None in answers else True
 
 
@@ -74,4 +76,5 @@ def conditions_of(name: FieldName, framework: str) -> Iterator[Condition]:
     gate = table().gates.get(name)
     if gate is not None:
         yield from gate.counts
+        yield from gate.either
         yield from gate.unless.get(framework, ())

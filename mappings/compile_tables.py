@@ -64,6 +64,7 @@ def _gate(gate: dict[str, Any]) -> tuple[Any, ...]:
     return (
         conditions(gate.get("counts", ())),
         {side: conditions(held) for side, held in gate.get("unless", {}).items()},
+        conditions(gate.get("either", ())),
         conditions(gate.get("certain", ())),
     )
 

@@ -75,6 +75,7 @@ class FieldGate(_Strict):
 
     counts: list[Condition] = []
     unless: dict[Literal["megatron", "mindformers"], list[Condition]] = {}
+    either: list[Condition] = []
     certain: list[Condition] = []
 
 

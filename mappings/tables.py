@@ -139,6 +139,8 @@ class Gate(NamedTuple):
     """It changes numbers only where these hold in both runs."""
     unless: Mapping[str, tuple[Condition, ...]]
     """It changes none where these hold, by framework, in every run."""
+    either: tuple[Condition, ...]
+    """It changes numbers only where these hold in one of the runs."""
     certain: tuple[Condition, ...]
     """Where these hold in both runs it changes numbers for certain, though it need not in every run."""
 

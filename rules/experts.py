@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
+from ..mapper.gates import counts
 from ..mappings.keys_compiled import (
     EXPERTS,
     EXPERTS_ONLY_CLASS,
@@ -62,7 +63,7 @@ def balancing_differs(subject: Subject) -> Iterator[Found]:
         yield from _other_word(a.value, left, right)
         return
     found = difference(name, a.value, b.value, left, right)
-    if all(_balances_nothing(side.value(name), side.value("moe.aux_loss_coefficient")) for side in subject.sides):
+    if counts(name, left.recipe, right.recipe) is False:
         if "explicit" in (a.origin, b.origin):
             yield found._replace(variant="idle", severity="info")
         return
@@ -83,10 +84,6 @@ def _other_word(value: Value, left: Side, right: Side) -> Iterator[Found]:
     if right.value("moe.num_experts") and given is not None and given.value == "seq_aux_loss" and value == "aux_loss":
         found = difference("moe.router.balancing", value, given.value, left, right)
         yield found._replace(variant="named", severity="info")
-
-
-def _balances_nothing(kind: Value, coefficient: Value) -> bool:
-    return kind == "none" or (coefficient is not None and _largest(coefficient) == 0.0)
 
 
 def router_dtype(subject: Subject) -> Iterator[Found]:

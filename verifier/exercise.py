@@ -58,9 +58,7 @@ LEFT_OUT: tuple[LeftOut, ...] = (
     LeftOut(say.not_run_float32(), ("precision.compute_dtype", "precision.params_dtype")),
     LeftOut(say.not_run_float32(), ("precision.norm_dtype",), "where set"),
     LeftOut(say.not_run_loss_scale(), ("precision.loss_scale.mode",)),
-    LeftOut(
-        say.not_run_kernel(), ("attention.flash", "fusion.norm", "fusion.rope", "moe.grouped_gemm", "optimizer.fused")
-    ),
+    LeftOut(say.not_run_kernel(), ("attention.flash", "fusion.norm", "fusion.rope", "moe.grouped_gemm")),
     LeftOut(say.not_run_dynamic(), ("environment.execution_mode",)),
     LeftOut(say.not_run_dropout(), ("attention.dropout", "model.hidden_dropout"), "where set"),
     LeftOut(say.not_run_schedule(), _CURVE, "without rates"),
@@ -110,8 +108,10 @@ _OF_THE_STEPS = ("optimizer.", "gradient.", "schedule.", "moe.router.bias_update
 """Fields that show once the optimizer has stepped, which `step1` and `local-norm` leave out."""
 _OF_THE_CURVES = (
     "schedule.", "optimizer.weight_decay_style", "optimizer.weight_decay_start", "optimizer.weight_decay_end",
+    "optimizer.fused",
 )  # fmt: skip
-"""Fields that show where the schedulers are asked: the learning rate's, and how the weight decay grows."""
+"""Fields that show where the schedulers are asked: the learning rate's, from which step it is read, and how the weight
+decay grows."""
 _LEFT = frozenset(str(field) for row in LEFT_OUT if not row.listed.startswith("without") for field in row.fields)
 _RUN = tuple(dict.fromkeys(field for row in MODULES for field in row.fields if field not in _LEFT))
 

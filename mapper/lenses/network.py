@@ -344,10 +344,15 @@ def _coefficients(scope: Scope) -> list[Value]:
 
 
 def _balancing_get(values: Values, scope: Scope) -> Values:
-    """One kind stands for none where its coefficient is 0: the one that `none` is written as."""
+    """One kind stands for none where its coefficient is 0: the one that `none` is written as.
+
+    A kind of what each tensor-parallel rank holds is, with one such rank, the kind of the whole.
+    """
     kind = values[0]
     if kind is not None and kind == scope.options.get("idle") and not any(_coefficients(scope)):
         return ("none",)
+    if kind is not None and kind == scope.options.get("of_ranks") and scope.field("parallel.tensor_size") == 1:
+        kind = scope.options["of_whole"]
     return (looked_up(kind, scope),)
 
 

@@ -30,7 +30,7 @@ from accmap.verifier.verify import (
 )
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
-from pair_files import write_pair
+from pair_files import TABLE, write_pair
 
 if TYPE_CHECKING:
     from accmap.schemas.config import Config
@@ -71,16 +71,22 @@ LEFT: dict[str, tuple[dict[str, Any], str | None, tuple[Any, Any]]] = {
         {"megatron": {"bf16": None, "fp16": True}}, "precision.compute_dtype", ("float16", "bfloat16"),
     ),
     "the warm-up": ({"megatron": {"lr-warmup-iters": 20}}, "schedule.warmup_steps", (20, 10)),
+    "a step at which one run stops": ({"megatron": {"exit-interval": 40}}, "run.stop_step", (40, None)),
+    "operators that are rewritten": (
+        {"mindformers": {"context": {"mode": 0, "device_target": "Ascend", "enable_graph_kernel": True}}},
+        "environment.graph_kernel", (False, True),
+    ),
     "a residual that 0.12 casts back": ({"megatron": {"fp32-residual-connection": True}}, None, (None, None)),
     "positions that no rotation reads": ({"megatron": {"reset-position-ids": True}}, None, (None, None)),
     "what the models were run with": ({"megatron": {"norm-epsilon": 1e-4}}, None, (None, None)),
 }  # fmt: skip
 
 
-def left(pair: dict[str, Any], folder: Path, stage: str = "all") -> dict[str, dict[str, Any]]:
+def left(pair: dict[str, Any], folder: Path, stage: str = "all", *, matched: bool = False) -> dict[str, dict[str, Any]]:
     sources = [read_text(str(path)) for path in write_pair({"family": "dense", **pair}, folder)]
     configs = [config_of(source, ReadOptions(), path=source.name) for source in sources]
-    return {entry["field"]: entry for entry in unexercised(configs, findings_of(configs, sources), stage)}
+    found = unexercised(configs, findings_of(configs, sources), stage, matched=matched)
+    return {entry["field"]: entry for entry in found}
 
 
 @pytest.mark.table(3)
@@ -94,6 +100,19 @@ def test_what_was_not_run_is_named_with_both_values(name: str, tmp_path: Path) -
         assert field not in before
         assert (after[field]["a"], after[field]["b"]) == values
         assert after[field]["reason"]
+
+
+def test_a_difference_that_the_models_did_not_show_is_named(tmp_path: Path) -> None:
+    """Two experts of eight a token: a capacity factor of 4 drops none, and the models are the same."""
+    pair = {"family": "moe_softmax", "megatron": {"moe-expert-capacity-factor": 4.0}}
+    assert "moe.capacity.factor" not in left(pair, tmp_path)
+    found = left(pair, tmp_path, matched=True)["moe.capacity.factor"]
+    assert (found["a"], found["b"]) == (4.0, None)
+
+
+@pytest.mark.parametrize("name", TABLE["equal"])
+def test_nothing_is_unseen_of_equal_models(name: str, tmp_path: Path) -> None:
+    assert left(TABLE["equal"][name], tmp_path, matched=True).keys() == left(TABLE["equal"][name], tmp_path).keys()
 
 
 def test_a_stage_without_steps_says_nothing_of_the_optimizer(tmp_path: Path) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accmap.mapper.recipe.vocabulary import vocabulary
 from accmap.mappings.tables import table
+from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.megatron.catalog import catalog
 
 if TYPE_CHECKING:
@@ -15,13 +17,16 @@ if TYPE_CHECKING:
     from accmap.mappings.tables import Row
     from accmap.schemas.config import Value
 
+VALUES: dict[str, list[Value]] = house_yaml(Path(__file__).with_name("contexts.yaml").read_text("utf-8"))["values"]
+"""Values of fields of whose type nothing follows."""
 _DTYPES = ("float32", "bfloat16", "float16")
 
 
 def candidates(row: Row, field: FieldName, before: Value, version: str) -> list[Value]:
     """What to try, in order; `before` is the value of the base."""
     found: list[Value] = []
-    for value in (*_by_type(vocabulary()[field].type, before), *_named_by(row, field), *_chosen(row, version)):
+    own = VALUES.get(field, ())
+    for value in (*own, *_by_type(vocabulary()[field].type, before), *_named_by(row, field), *_chosen(row, version)):
         if value is not None and not _same(value, before) and not any(_same(value, one) for one in found):
             found.append(value)
     return found
@@ -53,6 +58,8 @@ def _whole(before: Value) -> Iterator[Value]:
 
 
 def _real(before: Value) -> Iterator[Value]:
+    if isinstance(before, int) and not isinstance(before, bool) and before > 1:
+        yield from (before // 2, before * 2)  # a number of steps is a whole one
     if isinstance(before, (int, float)) and not isinstance(before, bool) and before:
         yield from (before * 0.5, before * 2.0, before * 100.0)
     yield from (0.5, 2.0, 0.1, 8.0, 0.0)

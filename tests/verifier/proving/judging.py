@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from candidates import candidates
-from minimal_pairs import SEQUENCES, Bench, NotWrittenError, Written
+from minimal_pairs import AS_WRITTEN, SEQUENCES, WRITTEN, Bench, NotWrittenError, Written
 
 from accmap.mapper.computed.quantities import computed_of
 from accmap.mapper.recipe.reading import recipe_of
@@ -90,7 +90,7 @@ class Judge:
         self.bench = Bench(versions)
         self._options = Options(sources=sources)
         self._workers = workers
-        self._known: dict[tuple[str, str, str, int], tuple[str, float | None, str]] = {}
+        self._known: dict[tuple[str, str, str, int, bool], tuple[str, float | None, str]] = {}
 
     def row(self, row: Row) -> list[Tried]:
         """The best of what was tried, for every field of the row that changes numbers."""
@@ -157,6 +157,8 @@ class Judge:
         origin: Any = tried.origin
         field: Any = tried.field
         refused = ""
+        if field in WRITTEN:
+            return self._changed_by(WRITTEN[field].get(origin, {}), tried, base)
         others: dict[FieldName, Value] = {other: None for row in rows_of(field) for other in row.fields}
         # The row's other fields as they are, or as they then follow; what the lens leaves out stays, or goes.
         for wanted, stays in (({}, True), ({}, False), (others, True), (others, False)):
@@ -170,6 +172,22 @@ class Judge:
             if recipe_of(changed.origin).value(field) == tried.value:
                 return self._asked(tried, base, changed)
         return tried._replace(said=refused) if refused else None
+
+    def _changed_by(self, settings: Mapping[str, Value], tried: Tried, base: Written) -> Tried | None:
+        """What other arguments or keys make of a field that none writes by itself."""
+        origin: Any = tried.origin
+        field: Any = tried.field
+        if not settings:
+            return None
+        try:
+            text = self.bench.text(origin, {**self.bench.settings(tried.context, origin), **settings})
+            changed = self.bench.convert(text, origin)
+        except NotWrittenError as error:
+            return tried._replace(said=str(error)[:300])
+        value = recipe_of(changed.origin).value(field)
+        if value == recipe_of(base.origin).value(field):
+            return None
+        return self._asked(tried._replace(value=value), base, changed)
 
     def _asked(self, tried: Tried, base: Written, changed: Written) -> Tried:
         """Two pairs: the value on both sides (or, where it cannot be carried over, on neither), and on one."""
@@ -223,7 +241,7 @@ class Judge:
 
     def _parted(self, field: str, pair: tuple[Config, Config]) -> tuple[str, float | None, str]:
         """As `_verdict`; where one step is enough to part the models no more are run."""
-        if not field.startswith(_LATER):
+        if not field.startswith(_LATER) and field not in AS_WRITTEN:
             found = self._verdict(field, pair, "local-norm")
             if found[0] == "mismatch":
                 return found
@@ -231,10 +249,11 @@ class Judge:
 
     def _verdict(self, field: str, pair: tuple[Config, Config], stage: Stage = "all") -> tuple[str, float | None, str]:
         length = next((length for begin, length in SEQUENCES.items() if field.startswith(begin)), 0)
-        key = (_said(pair[0]), _said(pair[1]), stage, length)
+        typed = field in AS_WRITTEN
+        key = (_said(pair[0]), _said(pair[1]), stage, length, typed)
         if key not in self._known:
             sizes = {SEQUENCE: length} if length else {}
-            options = self._options._replace(stage=stage, sizes=sizes)
+            options = self._options._replace(stage=stage, sizes=sizes, precision="as-written" if typed else "float32")
             found = verify(*pair, options, workers=self._workers)
             why = "; ".join(f"{side}: {one.reason}" for side, one in found.failures.items())
             if found.verdict == "mismatch":

@@ -36,6 +36,10 @@ TABLE: dict[str, Any] = house_yaml(Path(__file__).with_name("contexts.yaml").rea
 CONTEXTS: dict[str, dict[FieldName, Value]] = TABLE["contexts"]
 SEQUENCES: dict[str, int] = TABLE["sequences"]
 """How fields begin that show in longer samples than the small models' own, and how long those are."""
+WRITTEN: dict[str, dict[str, dict[str, Value]]] = TABLE["written"]
+"""Fields that no lens writes by themselves, with the arguments or keys, by side, that change them."""
+AS_WRITTEN: tuple[str, ...] = tuple(TABLE["as_written"])
+"""Fields that show only where the models are run in the files' own types, too."""
 OTHER: dict[Framework, Framework] = {"megatron": "mindformers", "mindformers": "megatron"}
 
 
