@@ -126,15 +126,24 @@ def _is_within_sum(value: Value, operand: Value, value_of: Callable[[FieldName],
 
 
 def _is_weighted(value: Value) -> bool:
-    """Whether several data sets are mixed by weights."""
+    """Whether several data sets are mixed by weights: pairs, or weights and prefixes in turn."""
     if not isinstance(value, (list, tuple)) or len(value) < 2:
         return False
+    if len(value) % 2 == 0 and len(value) > 2 and all(_says_a_number(entry) for entry in value[::2]):
+        return True
     return all(isinstance(entry, (list, tuple)) and len(entry) == 2 and entry[0] is not None for entry in value)
 
 
 def _is_within(value: Value, size: Value) -> bool:
     """Whether a number may be an index of so many entries."""
     return not isinstance(value, int) or not isinstance(size, int) or 0 <= value < size
+
+
+def _says_a_number(entry: Value) -> bool:
+    try:
+        return isinstance(entry, str) and isfinite(float(entry))
+    except ValueError:
+        return False
 
 
 def _product(fields: Value, value_of: Callable[[FieldName], Value]) -> int:

@@ -8,12 +8,14 @@ the source's own framework cannot be told again, as a fork's argument in a scrip
 from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING
+from ..gates import says_something
 from ..recipe.reading import recipe_of
 from ..recipe.values import Recipe, RecipeValue
-from ..recipe.vocabulary import vocabulary
+from ..recipe.vocabulary import COMPUTED, vocabulary
 from ..translate.read_back import as_read
 from ..translate.writing import text_of
 from .alignment import Change
+from .table import alignment_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,8 +24,11 @@ if TYPE_CHECKING:
     from ...schemas.config import Value
     from ..translate.report import ReportRow
     from ..translate.target import Translation
+    from .table import Simplification
 
 _NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
+_ROUNDS = 3
+"""What one value in place of another loses in its turn is settled, too."""
 _SOURCES = ("proc.data.same",)
 _OPEN = (
     "The source leaves it open; both files have the same value, to be filled in.",
@@ -38,18 +43,39 @@ def without_losses(
 
     `across` translates to the other framework, `along` writes the source's own again.
     """
-    own: dict[FieldName, Change] = dict(_instead(recipe, along(recipe)))
-    wanted: dict[FieldName, Change] = {**own, **dict(_instead(recipe, across(recipe)))}
+    wanted: dict[FieldName, Change] = {}
+    neutral = recipe
+    for _round in range(_ROUNDS):
+        own: dict[FieldName, Change] = dict(_instead(neutral, along(neutral)))
+        found: dict[FieldName, Change] = {**own, **dict(_instead(neutral, across(neutral)))}
+        if wanted.keys() >= found.keys():
+            break
+        wanted = {**found, **wanted}
+        neutral = _with(recipe, wanted)
     if not wanted:
         return recipe, ()
-    neutral = _with(recipe, wanted)
+    still = _lost(across(neutral), along(neutral))
+    for field, lines in alignment_table().where_lost.items():
+        if field in still:
+            wanted.update({line.field: _changed(recipe, line) for line in lines})
+            neutral = _with(recipe, wanted)
+            still = _lost(across(neutral), along(neutral))
     # What is still lost, on either side, was not settled by the other value: the source's own stays, and the report
     # says what it loses.
-    still: set[str | None] = {
-        row.field for written in (across(neutral), along(neutral)) for row in written.rows if _is_lost(row)
+    kept: dict[FieldName, Change] = {
+        field: change
+        for field, change in wanted.items()
+        if field not in still and says_something(field, neutral) is not False
     }
-    kept: dict[FieldName, Change] = {field: change for field, change in wanted.items() if field not in still}
     return (neutral if len(kept) == len(wanted) else _with(recipe, kept)), tuple(kept.values())
+
+
+def _lost(*written: Translation) -> set[str | None]:
+    return {row.field for one in written for row in one.rows if _is_lost(row)}
+
+
+def _changed(recipe: Recipe, line: Simplification) -> Change:
+    return Change(line.field, recipe.value(line.field), line.value, line.en, line.zh, line.sources)
 
 
 def settled(
@@ -73,7 +99,26 @@ def settled(
         if after is None or before is None or (before.decided and before.value == after):
             continue
         changes[row.field] = Change(row.field, before.value, after, *_OPEN, _SOURCES)
+    changes.update(_following(_with(recipe, changes), across, along))
     return _with(recipe, changes), tuple(changes.values()), tuple(row for row in rows if row.field in changes)
+
+
+def _following(
+    recipe: Recipe, across: Callable[[Recipe], Translation], along: Callable[[Recipe], Translation]
+) -> Iterator[tuple[FieldName, Change]]:
+    """What the source's framework derives from the sizes that were open, where the other one derives another value.
+
+    Without a hidden size there was no feed-forward width to write, and each side would take its own.
+    """
+    here, other = recipe_read_back(along(recipe)).fields, recipe_read_back(across(recipe)).fields
+    for name, entry in recipe.fields.items():
+        mine, theirs = here.get(name), other.get(name)
+        if entry.value is not None or mine is None or theirs is None or mine.origin != "derived":
+            continue
+        if name.startswith(COMPUTED):
+            continue
+        if vocabulary()[name].impact == "numerics" and mine.value is not None and mine.value != theirs.value:
+            yield name, Change(name, None, mine.value, *_OPEN, _SOURCES)
 
 
 def _after_reading(here: RecipeValue | None, other: RecipeValue | None) -> Value:

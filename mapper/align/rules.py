@@ -74,12 +74,21 @@ def _none_where_layers_go(value: Value, at: Situation) -> Value:
 
 
 def _same_padding(value: Value, at: Situation) -> Value:
-    """A divisor that pads the vocabulary to the size it has with the source's tensor parallel size."""
-    divisor = _whole(value)
+    """A divisor that pads the vocabulary to the size it has with the source's tensor parallel size.
+
+    A size that the source gives itself may be no multiple of that (`--padded-vocab-size`), and stays.
+    """
+    divisor, padded = _whole(value), _whole(at.source("model.padded_vocab_size"))
     before, now = _size(at.source("parallel.tensor_size")), _size(at.aligned("parallel.tensor_size"))
-    if divisor is None or divisor * before % now:
+    if divisor is None or divisor * before % now or (padded or 0) % (divisor * before):
         return value
     return divisor * before // now
+
+
+def _as_long_as_the_samples(value: Value, at: Situation) -> Value:
+    """A fork's YaRN counts from a shorter length, which Megatron-LM has no place for beside longer samples."""
+    positions, length = _whole(value), _whole(at.source("data.sequence_length"))
+    return value if positions is None or length is None else max(positions, length)
 
 
 def _off_unless_experts_need_it(value: Value, at: Situation) -> Value:
@@ -167,6 +176,7 @@ RULES: Mapping[str, Callable[[Value, Situation], Value]] = {
     "one_at_most": _one_at_most,
     "none_where_layers_go": _none_where_layers_go,
     "same_padding": _same_padding,
+    "as_long_as_the_samples": _as_long_as_the_samples,
     "off_unless_experts_need_it": _off_unless_experts_need_it,
     "dispatcher_of_one_device": _dispatcher_of_one_device,
     "no_sharding": _no_sharding,

@@ -55,6 +55,8 @@ class AlignmentTable(NamedTuple):
     environment: tuple[Simplification, ...]
     experiments: Mapping[str, tuple[Simplification, ...]]
     """By name: what an experiment of the guide sets on top."""
+    where_lost: Mapping[str, tuple[Simplification, ...]]
+    """By a field that neither side can give the other's value: what both have instead."""
     initial_weights: Mapping[str, Mapping[str, Value]]
     """By dialect: the keys of the YAML that saves one checkpoint and stops."""
 
@@ -73,12 +75,14 @@ def alignment_table() -> AlignmentTable:
         tuple(Step(**step) for step in content["steps"]),
         tuple(_simplification(row) for row in content["settings"]),
         tuple(_simplification(row) for row in content["environment"]),
-        {
-            name: tuple(_simplification({"back": ALWAYS, **row}) for row in rows)
-            for name, rows in content["experiments"].items()
-        },
+        _named(content["experiments"]),
+        _named(content["where_lost"]),
         content["initial_weights"],
     )
+
+
+def _named(content: Mapping[str, Any]) -> dict[str, tuple[Simplification, ...]]:
+    return {name: tuple(_simplification({"back": ALWAYS, **row}) for row in rows) for name, rows in content.items()}
 
 
 def _simplification(row: dict[str, Any]) -> Simplification:

@@ -196,7 +196,12 @@ def _data_get(values: Values, scope: Scope) -> Values:
 
 
 def _data_put(values: Values, scope: Scope) -> Written:
-    """A framework that asks for shares takes the option `split` where there are none."""
+    """A framework that asks for shares takes the option `split` where there are none.
+
+    Data of the training split alone have no shares.
+    """
+    if values[0] is None and items(scope.field("data.train_paths")):
+        return OMIT, OMIT
     shares = scope.options.get("split") if values[1] is None else values[1]
     return (OMIT if values[0] is None else _flat(values[0])), shares
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from ...mappings.keys_compiled import EVALUATION_INTERVAL, TOKENIZER_FLAGS
+from ...mappings.keys_compiled import EVALUATION_INTERVAL, HEAD_WIDTH, TOKENIZER_FLAGS
 from ...schemas.border.outgoing import visible
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.megatron.forks import OWN, catalog, dialect_asked
@@ -36,6 +36,7 @@ _ORDER = (
 )  # fmt: skip
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=,+@%-")
 GPUS_PER_NODE = 8
+_LATENT_WIDTH: FieldName = "attention.latent.qk_head_dim"
 EVALUATES_EVERY = 1000
 """Steps between evaluations where the source has none: Megatron-LM's own default up to 0.15."""
 PARALLEL_SIZES: tuple[FieldName, ...] = (
@@ -96,12 +97,24 @@ def _arguments(translation: Translation, language: Language) -> list[tuple[str, 
         # Without one the program divides by none when it counts the samples of evaluation.
         note = say.evaluation_of_the_run().text(language)
         found.append(("TRAINING_ARGS", _words(evaluation, EVALUATES_EVERY), note))
+    if not _heads_divide(translation):
+        note = say.width_that_nothing_reads().text(language)
+        found.append(("MODEL_ARGS", _words(known[HEAD_WIDTH], translation.recipe.value(_LATENT_WIDTH)), note))
     if translation.source_framework != "megatron":
         # MindSpore Transformers reads token ids; Megatron-LM asks for the tokenizer they were made with.
         note = say.tokenizer_of_the_data().text(language)
         found.append(("DATA_ARGS", [TOKENIZER_FLAGS[0], "HuggingFaceTokenizer"], note))
         found.append(("DATA_ARGS", [TOKENIZER_FLAGS[1], TOKENIZER], ""))
     return found
+
+
+def _heads_divide(translation: Translation) -> bool:
+    """Whether Megatron-LM starts without the width of a head, which latent attention has no use for."""
+    value = translation.recipe.value
+    hidden, heads = value("model.hidden_size"), value("attention.num_heads")
+    if not value("attention.latent.enabled") or _holds(translation, HEAD_WIDTH):
+        return True
+    return not (isinstance(hidden, int) and isinstance(heads, int) and heads > 0 and hidden % heads)
 
 
 def _holds(translation: Translation, key: str) -> bool:

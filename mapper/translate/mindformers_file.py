@@ -31,6 +31,7 @@ def mindformers_settings(translation: Translation) -> dict[str, Value]:
             settings.update(more)
     for setting in translation.settings:
         settings[setting.key] = setting.value
+        settings.pop(skeleton["in_place"].get(setting.key), None)
     if _value(translation, "moe.router.expert_bias") and _value(translation, "moe.num_experts"):
         settings[f"callbacks{{{_BALANCING}}}.type"] = _BALANCING
     for key in list(settings):

@@ -43,20 +43,15 @@ class Obstacle(NamedTuple):
 def obstacles(translation: Translation, text: str) -> tuple[Obstacle, ...]:
     """Why the file that was written for a translation stops; nothing where it runs, as far as is known."""
     config = translation.written or as_read(translation, text)
-    return tuple(_found(config, whole=not _has_holes(translation)))
+    return tuple(_found(config))
 
 
-def _has_holes(translation: Translation) -> bool:
-    """Whether something that the run needs is still to be filled in, which the report says: any reader stops there."""
-    return any(row.status == "unresolved" and row.impact != "none" for row in translation.rows)
-
-
-def _found(config: Config, *, whole: bool) -> Iterator[Obstacle]:
+def _found(config: Config) -> Iterator[Obstacle]:
     seen: set[str] = set()
     for one in stopping(config, recipe_of(config)):
         seen.add(one.en)
         yield Obstacle(one.stop.at, one.stop.name, one.en, one.zh, one.stop.instead)
-    for problem in config.problems if whole else ():
+    for problem in config.problems:
         said = problem.message("en")
         if problem.kind.severity == "error" and said not in seen:
             seen.add(said)

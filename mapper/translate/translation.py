@@ -810,6 +810,8 @@ class _Translating:
     def _stand_ins(self) -> Iterator[ReportRow]:
         """What the written file's frame fills in for a value that the source does not have."""
         told: set[str | None] = {row.field for row in self.rows if row.status == "unresolved"}
+        if self.recipe.value("data.train_paths"):
+            told.add("data.blend")
         for field, key, given in stand_ins(self.side, self.config.framework):
             if key not in self.settings and (field not in told or field == "run.train_steps"):
                 text = _filled(_STAND_INS[field], {"given": _shown(given)})

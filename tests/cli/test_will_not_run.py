@@ -211,3 +211,27 @@ def test_a_loader_of_the_dynamic_graph_needs_its_mask_key(more: str, stops: bool
     assert config.dialect == "dynamic"
     names = [one.stop.name for one in stopping(config, recipe_of(config))]
     assert ("loader-without-mask-key" in names) is stops
+
+
+# Megatron 0.12 core/optimizer_param_scheduler.py:OptimizerParamScheduler.__init__; PolynomialWarmUpLR and others of
+# MindFormers 1.9.0 core/lr/lr_schedule.py have no default for it.
+@pytest.mark.parametrize(
+    ("lost", "script", "yaml"),
+    [("--lr 1e-4", "--lr has no default", "needs learning_rate"), ("--micro-batch-size 1", "micro_batch_size", None)],
+)
+def test_what_the_source_leaves_out_is_said_of_both_files(accmap, lost: str, script: str, yaml: str | None) -> None:
+    # The tokenizer leaves something to be filled in: what stops the file beside that is said all the same.
+    words = LATENT.replace(lost, "").replace("--vocab-size 1023 --tokenizer-type NullTokenizer", "")
+    answer = accmap("pair", "a.sh", "-d", "p", files={"a.sh": words + "--no-rope-fusion --$FORK\n"})
+    said = [line for line in answer.err.splitlines() + answer.out.splitlines() if "will not run" in line]
+    assert any(line.startswith("example.sh") and script in line for line in said)
+    assert yaml is None or any(line.startswith("example.yaml") and yaml in line for line in said)
+
+
+# Megatron 0.12 moe_utils.py:topk_softmax_with_capacity and MindFormers 1.9.0 moe/router.py:TopKRouter: k out of range.
+def test_more_experts_than_there_are(accmap) -> None:
+    words = LATENT + "--no-rope-fusion --num-experts 2 --moe-router-topk 4\n"
+    answer = accmap("pair", "a.sh", "-d", "p", files={"a.sh": words})
+    said = [line for line in answer.err.splitlines() + answer.out.splitlines() if "will not run" in line]
+    assert [line.split()[0] for line in said] == ["example.sh", "example.yaml"]
+    assert all("4 experts are chosen for a token, and there are 2" in line for line in said)

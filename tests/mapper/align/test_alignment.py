@@ -63,7 +63,8 @@ def small(words: str, world: int = 1, options: ReadOptions | None = None) -> Con
 @pytest.mark.procedure("proc.align.parallel_off")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_what_alignment_changes(case: dict[str, Any]) -> None:
-    found = align(recipe_of(small(case["arguments"], case.get("world", 1))))
+    options = ReadOptions(megatron=case.get("megatron"))
+    found = align(recipe_of(small(case["arguments"], case.get("world", 1), options)))
     changes = {change.field: [change.before, change.after] for change in found.changes}
     for field, wanted in case.get("changes", {}).items():
         assert changes.get(field) == wanted, field
@@ -219,6 +220,28 @@ def test_experts_alone_are_aligned_as_gated_units() -> None:
     assert [row.field for row in pair.rows if row.changes_numbers] == []
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        # Megatron-LM 0.12 mlp.py:MLP.forward: erf without linear bias; MindFormers 1.9.0 activation.py:GELU: tanh.
+        "--disable-bias-linear",
+        "--squared-relu --disable-bias-linear --no-bias-gelu-fusion",
+        # The class is another one without tied embeddings, and has no experts but gated ones.
+        "--disable-bias-linear --no-bias-gelu-fusion --num-experts 4 --moe-router-topk 2 --untied",
+        # MindFormers 1.9.0 multi_latent_attention.py: no bias in the output projection.
+        "--multi-latent-attention --no-rope-fusion",
+    ],
+)
+def test_what_neither_side_has_the_other_of_becomes_what_both_have(words: str) -> None:
+    base = ONE_SIDED_BASE
+    if words.endswith("--untied"):
+        words, base = words.removesuffix("--untied"), base.replace("--untie-embeddings-and-output-weights ", "")
+    pair = pair_of(small(f"{base} {words}"), step=0)
+    assert [row.field for row in pair.rows if row.changes_numbers] == []
+    assert "--swiglu" in pair.texts()[SCRIPT]
+    assert "activation.gelu_form" not in {change.field for change in pair.changes}
+
+
 @pytest.mark.parametrize("field", ["activation.function", "position.type"])
 def test_a_default_that_comes_back_by_itself_is_not_lost(field: str) -> None:
     """Megatron-LM 0.12 arguments.py has no flag for a plain GELU or learned positions: they are what it does."""
@@ -263,6 +286,29 @@ def test_what_is_open_of_the_network_is_the_same_on_both_sides_and_still_asked_f
     kept = pair_of(source, step=len(steps()) - 1)
     assert "norm.type" not in {change.field for change in kept.changes}
     assert "--normalization" not in kept.texts()[SCRIPT]
+
+
+def test_what_follows_of_an_open_size_is_the_same_on_both_sides() -> None:
+    """Megatron-LM 0.12 validate_args makes the width four hidden sizes; the classes of MindFormers have their own."""
+    words = "--seq-length 32 --max-position-embeddings 32 --micro-batch-size 1 --lr 1e-4 --global-batch-size 8"
+    text = f"torchrun --nproc_per_node 1 pretrain_gpt.py {words} {ONE_SIDED_BASE} --train-iters 100\n"
+    pair = pair_of(config_of(SourceText("small.sh", text), ReadOptions(), path="small.sh"), step=0)
+    values = {change.field: change.after for change in pair.changes}
+    width = values["model.ffn_hidden_size"]
+    assert f"--ffn-hidden-size {width}" in pair.texts()[SCRIPT]
+    assert f"intermediate_size: {width}" in pair.texts()[CONFIGURATION]
+    assert not [field for field in values if field.startswith("computed.")]
+
+
+def test_latent_heads_that_do_not_divide_the_hidden_size_have_a_width_written() -> None:
+    """Megatron-LM 0.12 validate_args: hidden_size % num_attention_heads == 0 where kv_channels is None."""
+    latent = "--multi-latent-attention --q-lora-rank 32 --kv-lora-rank 32 --qk-head-dim 16 --v-head-dim 16"
+    words = f"{ONE_SIDED_BASE} {latent} --qk-pos-emb-head-dim 8 --num-attention-heads 5 --kv-channels 16"
+    texts = pair_of(small(words), step=0).texts()
+    assert "--kv-channels 16" in texts[SCRIPT]
+    script, _ = read_back(texts)
+    assert not [one for one in script.problems if one.kind.severity == "error"]
+    assert "--kv-channels" not in pair_of(small(words.replace("heads 5", "heads 4")), step=0).texts()[SCRIPT]
 
 
 def test_what_is_open_stays_so_where_a_decided_setting_would_follow_it() -> None:
