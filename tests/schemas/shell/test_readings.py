@@ -10,6 +10,7 @@ from accmap.schemas.config import ReadOptions
 from accmap.schemas.diagnostic import UnreadableError, finding
 from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.messages_compiled import say
+from accmap.schemas.shell import builtins, programs
 from accmap.schemas.shell.script import ScriptReading, read_script
 from accmap.schemas.source import SourceText, Span
 
@@ -123,3 +124,8 @@ def test_launches_come_in_file_order() -> None:
     found = reading(script)
     assert [launch.span.line for launch in found.launches] == [1, 2]
     assert found.chosen.span.line == 1
+
+
+def test_every_small_program_is_known_without_its_module() -> None:
+    """`builtins` names them itself, so that a script which runs none of them does not import them."""
+    assert set(builtins.PRINTING) == set(programs.TABLE)

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accmap.schemas.shell import scanning
-from accmap.schemas.shell.arithmetic import Evaluator, ExpressionError
+from accmap.schemas.shell.arithmetic import Evaluator
+from accmap.schemas.shell.flow import ExpressionError
 
 TEXTS = st.lists(
     st.one_of(
