@@ -47,6 +47,22 @@ KNOWN: tuple[KnownFailure, ...] = (
         "或用 --megatron-source 指定 0.12.0 或 0.15 及更高版本的源码树",
     ),
     KnownFailure(
+        "moe/moe_utils.py",
+        "selected index k out of range",
+        ("moe.router.topk", "moe.num_experts"),
+        "more experts are chosen for a token than there are; give --moe-router-topk (num_experts_per_tok) no more than "
+        "there are experts",
+        "每个 token 所选专家数多于专家总数；请使 --moe-router-topk（num_experts_per_tok）不大于专家数",
+    ),
+    KnownFailure(
+        "moe/router.py",
+        "the k must be in",
+        ("moe.router.topk", "moe.num_experts"),
+        "more experts are chosen for a token than there are; give --moe-router-topk (num_experts_per_tok) no more than "
+        "there are experts",
+        "每个 token 所选专家数多于专家总数；请使 --moe-router-topk（num_experts_per_tok）不大于专家数",
+    ),
+    KnownFailure(
         "rotary_pos_embedding.py",
         "no attribute 'cat'",
         ("position.rotary_interleaved",),

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from accmap.verifier.blueprint import Blueprint, InputPlan, Job, OptimizerPlan, job_from_json
+from accmap.verifier.known_failures import explained
 from accmap.verifier.processes import Limits, Worker, WorkerFailure, termination_interrupts
 from accmap.verifier.verify import Workers
 
@@ -140,3 +141,20 @@ def test_progress_is_told(tmp_path: Path) -> None:
         worker.run(JOB, told.append)
     assert told == ["imported", "gradients"]
     assert worker.start_cost == {"seconds": 1.0, "cpu": 1.0}
+
+
+# Megatron-Core 0.12 and MindSpore Transformers 1.9, run with one expert and two of them for each token.
+@pytest.mark.parametrize(
+    ("where", "reason"),
+    [
+        ("megatron/core/transformer/moe/moe_utils.py:compute_topk", "RuntimeError: selected index k out of range"),
+        (
+            "mindformers/parallel_core/training_graph/transformer/moe/router.py:_topk",
+            "ValueError: For primitive[TopK], the k must be in (0,1], but got 2.",
+        ),
+    ],
+)
+def test_more_experts_than_there_are_is_explained(where: str, reason: str) -> None:
+    known = explained(WorkerFailure(reason, "error", where))
+    assert known is not None
+    assert "moe.router.topk" in known.fields
