@@ -49,9 +49,14 @@ def counts(name: FieldName, *recipes: Recipe) -> bool | None:
         if asked:
             without = [all_hold(gate.unless[recipe.framework], recipe) for recipe in asked]
             answers.append(True if False in without else False if None not in without else None)
-        somewhere = [all_hold(gate.either, recipe) for recipe in recipes]
-        answers.append(True if True in somewhere else False if None not in somewhere else None)
+        answers.append(_somewhere(gate.either, recipes))
     return False if False in answers else None if None in answers else True
+
+
+def _somewhere(conditions: tuple[Condition, ...], recipes: tuple[Recipe, ...]) -> bool | None:
+    """Whether the conditions hold of one of the runs; None where that cannot be read."""
+    answers = [all_hold(conditions, recipe) for recipe in recipes]
+    return True if True in answers else None if None in answers else False
 
 
 def certainly(name: FieldName, *recipes: Recipe) -> bool:
