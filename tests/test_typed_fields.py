@@ -11,6 +11,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
+from accmap.mapper import compile_modules
 from accmap.mappings import compile_tables
 from accmap.schemas.house_yaml import house_yaml
 
@@ -96,3 +97,14 @@ def _argument(row: dict[str, Any]) -> bool:
         return False
     row["megatron"] = misspelt(row["megatron"])
     return True
+
+
+def test_a_misspelt_field_or_group_of_a_module_stops_the_maker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    authored = compile_modules.SOURCE.read_text("utf-8")
+    path = tmp_path / "modules.yaml"
+    monkeypatch.setattr(compile_modules, "SOURCE", path)
+    for right, wrong in (("mtp.num_layers", "mtp.num_layer"), ("[latent, heads]", "[latent, head]")):
+        assert right in authored
+        path.write_text(authored.replace(right, wrong), encoding="utf-8")
+        with pytest.raises(ValueError, match=r"modules\.yaml: there is no recipe field (mtp\.num_layer|head)$"):
+            compile_modules.products()
