@@ -5,14 +5,15 @@ They are `docs/matrix.md` and `docs/matrix.zh-CN.md`.
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 from ..mappings.messages_compiled import say
 from ..mappings.proofs import proved_on, quantity_proofs
 from ..mappings.tables import table
+from ..schemas.border.incoming import package_text
 from ..schemas.house_yaml import house_yaml
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.terms import term
@@ -48,7 +49,7 @@ _MANY = 12
 @cache
 def _words(name: str) -> Any:
     """The words of `matrix.yaml` by their name, English and Chinese."""
-    return house_yaml(Path(__file__).with_name("matrix.yaml").read_text("utf-8"))[name]
+    return house_yaml(package_text(os.path.dirname(__file__), "matrix.yaml"))[name]
 
 
 def products() -> dict[str, str]:
