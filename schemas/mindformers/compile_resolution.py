@@ -165,10 +165,7 @@ class Compiler:
         because: tuple[str, ...] = ()
         value = "None"
         if row.action == "do":
-            own = row.stage in STAGES["dynamic"] and hasattr(dynamic_model, row.raw["do"])
-            if not own and not hasattr(resolution_functions, row.raw["do"]):
-                raise ValueError(f"there is no function {row.raw['do']}")
-            value = f"{'d' if own else 'f'}.{row.raw['do']}"
+            value = _program(row.stage, row.raw["do"])
         elif row.to:
             value = known.compiled(row.to)
             read = known.read(row.to) if row.action in WRITING or row.stage == CHECKS else ()
@@ -197,6 +194,15 @@ class Compiler:
             self.lets[row.stage].add(target)
         elif target and not (row.action == "set" and prefix == "resolved"):
             known.found(target)
+
+
+def _program(stage: str, name: str) -> str:
+    """A function that a row names, as its module calls it."""
+    if stage in STAGES["dynamic"] and hasattr(dynamic_model, name):
+        return f"d.{name}"
+    if not hasattr(resolution_functions, name):
+        raise ValueError(f"there is no function {name}")
+    return f"f.{name}"
 
 
 def _place(name: str, known: Names) -> str:
