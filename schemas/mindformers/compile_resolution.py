@@ -114,8 +114,7 @@ class Compiler:
     """The rows as source text; a name must be one of a version that the row holds for."""
 
     def __init__(self, sections: list[dict[str, Any]]) -> None:
-        stages = (ATTRIBUTES, TRANSFORMER, TRAINER, CHECKS, DYNAMIC)
-        self.lets: dict[str, set[str]] = {stage: set() for stage in stages}
+        self.lets: dict[str, set[str]] = {stage: set() for listed in STAGES.values() for stage in listed}
         self.known: dict[str, dict[str, frozenset[str]]] = {stage: {} for stage in self.lets}
         self.problems = problems_of("schemas/mindformers")
         self.keys: set[str] = set()

@@ -43,7 +43,7 @@ class Section(NamedTuple):
     rows: tuple[Row, ...]
 
 
-STAGES = {"static": ("transformer", "trainer"), "dynamic": ("dynamic checks", "dynamic")}
+STAGES = {"static": ("attributes", "transformer", "trainer"), "dynamic": ("dynamic checks", "dynamic")}
 """The stages whose rows stand in one module."""
 _known: dict[tuple[str, str], tuple[Section, ...]] = {}
 
