@@ -283,6 +283,8 @@ class RecipeReading:
             # What is open may be replaced: only what it has no part in is known.
             open_ = (held_back and not all(entry.decided for entry in drivers)) or _is_open(drivers)
             value = None if open_ or place >= len(got) else got[place]
+            if value.__class__ is int and value in (0, 1) and vocabulary()[field].type == "bool":
+                value = value == 1  # a YAML may write a switch as a number, and both frameworks ask whether it is true
             entries[field] = self._by_family(field, self._entry(value, drivers, row))
         return entries
 

@@ -218,6 +218,12 @@ def _own_row(translation: Translation, difference: Difference) -> ReportRow | No
         return ReportRow(
             difference.field, _keys(here), (), value, "approximate", difference.impact, False, str(text), text.zh, False
         )
+    if here is not None and isinstance(here.value, str) and there is not None and not there.decided:
+        text = say.stays_a_placeholder(text=here.value)
+        keys, written = _keys(here), _keys(there)
+        return ReportRow(
+            difference.field, keys, written, here.value, "unresolved", difference.impact, False, str(text), text.zh
+        )
     if _is_claimed(translation, difference):
         return None
     words = {"target": _NAMES[translation.target_framework], "given": _value(there)}
