@@ -93,6 +93,8 @@ def test_a_flag_that_stops_every_version(accmap) -> None:
         ("moe_grouped_gemm: False", "1.9", "moe_grouped_gemm: True"),
         # MindFormers 1.8.0 gpt_model.py:GPTModel.__init__
         ("rotary_dtype: float16", "1.8", "rotary_dtype: float32"),
+        # MindFormers 1.9.0 multi_token_prediction.py:MultiTokenPredictionBlock.construct (the real class stops there)
+        ("num_nextn_predict_layers: 1", "1.9", "mtp_loss_scaling_factor: 0.1"),
     ],
 )
 @pytest.mark.parametrize("lang", ["en", "zh"])
