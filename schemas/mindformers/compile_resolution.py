@@ -7,6 +7,7 @@ something does not hold, which is seldom asked for.
 from __future__ import annotations
 
 import os
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..compile_messages import problems_of
@@ -114,7 +115,7 @@ class Compiler:
     """The rows as source text; a name must be one of a version that the row holds for."""
 
     def __init__(self, sections: list[dict[str, Any]]) -> None:
-        self.lets: dict[str, set[str]] = {stage: set() for listed in STAGES.values() for stage in listed}
+        self.lets: dict[str, set[str]] = {stage: set() for stage in chain(*STAGES.values())}
         self.known: dict[str, dict[str, frozenset[str]]] = {stage: {} for stage in self.lets}
         self.problems = problems_of("schemas/mindformers")
         self.keys: set[str] = set()
