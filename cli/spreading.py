@@ -87,6 +87,8 @@ def named_groups(files: Sequence[str], settings: Settings) -> list[tuple[str, ..
 
 
 _MOST_AT_ONCE = 64
+_MOST_LEFT = 500_000
+"""Objects, of some fifty megabytes."""
 
 
 def shares(groups: Sequence[tuple[str, ...]], jobs: int) -> Iterator[Sequence[tuple[str, ...]]]:
@@ -107,10 +109,11 @@ def _begin() -> None:
 
 
 def _share(work: Callable[[Sequence[tuple[str, ...]]], _Answer], groups: Sequence[tuple[str, ...]]) -> _Answer:
-    """One share; cycles are next to none, and looked for before it, when nothing else is there to be looked through."""
+    """One share; cycles are next to none, and looked for where much is left of those before it."""
     import gc
 
-    gc.collect()
+    if gc.get_count()[0] > _MOST_LEFT:
+        gc.collect()
     return work(groups)
 
 
