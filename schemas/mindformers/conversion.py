@@ -16,6 +16,7 @@ from .model_class import PREFIX
 from .reading import Undecided
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from .model_class import ModelClass
@@ -25,6 +26,17 @@ _COMMON = "common"
 """The one table of the versions whose model classes have no converters of their own."""
 
 
+def _one_of(known: Mapping[str, str]) -> Callable[[Any], str]:
+    """What takes a word that the framework knows; of no method, for an object that holds itself is garbage."""
+
+    def taken(value: Any) -> str:
+        if value not in known:
+            raise ValueError(say.expected_one_of(known=", ".join(known)))
+        return known[value]
+
+    return taken
+
+
 class _Conversion:
     """The fields collected so far."""
 
@@ -32,7 +44,7 @@ class _Conversion:
         self.reading = reading
         self.model = model
         self.same, self.rules = mapping(reading, model)
-        self.transforms = {**_TRANSFORMS, "get_cp_comm_type": self._communication}
+        self.transforms = {**_TRANSFORMS, "get_cp_comm_type": _one_of(reading.catalog["communications"])}
         self.fields: dict[str, Sourced] = {}
         self.keys: dict[str, str] = {}
         """Which key set each field."""
@@ -68,12 +80,6 @@ class _Conversion:
         self._conflict(field, key, one, earlier)
         if one.sources and not any(path in self.reading.places for path in earlier.sources):
             self.fields[field] = one
-
-    def _communication(self, value: Any) -> str:
-        known: dict[str, str] = self.reading.catalog["communications"]
-        if value not in known:
-            raise ValueError(say.expected_one_of(known=", ".join(known)))
-        return known[value]
 
     def _conflict(self, field: str, key: str, one: Sourced, earlier: Sourced) -> None:
         reading = self.reading

@@ -37,8 +37,8 @@ train_dataset: {input_columns: [input_ids, labels, loss_mask, position_ids],
 model:
   model_config: {model_type: deepseek_v3, architectures: [DeepseekV3ForCausalLM], num_hidden_layers: 2, hidden_size: 64,
     num_attention_heads: 4, intermediate_size: 128, vocab_size: 1024, seq_length: 128, max_position_embeddings: 128,
-    first_k_dense_replace: 0, n_routed_experts: 8, moe_intermediate_size: 32, moe_grouped_gemm: True, mtp_loss_scaling_factor: 0.1,
-    MORE}
+    first_k_dense_replace: 0, n_routed_experts: 8, moe_intermediate_size: 32, moe_grouped_gemm: True,
+    mtp_loss_scaling_factor: 0.1, MORE}
 """
 
 
