@@ -282,9 +282,7 @@ class RecipeReading:
             drivers = [entry for at in row.drivers[place] if at < len(found) and (entry := found[at]) is not None]
             # What is open may be replaced: only what it has no part in is known.
             open_ = (held_back and not all(entry.decided for entry in drivers)) or _is_open(drivers)
-            value = None if open_ or place >= len(got) else got[place]
-            if value.__class__ is int and value in (0, 1) and vocabulary()[field].type == "bool":
-                value = value == 1  # a YAML may write a switch as a number, and both frameworks ask whether it is true
+            value = None if open_ or place >= len(got) else _switched(field, got[place])
             entries[field] = self._by_family(field, self._entry(value, drivers, row))
         return entries
 
@@ -487,6 +485,13 @@ _KNOWN_CALLBACKS = ("MFLossMonitor", "CheckpointMonitor", "TrainCallBack")
 
 _MOST_REMEMBERED = 3
 _made = RecipeValue._make
+
+
+def _switched(field: FieldName, value: Value) -> Value:
+    """A YAML may write a switch as a number, and both frameworks ask whether it is true."""
+    if value.__class__ is int and value in (0, 1) and vocabulary()[field].type == "bool":
+        return value == 1
+    return value
 
 
 def _is_held_back(found: Sequence[Found | None], *, whole: bool) -> bool:
