@@ -15,6 +15,7 @@ from ...schemas.json_values import json_value
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.forks import OWN
 from ...schemas.messages_compiled import say as say_reading
+from ...schemas.mindformers.reading import holds_placeholder
 from ...schemas.source import SourceText
 from ..differences import COMPUTED, differences
 from ..gates import counts
@@ -218,12 +219,11 @@ def _own_row(translation: Translation, difference: Difference) -> ReportRow | No
         return ReportRow(
             difference.field, _keys(here), (), value, "approximate", difference.impact, False, str(text), text.zh, False
         )
-    if here is not None and isinstance(here.value, str) and there is not None and not there.decided:
-        text = say.stays_a_placeholder(text=here.value)
+    given = None if here is None else here.value
+    if isinstance(given, str) and holds_placeholder(given) and there is not None and not there.decided:
+        text = say.stays_a_placeholder(text=given)
         keys, written = _keys(here), _keys(there)
-        return ReportRow(
-            difference.field, keys, written, here.value, "unresolved", difference.impact, False, str(text), text.zh
-        )
+        return ReportRow(difference.field, keys, written, given, "unresolved", difference.impact, False, *text.both())
     if _is_claimed(translation, difference):
         return None
     words = {"target": _NAMES[translation.target_framework], "given": _value(there)}

@@ -189,7 +189,7 @@ _PLACEHOLDER = r"\$\{?[A-Za-z_]\w*\}?|\{\{.*?\}\}"
 def without_placeholders(value: Any, path: str, reading: Reading) -> Any:
     """`value` with every text that holds a `${NAME}` or `{{ name }}` marked as undecided, and listed so."""
     if isinstance(value, str):
-        if ("$" in value or "{{" in value) and _holds_placeholder(value):
+        if ("$" in value or "{{" in value) and holds_placeholder(value):
             span = reading.place(path)
             if span is not None:
                 reading.unresolved.append(Unresolved(value, say.placeholder(), span))
@@ -208,7 +208,8 @@ def without_placeholders(value: Any, path: str, reading: Reading) -> Any:
     return value
 
 
-def _holds_placeholder(text: str) -> bool:
+def holds_placeholder(text: str) -> bool:
+    """Whether a text has a part such as `${HIDDEN}` that some program would replace."""
     import re
 
     return re.search(_PLACEHOLDER, text) is not None
