@@ -182,6 +182,16 @@ def left_open(a: Config, b: Config) -> dict[str, tuple[Value, Value]]:
     }
 
 
+def open_words(configs: Sequence[Config], language: str) -> list[dict[str, Any]]:
+    """Words of a launch that nobody can read and that may be flags: what ran is the model without them."""
+    return [
+        {"field": str(dict(problem.values)["text"]), "reason": problem.message("zh" if language == "zh" else "en")}
+        for config in configs
+        for problem in config.problems
+        if problem.kind.name == "undecided-argument"
+    ]
+
+
 def leads(a: Config, b: Config, direction: str) -> list[dict[str, Any]]:
     """What differs at all, where nothing that the parting module depends on does; no step made two models differ.
 

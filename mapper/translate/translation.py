@@ -234,6 +234,7 @@ class _Translating:
         self._idle()
         self.rows.extend(self._leftovers())
         self.rows.extend(self._post_training())
+        self.rows.extend(self._open_words())
         self.rows.extend(self._stand_ins())
         return Translation(
             self.config.file,
@@ -806,6 +807,14 @@ class _Translating:
         if purpose is not None:
             text = (purpose.problem.message("en"), purpose.problem.message("zh"))
             yield ReportRow(None, (), (), purpose.kind, "dropped", "numerics", False, *text)
+
+    def _open_words(self) -> Iterator[ReportRow]:
+        """Words of the launch that nobody can read here and that may be flags: each could replace any value."""
+        for problem in self.config.problems:
+            if problem.kind.name == "undecided-argument":
+                source = (str(dict(problem.values)["text"]),)
+                text = (problem.message("en"), problem.message("zh"))
+                yield ReportRow(None, source, (), None, "unresolved", "numerics", False, *text)
 
     def _stand_ins(self) -> Iterator[ReportRow]:
         """What the written file's frame fills in for a value that the source does not have."""

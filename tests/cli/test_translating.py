@@ -120,6 +120,21 @@ def test_the_exit_code_is_that_of_what_was_lost(accmap, tmp_path: Path) -> None:
     assert accmap("pair", "run.sh", "-d", "pair").code == 0
 
 
+def test_a_word_that_may_hold_any_argument_is_a_loss(accmap, tmp_path: Path) -> None:
+    """What it says could replace every value that is called exact; where bash takes it for nothing, nothing is lost."""
+    text = (EXAMPLES / "qwen3_dense/megatron.sh").read_text("utf-8")
+    (tmp_path / "run.sh").write_text(f"{text.rstrip()} $MOE_ARGS\n", "utf-8")
+    before = accmap("convert", str(EXAMPLES / "qwen3_dense/megatron.sh"), "-o", "known.yaml")
+    answer = accmap("convert", "run.sh", "-o", "out.yaml", "--report", "report.json")
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert (before.code, answer.code) == (0, 1), before.err
+    assert "$MOE_ARGS cannot be decided by reading" in answer.err
+    (row,) = (row for row in report["rows"] if row["from"] == ["$MOE_ARGS"])
+    assert (row["status"], row["impact"], row["field"]) == ("unresolved", "numerics", None)
+    assert accmap("convert", "run.sh", "-o", "out.yaml", "--force", "--accept-loss", "$MOE_ARGS").code == 0
+    assert accmap("convert", "run.sh", "-o", "out.yaml", "--force", "--var", "MOE_ARGS=").code == 0
+
+
 def test_a_pair_that_is_equal_and_one_that_is_not(accmap) -> None:
     pair = [str(EXAMPLES / "planted" / name) for name in ("megatron.sh", "mindformers.yaml")]
     answer = accmap("diff", *pair, "--format", "json")
