@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ..mapper.schedule.problems import Note
     from ..schemas.config import Basis
     from ..schemas.diagnostic import Language
+    from ..schemas.verdict import Unseen
 
 FRAMEWORKS = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
 
@@ -52,3 +53,5 @@ class Report(NamedTuple):
     language: Language
     bases: tuple[Basis, ...] = ()
     """What each curve rests on: the version whose facts were used, and where it comes from."""
+    open_words: tuple[Unseen, ...] = ()
+    """What a launch leaves open that could change its curve."""

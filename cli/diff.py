@@ -12,6 +12,7 @@ from ..mapper.recipe.run_length import open_because
 from ..schemas.border.outgoing import emit, json_text, painted, say
 from ..schemas.json_values import json_value
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.open_words import unseen_words
 from ..schemas.refused import what_stops
 from ..schemas.terms import term
 from ..schemas.verdict import Unseen, concluded, unseen_json
@@ -21,7 +22,7 @@ from .open_values import print_open
 from .terminal import shortened, wants_colour
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from ..mapper.differences import Difference, Found
     from ..mapper.recipe.values import Recipe
@@ -54,7 +55,7 @@ def run(
     configs = [load(name, options, stdin_name, model=True) for name in files]
     a, b = map(recipe_of, configs)
     rows = [_gated(row, a, b) for row in differences(a, b)]
-    unseen = [*words_open(configs), *_stopped_alone(configs)]
+    unseen = [*unseen_words(configs), *_stopped_alone(configs)]
     verdict = _verdict(rows, unseen)
     reasons: dict[FieldName, tuple[str, str]] = {**open_because(configs[0], a), **open_because(configs[1], b)}
     if format == "json":
@@ -92,20 +93,6 @@ def _gated(row: Difference, a: Recipe, b: Recipe) -> Difference:
     if answer is True:
         return row
     return row._replace(counts=answer, impact="none" if answer is False else row.impact)
-
-
-def words_open(configs: Iterable[Config]) -> list[Unseen]:
-    """Words of a launch that may be flags, whatever they say: each could replace any value."""
-    return [
-        Unseen(
-            f"{config.file}:{entry.span.line}",
-            f"{entry.text} could override any value",
-            f"{entry.text} 可能覆盖任何取值",
-        )
-        for config in configs
-        for entry in config.unresolved
-        if entry.may_split
-    ]
 
 
 def _stopped_alone(configs: Sequence[Config]) -> Iterator[Unseen]:

@@ -14,6 +14,7 @@ from ..schemas.border.outgoing import composed, csv_text, emit, json_text, tell
 from ..schemas.border.writing import write_text
 from ..schemas.json_values import json_value
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.open_words import unseen_words
 from ..schemas.purpose import require_schedule
 from ..schemas.verdict import WORDS, Unseen, concluded, unseen_json
 from .curve_report import Report, Series
@@ -61,7 +62,8 @@ def run(
     if all_steps and count > MOST_STEPS:
         raise UsageError(say.all_steps_lists_at_most(most_steps=MOST_STEPS, count=count))
     report = report_of(files, schedules, count, all_steps=all_steps, log_shift=log_shift, language=lang)
-    report = _owned_up(report._replace(bases=tuple(config.basis for config in configs)))
+    known = {"bases": tuple(config.basis for config in configs), "open_words": tuple(unseen_words(configs))}
+    report = _owned_up(report._replace(**known))
     text = rendered(report, format, to_file=output is not None)
     if output is None:
         emit(text)
@@ -95,10 +97,10 @@ _PARTS = ("decoupled", "grouped")
 
 
 def unseen(report: Report) -> list[Unseen]:
-    """What of two runs' rates was not compared: steps of the longer one, and curves of some parameters."""
+    """What of two runs' rates was not compared: open words, steps of the longer one, curves of some parameters."""
     if report.comparison is None:
         return []
-    found: list[Unseen] = []
+    found = list(report.open_words)
     lengths = [one.schedule.steps for one in report.series]
     if None not in lengths and len(set(lengths)) > 1:
         text = f"steps from {report.steps} on"

@@ -83,6 +83,14 @@ def check_all(
     """The same about each of several subjects: one rule goes over all of them, then the next one."""
     runs = [_Run(subject, selection or Selection()) for subject in subjects]
     keep_places([side for subject in subjects for side in subject.sides])
+    try:
+        _run_all(runs, more)
+    finally:
+        keep_places(())
+    return [Outcome(tuple(sorted(run.found, key=_position)), run.crashed) for run in runs]
+
+
+def _run_all(runs: Sequence[_Run], more: Sequence[Rule]) -> None:
     for run in runs:
         run.problems()
     # Rules are about a training run of a GPT model; what else there is was said by the reader.
@@ -95,8 +103,6 @@ def check_all(
     for run in ruled:
         run.advisories()
         run.found = run.put_together()
-    keep_places(())
-    return [Outcome(tuple(sorted(run.found, key=_position)), run.crashed) for run in runs]
 
 
 def _functions_of(runs: Sequence[_Run], more: Sequence[Rule]) -> Iterator[tuple[Rule, Sequence[_Run]]]:

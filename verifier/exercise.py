@@ -14,6 +14,7 @@ from ..mapper.modules import MODULES
 from ..mapper.recipe.reading import recipe_of
 from ..mapper.recipe.vocabulary import COMPUTED, vocabulary
 from ..schemas.json_values import json_value
+from ..schemas.open_words import open_words
 from . import documents
 from .messages_compiled import say
 
@@ -182,13 +183,12 @@ def left_open(a: Config, b: Config) -> dict[str, tuple[Value, Value]]:
     }
 
 
-def open_words(configs: Sequence[Config], language: str) -> list[dict[str, Any]]:
-    """Words of a launch that nobody can read and that may be flags: what ran is the model without them."""
+def unread_words(configs: Sequence[Config], language: str) -> list[dict[str, Any]]:
+    """Words of a launch that may be flags and that nobody can read: what ran is the model without them."""
     return [
-        {"field": str(dict(problem.values)["text"]), "reason": problem.message("zh" if language == "zh" else "en")}
+        {"field": word, "reason": problem.message("zh" if language == "zh" else "en")}
         for config in configs
-        for problem in config.problems
-        if problem.kind.name == "undecided-argument"
+        for word, problem in open_words(config)
     ]
 
 

@@ -628,7 +628,7 @@ def _run(
     ).in_part(
         [
             *_in_place(pair, language),
-            *exercise.open_words(pair.configs, language),
+            *exercise.unread_words(pair.configs, language),
             *ranks.not_proved(spread or (), language),
             *as_written.not_proved(typed, language),
         ],

@@ -15,7 +15,7 @@ from ...mapper.gates import counts
 from ...rules.engine import CRASHED, Selection, check
 from ...rules.subject import Side, Subject
 from ...schemas.message import Words, verbatim
-from ..diff import words_open
+from ...schemas.open_words import unseen_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -34,7 +34,7 @@ def settings_of(read: Sequence[tuple[Config, SourceText]], recipes: Sequence[Rec
     """What is told by two configurations: of a pair by the rules, of one framework by its fields."""
     sides = [Side(config, recipe, source) for (config, source), recipe in zip(read, recipes, strict=True)]
     by_name = {side.framework: side for side in sides}
-    words = [Words(one.text("en"), one.text("zh")) for one in words_open(side.config for side in sides)]
+    words = [Words(one.text("en"), one.text("zh")) for one in unseen_words(side.config for side in sides)]
     apart, unknown = _by_rules(by_name) if set(by_name) == set(_COMPARED) else _by_fields(*recipes)
     open_ = dict.fromkeys((*words, *unknown))
     return Settings((read[0][1].name, read[1][1].name), tuple(apart), tuple(open_))

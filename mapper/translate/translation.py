@@ -14,6 +14,7 @@ from ...schemas.megatron.catalog import DEFAULT_VERSION
 from ...schemas.megatron.forks import OWN, catalog, dialect_asked, normalise_version
 from ...schemas.mindformers.catalog import DEFAULT_DYNAMIC, DEFAULT_STATIC, minor_version
 from ...schemas.mindformers.unknown_class import unknown_class
+from ...schemas.open_words import open_words
 from ...schemas.purpose import require_training
 from ...schemas.versions import names
 from ..conditions import holds
@@ -810,11 +811,9 @@ class _Translating:
 
     def _open_words(self) -> Iterator[ReportRow]:
         """Words of the launch that nobody can read here and that may be flags: each could replace any value."""
-        for problem in self.config.problems:
-            if problem.kind.name == "undecided-argument":
-                source = (str(dict(problem.values)["text"]),)
-                text = (problem.message("en"), problem.message("zh"))
-                yield ReportRow(None, source, (), None, "unresolved", "numerics", False, *text)
+        for word, problem in open_words(self.config):
+            text = (problem.message("en"), problem.message("zh"))
+            yield ReportRow(None, (word,), (), None, "unresolved", "numerics", False, *text)
 
     def _stand_ins(self) -> Iterator[ReportRow]:
         """What the written file's frame fills in for a value that the source does not have."""

@@ -59,6 +59,12 @@ CASES: list[tuple[list[str], dict[str, str], str, str]] = [
     (["check", "scores", "a.txt", "b.txt"], {"a.txt": "mmlu 70\nboolq 1\n", "b.txt": "mmlu 70\n"}, "partial", "boolq"),
     (["lr", "a.sh", "b.yaml"], {"a.sh": SCRIPT, "b.yaml": YAML}, "equal", ""),
     (
+        ["lr", "a.sh", "b.yaml"],
+        {"a.sh": f"{SCRIPT.rstrip()} $MORE\n", "b.yaml": YAML},
+        "partial",
+        "$MORE could override",
+    ),
+    (
         ["lr", "a.sh", "b.sh"],
         {"a.sh": SCRIPT, "b.sh": SCRIPT.replace("--train-iters 1000", "--train-iters 700")},
         "partial",
