@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...evidence.answers_compiled import data_fed_json
 from ...schemas.border.outgoing import emit, json_text, page, tell
 from ...schemas.diagnostic import Diagnostic, UnreadableError, finding
-from ...schemas.verdict import Unseen, unseen_json
+from ...schemas.verdict import unseen_json
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..messages_compiled import say
 from ..parsing import UsageError, counts_from_one
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ...evidence.data.tokenizer import Tokenizer
     from ...schemas.config import ReadOptions
     from ...schemas.diagnostic import Language
+    from ...schemas.verdict import Unseen
 
 _IDS = 24
 """So many ids of a sample are shown where not all are asked for."""
@@ -138,14 +139,10 @@ class Answer(NamedTuple):
 
     @property
     def unseen(self) -> tuple[Unseen, ...]:
-        """Columns that feed the models, too, and are not read."""
-        from ...evidence.data.batches import columns_not_compared
-        from ...evidence.data.messages_compiled import say as told
+        """What decides the batches, too, and is not read."""
+        from ...evidence.data.batches import not_read
 
-        if len(self.sides) == 1 or None in self.shown:
-            return ()
-        columns = columns_not_compared(self.sides)
-        return tuple(Unseen(f"{file}: {column}", *told.column_is_not_read().both()) for file, column in columns)
+        return () if len(self.sides) == 1 or None in self.shown else not_read(self.sides)
 
     @property
     def verdict(self) -> str:

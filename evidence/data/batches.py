@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...schemas.verdict import Unseen
 from .messages_compiled import say
 from .problems import RefusedError
 from .row_draws import RowDraws
@@ -108,14 +109,15 @@ def _ends(plan: Plan) -> set[tuple[str, int | None]]:
     return {(name, plan.eod) for name, does in done.items() if does}
 
 
-def columns_not_compared(sides: Sequence[Side]) -> list[tuple[str, str]]:
-    """The files of MindRecord rows, and the columns beside ids and labels that they feed their models with."""
-    return [
-        (side.plan.file, column)
+def not_read(sides: Sequence[Side]) -> tuple[Unseen, ...]:
+    """What decides the batches and is not read: open words, columns of MindRecord rows beside ids and labels."""
+    columns = (
+        Unseen(f"{side.plan.file}: {column}", *say.column_is_not_read().both())
         for side in sides
         if isinstance(side.draws, RowDraws)
         for column in side.draws.columns_not_compared()
-    ]
+    )
+    return (*(word for side in sides for word in side.plan.open_words), *columns)
 
 
 def _labels(draws: AnyDraws, sample: int) -> Ids:

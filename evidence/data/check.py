@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...schemas.diagnostic import Diagnostic, UnreadableError, finding
 from ...schemas.verdict import Unseen, concluded
-from .batches import columns_not_compared
+from .batches import not_read
 from .cache import cached_indices
 from .dataset import Asked, DataSet, dataset_of
 from .draws import Draws
@@ -62,14 +62,10 @@ class Report(NamedTuple):
 
     @property
     def unseen(self) -> tuple[Unseen, ...]:
-        """What decides the training beside the samples that were compared: columns that are not read, later steps."""
+        """What decides the training beside the samples that were compared: what is not read, later steps."""
         if self.agreement is None:
             return ()
-        columns = [
-            Unseen(f"{file}: {column}", *say.column_is_not_read().both())
-            for file, column in columns_not_compared(self.sides)
-        ]
-        return (*columns, *self._later(self.agreement))
+        return (*not_read(self.sides), *self._later(self.agreement))
 
     def _later(self, agreement: Agreement) -> tuple[Unseen, ...]:
         """The steps of the run behind those whose samples were compared, unless the orders are one to the end."""

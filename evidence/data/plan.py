@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ...schemas.config import Config, Framework, Value
     from ...schemas.message import Problem, Words
     from ...schemas.source import Span
+    from ...schemas.verdict import Unseen
     from .blend import Blend
 
 Loader = Literal["blocks", "dealt", "cyclic"]
@@ -82,6 +83,8 @@ class Plan(NamedTuple):
     problems: tuple[Diagnostic, ...] = ()
     rows: Rows | None = None
     """What is drawn from MindRecord files; a plan has these or a blend."""
+    open_words: tuple[Unseen, ...] = ()
+    """What a launch leaves open that could ask for anything else."""
 
     @property
     def ends_matter(self) -> bool:

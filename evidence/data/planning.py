@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...schemas.open_words import unseen_words
 from .megatron_plan import megatron_plan
 from .messages_compiled import say
 from .mindformers_plan import mindformers_plan
@@ -16,9 +17,8 @@ if TYPE_CHECKING:
 
 def plan_of(config: Config) -> Plan:
     """What a configuration of either framework asks of the data."""
-    if config.framework == "megatron":
-        return _with_amounts(megatron_plan(config))
-    return _with_amounts(mindformers_plan(config))
+    plan = megatron_plan(config) if config.framework == "megatron" else mindformers_plan(config)
+    return _with_amounts(plan._replace(open_words=tuple(unseen_words([config]))))
 
 
 def _with_amounts(plan: Plan) -> Plan:

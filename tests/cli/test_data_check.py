@@ -50,6 +50,12 @@ def pair(accmap: Run, data: int) -> Callable[..., dict[str, Any]]:
     return answer
 
 
+def test_a_word_that_may_ask_for_other_data_is_named(pair: Run) -> None:
+    found = pair(script("data", more="$MORE"), yaml(WEIGHTED))
+    assert (found["exit"], found["verdict"]) == (1, "partial")
+    assert [entry["reason"] for entry in found["not_compared"]] == ["$MORE could override any value"]
+
+
 @pytest.mark.procedure("proc.data.same")
 @pytest.mark.parametrize(
     ("a", "b"), [("data", WEIGHTED), ("1 data", WEIGHTED), ("data", "data"), ("1 data", '"3", data')]
