@@ -12,6 +12,7 @@ from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.megatron.catalog import DEFAULT_VERSION
 from ...schemas.megatron.forks import OWN, catalog, dialect_asked, normalise_version
+from ...schemas.message import Words
 from ...schemas.mindformers.catalog import DEFAULT_DYNAMIC, DEFAULT_STATIC, minor_version
 from ...schemas.mindformers.unknown_class import unknown_class
 from ...schemas.open_words import open_words
@@ -32,7 +33,7 @@ from .report import ReportRow
 from .target import TOKENIZER, TargetSetting, Translation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from ...mappings.names_compiled import FieldName
     from ...mappings.tables import Caveat, Impact, Row, SideName, Status
@@ -106,89 +107,19 @@ def _dialect_of(version: str | None) -> str:
     return "dynamic" if version is not None and version.split(".")[0] == "2" else "static"
 
 
-_INERT = ("It has no effect in this run.", "在本次训练中不起作用。")
-_UNDECIDED = (
-    "The value cannot be decided from the file; fill it in, or give what it depends on with --var, --arg or --branch.",
-    "无法由文件确定该值，请补充，或用 --var、--arg 或 --branch 给出它所依赖的内容。",
-)
-_ELSEWHERE = (
-    "It may stand in a configuration beside the file that is not here; supply that, or fill it in.",
-    "它可能写在文件之外、此处没有的配置中；请提供该配置，或手工填写。",
-)
-_PLACEHOLDER = ("{name} is a placeholder; fill it in.", "{name} 是占位符，请填写。")
-_NO_VALUE = ("{name} is no value that this key can have; write one.", "{name} 不是该键可取的值，请改写。")
 _NOT_TEXTS = frozenset(("int", "float", "number", "bool"))
-_STAND_INS = {
-    "data.blend": (
-        "The source names no data; {given} stands for the path. Fill it in.",
-        "源文件未给出数据，已用 {given} 代替，请填写。",
-    ),
-    "run.train_steps": (
-        "The source does not say how long the run is; {given} stands for its length. Fill it in.",
-        "源文件未给出训练长度，已用 {given} 代替，请填写。",
-    ),
-    "data.sequence_length": (
-        "A model does not say how long the samples are; {given} stands for it. Set it.",
-        "模型配置不含样本长度，已用 {given} 代替，请填写。",
-    ),
-    "schedule.style": (
-        "A model does not say how it is trained; {given} stands for the schedule. Set it.",
-        "模型配置不含训练方式，学习率调度已用 {given} 代替，请填写。",
-    ),
-    "batch.micro_size": (
-        "A model does not say how large a batch is; {given} stands for it. Set it.",
-        "模型配置不含批大小，已用 {given} 代替，请填写。",
-    ),
-    "batch.global_size": (
-        "A model does not say how large a step's batch is; {given} stands for it. Set it.",
-        "模型配置不含全局批大小，已用 {given} 代替，请填写。",
-    ),
-    "schedule.learning_rate": (
-        "A model does not say how it is trained; {given} stands for the learning rate. Set it.",
-        "模型配置不含训练方式，学习率已用 {given} 代替，请填写。",
-    ),
-    "tokenizer.model": (
-        "Megatron asks for the tokenizer that the data were made with; {given} stands for it. Fill it in.",
-        "Megatron 需要制作数据时所用的分词器，已用 {given} 代替，请填写。",
-    ),
+_STAND_INS: Mapping[str, Callable[..., Words]] = {
+    "data.blend": say.no_data_said,
+    "run.train_steps": say.no_length_said,
+    "data.sequence_length": say.no_sample_length_said,
+    "schedule.style": say.no_schedule_said,
+    "batch.micro_size": say.no_batch_said,
+    "batch.global_size": say.no_step_batch_said,
+    "schedule.learning_rate": say.no_rate_said,
+    "tokenizer.model": say.no_tokenizer_said,
 }
 """Fields that a file cannot run without, where something stands in for what the source does not say."""
 _SET_IT = "a stand-in: set it"
-_ALWAYS = ("{target} does this by itself.", "{target} 固有此行为。")
-_DIFFERS = ("{target} has no setting for it and always uses {given}.", "{target} 无对应设置，恒为 {given}。")
-_CLASS = (
-    "No model class of {target} {version} expresses this recipe; {family} comes nearest and always has {given} here.",
-    "{target} {version} 没有模型类能表达该配置；最接近的 {family} 在此恒为 {given}。",
-)
-_TAKEN = (
-    "{key} also stands for {other} there, whose value is written.",
-    "{key} 在目标侧同时表示 {other}，已写后者的值。",
-)
-_NO_ARGUMENT = ("{target} {version} has no argument for it.", "{target} {version} 没有对应参数。")
-_NO_SHARE = (
-    "{target} {version} takes whole numbers only here, not {value}.",
-    "{target} {version} 在此处只接受整数，不能是 {value}。",
-)
-_NOT_TAKEN = ("{target} {version} does not know {value} here.", "{target} {version} 在此处不支持 {value}。")
-_UNUSED = (
-    "The class {family} refuses a model without experts, so experts are named that no layer uses.",
-    "模型类 {family} 不接受没有专家的模型，因此写出了没有任何层使用的专家。",
-)
-_NO_PLACE = ("{target} has no place for it.", "{target} 没有对应项。")
-_REPLACED = (
-    "The framework's own validation replaces what is written; its value is translated.",
-    "框架自身的校验会替换所写的值，已按替换后的值转换。",
-)
-_NOT_ITS_OWN = (
-    "Megatron-LM {version} has no {flag}, and its parser stops at it: it is read as a fork's or a later version's.",
-    "Megatron-LM {version} 没有 {flag}，其解析器会报错退出；此处按分支或更新版本的参数读取。",
-)
-_UNKNOWN_LOST = (
-    "Megatron-LM {version} has no {flag}, and its parser stops at it: what a fork makes of it is not known.",
-    "Megatron-LM {version} 没有 {flag}，其解析器会报错退出；分支如何使用它无从得知。",
-)
-_SAME_DEFAULT = ("The default is the same in {target}.", "{target} 的默认值相同。")
-_ONLY_READ = ("It is contained in other settings.", "其内容已包含在其他设置中。")
 _NO_EXPERTS = ("every layer is dense",)
 _NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
 
@@ -301,14 +232,14 @@ class _Translating:
                 if self.config.dialect == "legacy":
                     self.idle.append((field, entry))
                 else:
-                    self._report(field, entry, (), "dropped", "none", _INERT, reversible=False, carried=True)
+                    self._report(field, entry, (), "dropped", "none", say.no_effect(), reversible=False, carried=True)
 
     def _idle(self) -> None:
         """What an older class reads and has no use for here; a key that decides something else, too, is told there."""
         named = {key for row in self.rows for key in row.source}
         for field, entry in self.idle:
             if not named.issuperset(entry.keys):
-                self._report(field, entry, (), "dropped", "none", _INERT, reversible=False, carried=True)
+                self._report(field, entry, (), "dropped", "none", say.no_effect(), reversible=False, carried=True)
 
     def _counting(self) -> frozenset[str]:
         """The keys that some field which counts in this run comes from: they have an effect, if not on every field."""
@@ -342,17 +273,17 @@ class _Translating:
         """What the other side has no place for: another argument says it, or a caveat, or it is lost."""
         impact, source, caveat = self._impact(row, field), self._source(row), self._caveat(row, field)
         if source is not None and source.lens == "alias_of" and self._is_alias(entry, source):
-            self._report(field, entry, (), "exact", impact, _ONLY_READ, reversible=True)
+            self._report(field, entry, (), "exact", impact, say.contained_in_others(), reversible=True)
             return
         if caveat is not None:
-            text = (caveat.en, caveat.zh)
+            text = self._of_table(caveat.en, caveat.zh)
             self._report(field, entry, (), caveat.status, impact, text, reversible=False, carried=False)
             return
         self._not_placed(row, field, entry, target)
 
     def _not_placed(self, row: Row, field: FieldName, entry: RecipeValue, target: Side | None) -> None:
         impact, source = self._impact(row, field), self._source(row)
-        note = (row.en, row.zh) if row.en else _NO_PLACE
+        note = self._of_table(row.en, row.zh) if row.en else say.has_no_place(target=self.words["target"])
         if _mode(row, target) == "never" and row.loss == "one-way":
             impact = "none"
         told = source is not None and source.lens != "nothing"
@@ -375,15 +306,16 @@ class _Translating:
             if not entry.decided or _same(entry.value, given):
                 self._unasked(row, field, entry)
                 continue
-            if entry.keys == () and self.recipe.framework != self.framework:
-                # The source always behaves like this, and so does the target, in another way.
-                text = _filled(_DIFFERS, {**self.words, "given": _shown(given)})
+            # Where it has no key, the source always behaves like this, and so does the target, in another way.
+            alike = not entry.keys and self.recipe.framework != self.framework
+            if row.en and not alike:
+                text = self._of_table(row.en, row.zh)
             else:
-                text = (row.en, row.zh) if row.en else _filled(_DIFFERS, {**self.words, "given": _shown(given)})
+                text = say.always_uses(target=self.words["target"], given=_shown(given))
             caveat = self._caveat(row, field)
             status: Status = "dropped" if row.loss == "unsupported" else "approximate"
             if caveat is not None:
-                status, text = caveat.status, (caveat.en, caveat.zh)
+                status, text = caveat.status, self._of_table(caveat.en, caveat.zh)
             kept = self._comes_back(row, field, entry, fixed)
             self._report(field, entry, (), status, self._impact(row, field), text, reversible=kept, carried=False)
 
@@ -393,19 +325,21 @@ class _Translating:
         if not entry.decided and caveat is None and (explicit or impact == "numerics"):
             self._report(field, entry, (), "unresolved", impact, self._open(field, entry), reversible=False)
         elif explicit or self._matters(row, field, entry):
-            status, text = ("exact", _ALWAYS) if caveat is None else (caveat.status, (caveat.en, caveat.zh))
+            status, text = "exact", say.does_it_by_itself(target=self.words["target"])
             kept = caveat is None
+            if caveat is not None:
+                status, text = caveat.status, self._of_table(caveat.en, caveat.zh)
             self._report(field, entry, (), status, impact, text, reversible=kept, carried=entry.decided)
 
-    def _open(self, field: FieldName, entry: RecipeValue) -> tuple[str, str]:
+    def _open(self, field: FieldName, entry: RecipeValue) -> Words:
         """What to say of a value that the file does not decide."""
         settings = self.config.settings
         if any((setting := settings.get(key)) is not None and setting.overridable for key in entry.keys):
-            return _ELSEWHERE
+            return say.may_stand_elsewhere()
         name = self.placeholders.get(field)
         if name is None:
-            return _UNDECIDED
-        return _filled(_PLACEHOLDER if _placeholder(name) else _NO_VALUE, {"name": name})
+            return say.not_decided()
+        return (say.is_a_placeholder if _placeholder(name) else say.is_no_value)(name=name)
 
     def _comes_back(self, row: Row, field: FieldName, entry: RecipeValue, fixed: tuple[Value, ...]) -> bool:
         """Whether the source can only mean its own value, even where it is told what the target does."""
@@ -437,7 +371,7 @@ class _Translating:
             if entry is None:
                 continue
             if taken is not None and self._counts(row, field, entry):
-                text = _filled(_TAKEN, {"key": taken, "other": self.settings[taken].fields[0]})
+                text = say.key_is_taken(key=taken, other=self.settings[taken].fields[0])
                 self._report(field, entry, (taken,), "conditional", self._impact(row, field), text, reversible=False)
                 continue
             keys, back = _keys_of(place, lens.drives, written), _back(got, place)
@@ -503,8 +437,8 @@ class _Translating:
             text = length or self._open(field, entry)
             self._report(field, entry, keys, "unresolved", impact, text, reversible=False)
         elif misfit is not None and self.family is not None:
-            words = {**self.words, "family": self.family.family.name, "given": _shown(misfit.given)}
-            self._report(field, entry, keys, "dropped", impact, _filled(_CLASS, words), reversible=False)
+            text = say.no_class_expresses_it(**self.words, family=self.family.family.name, given=_shown(misfit.given))
+            self._report(field, entry, keys, "dropped", impact, text, reversible=False)
         elif caveat is not None:
             self._report_caveat(field, entry, keys, impact, caveat, back)
         elif not missing or _same(entry.value, vocabulary()[field].default):
@@ -517,19 +451,19 @@ class _Translating:
     ) -> None:
         """What differs in effect may still be written down in full, and is then read back as it was."""
         whole = caveat.status != "dropped" and bool(keys) and _same(back, entry.value)
-        text, carried = (caveat.en, caveat.zh), whole and entry.value is not None
+        text, carried = self._of_table(caveat.en, caveat.zh), whole and entry.value is not None
         self._report(field, entry, keys, caveat.status, impact, text, reversible=whole, carried=carried)
 
-    def _why_missing(self, row: Row, entry: RecipeValue) -> tuple[str, str]:
+    def _why_missing(self, row: Row, entry: RecipeValue) -> Words:
         """What to say where the version has no argument for a value, or its argument does not take it."""
         if row.en and row.loss == "unsupported":
-            return row.en, row.zh
+            return self._of_table(row.en, row.zh)
         known = not any(self._gone(name) for name in self._target_keys(row))
         broken = isinstance(entry.value, float) and not entry.value.is_integer() and not self._chooses(row)
-        return _filled(
-            (_NO_SHARE if broken else _NOT_TAKEN) if known else _NO_ARGUMENT,
-            {**self.words, "value": _shown(entry.value)},
-        )
+        if not known:
+            return say.has_no_argument(**self.words)
+        refused = say.whole_numbers_only if broken else say.value_not_known
+        return refused(**self.words, value=_shown(entry.value))
 
     def _chooses(self, row: Row) -> bool:
         """Whether an argument of the target has choices."""
@@ -546,7 +480,7 @@ class _Translating:
         if told and not same and row.en and entry.decided and entry.value is not None:
             # The one key that says it holds another value.
             status: Status = "approximate" if impact == "numerics" else "conditional"
-            self._report(field, entry, keys, status, impact, (row.en, row.zh), reversible=False)
+            self._report(field, entry, keys, status, impact, self._of_table(row.en, row.zh), reversible=False)
             return
         self._kept(row, field, entry, keys, kept=kept)
 
@@ -554,19 +488,21 @@ class _Translating:
         impact, source = self._impact(row, field), self._source(row)
         if entry.origin == "explicit":
             said = ("", "") if source is None else (source.options.get("en", ""), source.options.get("zh", ""))
-            text = (str(said[0]), str(said[1]))
+            text = self._of_table(str(said[0]), str(said[1]))
             self._report(field, entry, keys, "exact", impact, text, reversible=kept)
         elif keys and not _is_nobodys(row, entry):
-            self._report(field, entry, keys, "made-explicit", impact, ("", ""), reversible=kept)
+            self._report(field, entry, keys, "made-explicit", impact, Words("", ""), reversible=kept)
         elif not keys and self._matters(row, field, entry) and self._neutral(row, field, entry):
-            text = _ONLY_READ if len(row.fields) > 1 else _SAME_DEFAULT
+            several = len(row.fields) > 1
+            text = say.contained_in_others() if several else say.same_default(target=self.words["target"])
             self._report(field, entry, keys, "exact", impact, text, reversible=kept)
 
-    def _length(self, field: FieldName, entry: RecipeValue, wanted: Value) -> tuple[str, str] | None:
+    def _length(self, field: FieldName, entry: RecipeValue, wanted: Value) -> Words | None:
         """Why a value of the run, its length above all, is left to the user."""
         if self.config.framework == "huggingface" and field in _STAND_INS:
-            return _filled(_STAND_INS[field], {"given": _shown(wanted)})
-        return None if entry.decided else settled_by(self.config, field)
+            return _STAND_INS[field](given=_shown(wanted))
+        settled = None if entry.decided else settled_by(self.config, field)
+        return None if settled is None else Words(*settled)
 
     def _source(self, row: Row) -> Side | None:
         """The source's own side of a row; a model's description has no keys that anything goes back to."""
@@ -704,13 +640,18 @@ class _Translating:
                 # Experts that no layer uses are surprising enough to be said in the file.
                 notes = _NO_EXPERTS if value == ALL_LAYERS else ()
                 if notes:
-                    text = _filled(_UNUSED, {**self.words, "family": family.name})
+                    text = say.experts_that_nothing_uses(family=family.name)
                     self.rows.append(
-                        ReportRow(None, (), (prefix + name,), given, "made-explicit", "none", True, *text, False)
+                        ReportRow(None, (), (prefix + name,), given, "made-explicit", "none", True, *text.both(), False)
                     )
                 self.settings[prefix + name] = TargetSetting(prefix + name, given, (), False, notes)
 
     # --- what to say ---
+
+    def _of_table(self, en: str, zh: str) -> Words:
+        """A text of the tables, with the names and the recipe fields that it asks for."""
+        words = {**self.words, **_values_of(en, self.recipe)}
+        return Words(_with(en, words), _with(zh, words))
 
     def _impact(self, row: Row, field: FieldName) -> Impact:
         if row.part_of in self.lost and str(field) != row.part_of:
@@ -750,7 +691,7 @@ class _Translating:
         target: tuple[str, ...],
         status: Status,
         impact: Impact,
-        text: tuple[str, str],
+        text: Words,
         *,
         reversible: bool,
         carried: bool | None = None,
@@ -758,16 +699,15 @@ class _Translating:
         """One row; unless it is said otherwise, a row without a loss says that the value stands there as it was."""
         if not target and status in ("dropped", "approximate"):
             self.lost.add(field)
-        en, zh = _filled(text, {**self.words, **_values_of(text, self.recipe)})
         explicit = entry.origin == "explicit"
         foreign = self._foreign(entry.keys) if status == "exact" else None
         if foreign is not None:
             status, reversible, carried = "conditional", False, carried is not False
-            en, zh = self._of_fork(_NOT_ITS_OWN, foreign)
+            text = say.not_its_own(version=self.config.framework_version, flag=foreign)
         kept = status in ("exact", "made-explicit") if carried is None else carried
         self.rows.append(
             ReportRow(
-                field, entry.keys, target, entry.value, status, impact, reversible, en, zh, explicit, carried=kept
+                field, entry.keys, target, entry.value, status, impact, reversible, *text.both(), explicit, carried=kept
             )
         )
 
@@ -782,9 +722,6 @@ class _Translating:
                 return setting.flag
         return None
 
-    def _of_fork(self, text: tuple[str, str], flag: str) -> tuple[str, str]:
-        return _filled(text, {"version": self.config.framework_version, "flag": flag})
-
     def _leftovers(self) -> Iterator[ReportRow]:
         """Written keys that no row took up: named with the reason, or as what other settings contain already."""
         for entry in self.recipe.unmapped:
@@ -795,12 +732,15 @@ class _Translating:
             if key in named:
                 continue
             if self._foreign((key,)) is not None:
-                text = self._of_fork(_UNKNOWN_LOST, setting.flag or key)
-                yield ReportRow(None, (key,), (), setting.value, "dropped", "numerics", False, *text)
+                version, flag = self.config.framework_version, setting.flag or key
+                text = say.not_its_own_and_unknown(version=version, flag=flag)
+                yield ReportRow(None, (key,), (), setting.value, "dropped", "numerics", False, *text.both())
             elif setting.origin == "explicit":
-                yield ReportRow(None, (key,), (), setting.value, "exact", "none", True, *_ONLY_READ)
+                words = say.contained_in_others()
+                yield ReportRow(None, (key,), (), setting.value, "exact", "none", True, *words.both())
             elif setting.flag is not None:
-                yield ReportRow(None, (key,), (), setting.value, "exact", "none", False, *_REPLACED)
+                words = say.replaced_by_validation()
+                yield ReportRow(None, (key,), (), setting.value, "exact", "none", False, *words.both())
 
     def _post_training(self) -> Iterator[ReportRow]:
         """What makes the source more than the training of a model, which the other framework is not told."""
@@ -822,10 +762,10 @@ class _Translating:
             told.add("data.blend")
         for field, key, given in stand_ins(self.side, self.config.framework):
             if key not in self.settings and (field not in told or field == "run.train_steps"):
-                text = _filled(_STAND_INS[field], {"given": _shown(given)})
+                text = _STAND_INS[field](given=_shown(given))
                 # A path that leads nowhere changes no numbers: nothing runs before it is filled in.
                 impact: Impact = "none" if field in ("data.blend", "tokenizer.model") else "numerics"
-                yield ReportRow(field, (), (key,), None, "unresolved", impact, False, *text, False)
+                yield ReportRow(field, (), (key,), None, "unresolved", impact, False, *text.both(), False)
 
 
 def stand_ins(side: SideName, source: str) -> Iterator[tuple[FieldName, str, Value]]:
@@ -968,19 +908,15 @@ def _shown(value: Value) -> str:
     return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _filled(text: tuple[str, str], words: dict[str, str]) -> tuple[str, str]:
-    return _with(text[0], words), _with(text[1], words)
-
-
 def _with(text: str, words: dict[str, str]) -> str:
     for name, word in words.items():
         text = text.replace("{" + name + "}", word)
     return text
 
 
-def _values_of(text: tuple[str, str], recipe: Recipe) -> dict[str, str]:
+def _values_of(text: str, recipe: Recipe) -> dict[str, str]:
     """The recipe fields that a message names."""
-    if "{" not in text[0]:
+    if "{" not in text:
         return {}
-    names = [part.split("}", 1)[0] for part in text[0].split("{")[1:]]
+    names = [part.split("}", 1)[0] for part in text.split("{")[1:]]
     return {name: _shown(recipe.value(field_named(name))) for name in names if "." in name}
