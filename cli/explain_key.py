@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from ..mapper.recipe.vocabulary import vocabulary
 from ..mapper.row_words import (
-    LOSS,
     behaviour,
     caveat_words,
     conditions,
     flags,
+    loss_means,
     megatron_names,
     mindformers_names,
     proof_words,
@@ -105,7 +105,7 @@ def _row(row: Row, language: Language) -> dict[str, Any]:
     return {
         "fields": [_field(name, language) for name in row.fields],
         "loss": row.loss,
-        "loss_means": LOSS[row.loss][place],
+        "loss_means": loss_means(row.loss, language),
         "proof": proof_words(row, language) or None,
         "only": conditions(row.only, language) or None,
         "megatron": _sides(row.megatron, language, megatron=True),

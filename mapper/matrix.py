@@ -20,13 +20,13 @@ from ..schemas.terms import term
 from ..schemas.versions import known_names
 from .recipe.vocabulary import COMPUTED, vocabulary
 from .row_words import (
-    LOSS,
     behaviour,
     beside_chinese,
     conditions,
     differs_from_guide,
     in_brackets,
     listed,
+    loss_means,
     megatron_names,
     mindformers_names,
     proof_words,
@@ -37,10 +37,11 @@ from .row_words import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ..mappings.tables import Condition, Row, Side
+    from ..mappings.tables import Condition, Loss, Row, Side
     from ..schemas.diagnostic import Language
 
 FILES: dict[Language, str] = {"en": "matrix.md", "zh": "matrix.zh-CN.md"}
+_LOSSES: tuple[Loss, ...] = ("exact", "conditional", "approximate", "one-way", "unsupported")
 _NOTHING = "–"
 _STATIC_MODEL, _DYNAMIC_MODEL = "model.model_config.", "model."
 _MANY = 12
@@ -67,8 +68,8 @@ def document(language: Language) -> str:
         .rstrip("\n")
     ]
     lines += [
-        f"| {term(loss, language)} | {LOSS[loss][place]} |"
-        for loss in LOSS
+        f"| {term(loss, language)} | {loss_means(loss, language)} |"
+        for loss in _LOSSES
         if any(row.loss == loss for row in table().rows)
     ]
     for topic, rows in groupby(table().rows, key=lambda row: row.topic):

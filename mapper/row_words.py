@@ -9,74 +9,16 @@ from ..schemas.json_values import json_value
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.megatron.catalog import DEFAULT_VERSION, VERSIONS, catalog
 from ..schemas.terms import term
+from .messages_compiled import say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Literal
 
     from ..mappings.tables import Caveat, Condition, Loss, Row, Side
     from ..schemas.config import Value
     from ..schemas.diagnostic import Language
 
-LOSS: dict[Loss, tuple[str, str]] = {
-    "exact": ("carried over as it is, both ways", "双向精确对应"),
-    "conditional": ("equal under conditions, which the notes name", "在注明的条件下等价"),
-    "approximate": ("the nearest setting; numbers differ", "最接近的设置，数值有差异"),
-    "one-way": ("one side has no such setting, or the way back is not unique", "仅一侧有此设置，或反向不唯一"),
-    "unsupported": (
-        "the other side has no setting: the report says so where its behaviour differs",
-        "另一侧无对应设置；行为不同时报告会指出",
-    ),
-}
-TO = {
-    None: ("both ways", "双向"),
-    "megatron": ("to Megatron-LM", "转为 Megatron-LM 时"),
-    "mindformers": ("to MindFormers", "转为 MindFormers 时"),
-    "static": ("to the static graph", "转为静态图时"),
-    "dynamic": ("to the dynamic graph", "转为动态图时"),
-}
-_FROM = {
-    "megatron": ("from Megatron-LM", "自 Megatron-LM"),
-    "mindformers": ("from MindFormers", "自 MindFormers"),
-    "static": ("from the static graph", "自静态图"),
-    "dynamic": ("from the dynamic graph", "自动态图"),
-    "huggingface": ("from a config.json", "自 config.json"),
-}
-_COMPARISONS = {
-    "eq": ("{field} is {value}", "{field} 为 {value}"),
-    "ne": ("{field} is not {value}", "{field} 不为 {value}"),
-    "gt": ("{field} is above {value}", "{field} 大于 {value}"),
-    "lt": ("{field} is below {value}", "{field} 小于 {value}"),
-    "in": ("{field} is one of {value}", "{field} 属于 {value}"),
-    "not_in": ("{field} is none of {value}", "{field} 不属于 {value}"),
-    "set": ("{field} is set", "已设置 {field}"),
-    "unset": ("{field} is not set", "未设置 {field}"),
-    "eq_field": ("{field} equals {value}", "{field} 等于 {value}"),
-    "ne_field": ("{field} differs from {value}", "{field} 不等于 {value}"),
-    "gt_field": ("{field} is above {value}", "{field} 大于 {value}"),
-    "within_field": ("{field} may be an index below {value}", "{field} 可能是小于 {value} 的下标"),
-    "islist": ("{field} is a list", "{field} 为列表"),
-    "isfraction": ("{field} is no whole number", "{field} 不是整数"),
-    "uneven": ("{field} has unequal entries between its ends", "{field} 首尾之间的各项不相等"),
-    "uneven_start": (
-        "{field} says one thing of the first layer and another of the second",
-        "{field} 对前两层的规定不同",
-    ),
-    "weighted": ("{field} mixes several data sets by weights", "{field} 按权重混合多个数据集"),
-    "exceeds_sum": ("{field} is more than the sum of {value}", "{field} 大于 {value} 之和"),
-    "within_sum": ("{field} is at most the sum of {value}", "{field} 不超过 {value} 之和"),
-    "lacks": ("{field} does not hold {value}", "{field} 不含 {value}"),
-    "hollow": ("{field} has an entry of 0", "{field} 有为 0 的项"),
-    "exceeds": ("{field} is more than the product of {value}", "{field} 大于 {value} 之积"),
-    "short_of": ("{field} is less than the product of {value}", "{field} 小于 {value} 之积"),
-    "quotient_ne": (
-        "{field} divided by {first}, rounded down, is not {last}",
-        "{field} 除以 {first} 的整数商不为 {last}",
-    ),
-    "indivisible": ("{field} is no multiple of {value}", "{field} 不是 {value} 的倍数"),
-    "not_product": ("{field} is not the product of {value}", "{field} 不等于 {value} 之积"),
-    "has": ("{field} holds {value}", "{field} 含 {value}"),
-    "endswith": ("{field} ends with {value}", "{field} 以 {value} 结尾"),
-}
 _OF_ONE = {"in": "eq", "not_in": "ne"}
 """How Chinese says of a single value what English says of a list of one."""
 _OF_FIELDS = frozenset(
@@ -94,12 +36,12 @@ _OF_FIELDS = frozenset(
     )
 )
 """What compares with other fields."""
-_ALWAYS = ("nothing to set; always {value}", "无需设置，恒为 {value}")
-_VARIABLE = ("environment variable {name}", "环境变量 {name}")
-_SINCE = ("from {version}", "自 {version}")
-_AFTER = ("after {version}", "{version} 之后")
-_UNTIL = ("up to {version}", "至 {version}")
 _DERIVED = "resolved."
+
+
+def loss_means(loss: Loss, language: Language) -> str:
+    """What a row's class says of what a translation keeps."""
+    return say.page("loss", language)(loss)
 
 
 def flags(dest: str, version: str | None = None) -> tuple[str, ...]:
@@ -137,21 +79,19 @@ def shown_key(key: str) -> str:
 
 def behaviour(side: Side, language: Language) -> str | None:
     """What a side that has no key does instead: a fixed behaviour, or an environment variable."""
-    place = 1 if language == "zh" else 0
     if side.environment is not None:
-        return _VARIABLE[place].format(name=side.environment)
+        return say.variable(name=side.environment).text(language)
     if side.fixed is not None:
-        return _ALWAYS[place].format(value=listed([shown_value(value) for value in side.fixed], language))
+        return say.always(value=listed([shown_value(value) for value in side.fixed], language)).text(language)
     return None
 
 
 def with_versions(sides: Sequence[Side], language: Language) -> Iterator[tuple[Side, str]]:
     """Each side with the versions it speaks for, `from 1.7`; empty where it speaks for every version."""
-    place = 1 if language == "zh" else 0
     before: str | None = None
     for side in sides:
-        bounds = ((_SINCE, side.since), (_AFTER, None if side.since else before), (_UNTIL, side.until))
-        said = [words[place].format(version=version) for words, version in bounds if version is not None]
+        bounds = ((say.since, side.since), (say.after, None if side.since else before), (say.until, side.until))
+        said = [words(version=version).text(language) for words, version in bounds if version is not None]
         yield side, listed(said, language)
         before = side.until
 
@@ -169,7 +109,7 @@ def shown_value(value: Value) -> str:
 
 def conditions(given: Sequence[Condition], language: Language) -> str:
     """`moe.num_experts is set and model.bias_linear is true`."""
-    place = 1 if language == "zh" else 0
+    chinese, word = language == "zh", _words("conditions", language)
     parts: list[str] = []
     for field, comparison, operand in given:
         several = operand if isinstance(operand, tuple) else (operand,)
@@ -177,10 +117,15 @@ def conditions(given: Sequence[Condition], language: Language) -> str:
         shown = [one if isinstance(one, str) and comparison in _OF_FIELDS else shown_value(one) for one in several]
         value = listed(shown, language)
         ends = (operand[0], shown_value(operand[-1])) if isinstance(operand, tuple) and operand else ("", "")
-        if place and len(several) == 1:
+        if chinese and len(several) == 1:
             comparison = _OF_ONE.get(comparison, comparison)
-        parts.append(_COMPARISONS[comparison][place].format(field=field, value=value, first=ends[0], last=ends[1]))
-    return "，且".join([parts[0], *map(beside_chinese, parts[1:])]) if place and parts else " and ".join(parts)
+        parts.append(word(comparison, field=field, value=value, first=ends[0], last=ends[1]))
+    return "，且".join([parts[0], *map(beside_chinese, parts[1:])]) if chinese and parts else " and ".join(parts)
+
+
+def _words(page: Literal["to", "from", "conditions"], language: Language) -> Callable[..., str]:
+    """Words by the names that the tables use, which their loader holds to those that there are."""
+    return say.page(page, language)
 
 
 def beside_chinese(text: str) -> str:
@@ -190,23 +135,23 @@ def beside_chinese(text: str) -> str:
 
 def caveat_words(caveat: Caveat, language: Language) -> str:
     """When a row is not carried over as it is, and what happens then."""
-    place = 1 if language == "zh" else 0
+    chinese = language == "zh"
     when = conditions(caveat.when, language)
-    target = TO[caveat.to][place]
+    target = _words("to", language)(caveat.to or "both")
     if caveat.source is not None:
-        target = (_FROM[caveat.source][place] + ("" if place else " ")) + target
-    for words, version in ((_SINCE, caveat.since), (_UNTIL, caveat.until)):
+        target = _words("from", language)(caveat.source) + ("" if chinese else " ") + target
+    for words, version in ((say.since, caveat.since), (say.until, caveat.until)):
         if version is not None:
-            target += " " + words[place].format(version=version)
-    sentence = (caveat.zh if place else caveat.en).replace("{", "").replace("}", "")
-    if place:
+            target += f" {words(version=version).text(language)}"
+    sentence = (caveat.zh if chinese else caveat.en).replace("{", "").replace("}", "")
+    if chinese:
         return f"{target}，若{beside_chinese(when)}（{term(caveat.status, language)}）：{sentence}"
     return f"{target}, where {when} ({caveat.status}): {sentence}"
 
 
 def proof_words(row: Row, language: Language) -> str:
     """What the real models have proved of a row's fields that change numbers; a speed or a name needs no proof."""
-    from ..mappings.messages_compiled import say
+    from ..mappings.messages_compiled import say as proved
     from ..mappings.proofs import proofs_of, proved_on, unproved
     from .recipe.vocabulary import vocabulary
 
@@ -220,10 +165,10 @@ def proof_words(row: Row, language: Language) -> str:
         if proofs:
             words = proved_on([pair for proof in proofs for pair in proof.pairs]).text(language)
             if all(proof.alone for proof in proofs):
-                words = say.shown_on_one_side().text(language)
+                words = proved.shown_on_one_side().text(language)
         else:
             reasons = dict.fromkeys(one.zh if language == "zh" else one.en for one in unproved(field))
-            read = say.exact_by_reading() if row.loss == "exact" else say.by_reading()
+            read = proved.exact_by_reading() if row.loss == "exact" else proved.by_reading()
             words = read.text(language) + in_brackets(listed(list(reasons), language, ("; ", "；")), language)
         by_words.setdefault(words, []).append(field)
     if len(by_words) == 1:
