@@ -63,9 +63,17 @@ class Comparison(NamedTuple):
     initialisation: tuple[Row, ...] = ()
     padding: tuple[Row, ...] = ()
     rates: tuple[Row, ...] = ()
+    dropout: tuple[Row, ...] = ()
+    """Parts of the loss, logits and norms of gradients of a pass in which something is dropped."""
+    scales: tuple[Row, ...] = ()
+    """The loss scale at the start and after each step, some of which overflow."""
     floor: float = 0.0
     shared: frozenset[str] = frozenset()
     """The parameters that both models have."""
+
+    def asked(self) -> frozenset[str]:
+        """The stages that not every pair has and that this one had."""
+        return frozenset(stage for stage in ("rates", "dropout", "scales") if getattr(self, stage))
 
     def disagreeing(self) -> dict[Stage, tuple[Row, ...]]:
         """The rows that do not agree, by stage."""
@@ -101,6 +109,8 @@ def compare(
             for part in ("loss", "mtp")
             if part in a.values.get("padded", ()) and part in b.values.get("padded", ())
         ),
+        dropout=tuple(_dropped(a, b, floor, tolerance)),
+        scales=tuple(_scales(a, b, tolerance)),
         floor=floor,
         shared=frozenset(a.values["shapes"]) & frozenset(b.values["shapes"]),
     )
@@ -116,6 +126,11 @@ def compared_rates(a: WorkerAnswer, b: WorkerAnswer, asked: Rates) -> tuple[Row,
         each = zip(asked.steps, *decays, strict=False)
         rows += [_row(f"weight decay {step}", one, two, asked.tolerance, largest) for step, one, two in each]
     return tuple(rows)
+
+
+def _scales(a: WorkerAnswer, b: WorkerAnswer, tolerance: float) -> Iterable[Row]:
+    for step, (one, two) in enumerate(zip(a.values.get("scales", ()), b.values.get("scales", ()), strict=False)):
+        yield _row(str(step), one, two, tolerance)
 
 
 def relative(a: float, b: float, floor: float = 0.0) -> float:
@@ -165,8 +180,8 @@ def _losses(a: WorkerAnswer, b: WorkerAnswer, tolerance: float) -> tuple[tuple[R
     return tuple(losses), tuple(parts)
 
 
-def _logits(a: WorkerAnswer, b: WorkerAnswer, tolerance: float) -> Iterable[Row]:
-    ours, theirs = a.arrays.get("logits"), b.arrays.get("logits")
+def _logits(a: WorkerAnswer, b: WorkerAnswer, tolerance: float, key: str = "logits") -> Iterable[Row]:
+    ours, theirs = a.arrays.get(key), b.arrays.get(key)
     if ours is None or theirs is None:
         return
     if ours.shape != theirs.shape:
@@ -176,6 +191,20 @@ def _logits(a: WorkerAnswer, b: WorkerAnswer, tolerance: float) -> Iterable[Row]
     difference = float(abs(ours - theirs).max()) / largest if largest else 0.0
     agrees = difference <= tolerance * ELEMENT_FACTOR
     yield Row("logits", float(abs(ours).max()), float(abs(theirs).max()), difference, agrees=agrees)
+
+
+def _dropped(a: WorkerAnswer, b: WorkerAnswer, floor: float, tolerance: float) -> Iterable[Row]:
+    one, two = a.values.get("dropped"), b.values.get("dropped")
+    if one is None or two is None:
+        return
+    for part in ("loss", "mtp", "auxiliary"):
+        if part in one or part in two:
+            yield _row(part, one.get(part, 0.0), two.get(part, 0.0), tolerance, 1e-6)
+    yield from _logits(a, b, tolerance, "dropped_logits")
+    theirs = b.values["dropped_norms"]
+    for name, norm in a.values["dropped_norms"].items():
+        if name in theirs:
+            yield _row(name, norm, theirs[name], tolerance, floor)
 
 
 def _norm(array: Any) -> float:

@@ -277,7 +277,7 @@ def test_a_table_that_is_no_such_table_is_wrong_use(
 @pytest.mark.frameworks
 @pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed")
 @pytest.mark.parametrize(
-    ("more", "named"), [("", []), ("--attention-dropout 0.1", ["attention.dropout"]), ("$MOE_ARGS", ["$MOE_ARGS"])]
+    ("more", "named"), [("", []), ("--exit-interval 40", ["run.stop_step"]), ("$MOE_ARGS", ["$MOE_ARGS"])]
 )
 def test_what_convert_writes_matches_and_what_it_was_not_told_is_named(
     more: str, named: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
