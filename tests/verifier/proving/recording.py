@@ -37,6 +37,7 @@ CLOSER: dict[str, str] = {field: name for name, text in _REASONS["fields"].items
 """Field → why a CPU tells nothing of it, where that is known more closely than by what came of asking."""
 _NOTHING: dict[str, Any] = {
     "value": None, "context": "", "agrees": None, "parts": None, "carried": True, "computed": [], "said": "",
+    "rounds": None,
 }  # fmt: skip
 """Of an answer, what the file leaves out."""
 _BY_FIELD = ("unseen", "no-value", "unwritten")
@@ -47,6 +48,7 @@ HEAD = """# What the models have said of every field with numeric impact: `tests
 #   carried  false where the other side cannot have it: both models match without it, and part with it on one side
 #   agrees   the largest relative difference of a loss, gradient or update between models that match
 #   parts    the largest between those that must not; absent where not even the weights are the same
+#   rounds   where it shows in the files' own types alone: by how many ulp a side's own pass moves with the value
 #   computed the computed quantities that the value moved, alike on both sides
 """
 
@@ -177,8 +179,8 @@ def _take(at: dict[str, Any], pair: str, date: str, tried: dict[str, Any]) -> No
         entry |= {"value": tried["value"], "context": tried["context"], "from": tried["origin"]}
         if not tried["carried"]:
             entry["carried"] = False
-        for name in ("agrees", "parts"):
-            if tried[name] is not None:
+        for name in ("agrees", "parts", "rounds"):
+            if tried.get(name) is not None:
                 entry[name] = max(entry.get(name, 0.0), tried[name])
         if tried["computed"]:
             entry["computed"] = tried["computed"]
