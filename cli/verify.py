@@ -146,8 +146,8 @@ def verified(
         return found, (), configs
     findings = findings_of(configs, texts)
     shown = shown_defects(found, findings)
-    shows = {"rates": bool(found.worst.rates), "matched": found.verdict == "match"}
-    unrun = unexercised(configs, findings, chosen.get("stage", "all"), language, **shows)
+    stage, asked = chosen.get("stage", "all"), found.worst.asked()
+    unrun = unexercised(configs, findings, stage, language, asked=asked, matched=found.verdict == "match")
     tried = found.typed_fields()
     left = [
         *(entry for entry in unrun if entry["field"] not in tried),
@@ -247,7 +247,7 @@ def unexercised(
     stage: str,
     language: Language = "en",
     *,
-    rates: bool = False,
+    asked: Collection[str] = (),
     matched: bool = False,
 ) -> list[dict[str, Any]]:
     """What is known to change numbers between the files and no model was asked about, with both values.
@@ -260,12 +260,12 @@ def unexercised(
     from ..verifier.exercise import exercised, left_open, weighs_tokens
 
     a, b = (recipe_of(config) for config in configs)
-    done = {"rates": rates, "weighed": weighs_tokens(*configs), "separated": separates(*configs)}
+    done = {"weighed": weighs_tokens(*configs), "separated": separates(*configs)}
     known = _alike(a, b, language) if a.framework == b.framework else _by_rules(a, b, findings, language)
     open_reason = say.verify_left_open().text(language)
     found = {field: _differing(field, values, open_reason) for field, values in left_open(*configs).items()}
     for field, entry, certain in known:
-        if field is None or (_counts(field, a, b) and not exercised(field, stage, **done)):
+        if field is None or (_counts(field, a, b) and not exercised(field, stage, asked, **done)):
             found.setdefault(entry["field"], entry)
         elif matched and certain and _counts(field, a, b):
             found.setdefault(field, {**entry, "reason": say.verify_unseen().text(language)})

@@ -65,6 +65,15 @@ class TrainingPlan(NamedTuple):
     """A number, or a class of the framework and its arguments."""
 
 
+class ScalePlan(NamedTuple):
+    """What a run scales its loss by, and the steps that it is asked about."""
+
+    settings: Mapping[str, Any]
+    """The arguments of the framework's own optimizer or class."""
+    overflows: tuple[bool, ...]
+    """Whether the gradients of each step are too large."""
+
+
 class DocumentPlan(NamedTuple):
     """What a run makes of the token that ends a document."""
 
@@ -88,6 +97,8 @@ class Blueprint(NamedTuple):
     """Weights are put on the bfloat16 grid before use, as a bfloat16 run loads them."""
     rates: RatePlan | None = None
     training: TrainingPlan = TrainingPlan()
+    scales: ScalePlan | None = None
+    """None where no scaler is asked."""
     documents: DocumentPlan | None = None
     """None where both runs take the end of a document as any other token."""
     as_written: bool = False
@@ -130,6 +141,7 @@ class Job(NamedTuple):
                 "training": self.blueprint.training._asdict(),
                 "documents": None if self.blueprint.documents is None else self.blueprint.documents._asdict(),
                 "rates": None if self.blueprint.rates is None else self.blueprint.rates._asdict(),
+                "scales": None if self.blueprint.scales is None else self.blueprint.scales._asdict(),
             },
             "inputs": [batch._asdict() for batch in self.inputs],
             "padded_input": None if self.padded_input is None else self.padded_input._asdict(),
@@ -143,6 +155,8 @@ def job_from_json(written: dict[str, Any]) -> Job:
     blueprint["training"] = TrainingPlan(**blueprint["training"])
     if blueprint["rates"] is not None:
         blueprint["rates"] = RatePlan(**blueprint["rates"])
+    if blueprint["scales"] is not None:
+        blueprint["scales"] = ScalePlan(**blueprint["scales"])
     if blueprint["documents"] is not None:
         blueprint["documents"] = DocumentPlan(**blueprint["documents"])
     values: dict[str, Any] = {**written, "blueprint": Blueprint(**blueprint)}

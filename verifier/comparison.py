@@ -63,9 +63,15 @@ class Comparison(NamedTuple):
     initialisation: tuple[Row, ...] = ()
     padding: tuple[Row, ...] = ()
     rates: tuple[Row, ...] = ()
+    scales: tuple[Row, ...] = ()
+    """The loss scale at the start and after each step, some of which overflow."""
     floor: float = 0.0
     shared: frozenset[str] = frozenset()
     """The parameters that both models have."""
+
+    def asked(self) -> frozenset[str]:
+        """The stages that not every pair has and that this one had."""
+        return frozenset(stage for stage in ("rates", "scales") if getattr(self, stage))
 
     def disagreeing(self) -> dict[Stage, tuple[Row, ...]]:
         """The rows that do not agree, by stage."""
@@ -101,6 +107,7 @@ def compare(
             for part in ("loss", "mtp")
             if part in a.values.get("padded", ()) and part in b.values.get("padded", ())
         ),
+        scales=tuple(_scales(a, b, tolerance)),
         floor=floor,
         shared=frozenset(a.values["shapes"]) & frozenset(b.values["shapes"]),
     )
@@ -116,6 +123,11 @@ def compared_rates(a: WorkerAnswer, b: WorkerAnswer, asked: Rates) -> tuple[Row,
         each = zip(asked.steps, *decays, strict=False)
         rows += [_row(f"weight decay {step}", one, two, asked.tolerance, largest) for step, one, two in each]
     return tuple(rows)
+
+
+def _scales(a: WorkerAnswer, b: WorkerAnswer, tolerance: float) -> Iterable[Row]:
+    for step, (one, two) in enumerate(zip(a.values.get("scales", ()), b.values.get("scales", ()), strict=False)):
+        yield _row(str(step), one, two, tolerance)
 
 
 def relative(a: float, b: float, floor: float = 0.0) -> float:

@@ -14,7 +14,7 @@ from ..mapper.modules import MODULES
 from ..mapper.recipe.reading import recipe_of
 from ..mapper.recipe.vocabulary import COMPUTED, vocabulary
 from ..schemas.json_values import json_value
-from . import documents
+from . import documents, scales
 from .messages_compiled import say
 
 if TYPE_CHECKING:
@@ -33,11 +33,12 @@ class LeftOut(NamedTuple):
     why: Words
     fields: tuple[FieldName, ...]
     listed: Literal[
-        "always", "with a meaning", "where set", "without rates", "without weighting", "without documents"
-    ] = "always"
+        "always", "with a meaning", "where set", "without rates", "without scales", "without weighting",
+        "without documents",
+    ] = "always"  # fmt: skip
     """`with a meaning`: where one of the runs has what the field is about; `where set`: where one sets it;
-    `without rates`: where the schedulers could not be asked; `without weighting`: where tokens cannot be weighed;
-    `without documents`: where one sets it and its documents cannot be run."""
+    `without rates`, `without scales`: where schedulers or loss scalers were not asked; `without weighting`: where
+    tokens cannot be weighed; `without documents`: where one sets it and its documents cannot be run."""
 
 
 _CURVE: tuple[FieldName, ...] = ("schedule.style",)
@@ -57,7 +58,7 @@ LEFT_OUT: tuple[LeftOut, ...] = (
     ),
     LeftOut(say.not_run_float32(), ("precision.compute_dtype", "precision.params_dtype")),
     LeftOut(say.not_run_float32(), ("precision.norm_dtype",), "where set"),
-    LeftOut(say.not_run_loss_scale(), ("precision.loss_scale.mode",)),
+    LeftOut(say.not_run_loss_scale(), ("precision.loss_scale.mode",), "without scales"),
     LeftOut(say.not_run_kernel(), ("attention.flash", "fusion.norm", "fusion.rope", "moe.grouped_gemm")),
     LeftOut(say.not_run_dynamic(), ("environment.execution_mode",)),
     LeftOut(say.not_run_dropout(), ("attention.dropout", "model.hidden_dropout"), "where set"),
@@ -112,8 +113,11 @@ _OF_THE_CURVES = (
 )  # fmt: skip
 """Fields that show where the schedulers are asked: the learning rate's, from which step it is read, and how the weight
 decay grows."""
+ON_THEIR_OWN: dict[str, tuple[FieldName, ...]] = {"scales": scales.FIELDS}
+"""Fields that only a stage of their own shows, which not every pair has."""
 _LEFT = frozenset(str(field) for row in LEFT_OUT if not row.listed.startswith("without") for field in row.fields)
-_RUN = tuple(dict.fromkeys(field for row in MODULES for field in row.fields if field not in _LEFT))
+_APART = frozenset(str(field) for fields in ON_THEIR_OWN.values() for field in fields)
+_RUN = tuple(dict.fromkeys(field for row in MODULES for field in row.fields if field not in _LEFT | _APART))
 
 
 _GIVEN_ALIKE = frozenset((
@@ -131,16 +135,21 @@ def weighs_tokens(*configs: Config) -> bool:
     )
 
 
-def exercised(field: str, stage: str, *, rates: bool, weighed: bool = True, separated: bool = False) -> bool:
-    """Whether a difference in a field would have shown in what was run; `rates`: the schedulers were asked.
+def exercised(
+    field: str, stage: str, asked: Collection[str] = (), *, weighed: bool = True, separated: bool = False
+) -> bool:
+    """Whether a difference in a field would have shown in what was run.
 
-    `weighed`: tokens were; `separated`: documents were.
+    `asked`: the stages that were run of those that not every pair has; `weighed`: tokens were; `separated`: documents.
     """
     if (field in _WEIGHTED and not weighed) or (field in documents.FIELDS and not separated):
         return False
+    own = next((name for name, fields in ON_THEIR_OWN.items() if field in fields), None)
+    if own is not None:
+        return own in asked
     stepped = stage in ("step2", "all") or not field.startswith(_OF_THE_STEPS)
-    asked = rates or not field.startswith(_OF_THE_CURVES) or field == "schedule.learning_rate"
-    return field in _RUN and stepped and asked
+    curves = "rates" in asked or not field.startswith(_OF_THE_CURVES) or field == "schedule.learning_rate"
+    return field in _RUN and stepped and curves
 
 
 def parted(stages: Collection[str]) -> frozenset[str]:
@@ -202,23 +211,32 @@ def _without_field(a: Recipe, b: Recipe) -> Iterator[dict[str, Any]]:
             yield {"field": written.key, "a": _plain(row.a), "b": _plain(row.b)}
 
 
-def uncompared(a: Config, b: Config, language: str = "en", *, rates: bool = False) -> list[dict[str, Any]]:
-    """The contract's `not_compared` for this pair; with both values where they differ."""
+def uncompared(a: Config, b: Config, language: str = "en", asked: Collection[str] = ()) -> list[dict[str, Any]]:
+    """The contract's `not_compared` for this pair, with both values where they differ; these stages were `asked`."""
     recipes = recipe_of(a), recipe_of(b)
     return [
         {"field": field, "reason": row.why.text(language), **_values(field, recipes)}
         for row in LEFT_OUT
         for field in row.fields
-        if _is_listed(
-            field, row, recipes, rates=rates, weighed=weighs_tokens(a, b), separated=documents.separates(a, b)
-        )
+        if _is_listed(field, row, recipes, asked, weighed=weighs_tokens(a, b), separated=documents.separates(a, b))
     ]
 
 
 def _is_listed(
-    field: FieldName, row: LeftOut, recipes: tuple[Recipe, Recipe], *, rates: bool, weighed: bool, separated: bool
+    field: FieldName,
+    row: LeftOut,
+    recipes: tuple[Recipe, Recipe],
+    asked: Collection[str],
+    *,
+    weighed: bool,
+    separated: bool,
 ) -> bool:
-    always = {"always": True, "without rates": not rates, "without weighting": not weighed}
+    always = {
+        "always": True,
+        "without rates": "rates" not in asked,
+        "without scales": "scales" not in asked,
+        "without weighting": not weighed,
+    }
     if row.listed in always:
         return always[row.listed]
     meant = [recipe for recipe in recipes if says_something(field, recipe) is not False]

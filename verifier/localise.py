@@ -58,6 +58,8 @@ def _of_the_update(wrong: Mapping[str, tuple[Row, ...]]) -> Divergence | None:
         return Divergence("schedule", "update")
     if "optimizer" in wrong or "loss" in wrong or steps:
         return Divergence("optimizer", "update")
+    if "scales" in wrong:
+        return Divergence("loss_scaling", "update")
     return Divergence("initialisation", "initialisation") if "initialisation" in wrong else None
 
 

@@ -28,13 +28,13 @@ from .draw import arranged
 from .megatron_precision import narrowed, written_types
 from .megatron_shards import held_by
 from .megatron_stand_ins import LISTED, EagerCoreAttention, ZeroCenteredNorm, stand_ins
-from .megatron_training import MegatronTraining, driven, scheduler_of
+from .megatron_training import MegatronTraining, driven, scaled_over, scheduler_of
 from .module_trace import Recorder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from .blueprint import Blueprint, RatePlan
+    from .blueprint import Blueprint, RatePlan, ScalePlan
     from .draw import Tokens
     from .megatron_shards import Held
 
@@ -186,6 +186,10 @@ class MegatronBackend:
     def decays(self, blueprint: Blueprint) -> list[float]:
         """The weight decay that the real scheduler then gives a group."""
         return [] if blueprint.rates is None else driven(blueprint.rates, "weight_decay")
+
+    def scales(self, plan: ScalePlan) -> list[float]:
+        """The loss scale of the real optimizer at the start and after each step."""
+        return scaled_over(plan)
 
     def build(self, blueprint: Blueprint, seed: int) -> MegatronModel:
         """The model of the blueprint, with Megatron's own initialisation."""

@@ -21,7 +21,7 @@ from . import megatron_losses
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from .blueprint import RatePlan
+    from .blueprint import RatePlan, ScalePlan
     from .draw import Tokens
 
 _FREE = {"use_checkpoint_opt_param_scheduler": False, "override_opt_param_scheduler": False}
@@ -76,6 +76,28 @@ def driven(plan: RatePlan, key: str) -> list[float]:
         scheduler.num_steps = samples
         scheduler.step(0)
         found.append(float(group[key]))
+    return found
+
+
+def scaled_over(plan: ScalePlan) -> list[float]:
+    """The scale of the optimizer that the settings make, at the start and after steps whose gradients may overflow.
+
+    `core/optimizer/__init__.py` chooses the scaler, `optimizer.py:MixedPrecisionOptimizer.prepare_grads` moves it.
+    """
+    from megatron.core.distributed import DistributedDataParallelConfig
+    from megatron.core.optimizer import OptimizerConfig, get_megatron_optimizer
+
+    network = torch.nn.Linear(1, 1, bias=False)
+    network.ddp_config = DistributedDataParallelConfig()
+    given = {name: value for name, value in plan.settings.items() if value is not None}
+    chain = get_megatron_optimizer(OptimizerConfig(optimizer="sgd", lr=0.0, **given), [network])
+    optimizer = getattr(chain, "chained_optimizers", [chain])[0]
+    found = [float(optimizer.get_loss_scale())]
+    for overflows in plan.overflows:
+        gradient = torch.full((1, 1), float("inf") if overflows else 1.0)
+        network.weight.grad = network.weight.main_grad = gradient
+        optimizer.prepare_grads()
+        found.append(float(optimizer.get_loss_scale()))
     return found
 
 

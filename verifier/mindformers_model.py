@@ -21,14 +21,14 @@ import numpy as np
 from ..mapper.weights import Layout, WeightTable
 from .draw import arranged
 from .mindformers_training import LISTED as TRAINING_LISTED
-from .mindformers_training import MindFormersTraining, average_by_batch, later, named_columns
+from .mindformers_training import MindFormersTraining, average_by_batch, later, named_columns, scaled_over
 from .module_trace import Recorder
 from .patches import Patches
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .blueprint import Blueprint, DocumentPlan, OptimizerPlan, RatePlan
+    from .blueprint import Blueprint, DocumentPlan, OptimizerPlan, RatePlan, ScalePlan
     from .draw import Tokens
 
 Array = Any
@@ -132,6 +132,10 @@ class MindFormersBackend:
     def decays(self, blueprint: Blueprint) -> list[float]:
         """One weight decay for the whole run: no class of `core/optim` changes it."""
         return [] if blueprint.rates is None else [blueprint.optimizer.weight_decay] * len(blueprint.rates.at)
+
+    def scales(self, plan: ScalePlan) -> list[float]:
+        """The loss scale of the real cells at the start and after each step."""
+        return scaled_over(plan)
 
     def build(self, blueprint: Blueprint, seed: int) -> MindFormersModel:
         """The model that the file's class builds from its own keys, with the framework's own initialisation."""

@@ -19,7 +19,7 @@ from .patches import Patches
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .blueprint import OptimizerPlan, TrainingPlan
+    from .blueprint import OptimizerPlan, ScalePlan, TrainingPlan
     from .draw import Tokens
 
 LISTED = {
@@ -142,11 +142,29 @@ def _norm(gradients: Sequence[Any]) -> float:
     return float(np.sqrt(sum(float(np.square(gradient, dtype=np.float64).sum()) for gradient in gradients)))
 
 
+def scaled_over(plan: ScalePlan) -> list[float]:
+    """The scale at the start and after each step, as `MFPipelineWithLossScaleCell` moves it, by what it inherits."""
+    from mindspore import Tensor, nn
+
+    given = plan.settings.get("scale_sense", plan.settings)
+    scale = _scale(given)
+    network = nn.Dense(1, 1)
+    cell = nn.TrainOneStepWithLossScaleCell(
+        network, nn.SGD(network.trainable_params()), Tensor(scale) if isinstance(scale, float) else scale
+    )
+
+    def now() -> float:
+        return float(cell.scale_sense.asnumpy().reshape(-1)[0])
+
+    found = [now()]
+    for overflows in plan.overflows:
+        cell.process_loss_scale(Tensor(overflows))
+        found.append(now())
+    return found
+
+
 def _scale(given: Any) -> Any:
     """The loss scale as the file gives it: a number, or a class and its arguments."""
-    from mindspore import nn
+    from mindformers.wrapper.build_wrapper import build_wrapper
 
-    if not isinstance(given, dict):
-        return float(given)
-    named = dict(given)
-    return getattr(nn, named.pop("type"))(**named)
+    return build_wrapper(dict(given)) if isinstance(given, dict) else float(given)

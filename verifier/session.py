@@ -17,7 +17,7 @@ from . import draw
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from .blueprint import Blueprint, InputPlan, Job, RatePlan
+    from .blueprint import Blueprint, InputPlan, Job, RatePlan, ScalePlan
 
 Array = Any
 
@@ -116,6 +116,15 @@ class Scheduling(Protocol):
 
 
 @runtime_checkable
+class Scaling(Protocol):
+    """A backend with loss scalers of its own."""
+
+    def scales(self, plan: ScalePlan) -> list[float]:
+        """The scale of the framework's own scaler at the start and after each step."""
+        ...
+
+
+@runtime_checkable
 class Spreadable(Protocol):
     """A model that several ranks could hold in parts."""
 
@@ -168,6 +177,9 @@ def perform(job: Job, backend: Backend, *, note: Callable[[str], None] = lambda 
         note("learning rates")
         values["rates"] = backend.rates(job.blueprint.rates)
         values["decays"] = backend.decays(job.blueprint)
+    if job.blueprint.scales is not None and isinstance(backend, Scaling) and job.steps > 1:
+        note("loss scale")
+        values["scales"] = backend.scales(job.blueprint.scales)
     if job.padded_input is not None:
         note("padding token")
         model.load(drawn)

@@ -33,6 +33,7 @@ from .known_failures import explained
 from .messages_compiled import say
 from .processes import Limits, Worker, WorkerAnswer, WorkerFailure
 from .rates import rates_of
+from .scales import WINDOW, scales_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -165,6 +166,7 @@ class Verification(NamedTuple):
             "initialisation": ("parameter", shown.initialisation),
             "padding": ("part", shown.padding),
             "rates": ("step", shown.rates),
+            "scales": ("step", shown.scales),
             "structure": ("parameter", shown.structure),
         }
         return {
@@ -435,6 +437,14 @@ def _prepare(a: Config, b: Config, options: Options) -> _Pair:
         one, other = documents.plans_of(a, b, vocabulary, pad)
         blueprints = blueprints[0]._replace(documents=one), blueprints[1]._replace(documents=other)
         plain = plain._replace(ends=tuple(dict.fromkeys((one.end, other.end))))
+    shrunk = dimensions.summary(ours, theirs, small_a, small_b)
+    scales = None if options.against else scales_of(*blueprints)
+    if scales is not None:
+        blueprints = (
+            blueprints[0]._replace(scales=scales.plans[0]), blueprints[1]._replace(scales=scales.plans[1]),
+        )  # fmt: skip
+        if scales.windows is not None:
+            shrunk[WINDOW] = list(scales.windows)
     inputs = tuple(plain._replace(seed=101 + at) for at in range(_STEPS[options.stage]))
     padded = None if pad is None or options.stage == "local-norm" else plain._replace(seed=99, avoid=None, include=pad)
     sides = (a.framework, b.framework if not options.against else options.against)
@@ -443,7 +453,7 @@ def _prepare(a: Config, b: Config, options: Options) -> _Pair:
         (a, b),
         sides,  # pyright: ignore[reportArgumentType]
         blueprints,
-        dimensions.summary(ours, theirs, small_a, small_b),
+        shrunk,
         inputs,
         padded,
         _known_ratio(sides, small_a, blueprints[0].model),
@@ -545,9 +555,9 @@ class _Found(NamedTuple):
     near_ties: tuple[int, ...]
 
     @property
-    def rates(self) -> bool:
-        """Whether both schedulers were asked."""
-        return any(one.rates for one in self.compared)
+    def asked(self) -> frozenset[str]:
+        """The stages that not every pair has and that were run."""
+        return frozenset[str]().union(*(one.asked() for one in self.compared))
 
     @property
     def verdict(self) -> Verdict:
@@ -605,7 +615,7 @@ def _run(
     if unsure:
         return _unbuildable(*pair.configs, options, unsure, language)
     blame = _blamed(pair, options, found, typed)
-    unrun = exercise.uncompared(*pair.configs, language, rates=found.rates)
+    unrun = exercise.uncompared(*pair.configs, language, found.asked)
     return Verification(
         verdict="mismatch" if _rounds_apart(typed) else found.verdict,
         sides=pair.sides,
@@ -750,7 +760,7 @@ def _is_near_tie(
     with any other weights and tokens too, so those are tried.
     """
     wrong = compared.disagreeing()
-    if any(stage in wrong for stage in ("structure", "initialisation", "clipping", "optimizer", "rates")):
+    if any(stage in wrong for stage in ("structure", "initialisation", "clipping", "optimizer", "rates", "scales")):
         return False
     for other in _OTHER_SEEDS:
         progress(say.trying_other_weights())
@@ -806,6 +816,7 @@ def _stage(name: str) -> Words:
         "gradients": say.stage_gradients(),
         "steps": say.stage_steps(),
         "learning rates": say.stage_learning_rates(),
+        "loss scale": say.stage_loss_scale(),
         "padding token": say.stage_padding_token(),
         "optimizer probe": say.stage_optimizer_probe(),
         "tracing": say.stage_tracing(),

@@ -11,8 +11,9 @@ import pytest
 from accmap.mapper.modules import fields_of
 from accmap.mapper.schedule.from_config import schedule_of
 from accmap.schemas.reader import read_config
-from accmap.verifier import documents, exercise, megatron_side
+from accmap.verifier import documents, exercise, megatron_side, mindformers_side, scales
 from accmap.verifier.rates import rates_of
+from accmap.verifier.scales import Scales, scales_of
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import TABLE, write_pair
@@ -85,8 +86,8 @@ COMPRESSED = {"eod": 511, "eod_mask_loss": False, "create_compressed_eod_mask": 
 
 @pytest.mark.parametrize("field", documents.FIELDS)
 def test_documents_are_exercised_where_they_were_run(field: str) -> None:
-    assert exercise.exercised(field, "all", rates=True, separated=True)
-    assert not exercise.exercised(field, "all", rates=True)
+    assert exercise.exercised(field, "all", ("rates",), separated=True)
+    assert not exercise.exercised(field, "all", ("rates",))
 
 
 def test_ends_of_documents_stay_equal_different_or_the_padding_token(tmp_path: Path) -> None:
@@ -117,22 +118,22 @@ def test_ends_of_documents_stay_equal_different_or_the_padding_token(tmp_path: P
 
 @pytest.mark.parametrize("field", ["attention.dropout", "position.nope_interval", "run.name"])
 def test_what_is_left_out_is_not_exercised(field: str) -> None:
-    assert not exercise.exercised(field, "all", rates=True)
+    assert not exercise.exercised(field, "all", ("rates",))
 
 
 def test_the_curve_is_exercised_where_the_schedulers_were_asked_and_the_peak_always() -> None:
     for field in ("schedule.style", "schedule.warmup_steps", "schedule.min_learning_rate"):
-        assert exercise.exercised(field, "all", rates=True)
-        assert not exercise.exercised(field, "all", rates=False)
-        assert not exercise.exercised(field, "step1", rates=True)
-    assert exercise.exercised("schedule.learning_rate", "all", rates=False)
+        assert exercise.exercised(field, "all", ("rates",))
+        assert not exercise.exercised(field, "all")
+        assert not exercise.exercised(field, "step1", ("rates",))
+    assert exercise.exercised("schedule.learning_rate", "all")
 
 
 def test_a_curve_that_the_files_leave_open_is_listed_as_not_compared(tmp_path: Path) -> None:
     def left(pair: dict[str, Any]) -> tuple[bool, set[str]]:
         a, b = configs({"family": "dense", **pair}, tmp_path)
         asked = rates_of(a, b) is not None
-        return asked, {entry["field"] for entry in exercise.uncompared(a, b, rates=asked)}
+        return asked, {entry["field"] for entry in exercise.uncompared(a, b, "en", ("rates",) if asked else ())}
 
     assert left({})[0] is True
     assert "schedule.style" not in left({})[1]
@@ -154,9 +155,9 @@ def test_what_is_asked_of_the_schedulers_counts_as_each_side_counts(tmp_path: Pa
 
 
 def test_what_a_module_depends_on_is_exercised_and_the_optimizer_by_its_steps() -> None:
-    assert exercise.exercised("norm.epsilon", "step1", rates=True)
-    assert not exercise.exercised("optimizer.beta2", "step1", rates=True)
-    assert exercise.exercised("optimizer.beta2", "step2", rates=False)
+    assert exercise.exercised("norm.epsilon", "step1", ("rates",))
+    assert not exercise.exercised("optimizer.beta2", "step1", ("rates",))
+    assert exercise.exercised("optimizer.beta2", "step2")
 
 
 def test_a_layer_specification_that_is_not_known_is_said_by_name(tmp_path: Path) -> None:
@@ -184,3 +185,51 @@ def test_groups_of_experts_of_unknown_number_are_said(tmp_path: Path) -> None:
     config, _ = configs(limited, tmp_path)
     assert "groups of experts" in (megatron_side.obstacle(config) or "")
     assert megatron_side.obstacle(configs({"family": "deepseek"}, tmp_path)[0]) is None
+
+
+SCALED = {
+    "family": "dense",
+    "megatron": {"bf16": None, "fp16": True, "hysteresis": 2},
+    "model": {"compute_dtype": "float16"},
+}
+MOVING = {"type": "DynamicLossScaleUpdateCell", "loss_scale_value": 65536, "scale_factor": 2, "scale_window": 500}
+
+
+def asked_scales(folder: Path, scale: Any, **changes: Any) -> Scales | None:
+    pair = {"family": "dense", "mindformers": {"runner_wrapper": {"scale_sense": scale}}, **changes}
+    a, b = configs(pair, folder)
+    return scales_of(
+        megatron_side.blueprint(a, megatron_side.sizes_of(a)),
+        mindformers_side.blueprint(b, mindformers_side.sizes_of(b)),
+    )
+
+
+def test_scalers_are_asked_where_a_scale_moves_or_meets_float16(tmp_path: Path) -> None:
+    """A constant one changes no number of bfloat16, and of a class that nobody knows nothing is said."""
+    assert asked_scales(tmp_path, 1.0) is None
+    assert asked_scales(tmp_path, 65536) is None
+    assert asked_scales(tmp_path, {**MOVING, "type": "MineUpdateCell"}, **SCALED) is None
+    constant = {**SCALED, "megatron": {**SCALED["megatron"], "loss-scale": 1}}
+    assert asked_scales(tmp_path, 1.0, **constant) is None
+    assert asked_scales(tmp_path, 128, **constant) is not None
+    assert asked_scales(tmp_path, MOVING) is not None
+
+
+def test_windows_are_short_and_in_the_same_order(tmp_path: Path) -> None:
+    asked = asked_scales(tmp_path, MOVING, **SCALED)
+    assert asked is not None
+    assert asked.windows == (1000, 5)
+    assert [plan.settings.get("loss_scale_window", plan.settings.get("scale_window")) for plan in asked.plans] == [5, 3]
+    same = asked_scales(tmp_path, {**MOVING, "scale_window": 1000}, **SCALED)
+    assert same is not None
+    assert same.windows == (1000, 3)
+    adaptive = asked_scales(tmp_path, {**MOVING, "type": "AdaptiveLossScaleUpdateCell", "min_scale_window": 500})
+    assert adaptive is not None
+    given = adaptive.plans[1].settings
+    assert (given["min_scale_window"], given["scale_window"], given["max_scale_window"]) == (3, 3, 5)
+
+
+def test_a_scale_is_exercised_where_the_scalers_were_asked() -> None:
+    for field in scales.FIELDS:
+        assert exercise.exercised(field, "all", ("scales",))
+        assert not exercise.exercised(field, "all", ("rates",))
