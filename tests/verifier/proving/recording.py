@@ -172,7 +172,8 @@ def write_proofs(folder: Path) -> None:
 def _take(at: dict[str, Any], pair: str, date: str, tried: dict[str, Any]) -> None:
     """One answer, beside those that say the same."""
     if tried["outcome"] == "proved":
-        same = json.dumps([tried[name] for name in ("value", "context", "origin", "carried")])
+        by_types = tried.get("rounds") is not None
+        same = json.dumps([*(tried[name] for name in ("value", "context", "origin", "carried")), by_types])
         entry = at["proved"].setdefault(same, {"pairs": [], "date": date})
         entry["pairs"].append(pair)
         entry |= {"date": max(entry["date"], date)}
