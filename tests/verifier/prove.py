@@ -107,11 +107,11 @@ def _prove(
     left = [row for row in rows if asked.again or not journal.knows(row.fields[0], marks[row.fields[0]])]
     if not left:
         return
-    hints = {} if versions == CENTRE else _hints(asked.journal)
+    known = {} if versions == CENTRE else hints(asked.journal)
     # What is proved elsewhere is asked first, with what proved it there.
-    left.sort(key=lambda row: hints.get(row.fields[0], {}).get("outcome") != "proved")
+    left.sort(key=lambda row: known.get(row.fields[0], {}).get("outcome") != "proved")
     with RememberingWorkers(Limits(1500.0, 6000.0)) as workers:
-        judge = Judge(versions, folders, workers, hints)
+        judge = Judge(versions, folders, workers, known)
         for row in left:
             if deadline is not None and time.monotonic() > deadline:
                 print(f"{versions}: out of time before {row.fields[0]}")
@@ -122,7 +122,7 @@ def _prove(
                 print(versions, one.outcome, json.dumps(one.to_json(), ensure_ascii=False), flush=True)
 
 
-def _hints(folder: Path) -> dict[str, dict[str, Any]]:
+def hints(folder: Path) -> dict[str, dict[str, Any]]:
     """What the centre said of a field, or the first other pair that proved it."""
     found = Journal(CENTRE, folder).by_field()
     for versions in star():
