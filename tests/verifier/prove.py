@@ -104,10 +104,15 @@ def _prove(
     deadline: float | None,
 ) -> None:
     marks = digests()
-    left = [row for row in rows if asked.again or not journal.knows(row.fields[0], marks[row.fields[0]])]
+    known = {} if versions == CENTRE else hints(asked.journal)
+    elsewhere = {field for field, tried in known.items() if tried["outcome"] == "proved"}
+    left = [
+        row
+        for row in rows
+        if asked.again or not journal.knows(row.fields[0], marks[row.fields[0]], elsewhere & {*numeric_fields(row)})
+    ]
     if not left:
         return
-    known = {} if versions == CENTRE else hints(asked.journal)
     # What is proved elsewhere is asked first, with what proved it there.
     left.sort(key=lambda row: known.get(row.fields[0], {}).get("outcome") != "proved")
     with RememberingWorkers(Limits(1500.0, 6000.0)) as workers:

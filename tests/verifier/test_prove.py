@@ -75,7 +75,8 @@ def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
     again = Journal(CENTRE, tmp_path)
     assert again.knows("norm.epsilon", mark)
     assert not again.knows("norm.epsilon", "another text of the row")
-    assert not again.knows("norm.type", digests()["norm.type"])
+    assert not again.knows("norm.type", "another text of the row")
+    assert again.knows("norm.type", digests()["norm.type"])  # it stands in `mappings/proofs.yaml`
     again.add("norm.epsilon", mark, [{**tried, "outcome": "fails"}])
     assert not Journal(CENTRE, tmp_path).knows("norm.epsilon", mark)
 
@@ -225,6 +226,22 @@ def test_another_pair_gives_a_hint_where_the_centre_proves_nothing(tmp_path: Pat
     proved = {"field": field, "outcome": "proved", "value": True, "context": "plain", "origin": "megatron"}
     Journal(Versions("0.19", "1.9"), tmp_path).add(field, digests()[field], [proved])
     assert prove.hints(tmp_path)[field] == proved
+
+
+def test_what_stands_unproved_is_asked_again_where_it_is_proved_elsewhere(tmp_path: Path) -> None:
+    field = "moe.router.force_balance"
+    journal, mark = Journal(CENTRE, tmp_path), digests()[field]
+    assert journal.knows(field, mark)
+    assert not journal.knows(field, mark, {field})
+    journal.add(field, mark, [{"field": field, "outcome": "unseen"}])
+    assert journal.knows(field, mark, {field})  # that was since
+
+
+def test_a_reason_that_no_longer_holds_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    field = "moe.capacity.pad"
+    assert Journal(CENTRE, Path()).knows(field, digests()[field])
+    monkeypatch.delitem(CLOSER, field)
+    assert not Journal(CENTRE, Path()).knows(field, digests()[field])
 
 
 def test_a_proof_by_rounding_is_told_as_such() -> None:

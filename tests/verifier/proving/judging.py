@@ -127,7 +127,7 @@ class Judge:
         return best
 
     def _all(self, row: Row, field: FieldName) -> Iterator[Tried]:
-        once = not _shows(field) or self._hints.get(field, {}).get("outcome") == "unseen"
+        once = not _shows(field) or self._hints.get(field, {}).get("outcome") in ("unseen", "not-run")
         most = 1 if once else _MOST_RUN
         for origin in ORIGINS:
             if not self.bench.settable(row, origin):
