@@ -152,7 +152,7 @@ def caveat_words(caveat: Caveat, language: Language) -> str:
 def proof_words(row: Row, language: Language) -> str:
     """What the real models have proved of a row's fields that change numbers; a speed or a name needs no proof."""
     from ..mappings.messages_compiled import say as proved
-    from ..mappings.proofs import proofs_of, proved_on, unproved
+    from ..mappings.proofs import proofs_of, proved_on, told, unproved
     from .recipe.vocabulary import vocabulary
 
     known = vocabulary()
@@ -163,9 +163,7 @@ def proof_words(row: Row, language: Language) -> str:
     for field in fields:
         proofs = proofs_of(field)
         if proofs:
-            words = proved_on([pair for proof in proofs for pair in proof.pairs]).text(language)
-            if all(proof.alone for proof in proofs):
-                words = proved.shown_on_one_side().text(language)
+            words = told(proofs, proved_on([pair for proof in proofs for pair in proof.pairs])).text(language)
         else:
             reasons = dict.fromkeys(one.zh if language == "zh" else one.en for one in unproved(field))
             read = proved.exact_by_reading() if row.loss == "exact" else proved.by_reading()

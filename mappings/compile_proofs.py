@@ -27,7 +27,8 @@ def standing() -> dict[str, Any]:
     known = {reason: (text.en, text.zh) for reason, text in written.reasons.items()}
     proved = {
         name: tuple(
-            (_pairs(one.pairs), one.date, one.value, one.carried, one.agrees, one.parts) for one in field.proved
+            (_pairs(one.pairs), one.date, one.value, one.carried, one.agrees, one.parts, one.rounds)
+            for one in field.proved
         )
         for name, field in valid.items()
         if field.proved

@@ -279,6 +279,8 @@ class FieldProof(_Strict):
     carried: bool = True
     agrees: float | None = None
     parts: float | None = None
+    rounds: float | None = None
+    """Where it shows in the files' own types alone: by how many ulp a side's own pass moves."""
     computed: list[str] = []
 
 

@@ -36,6 +36,8 @@ class Proof(NamedTuple):
     """The largest relative difference between the models that match."""
     parts: float | None
     """The largest one between those that must not; None where not even their weights are the same."""
+    rounds: float | None
+    """By how many ulp a side's own pass moves in the files' types, where float32 shows nothing; None where it does."""
 
     @property
     def alone(self) -> bool:
@@ -97,9 +99,14 @@ def proof_json(
 
 
 def _words(proofs: Sequence[Proof], pair: Pair, *, exact: bool) -> Words:
+    return told(proofs, proved_on([pair]) if exact else say.proved_on_each_side())
+
+
+def told(proofs: Sequence[Proof], where: Words) -> Words:
+    """How proofs are told: where both sides were held to each other, or as the less that all of them come to."""
     if all(one.alone for one in proofs):
         return say.shown_on_one_side()
-    return proved_on([pair]) if exact else say.proved_on_each_side()
+    return say.shown_by_rounding() if all(one.rounds is not None for one in proofs) else where
 
 
 def _of_pair(known: Sequence[Proof], pair: Pair) -> list[tuple[Proof, Pair]]:

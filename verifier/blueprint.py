@@ -25,6 +25,10 @@ class OptimizerPlan(NamedTuple):
     """A learning rate of its own for embedding and output layer (Megatron-LM's decoupled rate)."""
     momentum: float = 0.9
     """Of stochastic gradient descent."""
+    ends_least_rate: float | None = None
+    """What that rate of its own falls to; None where it falls as far as the others."""
+    decays_head_norms: bool = False
+    """The norms of queries and keys are decayed as matrices are."""
 
 
 class InputPlan(NamedTuple):

@@ -85,7 +85,6 @@ LEFT_OUT: tuple[LeftOut, ...] = (
             "position.nope_interval",
             "position.scaling.factor",
             "moe.probs_on_input",
-            "optimizer.weight_decay_scope",
             "init.embedding_std",
         ),
         "where set",

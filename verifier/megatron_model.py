@@ -378,19 +378,23 @@ class MegatronModel:
         plan = self.plan
         rate = plan.learning_rate * rate_factor
         ends = None if plan.ends_learning_rate is None else plan.ends_learning_rate * rate_factor
+        least = plan.ends_least_rate
+        # 0.16 and later
+        scope: dict[str, Any] = {"apply_wd_to_qk_layernorm": True} if plan.decays_head_norms else {}
         self.model.ddp_config = DistributedDataParallelConfig()
         config = OptimizerConfig(
             optimizer=plan.type,
             lr=rate,
             min_lr=lowest,
             decoupled_lr=ends,
-            decoupled_min_lr=None if ends is None else min(ends, lowest),
+            decoupled_min_lr=None if ends is None else min(ends, lowest if least is None else least * rate_factor),
             weight_decay=plan.weight_decay,
             adam_beta1=plan.beta1,
             adam_beta2=plan.beta2,
             adam_eps=plan.epsilon,
             sgd_momentum=plan.momentum,
             clip_grad=plan.clip_norm,
+            **scope,
         )
         return get_megatron_optimizer(config, [self.model])
 
@@ -540,8 +544,12 @@ def _interpolation(args: Mapping[str, Any]) -> float | None:
 def _spec(args: Mapping[str, Any], config: Any) -> Any:
     from megatron.core.models.gpt import gpt_layer_specs as specs
 
+    # 0.14 and later; `pretrain_gpt.py` (from 0.16 `gpt_builders.py`) hands it to either.
+    lengths: dict[str, Any] = {"qk_l2_norm": True} if args.get("qk_l2_norm") else {}
     if args.get("num_experts"):
-        spec = specs.get_gpt_decoder_block_spec(config, use_transformer_engine=False, normalization="RMSNorm")
+        spec = specs.get_gpt_decoder_block_spec(
+            config, use_transformer_engine=False, normalization="RMSNorm", **lengths
+        )
         layers = spec.layer_specs
     else:
         spec = specs.get_gpt_layer_local_spec(
@@ -550,6 +558,7 @@ def _spec(args: Mapping[str, Any], config: Any) -> Any:
             multi_latent_attention=config.multi_latent_attention,
             # Whatever the norm is: this argument chooses torch's norm layers instead of apex's.
             normalization="RMSNorm",
+            **lengths,
         )
         layers = [spec]
     for layer in {id(layer): layer for layer in layers}.values():

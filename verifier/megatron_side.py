@@ -70,7 +70,6 @@ _OTHER_MODELS = {
     "spec": "a custom layer specification is code of its own",
     "heterogeneous_layers_config_path": "heterogeneous layers come from a file of their own",
     "experimental_attention_variant": "an experimental attention has a layer specification of its own",
-    "qk_l2_norm": "queries and keys normalised by their length are not built",
 }
 _NEEDED = ("num_layers", "hidden_size", "num_attention_heads")
 
@@ -148,7 +147,13 @@ def _optimizer(values: Mapping[str, Any]) -> OptimizerPlan:
         clip_norm=_number(values.get("clip_grad"), 0.0),
         ends_learning_rate=_number(values.get("decoupled_lr"), 0.0) or None,
         momentum=_number(values.get("sgd_momentum"), 0.9),
+        ends_least_rate=values["decoupled_min_lr"] if _is_number(values, "decoupled_min_lr") else None,
+        decays_head_norms=bool(values.get("apply_wd_to_qk_layernorm")),
     )
+
+
+def _is_number(values: Mapping[str, Any], name: str) -> bool:
+    return isinstance(values.get(name), (int, float))
 
 
 def _number(value: Any, otherwise: float) -> float:

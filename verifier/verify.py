@@ -256,10 +256,14 @@ class Workers:
             known.close()
             del self._workers[key]
         if key not in self._workers:
-            worker = Worker(framework, self.limits, folder)
-            worker.start()
-            self._workers[key] = worker
+            self._workers[key] = self.started(framework, folder)
         return self._workers[key]
+
+    def started(self, framework: str, folder: str | None) -> Worker:
+        """A new process of a framework."""
+        worker = Worker(framework, self.limits, folder)
+        worker.start()
+        return worker
 
 
 def missing(framework: str) -> tuple[str, ...]:

@@ -22,11 +22,12 @@ MAPPINGS = Path(compile_proofs.__file__).parent
 EXAMPLE = Path(__file__).parents[2] / "examples" / "qwen3_dense" / "megatron.sh"
 PROVED = {
     "norm.epsilon": (
-        ((("0.12", "1.9"), ("0.16", "1.9")), "2026-11-20", 2e-06, True, 3e-07, 0.1),
-        ((("0.12", "1.8"),), "2026-11-19", 2e-06, True, 5e-07, 0.2),
+        ((("0.12", "1.9"), ("0.16", "1.9")), "2026-11-20", 2e-06, True, 3e-07, 0.1, None),
+        ((("0.12", "1.8"),), "2026-11-19", 2e-06, True, 5e-07, 0.2, None),
     ),
-    "moe.z_loss_coefficient": (((("0.12", "1.9"),), "2026-11-20", 0.5, False, 7e-07, 0.9),),
-    "optimizer.sgd_momentum": (((("0.12", "1.9"),), "2026-11-20", 0.45, False, None, 0.35),),
+    "moe.z_loss_coefficient": (((("0.12", "1.9"),), "2026-11-20", 0.5, False, 7e-07, 0.9, None),),
+    "optimizer.sgd_momentum": (((("0.12", "1.9"),), "2026-11-20", 0.45, False, None, 0.35, None),),
+    "precision.rotary_dtype": (((("0.12", "1.9"),), "2026-11-20", "bfloat16", False, 4e-07, 4e-07, 1.6),),
 }
 
 
@@ -43,6 +44,13 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
         ("norm.epsilon", ("0.16", "1.9"), "exact", "proved on 0.16 × 1.9", "2026-11-20"),
         ("norm.epsilon", ("0.16", "1.8"), "made-explicit", "proved on each side", "2026-11-19"),
         ("norm.epsilon", ("0.17", "1.8"), "exact", None, None),
+        (
+            "precision.rotary_dtype",
+            ("0.12", "1.9"),
+            "dropped",
+            "shown by what each side that has it rounds in the files' own types",
+            "2026-11-20",
+        ),
         ("norm.epsilon", ("0.12", "1.9"), "dropped", None, None),
         ("norm.epsilon", ("0.12", "1.9"), "unresolved", None, None),
         ("moe.z_loss_coefficient", ("0.12", "1.9"), "dropped", "proved on 0.12 × 1.9", "2026-11-20"),

@@ -22,11 +22,12 @@ sys.path.insert(0, str(Path(__file__).parent / "proving"))
 from judging import Judge, numeric_fields
 from minimal_pairs import Versions
 from recording import Journal, changed_since, digests, summary, write_proofs
+from remembering import RememberingWorkers
 
 from accmap.mappings.tables import table
 from accmap.schemas.versions import names
 from accmap.verifier import installations
-from accmap.verifier.verify import Limits, Workers, missing
+from accmap.verifier.verify import Limits, missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -103,14 +104,19 @@ def _prove(
     deadline: float | None,
 ) -> None:
     marks = digests()
-    left = [row for row in rows if asked.again or not journal.knows(row.fields[0], marks[row.fields[0]])]
+    known = {} if versions == CENTRE else hints(asked.journal)
+    elsewhere = {field for field, tried in known.items() if tried["outcome"] == "proved"}
+    left = [
+        row
+        for row in rows
+        if asked.again or not journal.knows(row.fields[0], marks[row.fields[0]], elsewhere & {*numeric_fields(row)})
+    ]
     if not left:
         return
-    hints = {} if versions == CENTRE else Journal(CENTRE, asked.journal).by_field()
     # What is proved elsewhere is asked first, with what proved it there.
-    left.sort(key=lambda row: hints.get(row.fields[0], {}).get("outcome") != "proved")
-    with Workers(Limits(1500.0, 6000.0)) as workers:
-        judge = Judge(versions, folders, workers, hints)
+    left.sort(key=lambda row: known.get(row.fields[0], {}).get("outcome") != "proved")
+    with RememberingWorkers(Limits(1500.0, 6000.0)) as workers:
+        judge = Judge(versions, folders, workers, known)
         for row in left:
             if deadline is not None and time.monotonic() > deadline:
                 print(f"{versions}: out of time before {row.fields[0]}")
@@ -119,6 +125,16 @@ def _prove(
             journal.add(row.fields[0], marks[row.fields[0]], [one.to_json() for one in found])
             for one in found:
                 print(versions, one.outcome, json.dumps(one.to_json(), ensure_ascii=False), flush=True)
+
+
+def hints(folder: Path) -> dict[str, dict[str, Any]]:
+    """What the centre said of a field, or the first other pair that proved it."""
+    found = Journal(CENTRE, folder).by_field()
+    for versions in star():
+        for field, tried in Journal(versions, folder).by_field().items():
+            if tried["outcome"] == "proved" and found.get(field, {}).get("outcome") != "proved":
+                found[field] = tried
+    return found
 
 
 def _asked(words: Sequence[str] | None) -> argparse.Namespace:

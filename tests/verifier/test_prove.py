@@ -14,15 +14,19 @@ sys.path.insert(0, str(Path(__file__).parent / "proving"))
 import prove
 from candidates import candidates
 from judging import Judge, numeric_fields
-from minimal_pairs import CONTEXTS, Bench, NotWrittenError, Versions, read
+from minimal_pairs import CONTEXTS, SHOWN_IN, Bench, NotWrittenError, Versions, read
 from recording import CLOSER, PROOFS, REASONS, STAR, Journal, digests, outcome, standing, write_proofs
+from remembering import RememberingWorkers
 
 from accmap.mapper.recipe.reading import recipe_of
+from accmap.mappings.proofs import Proof, proved_on, told
 from accmap.mappings.tables import rows_of, table
-from accmap.verifier.verify import Workers, missing, verify
+from accmap.verifier.blueprint import Blueprint, InputPlan, Job, OptimizerPlan
+from accmap.verifier.processes import Worker, WorkerAnswer, WorkerFailure
+from accmap.verifier.verify import missing, verify
 
 CENTRE = Versions("0.12", "1.9")
-NOT_YET = ("window", "clipped")
+NOT_YET = ("window", "clipped", "quick")
 """Contexts that 0.12 has no argument for."""
 
 
@@ -71,7 +75,8 @@ def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
     again = Journal(CENTRE, tmp_path)
     assert again.knows("norm.epsilon", mark)
     assert not again.knows("norm.epsilon", "another text of the row")
-    assert not again.knows("norm.type", digests()["norm.type"])
+    assert not again.knows("norm.type", "another text of the row")
+    assert again.knows("norm.type", digests()["norm.type"])  # it stands in `mappings/proofs.yaml`
     again.add("norm.epsilon", mark, [{**tried, "outcome": "fails"}])
     assert not Journal(CENTRE, tmp_path).knows("norm.epsilon", mark)
 
@@ -93,7 +98,7 @@ def test_a_row_is_as_good_as_its_worst_field(outcomes: list[str], expected: str)
 @pytest.mark.slow
 @pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed")
 def test_the_models_decide(monkeypatch: pytest.MonkeyPatch) -> None:
-    with Workers() as workers:
+    with RememberingWorkers() as workers:
         judge = Judge(CENTRE, {}, workers, {})
 
         def said(field: Any) -> list[str]:
@@ -176,3 +181,87 @@ def test_a_version_without_the_argument_has_nothing_to_set() -> None:
     assert Bench(Versions("0.19", "1.9")).settable(row, "megatron")
     assert not Bench(CENTRE).settable(other, "megatron")
     assert Bench(CENTRE).settable(other, "mindformers")
+
+
+def test_a_job_that_was_done_is_not_done_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    answers = iter((WorkerAnswer({}, {}), WorkerFailure("it raises", "error"), WorkerFailure("gone", "crash")))
+    monkeypatch.setattr(Worker, "start", lambda _self: None)
+    monkeypatch.setattr(Worker, "ask", lambda _self, job: asked.append(job.blueprint.model["size"]))
+    monkeypatch.setattr(Worker, "answer", lambda _self, _progress=None: next(answers))
+
+    def job(size: str, name: str = "", *, trace: bool = False) -> Job:
+        optimizer = OptimizerPlan("adam", 0.001, 0.1, 0.9, 0.95, 1e-8, 1.0)
+        return Job(name, Blueprint("megatron", {"size": size}, optimizer), (InputPlan(1, 1, 8, 16),), trace=trace)
+
+    with RememberingWorkers() as workers:
+        workers.traces = False
+        worker = workers.of("megatron")
+        first = worker.run(job("small"))
+        assert worker.run(job("small", "by another name")) is first
+        failed = worker.run(job("wrong"))
+        assert worker.run(job("wrong")) == failed  # it fails every time
+        assert isinstance(worker.run(job("small", trace=True)), WorkerFailure)
+        assert asked == ["small", "wrong"]
+        assert workers.started("megatron", None).run(job("small")) is first  # what takes its place knows it, too
+        assert worker.run(job("huge")) == WorkerFailure("gone", "crash")
+        with pytest.raises(StopIteration):
+            worker.run(job("huge"))  # a process that ended says nothing of the job
+        assert asked == ["small", "wrong", "huge", "huge"]
+
+
+def test_what_a_field_is_shown_in_is_known() -> None:
+    numeric = {str(field) for row in table().rows for field in numeric_fields(row)}
+    assert set(SHOWN_IN) <= numeric
+    assert {name for names in SHOWN_IN.values() for name in names} <= set(CONTEXTS)
+    bench = Bench(CENTRE)
+    through: Any = "model.vocab_size"
+    assert list(bench.contexts(rows_of(through)[0], through)) == ["plain"]  # it never counts by itself
+
+
+def test_another_pair_gives_a_hint_where_the_centre_proves_nothing(tmp_path: Path) -> None:
+    field = "attention.qk_l2_norm"
+    nothing = {"field": field, "outcome": "nothing-to-set"}
+    Journal(CENTRE, tmp_path).add(field, digests()[field], [nothing])
+    proved = {"field": field, "outcome": "proved", "value": True, "context": "plain", "origin": "megatron"}
+    Journal(Versions("0.19", "1.9"), tmp_path).add(field, digests()[field], [proved])
+    assert prove.hints(tmp_path)[field] == proved
+
+
+def test_what_stands_unproved_is_asked_again_where_it_is_proved_elsewhere(tmp_path: Path) -> None:
+    field = "moe.router.force_balance"
+    journal, mark = Journal(CENTRE, tmp_path), digests()[field]
+    assert journal.knows(field, mark)
+    assert not journal.knows(field, mark, {field})
+    journal.add(field, mark, [{"field": field, "outcome": "unseen"}])
+    assert journal.knows(field, mark, {field})  # that was since
+
+
+def test_a_reason_that_no_longer_holds_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    field = "moe.capacity.pad"
+    assert Journal(CENTRE, Path()).knows(field, digests()[field])
+    monkeypatch.delitem(CLOSER, field)
+    assert not Journal(CENTRE, Path()).knows(field, digests()[field])
+
+
+def test_a_proof_by_rounding_is_told_as_such() -> None:
+    where = proved_on([("0.12", "1.9")])
+    by_types = Proof((("0.12", "1.9"),), "2026-11-26", "bfloat16", False, 4e-7, 4e-7, 1.5)
+    assert "rounds" in told([by_types], where).text("en")
+    assert told([by_types, by_types._replace(rounds=None, parts=0.1)], where) == where
+
+
+@pytest.mark.frameworks
+@pytest.mark.slow
+@pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed")
+def test_what_float32_does_not_show_is_asked_in_the_files_types() -> None:
+    with RememberingWorkers() as workers:
+        judge = Judge(CENTRE, {}, workers, {})
+        field: Any = "precision.residual_in_fp32"
+        (proved,) = judge.row(rows_of(field)[0])
+        assert (proved.outcome, proved.origin, proved.carried) == ("proved", "mindformers", False)
+        assert proved.rounds is not None
+        assert proved.rounds > 0
+        # The norm of the core computes in float32 whatever it says.
+        unread: Any = "precision.norm_dtype"
+        assert [tried.outcome for tried in judge.row(rows_of(unread)[0])] == ["unseen"]

@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from candidates import candidates
 from minimal_pairs import AS_WRITTEN, SEQUENCES, WRITTEN, Bench, NotWrittenError, Written
+from recording import CLOSER
 
 from accmap.mapper.computed.quantities import computed_of
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.recipe.vocabulary import COMPUTED, vocabulary
 from accmap.mappings.tables import rows_of
 from accmap.verifier.dimensions import SEQUENCE
-from accmap.verifier.verify import Options, Verification, Workers, verify
+from accmap.verifier.exercise import left_open
+from accmap.verifier.verify import Options, Verification, verify
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from minimal_pairs import Versions
+    from remembering import RememberingWorkers
 
     from accmap.mappings.names_compiled import FieldName
     from accmap.mappings.tables import Row
@@ -62,6 +65,8 @@ class Tried(NamedTuple):
     computed: tuple[str, ...] = ()
     """Computed quantities that the value changed alike on both sides."""
     said: str = ""
+    rounds: float | None = None
+    """Where it shows in the files' own types alone: by how many ulp a side's own pass moves, the lesser of both."""
 
     def to_json(self) -> dict[str, Any]:
         """The journal's entry."""
@@ -83,7 +88,11 @@ class Judge:
     """Asks the models of one pair of versions."""
 
     def __init__(
-        self, versions: Versions, sources: Mapping[str, str], workers: Workers, hints: Mapping[str, Mapping[str, Any]]
+        self,
+        versions: Versions,
+        sources: Mapping[str, str],
+        workers: RememberingWorkers,
+        hints: Mapping[str, Mapping[str, Any]],
     ) -> None:
         self._hints = hints
         """What another pair of versions said of a field, which is tried first."""
@@ -103,6 +112,8 @@ class Judge:
             if tried.outcome == "proved":
                 return tried
         settable = any(self.bench.settable(row, origin) for origin in ORIGINS)
+        if hint is not None and hint["outcome"] != "proved" and field in CLOSER:
+            return Tried("unseen" if settable else "nothing-to-set", field)  # it is the field, not the versions
         best, lost = Tried("no-value" if settable else "nothing-to-set", field), 0
         for tried in self._all(row, field):
             if tried.outcome == "fails" or (tried.outcome == "proved" and (tried.carried or row.loss in _LOSES)):
@@ -116,7 +127,7 @@ class Judge:
         return best
 
     def _all(self, row: Row, field: FieldName) -> Iterator[Tried]:
-        once = not _shows(field) or self._hints.get(field, {}).get("outcome") == "unseen"
+        once = not _shows(field) or self._hints.get(field, {}).get("outcome") in ("unseen", "not-run")
         most = 1 if once else _MOST_RUN
         for origin in ORIGINS:
             if not self.bench.settable(row, origin):
@@ -135,8 +146,9 @@ class Judge:
         except NotWrittenError as error:
             yield Tried("unwritten", field, context=context, origin=origin, said=str(error))
             return
-        recipe, unseen = recipe_of(base.origin), 0
-        for value in candidates(row, field, recipe.value(field), self.bench.versions.megatron):
+        before, unseen = recipe_of(base.origin).value(field), 0
+        values = [None] if field in WRITTEN else candidates(row, field, before, self.bench.versions.megatron)
+        for value in values:
             tried = self._value(Tried("unwritten", field, value, context, origin), base)
             if tried is not None:
                 yield tried
@@ -196,7 +208,9 @@ class Judge:
         row = next((one for one in changed.translation.rows if one.field == field), None)
         tried = tried._replace(status="" if row is None else row.status, carried=carried)
         if not carried and tried.status in ("exact", "made-explicit"):
-            return self._exact_in_effect(tried, changed)
+            return self._exact_in_effect(tried, base, changed)
+        if carried and tried.status == "approximate" and _lost(changed) - _lost(base) - {field}:
+            carried, tried = False, tried._replace(carried=False)  # lost, and another field of the same matter with it
         alike = changed if carried else base
         if carried and (also := _lost(changed) - _lost(base) - {field}):
             # The report says itself that something else is not the same, so nothing was promised.
@@ -215,7 +229,8 @@ class Judge:
         if verdict == "not-verifiable":
             return tried._replace(outcome="not-run", said=said)
         apart = Written(base.origin, changed.converted, base.translation) if carried else changed
-        other, parts, why = self._parted(field, apart.pair)
+        # Carried over, both models have been run to the end; lost, one step of the one that changes may be enough.
+        other, parts, why = self._verdict(field, apart.pair) if carried else self._parted(field, apart.pair)
         tried = tried._replace(agrees=agrees, parts=parts)
         if other == "not-verifiable":
             return tried._replace(outcome="not-run", said=why)
@@ -226,14 +241,39 @@ class Judge:
         if verdict == "mismatch":
             return tried._replace(outcome="fails", said=said)
         if other != "mismatch":
-            return tried._replace(outcome="unseen")
+            return self._rounded(tried, base, changed)
         return tried._replace(outcome="proved", said=why, computed=_computed(base, changed) if carried else ())
 
-    def _exact_in_effect(self, tried: Tried, changed: Written) -> Tried:
+    def _rounded(self, tried: Tried, base: Written, changed: Written) -> Tried:
+        """Of models alike in float32: whether the field moves what a side that has it computes in the files' types.
+
+        Two programs round in different places, so that no number of one side can be held to the other's; a side's
+        own pass, done twice, is the same to the last bit.
+        """
+        if tried.field not in AS_WRITTEN:
+            return tried._replace(outcome="unseen")
+        sides = [(base.origin, changed.origin), *([(base.converted, changed.converted)] if tried.carried else [])]
+        moved = [self._moved(tried.field, pair) for pair in sides]
+        if not all(moved) or self._moved(tried.field, (base.origin, base.origin)):
+            return tried._replace(outcome="unseen", said=f"moved by {moved} ulp")
+        return tried._replace(outcome="proved", rounds=float(f"{min(moved):.1e}"))
+
+    def _moved(self, field: str, pair: tuple[Config, Config]) -> float:
+        """In ulp, how far the logits or a gradient are from each other in the types of two files of one framework."""
+        options = self._options._replace(stage="local-norm", precision="as-written")
+        found = verify(*pair, options, workers=self._workers)
+        errors = () if found.typed is None or found.typed.failures else found.typed.errors
+        return max((row.apart for row in errors), default=0.0)
+
+    def _exact_in_effect(self, tried: Tried, base: Written, changed: Written) -> Tried:
         """What the report calls exact although another value is read back: the models say whether it may."""
         verdict, agrees, said = self._verdict(tried.field, changed.pair)
         if verdict == "match":
-            return tried._replace(outcome="unseen", agrees=agrees)
+            # Another field of the other side may hold what it comes to.
+            apart = Written(base.origin, changed.converted, base.translation)
+            other, parts, why = self._verdict(tried.field, apart.pair)
+            outcome = "proved" if other == "mismatch" else "unseen"
+            return tried._replace(outcome=outcome, agrees=agrees, parts=parts, said=why, carried=other == "mismatch")
         outcome = "not-run" if verdict == "not-verifiable" else "fails"
         return tried._replace(
             outcome=outcome, said=f"the report calls it exact, and another value is read back: {said}"
@@ -253,6 +293,8 @@ class Judge:
         key = (_said(pair[0]), _said(pair[1]), stage, length, typed)
         if key not in self._known:
             sizes = {SEQUENCE: length} if length else {}
+            # Where models part is needed only to know whether it hangs on what a file leaves open.
+            self._workers.traces = bool(left_open(*pair))
             options = self._options._replace(stage=stage, sizes=sizes, precision="as-written" if typed else "float32")
             found = verify(*pair, options, workers=self._workers)
             why = "; ".join(f"{side}: {one.reason}" for side, one in found.failures.items())

@@ -38,6 +38,8 @@ SEQUENCES: dict[str, int] = TABLE["sequences"]
 """How fields begin that show in longer samples than the small models' own, and how long those are."""
 WRITTEN: dict[str, dict[str, dict[str, Value]]] = TABLE["written"]
 """Fields that no lens writes by themselves, with the arguments or keys, by side, that change them."""
+SHOWN_IN: dict[str, list[str]] = TABLE["shown_in"]
+"""Fields that show in these contexts alone."""
 AS_WRITTEN: tuple[str, ...] = tuple(TABLE["as_written"])
 """Fields that show only where the models are run in the files' own types, too."""
 OTHER: dict[Framework, Framework] = {"megatron": "mindformers", "mindformers": "megatron"}
@@ -220,13 +222,13 @@ class Bench:
 
     def contexts(self, row: Row, field: FieldName) -> Iterator[str]:
         """The contexts in which a row says something and a difference in the field counts."""
-        gate = table().gates.get(field)
-        for name in CONTEXTS:
+        gate, known = table().gates.get(field), SHOWN_IN.get(field)
+        for name in known or CONTEXTS:
             try:
                 recipe = self._recipe(name)
             except NotWrittenError:
                 continue
-            counts = gate is None or all_hold(gate.counts, recipe) is not False
+            counts = known is not None or gate is None or all_hold(gate.counts, recipe) is not False
             if counts and meaningful(row, recipe) is not False:
                 yield name
 

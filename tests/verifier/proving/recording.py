@@ -18,7 +18,7 @@ from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.versions import names
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from minimal_pairs import Versions
 
@@ -37,6 +37,7 @@ CLOSER: dict[str, str] = {field: name for name, text in _REASONS["fields"].items
 """Field → why a CPU tells nothing of it, where that is known more closely than by what came of asking."""
 _NOTHING: dict[str, Any] = {
     "value": None, "context": "", "agrees": None, "parts": None, "carried": True, "computed": [], "said": "",
+    "rounds": None,
 }  # fmt: skip
 """Of an answer, what the file leaves out."""
 _BY_FIELD = ("unseen", "no-value", "unwritten")
@@ -47,6 +48,7 @@ HEAD = """# What the models have said of every field with numeric impact: `tests
 #   carried  false where the other side cannot have it: both models match without it, and part with it on one side
 #   agrees   the largest relative difference of a loss, gradient or update between models that match
 #   parts    the largest between those that must not; absent where not even the weights are the same
+#   rounds   where it shows in the files' own types alone: by how many ulp a side's own pass moves with the value
 #   computed the computed quantities that the value moved, alike on both sides
 """
 
@@ -57,6 +59,8 @@ class Journal:
     def __init__(self, versions: Versions, folder: Path) -> None:
         self.path = folder / f"{versions.megatron}x{versions.mindformers}.jsonl"
         self.known: dict[str, dict[str, Any]] = {}
+        self._standing = standing(self.path.stem)
+        """What `mappings/proofs.yaml` has, so that a run goes on from there, too."""
         if self.path.exists():
             self.known = self.read(self.path)
 
@@ -66,14 +70,20 @@ class Journal:
         entries = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
         return {entry["row"]: entry for entry in entries}
 
-    def knows(self, row: str, digest: str) -> bool:
-        """Whether the row as it is now has been asked for."""
-        entry = self.known.get(row)
-        return entry is not None and entry["digest"] == digest and outcome(entry) != "fails"
+    def knows(self, row: str, digest: str, elsewhere: Collection[str] = ()) -> bool:
+        """Whether the row as it is now has been asked for.
+
+        What was written and proved nothing of a field is asked again once the field is proved `elsewhere`.
+        """
+        entry = self.known.get(row) or self._standing.get(row)
+        if entry is None or entry["digest"] != digest or outcome(entry) in ("fails", "ask"):
+            return False
+        proved = {tried["field"] for tried in entry["fields"] if tried["outcome"] == "proved"}
+        return row in self.known or proved.issuperset(elsewhere)
 
     def by_field(self) -> dict[str, dict[str, Any]]:
         """What was said of each field, here or in what was written before."""
-        said = (standing(self.path.stem) | self.known).values()
+        said = (self._standing | self.known).values()
         return {tried["field"]: tried for entry in said for tried in entry["fields"]}
 
     def add(self, row: str, digest: str, fields: list[dict[str, Any]]) -> None:
@@ -94,11 +104,14 @@ def standing(pair: str) -> dict[str, dict[str, Any]]:
         if row is None or entry["digest"] != marks.get(row):
             continue
         for said in (*entry.get("proved", ()), *entry.get("unproved", ())):
+            reason = said.get("reason", "proved")
+            if reason not in ("proved", *_REASONS["outcomes"]) and CLOSER.get(field) != reason:
+                reason = "ask"  # it is no longer known for this reason that a CPU tells nothing
             if pair.replace("x", " × ") in said["pairs"]:
                 at = found.setdefault(row, {"row": row, "digest": entry["digest"], "date": "", "fields": []})
                 at["date"] = max(at["date"], str(said.get("date", "")))
                 tried = {name: said.get(name, otherwise) for name, otherwise in _NOTHING.items()}
-                tried |= {"field": field, "outcome": said.get("reason", "proved"), "origin": said.get("from", "")}
+                tried |= {"field": field, "outcome": reason, "origin": said.get("from", "")}
                 at["fields"].append(tried)
     return found
 
@@ -128,7 +141,7 @@ def outcome(entry: dict[str, Any]) -> str:
     """One word for a row: proved where every field is that either framework can set; else the worst of them."""
     said = {one["outcome"] for one in entry["fields"]} - {"nothing-to-set"}
     return next(
-        (word for word in ("fails", "not-run", "unseen", "unwritten", "no-value", "proved") if word in said),
+        (word for word in ("ask", "fails", "not-run", "unseen", "unwritten", "no-value", "proved") if word in said),
         "nothing-to-set",
     )
 
@@ -151,7 +164,7 @@ def write_proofs(folder: Path) -> None:
         for entry in (standing(stem) | (Journal.read(path) if path.exists() else {})).values():
             if entry["digest"] != marks.get(entry["row"]):
                 continue
-            for tried in entry["fields"]:
+            for tried in (one for one in entry["fields"] if one["outcome"] != "ask"):
                 at = fields.setdefault(tried["field"], {"digest": entry["digest"], "proved": {}, "unproved": {}})
                 _take(at, pair, entry["date"], tried)
     order = [field for row in table().rows for field in row.fields if field in fields]
@@ -170,15 +183,16 @@ def write_proofs(folder: Path) -> None:
 def _take(at: dict[str, Any], pair: str, date: str, tried: dict[str, Any]) -> None:
     """One answer, beside those that say the same."""
     if tried["outcome"] == "proved":
-        same = json.dumps([tried[name] for name in ("value", "context", "origin", "carried")])
+        by_types = tried.get("rounds") is not None
+        same = json.dumps([*(tried[name] for name in ("value", "context", "origin", "carried")), by_types])
         entry = at["proved"].setdefault(same, {"pairs": [], "date": date})
         entry["pairs"].append(pair)
         entry |= {"date": max(entry["date"], date)}
         entry |= {"value": tried["value"], "context": tried["context"], "from": tried["origin"]}
         if not tried["carried"]:
             entry["carried"] = False
-        for name in ("agrees", "parts"):
-            if tried[name] is not None:
+        for name in ("agrees", "parts", "rounds"):
+            if tried.get(name) is not None:
                 entry[name] = max(entry.get(name, 0.0), tried[name])
         if tried["computed"]:
             entry["computed"] = tried["computed"]
