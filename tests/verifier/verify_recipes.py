@@ -108,9 +108,8 @@ def asked_of(launch: Asked, way: str, here: dict[tuple[str, str], str], workers:
             if config.purpose is not None and not config.purpose.trains_gpt:
                 return {"verdict": "no-gpt", "reasons": [config.purpose.kind]}
             names, lost = _written(launch.file, options, way, Path(folder))
-            places = {("megatron", config.framework_version), ("mindformers", launch.mindformers)}
-            found_at = {framework: here.get((framework, version)) for framework, version in places}
-            chosen = {"sources": {framework: place for framework, place in found_at.items() if place}}
+            wanted = (("megatron", config.framework_version), ("mindformers", launch.mindformers))
+            chosen = {"sources": {side[0]: here[side] for side in wanted if here.get(side)}}
             found, _findings, _configs = verified(names, options, chosen, workers=workers)
         except UnreadableError as error:
             return {"verdict": "refused", "reasons": [_plain(str(error))]}
@@ -143,12 +142,11 @@ def _reasons(found: Any) -> Iterator[str]:
     if found.verdict == "not-verifiable":
         for failure in answer["failures"]:
             yield _plain(f"{failure['side']}: {failure['explanation'] or failure['reason']}")
-    if found.verdict == "mismatch":
-        divergence = answer["first_divergence"] or {}
-        differing = [entry["field"] for entry in divergence.get("differing", ())]
-        yield f"at {divergence.get('module')} ({divergence.get('direction')}): {', '.join(differing) or 'nothing differs'}"
-        yield ", ".join(f"{stage} {rows[0]}" for stage, rows in answer["disagreeing"].items() if rows)
-    if found.verdict == "partial":
+    elif found.verdict == "mismatch":
+        parted: dict[str, Any] = answer["first_divergence"] or {"module": "?", "differing": ()}
+        fields = sorted({str(entry["field"]) for entry in parted["differing"]})
+        yield f"{parted['module']}: {', '.join(fields) or 'no difference is named'}"
+    elif found.verdict == "partial":
         for entry in answer["not_compared"]:
             if entry.get("differs") and not entry.get("accepted"):
                 yield f"{entry['field']}: {entry.get('a')} | {entry.get('b')}"
@@ -164,14 +162,12 @@ def print_table(versions: str, entries: Iterable[dict[str, Any]]) -> int:
     known = list(entries)
     for way in WAYS:
         told = [entry for entry in known if entry["way"] == way]
+        counts = Counter(str(entry["verdict"]) for entry in told)
         if told:
-            counts = Counter(entry["verdict"] for entry in told)
-            print(
-                f"{versions} {way}: {len(told)}: "
-                + ", ".join(f"{count} {word}" for word, count in counts.most_common())
-            )
-        for verdict in ("mismatch", "partial", "not-verifiable", "refused", "failed"):
-            whys = Counter(why for entry in told if entry["verdict"] == verdict for why in entry.get("reasons", ()))
+            said = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+            print(f"{versions} {way}: {len(told)}: {said}")
+        for verdict in counts:
+            whys = Counter(why for entry in told if entry["verdict"] == verdict for why in entry["reasons"])
             for why, count in whys.most_common():
                 print(f"    {verdict} {count} × {why}")
     return sum(entry["verdict"] == "failed" for entry in known)
