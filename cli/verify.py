@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..schemas.config import Basis, Config, ReadOptions, Value
     from ..schemas.diagnostic import Diagnostic, Language
     from ..schemas.source import SourceText
-    from ..verifier.verify import Verification
+    from ..verifier.verify import Verification, Workers
     from .configuration import Configuration
 
 SIZES = {
@@ -121,8 +121,12 @@ def verified(
     *,
     prepared: bool = False,
     language: Language = "en",
+    workers: Workers | None = None,
 ) -> tuple[Verification, Sequence[Diagnostic], Sequence[Config]]:
-    """What both models say of a pair, what the linter reports of it, and its files as they were read."""
+    """What both models say of a pair, what the linter reports of it, and its files as they were read.
+
+    `workers` are processes that other pairs share.
+    """
     from ..verifier.processes import termination_interrupts
     from ..verifier.verify import Options, verify
     from .configuration import find_configuration
@@ -141,7 +145,7 @@ def verified(
     configuration = find_configuration(names[0])
     every: dict[str, Any] = {"store": store, "accepted": configuration.unexercised, **chosen}
     with termination_interrupts():
-        found = verify(a, b, Options(**every), progress=busy_with, language=language)
+        found = verify(a, b, Options(**every), workers=workers, progress=busy_with, language=language)
     if against or found.verdict == "not-verifiable":
         return found, (), configs
     findings = findings_of(configs, texts)
@@ -257,7 +261,7 @@ def unexercised(
     """
     from ..mapper.recipe.reading import recipe_of
     from ..verifier.documents import separates
-    from ..verifier.exercise import exercised, left_open, weighs_tokens
+    from ..verifier.exercise import exercised, given_alike, left_open, weighs_tokens
 
     a, b = (recipe_of(config) for config in configs)
     done = {"weighed": weighs_tokens(*configs), "separated": separates(*configs)}
@@ -265,6 +269,8 @@ def unexercised(
     open_reason = say.verify_left_open().text(language)
     found = {field: _differing(field, values, open_reason) for field, values in left_open(*configs).items()}
     for field, entry, certain in known:
+        if field is not None and given_alike(field, (entry["a"], entry["b"])):
+            continue
         if field is None or (_counts(field, a, b) and not exercised(field, stage, asked, **done)):
             found.setdefault(entry["field"], entry)
         elif matched and certain and _counts(field, a, b):

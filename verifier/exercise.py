@@ -128,6 +128,11 @@ _GIVEN_ALIKE = frozenset((
 """What both models are given alike, whatever the files say: a vocabulary, tokens, weights, the number of steps."""
 
 
+def given_alike(field: str, values: Sequence[Value]) -> bool:
+    """Whether both models are given this alike, and a file says nothing else: it leaves it out."""
+    return field in _GIVEN_ALIKE and None in values
+
+
 def weighs_tokens(*configs: Config) -> bool:
     """Whether the weighting of tokens is run: eager MindSpore cannot differentiate a loss per token."""
     return not any(
@@ -166,7 +171,7 @@ def differing(a: Config, b: Config, among: Sequence[str] = _RUN) -> list[dict[st
         if row.field is not None
         and row.status not in ("equal", "undecided")
         and row.impact == "numerics"
-        and not (row.field in _GIVEN_ALIKE and None in (_plain(row.a), _plain(row.b)))
+        and not given_alike(row.field, (_plain(row.a), _plain(row.b)))
         and counts(row.field, *recipes) is not False
     }
     return [

@@ -72,12 +72,16 @@ _OTHER_MODELS = {
     "experimental_attention_variant": "an experimental attention has a layer specification of its own",
 }
 _NEEDED = ("num_layers", "hidden_size", "num_attention_heads")
+_LEARNED = "max_position_embeddings"
+"""As long as the table of learned positions is: `core/models/common/embeddings/language_model_embedding.py`, 0.12."""
 
 
 def obstacle(config: Config) -> str | None:
     """Why no model can be built from this file; None where one can."""
     values = settings_of(config)
-    unknown = [name for name in _NEEDED if not isinstance(values.get(name), int)]
+    learned = values.get("position_embedding_type") == "learned_absolute"
+    needed = (*_NEEDED, _LEARNED) if learned else _NEEDED
+    unknown = [name for name in needed if not isinstance(values.get(name), int)]
     if unknown:
         return f"the file leaves {', '.join(unknown)} unknown"
     if values.get("num_experts") and values.get("moe_router_group_topk") and not values.get("moe_router_num_groups"):

@@ -105,6 +105,10 @@ MEANINGS = [
         },
     ),
     (f"--spec {SPEC}.qwen3_spec layer_spec --qk-layernorm", {"attention.qk_layernorm": True, "model.spec": None}),
+    *(
+        (f"--spec {SPEC}.{one}_spec layer_spec", {"model.spec": None})
+        for one in ("gemma2", "grok", "phi35_moe", "minimax")
+    ),
     ("--qk-layernorm --norm-topk-prob --seq-aux", {"attention.qk_layernorm": False}),
     (
         "--partial-rotary-factor 0.5 --use-glm-rope",
@@ -244,6 +248,9 @@ LOSSES = [
     BENT,
     "--embedding-multiplier-scale 2.0 --seq-aux",
     f"--spec {SPEC}.gemma2_spec layer_spec --post-norm",
+    f"--spec {SPEC}.grok_spec layer_spec --interleave-sliding-window 4096",
+    f"--spec {SPEC}.phi35_moe_spec layer_spec --add-dense-bias",
+    f"--spec {SPEC}.minimax_spec layer_spec --qk-layernorm",
     "--enable-dsa-indexer --index-topk 64",
     "--is-instruction-dataset --prompt-type qwen",
     "--full-attention-interval 4 --linear-num-key-heads 2",

@@ -30,6 +30,8 @@ TRAIN = (
         ("run.yaml", "model: {_target_: nemo.collections.llm.GPTModel}\n", "_target_"),
         ("run.yaml", POD, "a Kubernetes manifest"),
         ("run.yaml", PREDICT, "inference configuration"),
+        ("run.sh", f"torchrun finetune_huggingface_llama.py {SIZES}\n", "a model of Hugging Face's"),
+        ("run.sh", f"torchrun pretrain_megatron_falcon40b.py {SIZES}\n", "trains Falcon"),
     ],
 )
 def test_said_first_and_refused(accmap, name: str, text: str, said: str) -> None:

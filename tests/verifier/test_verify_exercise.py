@@ -165,6 +165,14 @@ def test_a_layer_specification_that_is_not_known_is_said_by_name(tmp_path: Path)
     assert "mine.layers narrow_spec" in (megatron_side.obstacle(config) or "")
 
 
+def test_a_table_of_learned_positions_of_unknown_length_is_said(tmp_path: Path) -> None:
+    changes = {"max-position-embeddings": "$LENGTH", "position-embedding-type": "learned_absolute"}
+    config, _ = configs({"family": "dense", "megatron": changes}, tmp_path)
+    assert "max_position_embeddings" in (megatron_side.obstacle(config) or "")
+    changes["position-embedding-type"] = "rope"
+    assert megatron_side.obstacle(configs({"family": "dense", "megatron": changes}, tmp_path)[0]) is None
+
+
 def test_a_parting_behind_many_turns_is_asked_for(tmp_path: Path) -> None:
     flags = {"global-batch-size": 80, "train-iters": None, "train-samples": 80000, "lr-warmup-iters": None}
     flags |= {"lr-decay-style": "WSD", "lr-wsd-decay-samples": 4000}

@@ -155,6 +155,23 @@ def test_where_tokens_and_weights_lie_and_a_vocabulary_are_given_to_both_models_
     assert exercise.left_open(*written(tmp_path, *changes)) == {}
 
 
+def test_a_path_of_data_that_one_file_leaves_out_is_no_difference_that_was_not_run(tmp_path: Path) -> None:
+    """A wrapper may add it; paths that both give, and that differ, are named."""
+
+    def named(words: str) -> bool:
+        script = tmp_path / "run.sh"
+        script.write_text(words, "utf-8")
+        other = tmp_path / "run.yaml"
+        other.write_text(convert(tmp_path / "converted.sh", "mindformers").text, "utf-8")
+        sources = [read_text(str(path)) for path in (script, other)]
+        pair = [config_of(source, ReadOptions(), path=source.name) for source in sources]
+        return "data.blend" in {entry["field"] for entry in unexercised(pair, findings_of(pair, sources), "all")}
+
+    (tmp_path / "converted.sh").write_text(SCRIPT, "utf-8")
+    assert not named(SCRIPT.replace("--data-path /d ", ""))
+    assert named(SCRIPT.replace("--data-path /d ", "--data-path 0.3 /d 0.7 /e "))
+
+
 def test_a_vocabulary_that_a_file_leaves_open_is_the_other_files(tmp_path: Path) -> None:
     size, taken = ("--vocab-size 511", "--vocab-size 700"), ("--bf16", "--bf16 --load /c --use-checkpoint-args")
     tokenizer = ("'NullTokenizer'", "HuggingFaceTokenizer --tokenizer-model /t")
