@@ -35,7 +35,7 @@ def names(facts: dict[str, Any], family: str) -> Names:
     def place(name: str) -> str | None:
         return name if name in known else None
 
-    return Names(huggingface_functions, CONTEXT, BUILTINS, place)
+    return Names(dir(huggingface_functions), CONTEXT, BUILTINS, place)
 
 
 _COMMON = {"head_dim", "hidden_size", "num_hidden_layers"}
@@ -74,7 +74,7 @@ def _written(facts: dict[str, Any]) -> list[str]:
     """The keys of every family that can be written, as functions of the recipe's fields."""
     content = read_table(str(WRITTEN))
     taken: dict[str, dict[str, str]] = {family: {} for family in content["families"]}
-    place = Names(huggingface_functions, (), BUILTINS, lambda name: name if "." in name else None)
+    place = Names(dir(huggingface_functions), (), BUILTINS, lambda name: name if "." in name else None)
     for one in content["sections"]:
         for family in one["families"]:
             for key, text in plain(one["keys"]).items():

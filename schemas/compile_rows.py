@@ -16,7 +16,6 @@ from .house_yaml import LOADER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
-    from types import ModuleType
 
 LINE = "__line__"
 """Under which key of a row its line in the file stands."""
@@ -56,7 +55,7 @@ class Names:
 
     def __init__(
         self,
-        functions: ModuleType,
+        functions: Collection[str],
         context: Collection[str],
         builtins: Collection[str],
         place: Callable[[str], str | None],
@@ -101,7 +100,7 @@ class Names:
 
     def is_function(self, name: str) -> bool:
         """Whether a name is one of what expressions may call."""
-        return name in self.context or name in self.builtins or hasattr(self.functions, name)
+        return name in self.context or name in self.builtins or name in self.functions
 
     def found(self, dotted: str, *, is_call: bool = False) -> tuple[str, str]:
         """The key of a name, and what is asked of its value: the last word of what is called is a method."""
@@ -110,6 +109,23 @@ class Names:
         if key is None:
             raise ValueError(f"nothing is called {name}")
         return key, method
+
+
+def definitions(raw: dict[str, Any], known: Collection[str]) -> list[tuple[str, str]]:
+    """Every `name(parameters): expression`, as a function's source; ValueError for a name that nothing has."""
+    found: list[tuple[str, str]] = []
+    heads = {str(head): str(text) for head, text in raw.items() if head != LINE}
+    names = {*known, *(head.partition("(")[0] for head in heads)}
+    for head, text in heads.items():
+        function = cast("ast.FunctionDef", ast.parse(f"def {head}: return 0").body[0])
+        given = (*function.args.args, *((function.args.vararg,) if function.args.vararg is not None else ()))
+        tree = _parsed(text)
+        here = {*names, *(one.arg for one in given), *_bound(tree)}
+        strange = [one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and one.id not in here]
+        if strange:
+            raise ValueError(f"nothing is called {strange[0]}")
+        found.append((function.name, f"def {head}: return {ast.unparse(tree)}"))
+    return found
 
 
 def _braced(text: str) -> str:
@@ -187,7 +203,7 @@ class _Compiler(ast.NodeTransformer):
             return ast.Attribute(run, dotted, ast.Load())
         if dotted in names.builtins:
             return ast.Name(dotted, ast.Load())
-        if hasattr(names.functions, dotted):
+        if dotted in names.functions:
             return ast.Attribute(ast.Name("f", ast.Load()), dotted, ast.Load())
         key, rest = names.found(dotted, is_call=is_call)
         return _with_attributes(ast.Subscript(run, ast.Constant(key), ast.Load()), rest)

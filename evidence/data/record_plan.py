@@ -156,9 +156,8 @@ def settled(plan: Plan, data: RecordFile) -> Plan:
     if steps is None and rows.epochs is not None and plan.global_batch and plan.ranks:
         try:
             whole = batches(
-                data.sequences, LOADER, plan.global_batch, plan.ranks, "CausalLanguageModelDataset", True, None, None,
-                rows.most,
-            )  # fmt: skip
+                data.sequences, plan.global_batch, plan.ranks, sharded=True, drops=True, repeat=None, most=rows.most
+            )
         except UndecidedError:
             whole = None
         steps = None if whole is None else rows.epochs * whole

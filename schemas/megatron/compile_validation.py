@@ -69,7 +69,7 @@ def names(rows: list[Row]) -> Names:
     def place(name: str) -> str | None:
         return name if name in known or name == "rank" else None
 
-    return Names(validation_functions, OF_RUN, BUILTINS, place)
+    return Names(dir(validation_functions), OF_RUN, BUILTINS, place)
 
 
 def module_text(version: str, rows: list[Row], known: Names) -> str:

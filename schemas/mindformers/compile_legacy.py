@@ -11,7 +11,7 @@ from typing import Any
 
 from ..compile_rows import LINE, Names, TableError, plain, read_table
 from . import catalog_source
-from . import resolution_functions as functions
+from .compile_resolution import DEFINITIONS, callable_names
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.join(HERE, "legacy_classes.yaml")
@@ -49,7 +49,7 @@ def names_of(one: dict[str, Any]) -> Names:
             return f"moe_config.{key}" if section == EXPERTS and key in experts else None
         return name if name in known else None
 
-    return Names(functions, (), BUILTINS, place)
+    return Names(callable_names(), (), BUILTINS, place)
 
 
 def versions_of(text: str) -> tuple[str | None, str | None]:
@@ -65,7 +65,7 @@ def products() -> dict[str, str]:
         "",
         "from __future__ import annotations",
         "",
-        "from . import resolution_functions as f",
+        f"from . import {DEFINITIONS} as f",
         "",
         "TYPE_CHECKING = False",
         "if TYPE_CHECKING:",
@@ -100,10 +100,10 @@ def _lines(one: dict[str, Any]) -> list[str]:
         "        (",
     ]
     for refused in refuses:
-        words = ", ".join(repr(refused[name]) for name in ("key", "en", "zh"))
-        lines.append(f"            ({words}, {known.compiled(refused['when'])}),")
-    lines += ["        ),", "        ("]
-    lines += [f"            ({name!r}, {known.compiled(expression)})," for name, expression in fields.items()]
+        words = f"({refused['en']!r}, {refused['zh']!r})"
+        lines.append(f"            ('refuse', {refused['key']!r}, {known.compiled(refused['when'])}, None, {words}),")
+    for name, expression in fields.items():
+        lines.append(f"            ('set', {name!r}, {known.compiled(expression)}, None, ()),")
     texts = [*fields.values(), *(refused["when"] for refused in refuses)]
     names = sorted({name for text in texts for name in known.read(text)})
     return [*lines, "        ),", f"        frozenset({pformat(names, width=160, compact=True)}),", "    ),"]

@@ -7,14 +7,16 @@ something does not hold, which is seldom asked for.
 from __future__ import annotations
 
 import os
+from functools import cache
+from importlib import import_module
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..compile_messages import problems_of
-from ..compile_rows import LINE, Names, TableError, read_table
+from ..compile_rows import LINE, Names, TableError, definitions, plain, read_table
 from ..version_sets import versions_in
 from ..versions import names
-from . import catalog_source, dynamic_model, resolution_functions
+from . import catalog_source, resolution_functions
 from .resolution import STAGES, module_name
 from .shape import is_mapping
 
@@ -24,16 +26,24 @@ if TYPE_CHECKING:
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.join(HERE, "resolution.yaml")
 FILE = "schemas/mindformers/resolution.yaml"
+LEGACY = os.path.join(HERE, "legacy_classes.yaml")
+DEFINITIONS = "resolution_definitions_compiled"
+FUNCTIONS = tuple(
+    name for name in dir(resolution_functions) if name[0] != "_" and name not in ("annotations", "TYPE_CHECKING")
+)
 VERSIONS = names("mindformers")
 WRITING = ("set", "let", "reset")
-COMPUTED = (*WRITING, "report")
+BUILDING = ("choose", "fill", "record", "complete")
+COMPUTED = (*WRITING, "report", "choose", "ignored")
 SAYING = ("require", "expect")
-ACTIONS = (*COMPUTED, *SAYING, "lacking", "lacks", "drop", "do")
+NAMING = (*COMPUTED, *BUILDING, "lacking", "lacks", "drop")
+ACTIONS = tuple(dict.fromkeys((*NAMING, *SAYING, "do")))
 MEMBERS = {*ACTIONS, "to", "when", "because", "at", "en", "zh", "each", "versions", LINE}
 OF_A_SECTION = {"section", "of", "source", "fields", "when", "versions", "each", "rows", LINE}
 CONTEXT = ("has", "written", "decided", "now", "get")
 """What the run itself answers; their first argument is a name."""
-BUILTINS = ("bool", "dict", "float", "int", "isinstance", "len", "list", "max", "min", "str")
+BUILTINS = ("bool", "dict", "float", "int", "isinstance", "len", "list", "map", "max", "min", "str")
+IN_DEFINITIONS = (*BUILTINS, "all", "any", "range", "zip")
 ATTRIBUTES, TRANSFORMER, TRAINER = "attributes", "transformer", "trainer"
 CHECKS, DYNAMIC = "dynamic checks", "dynamic"
 CONDITION = "__condition__"
@@ -62,7 +72,7 @@ def read_rows(source: str = SOURCE) -> tuple[list[dict[str, Any]], list[Row]]:
     sections: list[dict[str, Any]] = read_table(source)
     found: list[Row] = []
     for number, section in enumerate(sections):
-        if "names" in section:
+        if not section.keys().isdisjoint(("names", "constants", "definitions")):
             continue
         odd = set(section) - OF_A_SECTION
         if odd or ".py:" not in str(section.get("source")):
@@ -71,6 +81,39 @@ def read_rows(source: str = SOURCE) -> tuple[list[dict[str, Any]], list[Row]]:
             every: list[dict[str, Any]] = [{**raw, "each": [name]} if name else raw for raw in section["rows"]]
             found += [_row(one, section, number) for raw in every for one in _each(raw)]
     return sections, found
+
+
+def defined(sections: list[dict[str, Any]]) -> dict[str, str]:
+    """What the table's constants and definitions, and those of the older classes, become: source text by name."""
+    found: dict[str, str] = {}
+    for section in (*sections, {"definitions": read_table(LEGACY)["definitions"], "source": LEGACY}):
+        for name, value in plain(section.get("constants", {})).items():
+            found[name] = f"{name} = {value!r}"
+        try:
+            found.update(definitions(section.get("definitions", {}), (*FUNCTIONS, *IN_DEFINITIONS, *found)))
+        except (ValueError, SyntaxError) as error:
+            raise TableError(FILE, section, str(error)) from error
+    return found
+
+
+@cache
+def callable_names() -> frozenset[str]:
+    """What the expressions of this table and of the older classes may call, and the constants."""
+    return frozenset((*FUNCTIONS, *defined(read_table(SOURCE))))
+
+
+def definitions_text(texts: dict[str, str]) -> str:
+    """The source of the module of what the expressions call."""
+    return "\n".join(
+        [
+            '"""What the expressions of resolution.yaml call; compiled from its definitions, do not edit."""',
+            "",
+            f"from .resolution_functions import {', '.join(FUNCTIONS)}",
+            "",
+            *texts.values(),
+            "",
+        ]
+    )
 
 
 def _each(raw: dict[str, Any]) -> list[dict[str, Any]]:
@@ -101,7 +144,7 @@ def _row(raw: dict[str, Any], section: dict[str, Any], number: int) -> Row:
     action = actions[0]
     if action in SAYING and not {"en", "zh", *(() if section["of"] == CHECKS else ("at",))} <= set(raw):
         raise TableError(FILE, raw, "a requirement says where to look (`at`) and why (`en`, `zh`)")
-    target = raw[action] if action in (*COMPUTED, "lacking", "lacks", "drop") else ""
+    target = raw[action] if action in NAMING else ""
     to = str(raw[action] if action in SAYING else raw.get("to", ""))
     try:
         within = set(versions_in(str(section.get("versions", "-")), VERSIONS))
@@ -118,6 +161,8 @@ class Compiler:
         self.lets: dict[str, set[str]] = {stage: set() for stage in chain(*STAGES.values())}
         self.known: dict[str, dict[str, frozenset[str]]] = {stage: {} for stage in self.lets}
         self.problems = problems_of("schemas/mindformers")
+        self.functions = (*FUNCTIONS, *defined(sections))
+        self.parts: set[str] = set()
         self.keys: set[str] = set()
         """Every key of a model's configuration that some class converts."""
         for section in sections:
@@ -144,7 +189,7 @@ class Compiler:
         def place(name: str) -> str | None:
             return name if name in known else None
 
-        return Names(resolution_functions, CONTEXT, BUILTINS, place, naming=CONTEXT)
+        return Names(self.functions, CONTEXT, BUILTINS, place, naming=CONTEXT)
 
     def text(self, number: int, row: Row, section: dict[str, Any]) -> tuple[str, str]:
         """A row's tuple, and what it says, which is found by the row's number."""
@@ -165,7 +210,7 @@ class Compiler:
         because: tuple[str, ...] = ()
         value = "None"
         if row.action == "do":
-            value = _program(row.stage, row.raw["do"])
+            value = _program(row.raw["do"])
         elif row.to:
             value = known.compiled(row.to)
             read = known.read(row.to) if row.action in WRITING or row.stage == CHECKS else ()
@@ -183,6 +228,11 @@ class Compiler:
         if row.action == "report":
             if target not in self.problems:
                 raise ValueError(f"no problem is called {target}")
+        elif row.action in BUILDING:
+            if row.action == "choose":
+                self.parts.add(target)
+            elif target not in self.parts:
+                raise ValueError(f"no row above chooses {target}")
         elif f"{prefix}." in GIVEN:
             if key not in self.keys:
                 raise ValueError(f"no model's configuration has the key {key}")
@@ -196,13 +246,13 @@ class Compiler:
             known.found(target)
 
 
-def _program(stage: str, name: str) -> str:
-    """A function that a row names, as its module calls it."""
-    if stage in STAGES["dynamic"] and hasattr(dynamic_model, name):
-        return f"d.{name}"
-    if not hasattr(resolution_functions, name):
+def _program(name: str) -> str:
+    """A function that a row names, as its module calls it; one of another module is loaded when it is needed."""
+    module, _, function = name.rpartition(".")
+    home = import_module(f".{module}", __package__) if module else resolution_functions
+    if not hasattr(home, function):
         raise ValueError(f"there is no function {name}")
-    return f"f.{name}"
+    return f"f.program({module!r}, {function!r})" if module else f"f.{function}"
 
 
 def _place(name: str, known: Names) -> str:
@@ -232,8 +282,7 @@ def module_text(version: str, graph: str, sections: list[dict[str, Any]], texts:
     lines = [
         f'"""What MindSpore Transformers {version} makes of a YAML; compiled from resolution.yaml, do not edit."""',
         "",
-        *(["from . import dynamic_model as d"] if graph == "dynamic" else []),
-        "from . import resolution_functions as f",
+        f"from . import {DEFINITIONS} as f",
         "",
         "STAGES = {",
     ]
@@ -241,7 +290,7 @@ def module_text(version: str, graph: str, sections: list[dict[str, Any]], texts:
         lines.append(f"    {stage!r}: (")
         for number, section in enumerate(sections):
             rows = [text for row, text in texts if row.section == number and version in row.versions]
-            if section["of"] == stage and rows:
+            if rows and section["of"] == stage:
                 lines += [f"        ({tuple(section.get('fields', ()))!r}, {section.get(CONDITION)}, ("]
                 lines += [*(f"            {row}," for row in rows), "        )),"]
         lines.append("    ),")
@@ -259,7 +308,7 @@ def _words_text(version: str, rows: list[Row], words: list[str]) -> str:
         [
             f'"""What the rows of MindSpore Transformers {version} say; compiled from resolution.yaml, do not edit."""',
             "",
-            "from . import resolution_functions as f",
+            f"from . import {DEFINITIONS} as f",
             "",
             "WORDS = {",
             *listed,
@@ -276,7 +325,7 @@ def products(source: str = SOURCE) -> dict[str, str]:
     said = [compiler.text(number, row, sections[row.section]) for number, row in enumerate(rows)]
     texts = [(row, text) for row, (text, _) in zip(rows, said, strict=True)]
     words = [words for _, words in said]
-    made: dict[str, str] = {}
+    made = {f"schemas/mindformers/{DEFINITIONS}.py": definitions_text(defined(sections))}
     for version in VERSIONS:
         for graph in STAGES:
             made[_path(version, graph)] = module_text(version, graph, sections, texts)

@@ -11,12 +11,12 @@ from __future__ import annotations
 from ..diagnostic import Related
 from ..light_typing import TYPE_CHECKING
 from ..message import NOTHING, Words, verbatim
+from ..named_module import named_module
 from .messages_compiled import say
 from .model_class import PREFIX
 from .reading import Undecided
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
     from typing import Any
 
     from .model_class import ModelClass
@@ -26,17 +26,6 @@ _COMMON = "common"
 """The one table of the versions whose model classes have no converters of their own."""
 
 
-def _one_of(known: Mapping[str, str]) -> Callable[[Any], str]:
-    """What takes a word that the framework knows; of no method, for an object that holds itself is garbage."""
-
-    def taken(value: Any) -> str:
-        if value not in known:
-            raise ValueError(say.expected_one_of(known=", ".join(known)))
-        return known[value]
-
-    return taken
-
-
 class _Conversion:
     """The fields collected so far."""
 
@@ -44,7 +33,7 @@ class _Conversion:
         self.reading = reading
         self.model = model
         self.same, self.rules = mapping(reading, model)
-        self.transforms = {**_TRANSFORMS, "get_cp_comm_type": _one_of(reading.catalog["communications"])}
+        self.transforms = named_module("resolution_definitions_compiled", __package__)
         self.fields: dict[str, Sourced] = {}
         self.keys: dict[str, str] = {}
         """Which key set each field."""
@@ -60,7 +49,7 @@ class _Conversion:
             value = one
             if transform is not None and not isinstance(one.value, Undecided):
                 try:
-                    value = one._replace(value=self.transforms[transform](one.value))
+                    value = one._replace(value=getattr(self.transforms, transform)(one.value, self.reading.catalog))
                 except (TypeError, ValueError, KeyError) as error:
                     path = one.sources[0] if one.sources else f"{PREFIX}.{key}"
                     why = verbatim(error)
@@ -74,8 +63,7 @@ class _Conversion:
             self.fields[field] = one
             self.keys[field] = key
             return
-        same_value = type(earlier.value) is type(one.value) and earlier.value == one.value
-        if self.reading.catalog["equal_is_no_conflict"] and (same_value or _equal(earlier.value, one.value)):
+        if self.reading.catalog["equal_is_no_conflict"] and bool(earlier.value == one.value):
             return
         self._conflict(field, key, one, earlier)
         if one.sources and not any(path in self.reading.places for path in earlier.sources):
@@ -182,40 +170,3 @@ def _advice(reading: Reading, model: ModelClass, key: str) -> Words:
         if near is not None:
             return say.perhaps_meant(near=near)
     return NOTHING
-
-
-def _equal(left: Any, right: Any) -> bool:
-    return bool(left == right)
-
-
-def _is_float32(value: Any) -> bool:
-    if isinstance(value, str):
-        return value in ("fp32", "float32")
-    if isinstance(value, bool):
-        return value
-    raise TypeError(say.expected_fp32())
-
-
-def _score_function(value: Any) -> str:
-    return value if isinstance(value, str) else "sigmoid" if value else "softmax"
-
-
-def _drop_policy(value: Any) -> str:
-    if isinstance(value, bool):
-        return "position" if value else "probs"
-    if isinstance(value, str):
-        return value
-    raise TypeError(say.expected_boolean_or_string())
-
-
-def _recompute(value: Any) -> Any:
-    return value if isinstance(value, bool) else value["recompute"]
-
-
-_TRANSFORMS = {
-    "is_float_32": _is_float32,
-    "is_use_gated_sigmoid": _score_function,
-    "get_drop_policy": _drop_policy,
-    "get_recompute": _recompute,
-}
-"""Those that every version has alike, by the converters' names for them."""

@@ -16,6 +16,7 @@ from ..message import NOTHING, Words, joined
 from ..named_module import named_module
 from ..suggestion import closest
 from ..versions import names_with_facts, number_of
+from .constructors import Builder, Taken
 from .messages_compiled import say
 from .reading import Sourced
 from .resolution import sections, words_of
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from ..source import SourceText, Span
     from ..yaml_node import Node
     from ..yaml_text import YamlDocument
+    from .constructors import Part
 
 VERSIONS = names_with_facts("mindformers", "dynamic")
 
@@ -214,54 +216,6 @@ class DynamicReading:
             return say.known_are(known=", ".join(fields))
         return say.perhaps(near=near)
 
-    # --- constructors --------------------------------------------------------------------------------------------
-
-    def construct(self, section: str, owner: str, classes: Mapping[str, Any], apart: tuple[str, ...]) -> None:
-        """The constructor's parameters with what the section gives, recorded under `resolved.`; the others reported."""
-        name = self.value(f"{section}.type", None)
-        given = self._given_to(section, owner)
-        facts = classes.get(str(name))
-        if facts is None and name is not None:
-            known = ", ".join(classes)
-            self.report(say.class_unknown(key=f"{section}.type", given=name, known=known), self.span(f"{section}.type"))
-        parameters: dict[str, Any] = given if facts is None else facts["parameters"]
-        prefix = f"resolved.{'schedule' if section == 'lr_scheduler' else section}"
-        for key, value in parameters.items():
-            if key in given and key not in apart:
-                self.derive(f"{prefix}.{key}", given[key].value, given[key].key)
-            elif facts is not None:
-                self.settings[f"{prefix}.{key}"] = Setting(f"{prefix}.{key}", value, "default")
-        for key, setting in given.items():
-            if key not in apart and key not in parameters and setting.origin == "explicit":
-                self._swallowed(setting, str(name), list(parameters))
-
-    def _given_to(self, section: str, owner: str) -> dict[str, Setting]:
-        """What a section hands its class: all that is written, and the section's own fields."""
-        node = None if self._root is None else self._root.items.get(section)
-        items: Mapping[Any, Node] = {} if node is None else node.items
-        given = {
-            key: Setting(f"{section}.{key}", child.value, "explicit", child.span)
-            for key, child in items.items()
-            if isinstance(key, str) and not key.startswith("_")
-        }
-        for key in self.facts.classes[owner]["fields"]:
-            given.setdefault(key, self.settings.get(f"{section}.{key}", Setting(key, None, "default")))
-        return given
-
-    def _swallowed(self, setting: Setting, name: str, known: list[str]) -> None:
-        key = setting.key.rpartition(".")[2]
-        near = closest(key, known)
-        hint = say.perhaps(near=near) if near else NOTHING
-        self.report(say.swallowed(key=setting.key, owner=name, hint=hint), setting.span)
-        self.accept(setting.key, "ignored")
-
-    def overwrite(self, key: str, by: str) -> None:
-        """Report a written key in whose place the framework puts the value of another."""
-        setting = self.settings.get(key)
-        if setting is not None and setting.value != self.value(by, None):
-            self.report(say.overwritten(key=key, by=by, value=self.value(by, None)), setting.span)
-            self.accept(key, "ignored")
-
     # --- access --------------------------------------------------------------------------------------------------
 
     def value(self, key: str, otherwise: Any = _ABSENT) -> Any:
@@ -292,6 +246,10 @@ class DynamicReading:
             if key == path or key.startswith((f"{path}.", f"{path}[")):
                 self.settings[key] = setting._replace(acceptance=acceptance)
 
+    def fields_of(self, section: str) -> Mapping[str, Any]:
+        """What the class of a top-level section declares."""
+        return self.facts.classes[self.facts.classes["TrainConfig"]["fields"][section]["type"]]["fields"]
+
     def derive(self, key: str, value: Value, *sources: str) -> None:
         """Record a value that the framework computes from others."""
         self.settings[key] = Setting(key, value, "derived", derived_from=sources)
@@ -301,11 +259,12 @@ class DynamicReading:
         self.problems.append(finding(problem, self.file, span))
 
 
-class Dynamic(rows.Run):
+class Dynamic(Builder):
     """What the trainer makes of the values that the file and the classes' defaults give; what it says of them."""
 
     def __init__(self, reading: DynamicReading) -> None:
         self.reading = reading
+        self.parts: dict[str, Part] = {}
         facts = reading.facts
         self.locals: dict[str, Sourced] = {
             "option.world_size": Sourced(reading.world),
@@ -327,10 +286,6 @@ class Dynamic(rows.Run):
     def has(self, name: str) -> bool:
         """Whether there is such a value."""
         return name in self.locals or name in self.reading.settings
-
-    def under(self, prefix: str) -> dict[str, Sourced]:
-        """The values for the rows below whose names begin so, by the rest."""
-        return {name[len(prefix) :]: one for name, one in self.locals.items() if name.startswith(prefix)}
 
     def set(self, row: Row, value: Any) -> None:
         """Record a value."""
@@ -354,8 +309,56 @@ class Dynamic(rows.Run):
         """Report a problem by its name."""
         self.reading.report(getattr(say, row.target)(**value), self.reading.span(*row.more.because))
 
+    def reset(self, row: Row, value: Any) -> None:
+        """Report a written key in whose place the framework puts the value of another."""
+        reading, key = self.reading, row.target
+        if key in reading.settings and reading.settings[key].value != value:
+            by = row.more.because[0]
+            reading.report(say.overwritten(key=key, by=by, value=value), reading.settings[key].span)
+            reading.accept(key, "ignored")
+
     def do(self, row: Row, value: Any) -> None:
         """The function was called with the run."""
+
+    # What a section names by `type`.
+
+    def given(self, section: str) -> dict[str, Sourced]:
+        """What a section hands its class: all that is written, and the section's own fields."""
+        node = self.reading.section(section)
+        items: Mapping[Any, Node] = {} if node is None else node.items
+        given = {
+            key: Sourced(child.value, (f"{section}.{key}",))
+            for key, child in items.items()
+            if isinstance(key, str) and not key.startswith("_")
+        }
+        for key in self.reading.fields_of(section):
+            given.setdefault(key, Sourced(self.get(f"{section}.{key}", None), (f"{section}.{key}",)))
+        return given
+
+    def class_named(self, registry: str, section: str, kind: Any) -> Taken | None:
+        """What is known of a class; None where there is none of that name, which is reported."""
+        reading, key = self.reading, f"{section}.type"
+        classes: Mapping[str, Any] = getattr(reading.facts, registry)
+        facts = classes.get(str(kind))
+        if facts is None and kind is not None:
+            reading.report(say.class_unknown(key=key, given=kind, known=", ".join(classes)), reading.span(key))
+        return None if facts is None else Taken(str(kind), facts["parameters"])
+
+    def foreign(self, taken: Taken, section: str, key: str) -> None:
+        """Report a written key that the constructor swallows."""
+        setting = self.reading.settings.get(f"{section}.{key}")
+        if setting is not None and setting.origin == "explicit":
+            near = closest(key, list(taken.arguments))
+            hint = say.perhaps(near=near) if near else NOTHING
+            self.reading.report(say.swallowed(key=setting.key, owner=taken.name, hint=hint), setting.span)
+            self.reading.accept(setting.key, "ignored")
+
+    def answer(self, path: str, one: Sourced) -> None:
+        """Record a value."""
+        if one.sources:
+            self.reading.derive(path, one.value, *one.sources)
+        else:
+            self.reading.settings[path] = Setting(path, one.value, "default")
 
     def leave_open(self, row: Row) -> bool:
         """What is computed from a section that is not there is nothing."""

@@ -11,16 +11,12 @@ from itertools import takewhile
 from ..light_typing import TYPE_CHECKING
 from ..message import Words
 from .catalog import static_catalog, static_version
-from .conversion import convert
 from .messages_compiled import say
-from .model_class import PREFIX, model_class
+from .model_class import PREFIX
+from .network import resolve_network
 from .reading import Reading, Sourced
-from .resolution import transformer_config
-from .value_types import checked_fields
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from .dynamic import Dynamic
 
 _MEGATRON_DATA = "train_dataset.dataloader.config."
@@ -48,14 +44,7 @@ def resolve_model(run: Dynamic) -> None:
     reading = Reading(dynamic.file, version, static_catalog(static_version(version)))
     reading.values = {"model": {"model_config": dict(section.value)}}
     reading.record(PREFIX, section, None)
-    model = model_class(reading, run.under("attributes."))
-    if model is not None:
-        latent = run["networks"].get(str(run["network"]), model.mla)
-        dynamic.derive("resolved.model.class", model.facts["class"], "model.model_type")
-        parallel: dict[str, Any] = reading.catalog["sections"]["parallel_config"]["defaults"]
-        handed = {**{key: Sourced(value) for key, value in parallel.items()}, **run.under("handed.")}
-        fields = convert(reading, model._replace(mla=latent), handed)
-        transformer_config(reading, checked_fields(reading, fields, static=False), mla=latent)
+    resolve_network(reading, run, run["networks"], str(run["network"]))
     for key, setting in reading.resolved.items():
         sources = tuple(_outside(path) for path in setting.derived_from)
         dynamic.settings[key] = setting._replace(derived_from=sources)
@@ -65,20 +54,6 @@ def resolve_model(run: Dynamic) -> None:
         values = tuple((name, _told(value)) for name, value in problem.values)
         related = tuple(place._replace(en=_outside(place.en), zh=_outside(place.zh)) for place in problem.related)
         dynamic.problems.append(problem._replace(values=values, related=related))
-
-
-def build_dynamic_schedule(run: Dynamic) -> None:
-    """`trainer/utils.py:_build_lr_scheduler`: the class's constructor, with total_steps from training.steps."""
-    reading = run.reading
-    reading.overwrite("lr_scheduler.total_steps", "training.steps")
-    reading.construct("lr_scheduler", "LrSchedulerConfig", reading.facts.schedules, ("type", "total_steps"))
-    reading.derive("resolved.schedule.total_steps", reading.value("training.steps", None), "training.steps")
-
-
-def build_dynamic_optimizer(run: Dynamic) -> None:
-    """`trainer/utils.py:_build_optimizer`: every declared key and every extra one goes to the constructor."""
-    apart = ("type", "weight_decay_include", "weight_decay_exclude")
-    run.reading.construct("optimizer", "OptimizerConfig", run.reading.facts.optimizers, apart)
 
 
 def check_mask(run: Dynamic) -> None:

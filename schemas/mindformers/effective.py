@@ -153,9 +153,9 @@ def _static_config(
     _override(reading, reading.values, [change for change in overrides if change.path != "run_mode"])
     known = _add_pretrained(reading, open_file)
     written = _settings(reading)
-    from .derived import derive
+    from .resolution import Trainer
 
-    derive(reading, options, legacy=legacy)
+    Trainer(reading, options, legacy=legacy).resolve("trainer")
     if reading.get("model.model_config.rope_parameters") is not None:
         from .pretrained import nested_rope
 

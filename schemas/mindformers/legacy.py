@@ -8,20 +8,21 @@ words of `TransformerConfig`; of a class without a row nothing there is decided.
 
 from __future__ import annotations
 
-from ..config import Unresolved
+from .. import rows
 from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..message import NOTHING, Words
-from ..rows import UndecidedError
 from ..versions import within
 from .messages_compiled import say
+from .network import undecided_network
 from .reading import Undecided
 from .shape import is_mapping
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from .reading import Reading
+    from .resolution import Trainer
 
 _CONFIG = "model.model_config"
 _TYPE = f"{_CONFIG}.type"
@@ -34,7 +35,7 @@ _BASE = (
 
 
 class LegacyClass(NamedTuple):
-    """One row of `legacy_classes.yaml`."""
+    """One class of `legacy_classes.yaml`."""
 
     name: str
     config: str
@@ -47,67 +48,73 @@ class LegacyClass(NamedTuple):
     unread: tuple[str, ...]
     arguments: Mapping[str, Any] | None
     """The constructor's arguments with their defaults; None where the version's catalog has them."""
-    refuses: Sequence[tuple[str, str, str, Callable[[Any], Any]]]
-    fields: Sequence[tuple[str, Callable[[Any], Any]]]
+    rows: Sequence[rows.Row]
+    """What it refuses, and the fields of its network."""
     names: frozenset[str]
-    """Every key that some field or refusal may ask for."""
+    """Every key that some row may ask for."""
 
 
-class _Watched:
-    """Values that remember which of them were asked for: those decide what is made of them."""
+class _Network(rows.Run):
+    """The fields of a network while the rows of its class make them of the arguments."""
 
-    def __init__(self, values: dict[str, Any]) -> None:
+    def __init__(self, reading: Reading, values: Mapping[str, Any]) -> None:
+        self.reading = reading
         self.values = values
-        self.asked: list[str] = []
+        self.used: set[str] = set()
+        self.refused: rows.Row | None = None
 
     def __getitem__(self, key: str) -> Any:
-        self.asked.append(key)
+        self.reads.pop(key, None)  # what a choice depends on is asked for before its answer
+        self.reads[key] = None
         return self.values[key]
 
+    def refuse(self, row: rows.Row, value: Any) -> None:
+        """Note what the class can be told to build and TransformerConfig has no word for."""
+        self.used.update(self.reads)
+        if value and self.refused is None:
+            self.refused = row
 
-def legacy_model(reading: Reading) -> None:
+    def set(self, row: rows.Row, value: Any, *, decided: bool = True) -> None:
+        """Answer with a field, which those arguments decide that its row asked for."""
+        if self.refused is not None:
+            return
+        self.used.update(self.reads)
+        reading, keys = self.reading, tuple(reversed(self.reads))
+        decided = decided and not any(isinstance(self.values.get(key), Undecided) for key in keys)
+        paths = [_path(key) for key in keys]
+        written = [path for path in paths if path in reading.places or path in reading.options]
+        reading.resolve(f"resolved.transformer.{row.target}", value, *(written or paths or [_TYPE]), decided=decided)
+
+    def leave_open(self, row: rows.Row) -> bool:
+        """Leave a field open."""
+        if row.action == "set":
+            self.set(row, None, decided=False)
+        return True
+
+    stop = leave_open
+
+
+def legacy_model(run: Trainer) -> None:
     """Record the class, the effective arguments and the network of a legacy model."""
+    reading = run.reading
     given: dict[Any, Any] = reading.section(_CONFIG)
-    kind = given.get("type")
+    kind, model = given.get("type"), reading.get(_ARCHITECTURE)
     reading.resolve("resolved.model.class", kind, _TYPE)
-    known = _known_class(reading, given)
+    known = next((one for one in _classes() if _fits(one, reading, given, kind, model)), None)
     facts: dict[str, Any] | None = reading.catalog["classes"].get(kind) if isinstance(kind, str) else None
     defaults: Mapping[str, Any] = facts["signature"] if facts is not None and facts["legacy"] else {}
-    if known is not None and known.arguments is not None:
-        defaults = known.arguments
+    if known is None:
+        named = " / ".join(str(one) for one in (kind, model) if one is not None)
+        _refuse(reading, named or "model.model_config", NOTHING)
+    else:
+        own = known.arguments or defaults
+        defaults = own if _network(reading, known, given, own) else defaults
     for name, default in defaults.items():
         if name not in given:
             reading.resolve(f"resolved.model.{name}", default)
     for key, value in given.items():
         if key != "type" and not is_mapping(value):
             reading.resolve(f"resolved.model.{key}", value, f"{_CONFIG}.{key}")
-    if known is not None:
-        _network(reading, known, given, {**_expert_defaults(reading), **defaults})
-
-
-def undecided_network(reading: Reading, text: str, path: str) -> None:
-    """Leave every field of the network open."""
-    span = reading.place(path)
-    if span is not None:
-        reading.unresolved.append(Unresolved(text, say.network_unknown(), span))
-    for name in (*reading.catalog["transformer"], *reading.catalog["mla_transformer"]):
-        reading.resolve(f"resolved.transformer.{name}", None, path, decided=False)
-
-
-def _known_class(reading: Reading, given: dict[Any, Any]) -> LegacyClass | None:
-    """The row that a file's model section selects; where there is none, that is said."""
-    kind, model = given.get("type"), reading.get(_ARCHITECTURE)
-    known = next((one for one in _classes() if _fits(one, reading, given, kind, model)), None)
-    if known is None:
-        named = " / ".join(str(one) for one in (kind, model) if one is not None)
-        _refuse(reading, named or "model.model_config", NOTHING)
-        return None
-    values = {**(known.arguments or {}), **_signature(reading, known), **given}
-    for key, en, zh, holds in known.refuses:
-        if _holds(holds, values):
-            _refuse(reading, f"{kind} / {key}: {values.get(key)}", say.refused_value(why=Words(en, zh)), key)
-            return None
-    return known
 
 
 def _fits(one: LegacyClass, reading: Reading, given: dict[Any, Any], kind: object, model: object) -> bool:
@@ -121,67 +128,32 @@ def _fits(one: LegacyClass, reading: Reading, given: dict[Any, Any], kind: objec
     )
 
 
-def _holds(condition: Callable[[Any], Any], values: Mapping[str, Any] | _Watched) -> bool:
-    try:
-        return bool(condition(values))
-    except (UndecidedError, KeyError, TypeError):
-        return False
-
-
 def _refuse(reading: Reading, named: str, why: Words, key: str = "type") -> None:
-    path = f"{_CONFIG}.{key}" if f"{_CONFIG}.{key}" in reading.places else _TYPE
+    path = _path(key) if _path(key) in reading.places else _TYPE
     reading.note(say.unknown_legacy_class(named=named, why=why, version=reading.version), path)
     undecided_network(reading, named, path)
 
 
-def _network(reading: Reading, known: LegacyClass, given: dict[Any, Any], defaults: Mapping[str, Any]) -> None:
-    experts: dict[Any, Any] = reading.section("moe_config")
-    values = _Watched({**defaults, **given, **{f"moe_config.{key}": value for key, value in experts.items()}})
-    used = {key for entry in known.refuses for key in _asked_by(entry[3], values)}
-    for name, made in known.fields:
-        used.update(_made_of(reading, name, made, values))
-    arguments = {key for key in (*defaults, *_BASE) if not key.startswith("moe_config.")}
-    taken = (arguments - known.names - set(known.unread)) | used | set(known.reads)
-    for key in (*given, *(f"moe_config.{key}" for key in experts)):
+def _network(reading: Reading, known: LegacyClass, given: dict[Any, Any], defaults: Mapping[str, Any]) -> bool:
+    """Answer with the fields of the network; False for one that TransformerConfig has no words for."""
+    own: dict[str, Any] = reading.catalog["sections"]["moe_config"]["defaults"]
+    experts = {f"moe_config.{key}": value for key, value in {**own, **reading.section("moe_config")}.items()}
+    run = _Network(reading, {**defaults, **given, **experts})
+    run.follow(known.rows)
+    if run.refused is not None:
+        key, words = run.refused.target, Words(*run.refused.more)
+        named = f"{known.config} / {key}: {run.values.get(key)}"
+        _refuse(reading, named, say.refused_value(why=words), key)
+        return False
+    taken = ({*defaults, *_BASE} - known.names - set(known.unread)) | run.used | set(known.reads)
+    for key in (*given, *(f"moe_config.{key}" for key in reading.section("moe_config"))):
         if key not in taken and _path(key) in reading.places:
             reading.acceptance[_path(key)] = "ignored"
-
-
-def _made_of(reading: Reading, name: str, made: Callable[[Any], Any], values: _Watched) -> tuple[str, ...]:
-    """Resolve one field of the network; the keys that it was made of."""
-    values.asked.clear()
-    value: Any = None
-    try:
-        value, decided = made(values), True
-    except (UndecidedError, LookupError, TypeError, ValueError, ArithmeticError):
-        decided = False
-    keys = tuple(dict.fromkeys(reversed(values.asked)))  # what a choice depends on is asked for before its answer
-    decided = decided and not any(isinstance(values.values.get(key), Undecided) for key in keys)
-    paths = [_path(key) for key in keys]
-    written = [path for path in paths if path in reading.places or path in reading.options]
-    reading.resolve(f"resolved.transformer.{name}", value, *(written or paths or [_TYPE]), decided=decided)
-    return keys
+    return True
 
 
 def _path(key: str) -> str:
     return key if key.startswith("moe_config.") else f"{_CONFIG}.{key}"
-
-
-def _asked_by(condition: Callable[[Any], Any], values: _Watched) -> tuple[str, ...]:
-    values.asked.clear()
-    _holds(condition, values)
-    return tuple(values.asked)
-
-
-def _signature(reading: Reading, known: LegacyClass) -> Mapping[str, Any]:
-    facts = reading.catalog["classes"].get(known.config)
-    found: Mapping[str, Any] = facts["signature"] if facts is not None and known.arguments is None else {}
-    return found
-
-
-def _expert_defaults(reading: Reading) -> dict[str, Any]:
-    defaults: dict[str, Any] = reading.catalog["sections"]["moe_config"]["defaults"]
-    return {f"moe_config.{key}": value for key, value in defaults.items()}
 
 
 _known: list[LegacyClass] = []
@@ -191,5 +163,6 @@ def _classes() -> list[LegacyClass]:
     if not _known:
         from .legacy_classes_compiled import CLASSES
 
-        _known.extend(LegacyClass(*one) for one in CLASSES)
+        for *head, listed, names in CLASSES:
+            _known.append(LegacyClass(*head, tuple([rows.Row(*row) for row in listed]), names))
     return _known

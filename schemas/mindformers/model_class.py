@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..message import NOTHING
+from .constructors import no_such_class
 from .messages_compiled import say
 from .reading import Sourced
 from .resolution import constructed
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 PREFIX = "model.model_config"
 
+_NO_DIRECTORY = "MAP067"
+"""The directory that may name the class is not here, which was said."""
 _sourced = Sourced._make
 
 
@@ -69,38 +72,29 @@ def _architecture(reading: Reading, attributes: dict[str, Sourced], facts: dict[
     if not isinstance(name, str):
         reading.lacking(say.no_architecture(known=", ".join(models), version=reading.version), path)
         return facts["mla"]
-    model = models.get(name)
-    if model is None:
-        from ..suggestion import suggestion
-
-        near = suggestion(name, models)
-        reading.note(say.unknown_class(section="model", value=name, suggestion=near, version=reading.version), path)
+    if name not in models:
+        no_such_class(reading, "model", name, models, path)
         return facts["mla"]
-    if not model["trainable"] and reading.get("run_mode") in ("train", "finetune"):
+    if not models[name]["trainable"] and reading.get("run_mode") in ("train", "finetune"):
         reading.note(say.not_trainable(model=name, version=reading.version), path)
-    return model["mla"]
+    return models[name]["mla"]
 
 
 def _selected(reading: Reading, given: dict[Any, Any]) -> dict[str, Any] | None:
     classes: dict[str, dict[str, Any]] = reading.catalog["classes"]
     names: dict[str, str] = reading.catalog["names"]
     usable = {name: key for name, key in names.items() if not classes[key]["legacy"] and not name.startswith("mcore_")}
-    known = ", ".join(sorted(usable))
     written = given.get("model_type")
-    path = f"{PREFIX}.model_type"
-    if written is None:
-        if any(problem.kind.name == "model-directory-unreadable" for problem in reading.problems):
-            return None  # the directory may name it, and that was said
-        if any(problem.kind.code == "MAP067" for problem in reading.problems):
-            return None  # its own config.json names the class, and is not here
-        hint = say.or_a_config_json() if reading.get("pretrained_model_dir") else NOTHING
-        reading.note(say.no_model_type(known=known, hint=hint), PREFIX)
-        return None
-    if not isinstance(written, str) or written not in usable:
+    if isinstance(written, str) and written in usable:
+        return classes[usable[written]]
+    known = ", ".join(sorted(usable))
+    if written is not None:
         from ..suggestion import suggestion
 
         near = suggestion(str(written), usable)
         said = say.unknown_model_type(value=written, known=known, suggestion=near, version=reading.version)
-        reading.note(said, path)
-        return None
-    return classes[usable[written]]
+        reading.note(said, f"{PREFIX}.model_type")
+    elif not any(problem.kind.code == _NO_DIRECTORY for problem in reading.problems):
+        hint = say.or_a_config_json() if reading.get("pretrained_model_dir") else NOTHING
+        reading.note(say.no_model_type(known=known, hint=hint), PREFIX)
+    return None

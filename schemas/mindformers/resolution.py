@@ -11,6 +11,7 @@ from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..message import Words
 from ..named_module import named_module
 from ..versions import names, number_of
+from .constructors import Builder, Taken, no_such_class, string_number
 from .messages_compiled import say
 from .reading import Sourced, Undecided, default_setting
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from ..config import ReadOptions, Setting
     from ..rows import Expression, Row
+    from .constructors import Part
     from .reading import Reading
 
 VERSIONS = names("mindformers")
@@ -170,19 +172,20 @@ class Fields(rows.Run):
         return False
 
 
-class Trainer(Fields):
+class Trainer(Builder, Fields):
     """What the trainer makes of the file: a path is the file's value until a row says what stands for it."""
 
     def __init__(self, reading: Reading, options: ReadOptions, *, legacy: bool) -> None:
         super().__init__(reading, {}, "")
-        self.section = "lr_schedule"
-        self.schedule: dict[str, Any] | None = None
-        """The facts of the schedule's class."""
+        self.parts: dict[str, Part] = {}
         self.locals = {
             "option.world_size": Sourced(options.world_size),
             "option.steps": Sourced(options.steps, ("--steps",)),
             "option.dataset_size": Sourced(options.dataset_size, ("--dataset-size",)),
             "option.legacy": Sourced(legacy),
+            "facts.version": Sourced(reading.version),
+            "facts.loaders": Sourced(reading.catalog["loaders"]),
+            "facts.data_keys": Sourced(reading.catalog["data_keys"]),
         }
 
     def __getitem__(self, name: str) -> Any:
@@ -199,11 +202,7 @@ class Trainer(Fields):
         if name[0] == "=":
             return (name[1:],)
         one = self.locals.get(name)
-        return (name,) if one is None else one.sources
-
-    def under(self, prefix: str) -> dict[str, Sourced]:
-        """The values whose names begin so, by the rest."""
-        return {name[len(prefix) :]: one for name, one in self.locals.items() if name.startswith(prefix)}
+        return (self._path(name),) if one is None else one.sources
 
     # What the expressions ask.
 
@@ -248,17 +247,26 @@ class Trainer(Fields):
         self.reading.note(say.rejected(why=why, version=self.reading.version), self._path(name))
 
     def _path(self, name: str) -> str:
-        """Where an argument of the schedule stands in the file."""
-        return f"{self.section}.{name[9:]}" if name.startswith("schedule.") else name
+        """Where an argument of a part stands in the file."""
+        name_of_part, _, key = name.partition(".")
+        part = self.parts.get(name_of_part)
+        return name if part is None else f"{part.section}.{key}"
+
+    def report(self, row: Row, value: dict[str, Any]) -> None:
+        """Report a problem by its name."""
+        self.reading.note(getattr(say, row.target)(**value), self._path(row.more.because[0]))
 
     def expect(self, row: Row, value: Any) -> None:
         """Report a value of another kind than the code computes with."""
-        if value:
-            return
-        path, expected = row.more.at, self._words(row)
-        found = self.reading.get(path)
+        if not value:
+            self.wrong(row.more.at, self._words(row))
+
+    def wrong(self, path: str, expected: Words, found: Any = None) -> None:
+        """The same, in words."""
+        reading = self.reading
+        found = reading.get(path) if found is None else found
         shown = "null" if found is None else repr(found)
-        self.reading.note(say.value_type(key=path, value=shown, expected=expected, version=self.reading.version), path)
+        reading.note(say.value_type(key=path, value=shown, expected=expected, version=reading.version), path)
 
     def lacking(self, row: Row, _: Any) -> None:
         """Report a key that the run stops without."""
@@ -269,12 +277,64 @@ class Trainer(Fields):
 
     def lacks(self, row: Row, _: Any) -> None:
         """Report an argument that the schedule stops without."""
-        self.lack_argument(row.target.rpartition(".")[2], self._words(row))
+        self._lack(row.target, self._words(row))
 
-    def lack_argument(self, name: str, why: Words) -> None:
-        """The same, in words."""
-        kind, path = self["schedule_class"], f"{self.section}.{name}"
-        self.reading.lacking(say.schedule_argument(type=kind, key=name, why=why), path)
+    def complete(self, row: Row, _: Any) -> None:
+        """Report the arguments of a part that have no default, and are not there."""
+        for key in self.lacking_arguments(row.target):
+            if key != "kwargs":
+                self._lack(f"{row.target}.{key}", say.no_default())
+
+    def _lack(self, name: str, why: Words) -> None:
+        kind, key = self["schedule_class"], name.rpartition(".")[2]
+        self.reading.lacking(say.schedule_argument(type=kind, key=key, why=why), self._path(name))
+
+    # What a section names by `type`.
+
+    def given(self, section: str) -> dict[str, Sourced]:
+        """What a section of the file holds."""
+        return {str(key): Sourced(value, (f"{section}.{key}",)) for key, value in self.reading.section(section).items()}
+
+    def class_named(self, registry: str, section: str, kind: Any) -> Taken | None:
+        """What is known of a class; None where there is none of that name, which is reported."""
+        reading, path = self.reading, f"{section}.type"
+        classes: dict[str, dict[str, Any]] = reading.catalog["registry"][registry]
+        if not isinstance(kind, str) and path in reading.places:
+            # tools/register/register.py:MindFormerRegister.get_cls finds no class of that name (1.6-2.1)
+            self.wrong(path, say.name_of_a_class(), kind)
+        if not isinstance(kind, str) or isinstance(kind, Undecided):
+            return None
+        facts = classes.get(kind)
+        if facts is None and reading.get(f"{section}.auto_register") is None:
+            no_such_class(reading, section, kind, classes)
+        return None if facts is None else Taken(facts["class"], facts["args"], facts["open"])
+
+    def foreign(self, taken: Taken, section: str, key: str) -> None:
+        """Report a key that the class does not take, or takes and ignores."""
+        reading, path = self.reading, f"{section}.{key}"
+        reading.acceptance[path] = "ignored" if taken.open else "unknown"
+        said = say.swallowed_argument(type=taken.name, key=key)
+        if not taken.open:
+            from ..suggestion import suggestion
+
+            near = suggestion(key, taken.arguments)
+            said = say.unknown_argument(type=taken.name, key=key, suggestion=near, version=reading.version)
+        reading.note(said, path, on_key=True)
+
+    def ignored(self, row: Row, value: dict[str, Any]) -> None:
+        """Report the keys of a section that a class does not ask for."""
+        taken = Taken(value["type"], dict.fromkeys(value["known"]), open=True)
+        for key in self.reading.section(row.target):
+            if key not in taken.arguments:
+                self.foreign(taken, row.target, str(key))
+
+    def number(self, part: Part, path: str) -> None:
+        """Report a text where the constructor's code computes with a number."""
+        string_number(self.reading, path, getattr(say, part.stops)())
+
+    def answer(self, path: str, one: Sourced) -> None:
+        """Record a value."""
+        self.reading.resolve(path, one.value, *one.sources, decided=one.decided)
 
     def leave_open(self, row: Row) -> bool:
         """What cannot be known leaves its target open."""

@@ -8,6 +8,7 @@ classes (`get_model_config`, `convert_to_transformer_config`, `GPTModel`, `creat
 from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING
+from .constructors import string_number
 from .messages_compiled import say
 from .reading import Undecided
 from .shape import is_list, is_mapping
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from ..message import Words
     from .reading import Reading, Sourced
+    from .resolution import Trainer
 
 _READS_AS_FALSE = frozenset(("false", "no", "off", "none", "null", "0", ""))
 
@@ -111,8 +113,9 @@ def _check_strictly(reading: Reading) -> None:
             _note(reading, path, value, _expected(kind))
 
 
-def check_sections(reading: Reading) -> None:
+def check_sections(run: Trainer) -> None:
     """Report the written values outside the model that are of the wrong kind."""
+    reading = run.reading
     _check_strictly(reading)
     places = reading.places
     said = {dict(problem.values).get("key") for problem in reading.problems}
@@ -135,10 +138,7 @@ def _report(reading: Reading, path: str, value: Any, kind: str) -> bool:
             reading.problems[-1] = found._replace(kind=found.kind._replace(severity="error"))
         return False
     if base == "float" and isinstance(value, str) and _is_number(value):
-        from .constructors import is_text, string_number
-
-        if is_text(reading, path):
-            string_number(reading, path, say.run_cannot())
+        string_number(reading, path, say.run_cannot())
         return True
     _note(reading, path, value, _expected(base))
     return True

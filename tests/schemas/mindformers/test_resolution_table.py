@@ -43,8 +43,7 @@ def made(text: str, folder: Path) -> dict[str, str]:
 
 
 def test_a_sound_table_is_made(tmp_path: Path) -> None:
-    (name, text), *_ = made(HEAD + ROW + REQUIREMENT, tmp_path).items()
-    assert name == "schemas/mindformers/resolution_1_6_static_compiled.py"
+    text = made(HEAD + ROW + REQUIREMENT, tmp_path)["schemas/mindformers/resolution_1_6_static_compiled.py"]
     assert "v['hidden_size'] // v['num_attention_heads']" in text
 
 
@@ -60,6 +59,7 @@ def test_a_sound_table_is_made(tmp_path: Path) -> None:
         ("      when: kv_channels is None", "      because: [hiden_size]", 6),
         ("      when: kv_channels is None", '      versions: "1.5"', 6),
         ("- set: kv_channels", "- do: kv_channels", 6),
+        ("- set: kv_channels", "- do: network.kv_channels", 6),
         ("at: num_layers", "at: num_layer", 9),
         ("not {num_layers}\n      zh", "not {num_layer}\n      zh", 9),
         ("      zh: 层数应大于 0，而不是 {num_layers}\n", "", 9),
@@ -91,6 +91,23 @@ def test_a_misspelt_path_or_program_of_the_trainer(wrong: str, tmp_path: Path) -
     head = HEAD.replace("of: transformer", "of: trainer").replace("  fields: [kv_channels]\n", "")
     with pytest.raises(TableError, match=r":5: "):
         made(head + wrong, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["wide(head): hed > 64", "wide(head: head > 64", "wide(head): head >"],
+)
+def test_a_misspelt_definition(wrong: str, tmp_path: Path) -> None:
+    with pytest.raises(TableError, match=r"resolution\.yaml:1: "):
+        made(f"- definitions:\n    {wrong}\n  source: a.py:b\n" + HEAD + ROW, tmp_path)
+
+
+def test_a_part_is_chosen_before_it_is_filled(tmp_path: Path) -> None:
+    head = HEAD.replace("of: transformer", "of: trainer").replace("  fields: [kv_channels]\n", "")
+    choice = "    - choose: optimizer\n      to: dict(section='optimizer', registry='optimizer', under='optimizer')\n"
+    assert made(head + choice + "    - fill: optimizer\n", tmp_path)
+    with pytest.raises(TableError, match="no row above chooses optimiser"):
+        made(head + choice + "    - fill: optimiser\n", tmp_path)
 
 
 def test_a_name_counts_in_the_versions_of_its_row_only(tmp_path: Path) -> None:
