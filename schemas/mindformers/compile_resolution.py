@@ -221,6 +221,13 @@ class Compiler:
         condition = known.compiled(row.when) if row.when else "None"
         return f"({row.action!r}, {row.target!r}, {value}, {condition}, ({because!r}, {at!r}, {number}))"
 
+    def _check_part(self, row: Row) -> None:
+        """ValueError for a part that no row above chooses."""
+        if row.action == "choose":
+            self.parts.add(row.target)
+        elif row.target not in self.parts:
+            raise ValueError(f"no row above chooses {row.target}")
+
     def _check_target(self, row: Row, known: Names) -> None:
         """ValueError for a target that nothing has."""
         target = row.target
@@ -229,10 +236,7 @@ class Compiler:
             if target not in self.problems:
                 raise ValueError(f"no problem is called {target}")
         elif row.action in BUILDING:
-            if row.action == "choose":
-                self.parts.add(target)
-            elif target not in self.parts:
-                raise ValueError(f"no row above chooses {target}")
+            self._check_part(row)
         elif f"{prefix}." in GIVEN:
             if key not in self.keys:
                 raise ValueError(f"no model's configuration has the key {key}")
