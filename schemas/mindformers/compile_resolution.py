@@ -221,6 +221,15 @@ class Compiler:
         condition = known.compiled(row.when) if row.when else "None"
         return f"({row.action!r}, {row.target!r}, {value}, {condition}, ({because!r}, {at!r}, {number}))"
 
+    def _check_local(self, row: Row, known: Names) -> None:
+        """ValueError for a name that is taken."""
+        target = row.target
+        if known.is_function(target):
+            raise ValueError(f"{target} is a function")
+        if target not in self.lets[row.stage] and any(target in one for one in self.known[row.stage].values()):
+            raise ValueError(f"{target} is a name of the file's")
+        self.lets[row.stage].add(target)
+
     def _check_part(self, row: Row) -> None:
         """ValueError for a part that no row above chooses."""
         if row.action == "choose":
@@ -241,11 +250,7 @@ class Compiler:
             if key not in self.keys:
                 raise ValueError(f"no model's configuration has the key {key}")
         elif row.action == "let" and not key:
-            if known.is_function(target):
-                raise ValueError(f"{target} is a function")
-            if target not in self.lets[row.stage] and any(target in one for one in self.known[row.stage].values()):
-                raise ValueError(f"{target} is a name of the file's")
-            self.lets[row.stage].add(target)
+            self._check_local(row, known)
         elif target and not (row.action == "set" and prefix == "resolved"):
             known.found(target)
 
