@@ -86,7 +86,8 @@ def read_rows(source: str = SOURCE) -> tuple[list[dict[str, Any]], list[Row]]:
 def defined(sections: list[dict[str, Any]]) -> dict[str, str]:
     """What the table's constants and definitions, and those of the older classes, become: source text by name."""
     found: dict[str, str] = {}
-    for section in (*sections, {"definitions": read_table(LEGACY)["definitions"], "source": LEGACY}):
+    older: dict[str, Any] = {"definitions": read_table(LEGACY)["definitions"], "source": LEGACY}
+    for section in (*sections, older):
         for name, value in plain(section.get("constants", {})).items():
             found[name] = f"{name} = {value!r}"
         try:

@@ -169,5 +169,5 @@ def _classes() -> list[LegacyClass]:
         from .legacy_classes_compiled import CLASSES
 
         for *head, listed, names in CLASSES:
-            _known.append(LegacyClass(*head, tuple([rows.Row(*row) for row in listed]), names))
+            _known.append(LegacyClass._make((*head, tuple([rows.Row(*row) for row in listed]), names)))
     return _known
