@@ -86,7 +86,8 @@ def read_rows(source: str = SOURCE) -> tuple[list[dict[str, Any]], list[Row]]:
 def defined(sections: list[dict[str, Any]]) -> dict[str, str]:
     """What the table's constants and definitions, and those of the older classes, become: source text by name."""
     found: dict[str, str] = {}
-    for section in (*sections, {"definitions": read_table(LEGACY)["definitions"], "source": LEGACY}):
+    older: dict[str, Any] = {"definitions": read_table(LEGACY)["definitions"], "source": LEGACY}
+    for section in (*sections, older):
         for name, value in plain(section.get("constants", {})).items():
             found[name] = f"{name} = {value!r}"
         try:
@@ -221,6 +222,22 @@ class Compiler:
         condition = known.compiled(row.when) if row.when else "None"
         return f"({row.action!r}, {row.target!r}, {value}, {condition}, ({because!r}, {at!r}, {number}))"
 
+    def _check_local(self, row: Row, known: Names) -> None:
+        """ValueError for a name that is taken."""
+        target = row.target
+        if known.is_function(target):
+            raise ValueError(f"{target} is a function")
+        if target not in self.lets[row.stage] and any(target in one for one in self.known[row.stage].values()):
+            raise ValueError(f"{target} is a name of the file's")
+        self.lets[row.stage].add(target)
+
+    def _check_part(self, row: Row) -> None:
+        """ValueError for a part that no row above chooses."""
+        if row.action == "choose":
+            self.parts.add(row.target)
+        elif row.target not in self.parts:
+            raise ValueError(f"no row above chooses {row.target}")
+
     def _check_target(self, row: Row, known: Names) -> None:
         """ValueError for a target that nothing has."""
         target = row.target
@@ -229,19 +246,12 @@ class Compiler:
             if target not in self.problems:
                 raise ValueError(f"no problem is called {target}")
         elif row.action in BUILDING:
-            if row.action == "choose":
-                self.parts.add(target)
-            elif target not in self.parts:
-                raise ValueError(f"no row above chooses {target}")
+            self._check_part(row)
         elif f"{prefix}." in GIVEN:
             if key not in self.keys:
                 raise ValueError(f"no model's configuration has the key {key}")
         elif row.action == "let" and not key:
-            if known.is_function(target):
-                raise ValueError(f"{target} is a function")
-            if target not in self.lets[row.stage] and any(target in one for one in self.known[row.stage].values()):
-                raise ValueError(f"{target} is a name of the file's")
-            self.lets[row.stage].add(target)
+            self._check_local(row, known)
         elif target and not (row.action == "set" and prefix == "resolved"):
             known.found(target)
 

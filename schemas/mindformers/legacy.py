@@ -109,6 +109,11 @@ def legacy_model(run: Trainer) -> None:
     else:
         own = known.arguments or defaults
         defaults = own if _network(reading, known, given, own) else defaults
+    _list(reading, given, defaults)
+
+
+def _list(reading: Reading, given: dict[Any, Any], defaults: Mapping[str, Any]) -> None:
+    """Answer with the arguments of the class."""
     for name, default in defaults.items():
         if name not in given:
             reading.resolve(f"resolved.model.{name}", default)
@@ -164,5 +169,5 @@ def _classes() -> list[LegacyClass]:
         from .legacy_classes_compiled import CLASSES
 
         for *head, listed, names in CLASSES:
-            _known.append(LegacyClass(*head, tuple([rows.Row(*row) for row in listed]), names))
+            _known.append(LegacyClass._make((*head, tuple([rows.Row(*row) for row in listed]), names)))
     return _known

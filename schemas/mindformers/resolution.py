@@ -330,7 +330,8 @@ class Trainer(Builder, Fields):
 
     def number(self, part: Part, path: str) -> None:
         """Report a text where the constructor's code computes with a number."""
-        string_number(self.reading, path, getattr(say, part.stops)())
+        if isinstance(self.reading.get(path), str):  # a message loads the catalogue of texts
+            string_number(self.reading, path, getattr(say, part.stops)())
 
     def answer(self, path: str, one: Sourced) -> None:
         """Record a value."""
