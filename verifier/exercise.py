@@ -117,7 +117,9 @@ ON_THEIR_OWN: dict[str, tuple[FieldName, ...]] = {"scales": scales.FIELDS, "drop
 """Fields that only a stage of their own shows, which not every pair has."""
 _LEFT = frozenset(str(field) for row in LEFT_OUT if not row.listed.startswith("without") for field in row.fields)
 _APART = frozenset(str(field) for fields in ON_THEIR_OWN.values() for field in fields)
-_RUN = tuple(dict.fromkeys(field for row in MODULES for field in row.fields if field not in _LEFT | _APART))
+_RUN = tuple(
+    dict.fromkeys(field for row in MODULES for field in row.fields if field not in _LEFT | _APART | {documents.END})
+)
 
 
 _GIVEN_ALIKE = frozenset((
@@ -149,6 +151,8 @@ def exercised(
     """
     if (field in _WEIGHTED and not weighed) or (field in documents.FIELDS and not separated):
         return False
+    if field == documents.END:
+        return separated
     own = next((name for name, fields in ON_THEIR_OWN.items() if field in fields), None)
     if own is not None:
         return own in asked

@@ -84,7 +84,7 @@ def test_a_setting_of_the_steps_is_no_lead_for_models_that_part_before_them(tmp_
 COMPRESSED = {"eod": 511, "eod_mask_loss": False, "create_compressed_eod_mask": True, "eod_pad_length": 8}
 
 
-@pytest.mark.parametrize("field", documents.FIELDS)
+@pytest.mark.parametrize("field", [*documents.FIELDS, documents.END])
 def test_documents_are_exercised_where_they_were_run(field: str) -> None:
     assert exercise.exercised(field, "all", ("rates",), separated=True)
     assert not exercise.exercised(field, "all", ("rates",))
