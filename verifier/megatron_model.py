@@ -267,9 +267,16 @@ class MegatronModel:
         return {_first_name(name): buffer for name, buffer in buffers if name.endswith("expert_bias")}
 
     def weights(self) -> dict[str, Array]:
+        """What every parameter multiplies by or adds: a norm that stores an offset from one has one more."""
         found = {name: parameter.detach() for name, parameter in self._parameters().items()}
+        found.update({name: found[name] + 1 for name in self._centred()})
         found.update(self._biases())
         return {name: tensor.float().numpy().copy() for name, tensor in found.items()}
+
+    def _centred(self) -> frozenset[str]:
+        """The scales of norms that store an offset from one."""
+        modules = self.model.named_modules()
+        return frozenset(f"{_first_name(name)}.weight" for name, one in modules if isinstance(one, ZeroCenteredNorm))
 
     def pieces(self) -> dict[str, Held]:
         """What each weight is a part of in a checkpoint, where ranks hold parts of them."""
@@ -279,10 +286,11 @@ class MegatronModel:
         return {name for name, parameter in self._parameters().items() if parameter.requires_grad}
 
     def load(self, weights: Mapping[str, Array]) -> None:
-        held = self._parameters() | self._biases()
+        held, centred = self._parameters() | self._biases(), self._centred()
         with torch.no_grad():
             for name, array in weights.items():
-                held[name].copy_(torch.from_numpy(np.ascontiguousarray(array)))
+                offset = 1 if name in centred else 0
+                held[name].copy_(torch.from_numpy(np.ascontiguousarray(array)) - offset)
             for name, buffer in self.model.named_buffers():
                 if name.endswith("local_tokens_per_expert"):
                     buffer.zero_()

@@ -84,8 +84,6 @@ class Spec(NamedTuple):
     pattern: tuple[int, ...]
     norm: str
     epsilon: float
-    offset: float
-    """Added to a norm's scale: 1 where it is stored around zero."""
     activation: str
     gated: bool
     bias: bool
@@ -289,7 +287,7 @@ class ReferenceModel:
         return self._weights["embedding.word_embeddings.weight" if self.spec.tied else "output_layer.weight"]
 
     def _norm(self, name: str, x: Any) -> Any:
-        scale = self._weights[f"{name}.weight"] + self.spec.offset
+        scale = self._weights[f"{name}.weight"]
         if self.spec.norm == "LayerNorm":
             x = x - x.mean(-1, keepdim=True)
         x = x * torch.rsqrt(x.square().mean(-1, keepdim=True) + self.spec.epsilon) * scale
@@ -520,7 +518,7 @@ class _Start:
         self.found[name] = torch.randn(*shape) * (self.spec.std if std is None else std)
 
     def _norm(self, name: str, width: int) -> None:
-        self.found[f"{name}.weight"] = torch.full((width,), 1 - self.spec.offset)
+        self.found[f"{name}.weight"] = torch.ones(width)
         if self.spec.norm == "LayerNorm":
             self.found[f"{name}.bias"] = torch.zeros(width)
 
@@ -631,7 +629,7 @@ def _from_megatron(args: Mapping[str, Any]) -> Spec:
         args["padded_vocab_size"], args["hidden_size"], args["ffn_hidden_size"], args["num_attention_heads"],
         get("num_query_groups") if get("group_query_attention") else args["num_attention_heads"], args["kv_channels"],
         _kinds(pattern, layers), get("normalization", "LayerNorm"),
-        float(get("norm_epsilon", 1e-5)), 1.0 if get("apply_layernorm_1p") else 0.0,
+        float(get("norm_epsilon", 1e-5)),
         "squared-relu" if squared else "silu" if gated else "tanh-gelu" if fused else "erf-gelu", gated,
         bool(get("add_bias_linear", True)), bool(get("add_qkv_bias")), bool(get("qk_layernorm")),
         not get("untie_embeddings_and_output_weights"),
@@ -674,7 +672,7 @@ def _from_mindformers(model: Mapping[str, Any]) -> Spec:
         get("vocab_size"), get("hidden_size"), get("ffn_hidden_size"), get("num_attention_heads"),
         get("num_query_groups") or get("num_attention_heads"), get("kv_channels"),
         _kinds(pattern, get("num_layers")), get("normalization", "LayerNorm"),
-        float(get("layernorm_epsilon", 1e-5)), 0.0, "silu" if gated else "tanh-gelu", gated, bias,
+        float(get("layernorm_epsilon", 1e-5)), "silu" if gated else "tanh-gelu", gated, bias,
         bool(get("add_qkv_bias")), True if fixed else bool(get("qk_layernorm")),
         bool(get("tie_word_embeddings")) and not kind_of_model.startswith(("Deepseek", "TeleChat")),
         _latent_of(fields) if latent else None,

@@ -11,6 +11,8 @@ from .rules import RULES, Situation
 from .table import AlignmentTable, Step, alignment_table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from collections.abc import Mapping
 
     from ...mappings.names_compiled import FieldName
@@ -28,6 +30,16 @@ _SPLIT_SOURCE = "megatron 0.12 arguments.py:validate_args"
 _NO_PATH = (
     "Where the data lie cannot be read from the file; both files name the same placeholder, to be filled in.",
     "无法由文件确定数据路径；两个文件写入相同的占位路径，请填写。",
+)
+
+_TOKENIZER: dict[FieldName, str] = {
+    "tokenizer.vocab_file": "/path/to/vocab.json",
+    "tokenizer.merge_file": "/path/to/merges.txt",
+    "tokenizer.model": "/path/to/tokenizer",
+}
+_NO_TOKENIZER = (
+    "Where the tokenizer's file lies cannot be read from the file, and Megatron-LM stops without one; fill it in.",
+    "无法由文件确定分词器文件的位置，而 Megatron-LM 缺少它会停止；请填写。",
 )
 
 
@@ -100,18 +112,32 @@ def experiment(recipe: Recipe, name: str) -> tuple[Recipe, tuple[Change, ...]]:
 
 
 def with_paths(recipe: Recipe) -> tuple[Recipe, tuple[Change, ...]]:
-    """The recipe with a placeholder where the data path is unknown, so that both files name the same one."""
+    """The recipe with placeholders where paths are unknown, so that both files name the same data."""
+    given = [*_without_data(recipe), *_without_tokenizer(recipe)]
+    fields = dict(recipe.fields)
+    for one in given:
+        fields[one.field] = fields[one.field]._replace(value=one.after, origin="explicit", decided=True)
+    return recipe._replace(fields=fields), tuple(given)
+
+
+def _without_data(recipe: Recipe) -> Iterator[Change]:
     entry = recipe.fields.get("data.blend")
     if entry is None or entry.value is not None or recipe.value("data.mock") or recipe.value("data.train_paths"):
-        return recipe, ()
+        return
     blend: Value = [[None, PLACEHOLDER]]
-    fields = {**recipe.fields, "data.blend": entry._replace(value=blend, origin="explicit", decided=True)}
-    changes = [Change("data.blend", None, blend, *_NO_PATH, ("proc.data.same",))]
+    yield Change("data.blend", None, blend, *_NO_PATH, ("proc.data.same",))
     split = recipe.fields.get("data.split")
     if recipe.framework == "megatron" and split is not None and split.value is None:
-        fields["data.split"] = split._replace(value=SHARES, origin="explicit", decided=True)
-        changes.append(Change("data.split", None, SHARES, *_SHARES, (_SPLIT_SOURCE,)))
-    return recipe._replace(fields=fields), tuple(changes)
+        yield Change("data.split", None, SHARES, *_SHARES, (_SPLIT_SOURCE,))
+
+
+def _without_tokenizer(recipe: Recipe) -> Iterator[Change]:
+    """Megatron-LM opens the files that it is given, and MindSpore Transformers none."""
+    for field, placeholder in _TOKENIZER.items():
+        entry = recipe.fields.get(field)
+        if entry is not None and not entry.decided:
+            source = "megatron 0.12 training/tokenizer/tokenizer.py:build_tokenizer"
+            yield Change(field, None, placeholder, *_NO_TOKENIZER, (source,))
 
 
 class _Simplifying:

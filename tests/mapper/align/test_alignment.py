@@ -150,10 +150,9 @@ def test_examples_give_equal_pairs(name: str, file: str, step: int | None) -> No
 
 ONE_SIDED = {
     # What each of them computes: Megatron-LM 0.12 arguments.py:_add_fp8_args, _add_learning_rate_args (decoupled_lr),
-    # transformer_config.py (layernorm_zero_centered_gamma, init_method_xavier_uniform); MindFormers 1.9.0 has
+    # transformer_config.py (init_method_xavier_uniform); MindFormers 1.9.0 has
     # no such field in parallel_core/transformer_config.py:TransformerConfig, nor a second rate in core/optim.
     "--fp8-format hybrid": ("precision.fp8", "--fp8-format"),
-    "--apply-layernorm-1p": ("norm.zero_centered_gamma", "--apply-layernorm-1p"),
     "--decoupled-lr 1e-3": ("optimizer.decoupled_lr", "--decoupled-lr"),
     "--init-method-xavier-uniform": ("init.xavier_uniform", "--init-method-xavier-uniform"),
     "--rotary-percent 0.5": ("position.rotary_fraction", "--rotary-percent 0.5"),
@@ -253,6 +252,22 @@ def test_a_pair_keeps_the_run() -> None:
     script, _ = read_back(pair_of(source).texts())
     before = {key: value.value for key, value in source.settings.items() if value.origin == "explicit"}
     assert {key: script.value(key) for key in before} == before
+
+
+def test_one_set_of_weights_serves_both_sides_of_an_aligned_pair() -> None:
+    """LayerNorm-1p is the same network, stored another way."""
+    source = small(f"{ONE_SIDED_BASE} --apply-layernorm-1p")
+    assert "--apply-layernorm-1p" not in pair_of(source, step=0).texts()[SCRIPT]
+    kept = pair_of(source)
+    assert "--apply-layernorm-1p" in kept.texts()[SCRIPT]
+    assert "norm.zero_centered_gamma" not in {row.field for row in kept.rows if row.changes_numbers}
+
+
+def test_files_of_a_tokenizer_that_are_not_known_have_placeholders() -> None:
+    words = "--tokenizer-type GPT2BPETokenizer --vocab-file $HERE/vocab.json --merge-file $HERE/merges.txt"
+    pair = pair_of(small(f"{ONE_SIDED_BASE.replace('--tokenizer-type NullTokenizer', words)}"), step=0)
+    assert {change.field for change in pair.changes} >= {"tokenizer.vocab_file", "tokenizer.merge_file"}
+    assert "--vocab-file /path/to/vocab.json" in pair.texts()[SCRIPT]
 
 
 def test_an_undecided_path_is_the_same_placeholder_on_both_sides() -> None:
