@@ -97,6 +97,8 @@ class Blueprint(NamedTuple):
     """Weights are put on the bfloat16 grid before use, as a bfloat16 run loads them."""
     rates: RatePlan | None = None
     training: TrainingPlan = TrainingPlan()
+    drops: bool = False
+    """One of the runs drops something; a pass of its own shows what and where."""
     scales: ScalePlan | None = None
     """None where no scaler is asked."""
     documents: DocumentPlan | None = None
@@ -126,6 +128,8 @@ class Job(NamedTuple):
     """Global gradient norm that the clipping probe starts from."""
     initialisation: bool = True
     trace: bool = False
+    drops: bool = False
+    """Trace the pass in which something is dropped."""
     pieces: bool = False
     """Say of which global tensors the model's own parameters are, as the framework's checkpoints lay them out."""
     whole: Mapping[str, Any] = {}

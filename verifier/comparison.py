@@ -63,6 +63,8 @@ class Comparison(NamedTuple):
     initialisation: tuple[Row, ...] = ()
     padding: tuple[Row, ...] = ()
     rates: tuple[Row, ...] = ()
+    dropout: tuple[Row, ...] = ()
+    """Parts of the loss, logits and norms of gradients of a pass in which something is dropped."""
     scales: tuple[Row, ...] = ()
     """The loss scale at the start and after each step, some of which overflow."""
     floor: float = 0.0
@@ -71,7 +73,7 @@ class Comparison(NamedTuple):
 
     def asked(self) -> frozenset[str]:
         """The stages that not every pair has and that this one had."""
-        return frozenset(stage for stage in ("rates", "scales") if getattr(self, stage))
+        return frozenset(stage for stage in ("rates", "dropout", "scales") if getattr(self, stage))
 
     def disagreeing(self) -> dict[Stage, tuple[Row, ...]]:
         """The rows that do not agree, by stage."""
@@ -107,6 +109,7 @@ def compare(
             for part in ("loss", "mtp")
             if part in a.values.get("padded", ()) and part in b.values.get("padded", ())
         ),
+        dropout=tuple(_dropped(a, b, floor, tolerance)),
         scales=tuple(_scales(a, b, tolerance)),
         floor=floor,
         shared=frozenset(a.values["shapes"]) & frozenset(b.values["shapes"]),
@@ -177,8 +180,8 @@ def _losses(a: WorkerAnswer, b: WorkerAnswer, tolerance: float) -> tuple[tuple[R
     return tuple(losses), tuple(parts)
 
 
-def _logits(a: WorkerAnswer, b: WorkerAnswer, tolerance: float) -> Iterable[Row]:
-    ours, theirs = a.arrays.get("logits"), b.arrays.get("logits")
+def _logits(a: WorkerAnswer, b: WorkerAnswer, tolerance: float, key: str = "logits") -> Iterable[Row]:
+    ours, theirs = a.arrays.get(key), b.arrays.get(key)
     if ours is None or theirs is None:
         return
     if ours.shape != theirs.shape:
@@ -188,6 +191,20 @@ def _logits(a: WorkerAnswer, b: WorkerAnswer, tolerance: float) -> Iterable[Row]
     difference = float(abs(ours - theirs).max()) / largest if largest else 0.0
     agrees = difference <= tolerance * ELEMENT_FACTOR
     yield Row("logits", float(abs(ours).max()), float(abs(theirs).max()), difference, agrees=agrees)
+
+
+def _dropped(a: WorkerAnswer, b: WorkerAnswer, floor: float, tolerance: float) -> Iterable[Row]:
+    one, two = a.values.get("dropped"), b.values.get("dropped")
+    if one is None or two is None:
+        return
+    for part in ("loss", "mtp", "auxiliary"):
+        if part in one or part in two:
+            yield _row(part, one.get(part, 0.0), two.get(part, 0.0), tolerance, 1e-6)
+    yield from _logits(a, b, tolerance, "dropped_logits")
+    theirs = b.values["dropped_norms"]
+    for name, norm in a.values["dropped_norms"].items():
+        if name in theirs:
+            yield _row(name, norm, theirs[name], tolerance, floor)
 
 
 def _norm(array: Any) -> float:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 FIELDS: tuple[FieldName, ...] = ("data.document_positions", "data.document_attention", "data.mask_loss_after_eod")
 """What a run makes of the end of a document, by what its code computes."""
-_END: FieldName = "data.eod_token"
+END: FieldName = "data.eod_token"
+"""Which token that is; it counts where a run makes something of it."""
 _COMPRESSED = "train_dataset.data_loader.config.create_compressed_eod_mask"
 
 
@@ -44,7 +45,7 @@ def plans_of(a: Config, b: Config, vocabulary: int, pad: int | None) -> tuple[Do
 
 def _end(config: Config) -> int | None:
     """The token that ends a document; None where the file leaves it open, or says no token."""
-    value = recipe_of(config).value(_END)
+    value = recipe_of(config).value(END)
     return value if isinstance(value, int) else None
 
 

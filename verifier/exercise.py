@@ -14,7 +14,7 @@ from ..mapper.modules import MODULES
 from ..mapper.recipe.reading import recipe_of
 from ..mapper.recipe.vocabulary import COMPUTED, vocabulary
 from ..schemas.json_values import json_value
-from . import documents, scales
+from . import documents, dropping, scales
 from .messages_compiled import say
 
 if TYPE_CHECKING:
@@ -34,11 +34,11 @@ class LeftOut(NamedTuple):
     fields: tuple[FieldName, ...]
     listed: Literal[
         "always", "with a meaning", "where set", "without rates", "without scales", "without weighting",
-        "without documents",
+        "without documents", "without dropout",
     ] = "always"  # fmt: skip
     """`with a meaning`: where one of the runs has what the field is about; `where set`: where one sets it;
     `without rates`, `without scales`: where schedulers or loss scalers were not asked; `without weighting`: where
-    tokens cannot be weighed; `without documents`: where one sets it and its documents cannot be run."""
+    tokens cannot be weighed; `without documents`, `without dropout`: where one sets it and it was not run."""
 
 
 _CURVE: tuple[FieldName, ...] = ("schedule.style",)
@@ -61,7 +61,7 @@ LEFT_OUT: tuple[LeftOut, ...] = (
     LeftOut(say.not_run_loss_scale(), ("precision.loss_scale.mode",), "without scales"),
     LeftOut(say.not_run_kernel(), ("attention.flash", "fusion.norm", "fusion.rope", "moe.grouped_gemm")),
     LeftOut(say.not_run_dynamic(), ("environment.execution_mode",)),
-    LeftOut(say.not_run_dropout(), ("attention.dropout", "model.hidden_dropout"), "where set"),
+    LeftOut(say.not_run_dropout(), dropping.FIELDS, "without dropout"),
     LeftOut(say.not_run_schedule(), _CURVE, "without rates"),
     LeftOut(say.not_run_token_weights(), _WEIGHTED, "without weighting"),
     LeftOut(say.not_run_accumulation(), ("batch.global_size",)),
@@ -112,11 +112,13 @@ _OF_THE_CURVES = (
 )  # fmt: skip
 """Fields that show where the schedulers are asked: the learning rate's, from which step it is read, and how the weight
 decay grows."""
-ON_THEIR_OWN: dict[str, tuple[FieldName, ...]] = {"scales": scales.FIELDS}
+ON_THEIR_OWN: dict[str, tuple[FieldName, ...]] = {"scales": scales.FIELDS, "dropout": dropping.FIELDS}
 """Fields that only a stage of their own shows, which not every pair has."""
 _LEFT = frozenset(str(field) for row in LEFT_OUT if not row.listed.startswith("without") for field in row.fields)
 _APART = frozenset(str(field) for fields in ON_THEIR_OWN.values() for field in fields)
-_RUN = tuple(dict.fromkeys(field for row in MODULES for field in row.fields if field not in _LEFT | _APART))
+_RUN = tuple(
+    dict.fromkeys(field for row in MODULES for field in row.fields if field not in _LEFT | _APART | {documents.END})
+)
 
 
 _GIVEN_ALIKE = frozenset((
@@ -143,6 +145,8 @@ def exercised(
     """
     if (field in _WEIGHTED and not weighed) or (field in documents.FIELDS and not separated):
         return False
+    if field == documents.END:
+        return separated
     own = next((name for name, fields in ON_THEIR_OWN.items() if field in fields), None)
     if own is not None:
         return own in asked
@@ -239,6 +243,8 @@ def _is_listed(
     if row.listed in always:
         return always[row.listed]
     meant = [recipe for recipe in recipes if says_something(field, recipe) is not False]
+    if row.listed == "without dropout" and "dropout" in asked:
+        return False
     if row.listed == "with a meaning":
         return bool(meant)
     return not (row.listed == "without documents" and separated) and any(_is_set(field, recipe) for recipe in meant)

@@ -34,6 +34,13 @@ class Divergence(NamedTuple):
     """`structure`, `forward`, `backward`, `update` or `initialisation`."""
 
 
+_BY_THEMSELVES = {
+    "scales": Divergence("loss_scaling", "update"),
+    "initialisation": Divergence("initialisation", "initialisation"),
+}
+"""Stages that no other one follows from."""
+
+
 def without_trace(compared: Comparison) -> Divergence | None:
     """What the compared numbers alone can say, most telling first; None where a trace must decide."""
     wrong = compared.disagreeing()
@@ -41,7 +48,8 @@ def without_trace(compared: Comparison) -> Divergence | None:
         return Divergence(_structural(wrong["structure"][0], compared), "structure")
     if _first_pass_differs(compared):
         return None
-    return _of_the_update(wrong)
+    alone = (place for stage, place in _BY_THEMSELVES.items() if stage in wrong)
+    return _of_the_update(wrong) or next(alone, None)
 
 
 def _of_the_update(wrong: Mapping[str, tuple[Row, ...]]) -> Divergence | None:
@@ -58,9 +66,7 @@ def _of_the_update(wrong: Mapping[str, tuple[Row, ...]]) -> Divergence | None:
         return Divergence("schedule", "update")
     if "optimizer" in wrong or "loss" in wrong or steps:
         return Divergence("optimizer", "update")
-    if "scales" in wrong:
-        return Divergence("loss_scaling", "update")
-    return Divergence("initialisation", "initialisation") if "initialisation" in wrong else None
+    return None
 
 
 def _biases_lead(wrong: Mapping[str, tuple[Row, ...]]) -> bool:
@@ -88,7 +94,7 @@ def _structural(row: Row, compared: Comparison) -> str:
 
 def _first_pass_differs(compared: Comparison) -> bool:
     """Whether the models part before any update."""
-    stages = ("logits", "parts", "gradients", "elements", "padding")
+    stages = ("logits", "parts", "gradients", "elements", "dropout", "padding")
     first = any(not row.agrees for row in compared.loss[:1])
     return first or any(stage in compared.disagreeing() for stage in stages)
 
@@ -106,7 +112,7 @@ def from_trace(a: WorkerAnswer, b: WorkerAnswer, compared: Comparison) -> Diverg
     if "padding" in wrong or any(not row.agrees for row in compared.loss[:1]):
         # Every module agrees and the loss does not: it is averaged over other tokens.
         return Divergence("loss", "forward")
-    module = _backward(a.arrays, compared)
+    module = _backward(a.arrays, compared) or ("dropout" if "dropout" in wrong else None)
     return None if module is None else Divergence(module, "backward")
 
 

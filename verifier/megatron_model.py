@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from . import megatron_losses
+from . import dropping, megatron_losses
 from .draw import arranged
 from .megatron_precision import narrowed, written_types
 from .megatron_shards import held_by
-from .megatron_stand_ins import LISTED, EagerCoreAttention, ZeroCenteredNorm, stand_ins
+from .megatron_stand_ins import DROPPING, LISTED, EagerCoreAttention, ZeroCenteredNorm, stand_ins
 from .megatron_training import MegatronTraining, driven, scaled_over, scheduler_of
 from .module_trace import Recorder
 
@@ -77,8 +77,6 @@ NEUTRAL: dict[str, Any] = {
     "fp8": None,
     "fp8_param": False,
     "cp_comm_type": None,
-    "hidden_dropout": 0.0,
-    "attention_dropout": 0.0,
     "recompute_granularity": None,
     "recompute_method": None,
     "recompute_num_layers": None,
@@ -214,6 +212,8 @@ class MegatronBackend:
             self._used.add("core-attention")
         if args.get("apply_layernorm_1p"):
             self._used.add("zero-centered-norm")
+        if config.hidden_dropout or config.attention_dropout:
+            self._used.add(dropping.NAME)
         mtp = None
         if args.get("mtp_num_layers"):
             from megatron.core.models.gpt.gpt_layer_specs import get_gpt_mtp_block_spec
@@ -315,6 +315,9 @@ class MegatronModel:
         megatron_losses.scaled(self._scale)
         (loss * self._scale).backward()
         return parts
+
+    def dropping(self) -> contextlib.AbstractContextManager[None]:
+        return DROPPING
 
     def _loss(self, batch: Tokens) -> tuple[Any, dict[str, float]]:
         megatron_losses.forget()

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from .dropping import LINE, NAME, Dropping, kept
 from .inert_triton import inert_triton
 from .patches import Patches
 
@@ -37,8 +38,20 @@ LISTED = {
     "triton": "kernels in Triton are defined when Megatron-Core is imported (0.18 and later) and none can run",
     "router-product": "the router's product is torch's own: from 0.13 it asks for Transformer Engine's by a name that "
     "only exists where that is installed",
+    NAME: LINE,
     "absent-classes": "classes of Transformer Engine that 0.16 and main compare their layers with, and that none is of",
 }
+
+
+DROPPING = Dropping()
+
+
+def dropped(x: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """`torch.nn.functional.dropout`, which every dropout of Megatron-Core calls."""
+    del inplace
+    if not (DROPPING.on and training and p > 0):
+        return x
+    return x * torch.from_numpy(kept(x.shape, p)).to(x.dtype)
 
 
 class EagerCoreAttention(torch.nn.Module):
@@ -58,7 +71,8 @@ class EagerCoreAttention(torch.nn.Module):
         **_later: Any,
     ) -> None:
         super().__init__()
-        del layer_number, attn_mask_type, attention_type, attention_dropout, v_channels, cp_comm_type
+        del layer_number, attn_mask_type, attention_type, v_channels, cp_comm_type
+        self.dropout = config.attention_dropout if attention_dropout is None else attention_dropout
         width = k_channels or config.kv_channels
         self.scale = 1 / math.sqrt(width) if softmax_scale is None else softmax_scale
 
@@ -70,7 +84,8 @@ class EagerCoreAttention(torch.nn.Module):
         scores = torch.einsum("sbnd,tbnd->bnst", query, key) * self.scale
         if attention_mask is not None:
             scores = scores.masked_fill(attention_mask, -10000.0)
-        context = torch.einsum("bnst,tbnd->sbnd", scores.softmax(-1), value)
+        weights = torch.nn.functional.dropout(scores.softmax(-1), self.dropout, self.training)
+        context = torch.einsum("bnst,tbnd->sbnd", weights, value)
         return context.reshape(*context.shape[:2], -1)
 
 
@@ -170,6 +185,7 @@ def stand_ins() -> Iterator[set[str]]:
         patches.put(cuda, "current_stream", lambda *_given: _Nothing())
         patches.put(cuda, "stream", lambda _stream: contextlib.nullcontext())
         patches.put(cuda, "synchronize", lambda *_given: None)
+        patches.put(torch.nn.functional, "dropout", dropped)
         before = dynamo.config.disable
         dynamo.config.disable = True
         try:

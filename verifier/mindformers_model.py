@@ -20,13 +20,14 @@ import numpy as np
 
 from ..mapper.weights import Layout, WeightTable
 from .draw import arranged
+from .dropping import NAME
 from .mindformers_training import LISTED as TRAINING_LISTED
 from .mindformers_training import MindFormersTraining, average_by_batch, later, named_columns, scaled_over
 from .module_trace import Recorder
 from .patches import Patches
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from .blueprint import Blueprint, DocumentPlan, OptimizerPlan, RatePlan, ScalePlan
     from .draw import Tokens
@@ -41,8 +42,6 @@ NEUTRAL: dict[str, Any] = {
     "softmax_compute_dtype": "float32",
     "rotary_dtype": "float32",
     "moe_router_dtype": "float32",
-    "hidden_dropout": 0.0,
-    "attention_dropout": 0.0,
     "use_flash_attention": False,
     "use_attn_mask_compression": False,
     "use_eod_attn_mask_compression": False,
@@ -316,6 +315,18 @@ class MindFormersModel:
         found, gradients = differentiated
         self._gradients = dict(zip(self._trained, gradients, strict=True))
         return self._parts(found)
+
+    @contextlib.contextmanager
+    def dropping(self) -> Iterator[None]:
+        from .mindspore_stand_ins import DROPPING
+
+        before = self.model.training
+        self.model.set_train(True)  # its own cells drop in training alone
+        if self.config.attention_dropout > 0:
+            self._used.add(NAME)  # the core attention drops by itself
+        with DROPPING:
+            yield
+        self.model.set_train(before)
 
     def _parts(self, found: Any) -> dict[str, float]:
         _sum, loss, *rest = found

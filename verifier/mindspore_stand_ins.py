@@ -23,6 +23,7 @@ from mindspore import mint, nn, ops
 from mindspore.ops import operations
 from mindspore.ops.auto_generate import gen_ops_prim as primitives
 
+from .dropping import LINE, NAME, Dropping, kept
 from .patches import Patches
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ LISTED = {
     "embedding": "Gather in place of mint's embedding",
     "rms-norm": "an eager norm in place of the fused RmsNorm",
     "layer-norm": "an eager norm in place of LayerNorm, whose CPU gradient fails now and then in eager execution",
+    NAME: LINE,
     "move": "nothing is moved between host and device",
     "morph": "a Morph's own Python function is called, as outside graph execution there is no Morph",
     "shared-experts": "the shared expert unpacks what its base class returns (1.9 unpacks one value too few)",
@@ -53,14 +55,30 @@ LISTED = {
 }
 
 
+DROPPING = Dropping()
+
+
+def dropped(x: Any, probability: float) -> Any:
+    """DropoutExt, and what FlashAttention does with its mask for dropout."""
+    return x * ms.Tensor(kept(x.shape, probability)).astype(x.dtype) if DROPPING.on else x
+
+
 class EagerCoreAttention(nn.Cell):
     """Softmax attention on [s, b, n, d]; a 1 in the mask hides the position. `causal` ignores the mask it is given."""
 
     causal = False
 
-    def __init__(self, config: Any, layer_number: int, softmax_scale: float | None = None, **_unused: Any) -> None:
+    def __init__(
+        self,
+        config: Any,
+        layer_number: int,
+        softmax_scale: float | None = None,
+        attention_dropout: float | None = None,
+        **_unused: Any,
+    ) -> None:
         super().__init__()
         del layer_number
+        self.dropout = config.attention_dropout if attention_dropout is None else attention_dropout
         latent = config.multi_latent_attention
         width = config.qk_head_dim + config.qk_pos_emb_head_dim if latent else config.kv_channels
         self.scale = 1 / math.sqrt(width) if softmax_scale is None else float(softmax_scale)
@@ -79,7 +97,10 @@ class EagerCoreAttention(nn.Cell):
         if self.causal or attention_mask is None:
             attention_mask = ops.triu(ops.ones((length, length), scores.dtype), 1)
         scores = scores + ops.cast(attention_mask, scores.dtype) * -10000.0  # pyright: ignore[reportOptionalOperand]
-        return self.context(self.softmax(scores), v).transpose((2, 0, 1, 3)).reshape((length, size, -1))
+        weights = self.softmax(scores)
+        if self.dropout > 0:
+            weights = dropped(weights, self.dropout)
+        return self.context(weights, v).transpose((2, 0, 1, 3)).reshape((length, size, -1))
 
 
 class CausalCoreAttention(EagerCoreAttention):
@@ -192,6 +213,10 @@ def stand_ins() -> Iterator[set[str]]:
         "SortExt": (
             "sort",
             lambda self, x, dim=-1, descending=False, stable=False: operations.Sort(dim, descending)(x),
+        ),
+        "DropoutExt": (
+            NAME,
+            lambda self, x=None, p=0.5, seed=None, offset=None, **named: (dropped(named.get("input", x), p), None),
         ),
         "IndexSelect": (
             "index-select",

@@ -16,6 +16,7 @@ from . import draw
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from .blueprint import Blueprint, InputPlan, Job, RatePlan, ScalePlan
 
@@ -125,6 +126,15 @@ class Scaling(Protocol):
 
 
 @runtime_checkable
+class Dropping(Protocol):
+    """A model that drops what its file says, if it is asked to."""
+
+    def dropping(self) -> AbstractContextManager[None]:
+        """While the block runs, elements are dropped by their place."""
+        ...
+
+
+@runtime_checkable
 class Spreadable(Protocol):
     """A model that several ranks could hold in parts."""
 
@@ -170,16 +180,19 @@ def perform(job: Job, backend: Backend, *, note: Callable[[str], None] = lambda 
     model.load(drawn)
     if job.trace:
         note("tracing")
-        arrays.update({f"trace/{name}": array for name, array in model.traced(_batch(model, job.inputs[0])).items()})
+        traced = _traced(job, model)
+        arrays.update({f"trace/{name}": array for name, array in traced.items()})
         return Outcome(values, arrays)
     _train(job, model, drawn, values, arrays, note)
-    if job.blueprint.rates is not None and isinstance(backend, Scheduling) and job.steps > 1:
-        note("learning rates")
-        values["rates"] = backend.rates(job.blueprint.rates)
-        values["decays"] = backend.decays(job.blueprint)
-    if job.blueprint.scales is not None and isinstance(backend, Scaling) and job.steps > 1:
-        note("loss scale")
-        values["scales"] = backend.scales(job.blueprint.scales)
+    if job.steps > 1:
+        _ask(job, backend, values, note)
+    if job.blueprint.drops and isinstance(model, Dropping):
+        note("dropout")
+        model.load(drawn)
+        with model.dropping():
+            values["dropped"] = model.backward(_batch(model, job.inputs[0]))
+        arrays["dropped_logits"] = model.logits()
+        values["dropped_norms"] = {name: float(np.linalg.norm(array)) for name, array in model.gradients().items()}
     if job.padded_input is not None:
         note("padding token")
         model.load(drawn)
@@ -199,6 +212,26 @@ def _built(job: Job, backend: Backend, values: dict[str, Any]) -> Model:
     if job.pieces and isinstance(model, Spreadable):
         values["pieces"] = model.pieces()
     return model
+
+
+def _traced(job: Job, model: Model) -> dict[str, Array]:
+    batch = _batch(model, job.inputs[0])
+    if job.drops and isinstance(model, Dropping):
+        with model.dropping():
+            return model.traced(batch)
+    return model.traced(batch)
+
+
+def _ask(job: Job, backend: Backend, values: dict[str, Any], note: Callable[[str], None]) -> None:
+    """What needs no model: the scheduler and the loss scaler."""
+    rates, scales = job.blueprint.rates, job.blueprint.scales
+    if rates is not None and isinstance(backend, Scheduling):
+        note("learning rates")
+        values["rates"] = backend.rates(rates)
+        values["decays"] = backend.decays(job.blueprint)
+    if scales is not None and isinstance(backend, Scaling):
+        note("loss scale")
+        values["scales"] = backend.scales(scales)
 
 
 def _train(

@@ -29,6 +29,7 @@ from . import (
 )
 from .blueprint import Blueprint, InputPlan, Job
 from .comparison import Comparison
+from .dropping import drops
 from .known_failures import explained
 from .messages_compiled import say
 from .processes import Limits, Worker, WorkerAnswer, WorkerFailure
@@ -166,6 +167,7 @@ class Verification(NamedTuple):
             "initialisation": ("parameter", shown.initialisation),
             "padding": ("part", shown.padding),
             "rates": ("step", shown.rates),
+            "dropout": ("name", shown.dropout),
             "scales": ("step", shown.scales),
             "structure": ("parameter", shown.structure),
         }
@@ -438,13 +440,8 @@ def _prepare(a: Config, b: Config, options: Options) -> _Pair:
         blueprints = blueprints[0]._replace(documents=one), blueprints[1]._replace(documents=other)
         plain = plain._replace(ends=tuple(dict.fromkeys((one.end, other.end))))
     shrunk = dimensions.summary(ours, theirs, small_a, small_b)
-    scales = None if options.against else scales_of(*blueprints)
-    if scales is not None:
-        blueprints = (
-            blueprints[0]._replace(scales=scales.plans[0]), blueprints[1]._replace(scales=scales.plans[1]),
-        )  # fmt: skip
-        if scales.windows is not None:
-            shrunk[WINDOW] = list(scales.windows)
+    if not options.against:
+        blueprints = _with_stages_of_their_own((a, b), blueprints, shrunk)
     inputs = tuple(plain._replace(seed=101 + at) for at in range(_STEPS[options.stage]))
     padded = None if pad is None or options.stage == "local-norm" else plain._replace(seed=99, avoid=None, include=pad)
     sides = (a.framework, b.framework if not options.against else options.against)
@@ -462,6 +459,21 @@ def _prepare(a: Config, b: Config, options: Options) -> _Pair:
         rates,
         (small_a, small_b),
     )
+
+
+def _with_stages_of_their_own(
+    configs: tuple[Config, Config], blueprints: tuple[Blueprint, Blueprint], shrunk: dict[str, list[Any]]
+) -> tuple[Blueprint, Blueprint]:
+    """What is run of the loss scale and of dropout, where the pair has any."""
+    one, other = blueprints
+    scales = scales_of(one, other)
+    if scales is not None:
+        one, other = one._replace(scales=scales.plans[0]), other._replace(scales=scales.plans[1])
+        if scales.windows is not None:
+            shrunk[WINDOW] = list(scales.windows)
+    if drops(*configs):
+        one, other = one._replace(drops=True), other._replace(drops=True)
+    return one, other
 
 
 def _length(
@@ -816,6 +828,7 @@ def _stage(name: str) -> Words:
         "gradients": say.stage_gradients(),
         "steps": say.stage_steps(),
         "learning rates": say.stage_learning_rates(),
+        "dropout": say.stage_dropout(),
         "loss scale": say.stage_loss_scale(),
         "padding token": say.stage_padding_token(),
         "optimizer probe": say.stage_optimizer_probe(),
@@ -842,13 +855,12 @@ def _locate(
     if known is not None:
         return known
     wrong = compared.disagreeing()
-    only_padding = (
-        pair.padded is not None
-        and "padding" in wrong
-        and not any(stage in wrong for stage in ("gradients", "logits", "parts", "elements"))
-    )
+    alike = not any(stage in wrong for stage in ("gradients", "logits", "parts", "elements"))
+    dropping = alike and "dropout" in wrong
+    only_padding = alike and "padding" in wrong and not dropping
     inputs = (pair.padded,) if only_padding and pair.padded is not None else jobs[0].inputs
-    traced = _both(processes, [job._replace(trace=True, inputs=inputs) for job in jobs], pair.sides, progress)
+    asked = [job._replace(trace=True, drops=dropping, inputs=inputs) for job in jobs]
+    traced = _both(processes, asked, pair.sides, progress)
     answers = [one for one in traced if isinstance(one, WorkerAnswer)]
     if len(answers) < len(traced):
         return None

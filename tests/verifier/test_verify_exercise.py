@@ -11,7 +11,7 @@ import pytest
 from accmap.mapper.modules import fields_of
 from accmap.mapper.schedule.from_config import schedule_of
 from accmap.schemas.reader import read_config
-from accmap.verifier import documents, exercise, megatron_side, mindformers_side, scales
+from accmap.verifier import documents, dropping, exercise, megatron_side, mindformers_side, scales
 from accmap.verifier.rates import rates_of
 from accmap.verifier.scales import Scales, scales_of
 
@@ -84,7 +84,7 @@ def test_a_setting_of_the_steps_is_no_lead_for_models_that_part_before_them(tmp_
 COMPRESSED = {"eod": 511, "eod_mask_loss": False, "create_compressed_eod_mask": True, "eod_pad_length": 8}
 
 
-@pytest.mark.parametrize("field", documents.FIELDS)
+@pytest.mark.parametrize("field", [*documents.FIELDS, documents.END])
 def test_documents_are_exercised_where_they_were_run(field: str) -> None:
     assert exercise.exercised(field, "all", ("rates",), separated=True)
     assert not exercise.exercised(field, "all", ("rates",))
@@ -233,3 +233,29 @@ def test_a_scale_is_exercised_where_the_scalers_were_asked() -> None:
     for field in scales.FIELDS:
         assert exercise.exercised(field, "all", ("scales",))
         assert not exercise.exercised(field, "all", ("rates",))
+
+
+def test_what_is_dropped_depends_on_place_and_probability_alone() -> None:
+    one, other = dropping.kept((40, 50), 0.1), dropping.kept((40, 50), 0.3)
+    assert (one == dropping.kept((40, 50), 0.1)).all()
+    for share, factors in ((0.1, one), (0.3, other)):
+        assert abs((factors == 0).mean() - share) < 0.03
+        assert factors.max() == pytest.approx(1 / (1 - share))
+    assert ((one != 0) | (other == 0)).all()
+    assert (dropping.kept((4,), 0.0) == 1).all()
+    assert (dropping.kept((4,), 1.0) == 0).all()
+    rows = dropping.kept((64, 64), 0.5) != 0
+    assert 0.3 < rows.mean(0).min() <= rows.mean(0).max() < 0.75
+
+
+def test_a_pass_with_dropout_is_run_where_one_side_drops(tmp_path: Path) -> None:
+    assert not dropping.drops(*configs({"family": "dense"}, tmp_path))
+    assert dropping.drops(*configs({"family": "dense", "model": {"hidden_dropout": 0.1}}, tmp_path))
+    listed = {entry["field"] for entry in exercise.uncompared(*configs(DROPPED, tmp_path), "en", ("dropout",))}
+    assert listed.isdisjoint(dropping.FIELDS)
+    unrun = {entry["field"] for entry in exercise.uncompared(*configs(DROPPED, tmp_path))}
+    assert "attention.dropout" in unrun
+    assert exercise.exercised("attention.dropout", "step1", ("dropout",))
+
+
+DROPPED = {"family": "dense", "megatron": {"attention-dropout": 0.1}}

@@ -12,6 +12,7 @@ import torch
 from mindspore import Tensor, ops
 
 from accmap.verifier import mindspore_stand_ins as stand
+from accmap.verifier.dropping import kept
 
 R = np.random.default_rng(0)
 
@@ -41,6 +42,7 @@ def error(ours, exact, *inputs):
 class Config:
     multi_latent_attention = False
     kv_channels = 8
+    attention_dropout = 0.0
 
 
 def attention(q, k, v):
@@ -125,6 +127,11 @@ def proofs():
     yield from primitives()
 
 
+def exact_dropout(x):
+    """What torch's own dropout would give where it leaves out the same elements."""
+    return x * (torch.tensor(kept((40, 50), 0.3)) != 0) / 0.7
+
+
 def primitives():
     """Those that are an operator's own call: asked through the operator, while the stand-ins hold."""
     from mindspore.ops.auto_generate import gen_ops_prim as g
@@ -134,6 +141,10 @@ def primitives():
         yield "stack", error(lambda a, b: g.StackExt(1)((a, b)), lambda a, b: torch.stack((a, b), 1), x, array(4, 5))
         yield "cumulative-sum", error(lambda a: g.CumsumExt()(a, 1), lambda a: a.cumsum(1), x)
         yield "sort", error(lambda a: g.SortExt()(a)[0], lambda a: a.sort().values, x)
+        wide = array(40, 50)
+        with stand.DROPPING:
+            yield "dropout", error(lambda a: g.DropoutExt()(input=a, p=0.3, seed=0, offset=0)[0], exact_dropout, wide)
+        assert np.array_equal(g.DropoutExt()(Tensor(wide), 0.3, 0, 0)[0].asnumpy(), wide)
         places = np.array([3, 0, 0])
         yield (
             "index-select",

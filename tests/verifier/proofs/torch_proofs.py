@@ -6,11 +6,12 @@ import math
 import torch
 
 from accmap.verifier import megatron_model
-from accmap.verifier.megatron_stand_ins import EagerCoreAttention, ZeroCenteredNorm, stand_ins
+from accmap.verifier.megatron_stand_ins import DROPPING, EagerCoreAttention, ZeroCenteredNorm, dropped, stand_ins
 
 
 class Config:
     kv_channels = 8
+    attention_dropout = 0.0
     normalization = "RMSNorm"
 
 
@@ -35,6 +36,22 @@ def attention_error():
     return compared(ours, exact.permute(2, 0, 1, 3).reshape(6, 2, -1), (q, k, v))
 
 
+def dropout_error():
+    """Torch's own dropout leaves an element out or scales it up; so does the stand-in, by place."""
+    x = torch.randn(40, 50, requires_grad=True)
+    kept = torch.nn.functional.dropout(x, 0.3)
+    factor = (kept / x)[kept != 0].mean()
+    assert torch.equal(dropped(x, 0.3), x)  # outside its pass nothing is dropped
+    with DROPPING:
+        ours = dropped(x, 0.3)
+        assert torch.equal(dropped(x, 0.3, training=False), x)
+        assert torch.equal(dropped(x, 0.0), x)
+    theirs = x * (ours != 0) * factor
+    share = float((ours == 0).float().mean()) - 0.3
+    assert abs(share) < 0.03, share
+    return compared(ours, theirs, (x,))
+
+
 def norm_error(kind):
     Config.normalization = kind
     x = torch.randn(5, 3, 8, requires_grad=True)
@@ -54,7 +71,14 @@ def main():
     watched = ("current_device", "Stream", "Event", "current_stream", "stream", "synchronize")
     before = {name: getattr(torch.cuda, name) for name in watched}
     errors = {"attention": attention_error(), "rms": norm_error("RMSNorm"), "layer": norm_error("LayerNorm")}
+    errors["dropout"] = dropout_error()
+    own = torch.nn.functional.dropout
     with stand_ins():
+        ones = torch.ones(64, 64)
+        with DROPPING:
+            assert torch.equal(torch.nn.Dropout(0.5)(ones), dropped(ones, 0.5))
+            assert not torch.equal(torch.nn.Dropout(0.5)(ones), ones)
+        assert torch.equal(torch.nn.Dropout(0.5)(ones), ones)
         assert torch.zeros(2, device="cuda").device.type == "cpu"
         assert torch.cuda.current_device() == "cpu"
         # A process is handed JSON; 0.15 and later keep the masks of windows by the window, which a list cannot be.
@@ -64,6 +88,7 @@ def main():
         fused = {field: value for field, value in megatron_model.NEUTRAL.items() if "fus" in field}
         assert {"moe_router_fusion", "fused_residual_rmsnorm"} <= fused.keys()
         assert not any(fused.values())
+    assert torch.nn.functional.dropout is own
     left = [name for name in watched if getattr(torch.cuda, name) is not before[name]]
     try:
         torch.zeros(2, device="cuda")
