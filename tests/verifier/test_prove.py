@@ -106,7 +106,7 @@ def test_the_models_decide(monkeypatch: pytest.MonkeyPatch) -> None:
 
         assert said("norm.epsilon") == ["proved"]
         assert said("moe.z_loss_coefficient") == ["proved"]
-        assert said("attention.dropout") == ["unseen"]
+        assert said("attention.qk_l2_norm") == ["nothing-to-set"]
 
         def wrongly(text: str, framework: Any, version: str) -> Any:
             """As if a row wrote another value of a number than it says that it does."""

@@ -10,6 +10,7 @@ import pytest
 
 from accmap.mapper.modules import fields_of
 from accmap.mapper.schedule.from_config import schedule_of
+from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import read_config
 from accmap.verifier import documents, dropping, exercise, megatron_side, mindformers_side, scales
 from accmap.verifier.rates import rates_of
@@ -53,6 +54,20 @@ def test_yarn_that_extends_counts_and_by_a_factor_of_one_does_not(tmp_path: Path
     pair["megatron"]["rotary-scaling-factor"] = 40.0
     found = {entry["field"]: (entry["a"], entry["b"]) for entry in exercise.differing(*configs(pair, tmp_path))}
     assert found["position.type"] == ("yarn", "rope")
+
+
+def test_what_megatron_core_is_told_of_its_optimizer_and_its_heads(tmp_path: Path) -> None:
+    more = {"decoupled-lr": 0.0005, "decoupled-min-lr": 0.0001, "qk-layernorm": True, "apply-wd-to-qk-layernorm": True}
+    script, _written = write_pair({"family": "dense", "megatron": more}, tmp_path)
+    config = read_config(str(script), ReadOptions(megatron="0.19"))
+    told = megatron_side.blueprint(config, megatron_side.sizes_of(config)).optimizer
+    assert (told.ends_learning_rate, told.ends_least_rate, told.decays_head_norms) == (0.0005, 0.0001, True)
+    script, _written = write_pair({"family": "dense", "megatron": {"qk-l2-norm": True}}, tmp_path)
+    config = read_config(str(script), ReadOptions(megatron="0.19"))
+    assert megatron_side.obstacle(config) is None
+    plain = megatron_side.blueprint(config, megatron_side.sizes_of(config))
+    assert plain.model["qk_l2_norm"] is True
+    assert (plain.optimizer.ends_least_rate, plain.optimizer.decays_head_norms) == (None, False)
 
 
 def test_what_is_left_out_is_listed_where_it_means_something_with_values_that_differ(tmp_path: Path) -> None:
