@@ -16,6 +16,7 @@ from ..mapper.recipe.vocabulary import COMPUTED, vocabulary
 from ..schemas.json_values import json_value
 from . import documents
 from .messages_compiled import say
+from .mindformers_side import DYNAMIC
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -125,10 +126,18 @@ _GIVEN_ALIKE = frozenset((
 
 
 def weighs_tokens(*configs: Config) -> bool:
-    """Whether the weighting of tokens is run: eager MindSpore cannot differentiate a loss per token."""
-    return not any(
+    """Whether the weighting of tokens is run: eager MindSpore cannot differentiate a loss per token.
+
+    The dynamic graph's trainer of 1.9 takes all samples of a step at once, which weighs every token alike.
+    """
+    return takes_micro_batches(*configs) and not any(
         config.framework == "mindformers" and recipe_of(config).value(_WEIGHTED[0]) is True for config in configs
     )
+
+
+def takes_micro_batches(*configs: Config) -> bool:
+    """Whether each trainer averages over its micro batches one by one (`pynative/trainer/trainer.py:training_step`)."""
+    return not any(config.framework == "mindformers" and config.dialect == DYNAMIC for config in configs)
 
 
 def exercised(field: str, stage: str, *, rates: bool, weighed: bool = True, separated: bool = False) -> bool:
