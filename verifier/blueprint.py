@@ -132,6 +132,8 @@ class Job(NamedTuple):
     """Trace the pass in which something is dropped."""
     pieces: bool = False
     """Say of which global tensors the model's own parameters are, as the framework's checkpoints lay them out."""
+    uneven: bool = True
+    """Half of what the second micro batch of a step says does not count, so that the two are not alike."""
     whole: Mapping[str, Any] = {}
     """The answer to that, for a group of ranks: parameter → its pieces."""
 

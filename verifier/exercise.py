@@ -17,6 +17,7 @@ from ..schemas.json_values import json_value
 from ..schemas.open_words import open_words
 from . import documents, dropping, scales
 from .messages_compiled import say
+from .mindformers_side import DYNAMIC
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -123,8 +124,8 @@ _RUN = tuple(
 
 
 _GIVEN_ALIKE = frozenset((
-    "model.vocab_size", "model.padded_vocab_size", "data.blend", "data.train_paths", "tokenizer.type", "tokenizer.model",
-    "tokenizer.vocab_file", "tokenizer.merge_file", "checkpoint.load_path", "checkpoint.pretrained_path",
+    "model.vocab_size", "model.padded_vocab_size", "data.blend", "data.train_paths",
+    "tokenizer.type", "tokenizer.model", "tokenizer.vocab_file", "tokenizer.merge_file", "checkpoint.load_path", "checkpoint.pretrained_path",
     "run.train_steps", "run.train_samples",
 ))  # fmt: skip
 """What both models are given alike, whatever the files say: a vocabulary, tokens, weights, the number of steps."""
@@ -136,10 +137,18 @@ def given_alike(field: str, values: Sequence[Value]) -> bool:
 
 
 def weighs_tokens(*configs: Config) -> bool:
-    """Whether the weighting of tokens is run: eager MindSpore cannot differentiate a loss per token."""
-    return not any(
+    """Whether the weighting of tokens is run: eager MindSpore cannot differentiate a loss per token.
+
+    The dynamic graph's trainer of 1.9 takes all samples of a step at once, which weighs every token alike.
+    """
+    return takes_micro_batches(*configs) and not any(
         config.framework == "mindformers" and recipe_of(config).value(_WEIGHTED[0]) is True for config in configs
     )
+
+
+def takes_micro_batches(*configs: Config) -> bool:
+    """Whether each trainer averages over its micro batches one by one (`pynative/trainer/trainer.py:training_step`)."""
+    return not any(config.framework == "mindformers" and config.dialect == DYNAMIC for config in configs)
 
 
 def exercised(

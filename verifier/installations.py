@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ..schemas.config import Basis
-    from ..schemas.versions import Framework
+    from ..schemas.versions import Dialect, Framework
 
 Origin = Literal["environment", "source", "prepared"]
 
@@ -96,11 +96,11 @@ def prepared(framework: Framework, store: str) -> Iterator[Installation]:
 
 
 def chosen(
-    basis: Basis, *, source: str | None, store: str | None, closest: bool
+    basis: Basis, *, source: str | None, store: str | None, closest: bool, dialect: Dialect | None = None
 ) -> tuple[Installation | None, NotHere | None]:
     """What to run for a file of this version: the version itself, with `closest` the nearest, else why not."""
     framework = basis.framework
-    buildable = names(framework, use="verify")
+    buildable = names(framework, dialect, "verify")
     if source is not None:
         present = [named(framework, source)]
     else:
@@ -112,7 +112,7 @@ def chosen(
         return exact, None
     if closest and usable:
         return _nearest(usable, basis.version), None
-    return None, _not_here(basis, present, usable)
+    return None, _not_here(basis, present, usable, buildable)
 
 
 def wheel_of(framework: Framework, version: str) -> str | None:
@@ -124,11 +124,13 @@ def wheel_of(framework: Framework, version: str) -> str | None:
     )
 
 
-def _not_here(basis: Basis, present: Sequence[Installation], usable: Sequence[Installation]) -> NotHere:
+def _not_here(
+    basis: Basis, present: Sequence[Installation], usable: Sequence[Installation], buildable: Sequence[str]
+) -> NotHere:
     framework, asked = basis.framework, basis.version
-    if number_of(asked) not in map(number_of, names(framework, use="verify")):
-        buildable = ", ".join(names(framework, use="verify"))
-        return NotHere(say.version_cannot_be_built(framework=framework, buildable=buildable, asked=asked), None)
+    if number_of(asked) not in map(number_of, buildable):
+        known = ", ".join(buildable)
+        return NotHere(say.version_cannot_be_built(framework=framework, buildable=known, asked=asked), None)
     shown = ", ".join(one.version for one in present)
     reason = say.version_is_not_here(framework=framework, asked=asked, present=shown or say.no_version_here())
     nearest = _nearest(usable, asked).version if usable else known_names(framework)

@@ -83,18 +83,24 @@ _HALF_SCALE = 1024.0
 """What the loss is multiplied by in float16 and its gradients are divided by, so that none of them vanishes."""
 
 
+def begin() -> Any:
+    """MindSpore, ready to run eagerly on a CPU."""
+    os.environ.setdefault("GLOG_v", "4")
+    logging.disable(logging.WARNING)
+    import mindspore as ms
+
+    ms.set_device("CPU")
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    # Without its pipeline of threads that wait for each other, small models run thirty times faster on a CPU.
+    ms.runtime.launch_blocking()
+    return ms
+
+
 class MindFormersBackend:
     """MindSpore Transformers on MindSpore's CPU target, eager execution."""
 
     def __init__(self) -> None:
-        os.environ.setdefault("GLOG_v", "4")
-        logging.disable(logging.WARNING)
-        import mindspore as ms
-
-        ms.set_device("CPU")
-        ms.set_context(mode=ms.PYNATIVE_MODE)
-        # Without its pipeline of threads that wait for each other, small models run thirty times faster on a CPU.
-        ms.runtime.launch_blocking()
+        ms = begin()
         import mindformers
 
         from .mindspore_stand_ins import LISTED, stand_ins
@@ -150,6 +156,7 @@ class MindFormersBackend:
         ms.set_seed(seed)
         with _Building(blueprint), contextlib.redirect_stdout(None):
             network = _network(blueprint.model["keys"])
+        average_by_batch(network)
         return MindFormersModel(network, blueprint, self._used)
 
 
@@ -161,8 +168,8 @@ def _network(keys: Mapping[str, Any]) -> Any:
     return build_model(MindFormerConfig(model=keys).model)
 
 
-class _Building(Patches):
-    """What holds while a model is built: its sizes, and the core attention that a CPU can run."""
+class Small(Patches):
+    """What holds while a model is built: its sizes, and what a CPU can follow."""
 
     def __init__(self, blueprint: Blueprint) -> None:
         super().__init__()
@@ -170,14 +177,23 @@ class _Building(Patches):
         kept = {name: value for name, value in NEUTRAL.items() if not (blueprint.as_written and name in TYPES)}
         self.fixed = {**kept, **blueprint.types}
 
-    def __enter__(self) -> _Building:
+    def __enter__(self) -> Small:
         from mindformers.parallel_core import transformer_config
+
+        for kind in (transformer_config.TransformerConfig, transformer_config.MLATransformerConfig):
+            self.put(kind, "__init__", _made_small(kind, {**self.fixed, **self.model["small"]}))
+        return self
+
+
+class _Building(Small):
+    """The same, and the core attention that a CPU can run."""
+
+    def __enter__(self) -> _Building:
+        super().__enter__()
         from mindformers.parallel_core.training_graph.base_models.gpt import gpt_layer_specs
 
         from .mindspore_stand_ins import CausalCoreAttention, EagerCoreAttention
 
-        for kind in (transformer_config.TransformerConfig, transformer_config.MLATransformerConfig):
-            self.put(kind, "__init__", _made_small(kind, {**self.fixed, **self.model["small"]}))
         core = CausalCoreAttention if self.model["compressed"] else EagerCoreAttention
         self.put(gpt_layer_specs, "FlashAttention", core)
         return self
@@ -212,9 +228,8 @@ class MindFormersModel:
         self._columns = _columns(config, blueprint.documents)
         self._training: MindFormersTraining | None = None
         self._used = used
-        average_by_batch(network)
         self._scale = _HALF_SCALE if config.compute_dtype == ms.float16 else 1.0
-        self._table = WeightTable(_layout(config))
+        self._table = WeightTable(self._layout())
         self._parameters = {
             _plain_name(parameter.name): parameter
             for parameter in model.get_parameters()
@@ -229,6 +244,10 @@ class MindFormersModel:
         self._logits: Any = None
         self._batch: Any = None
         model.output_layer.register_forward_hook(self._keep_logits)
+
+    def _layout(self) -> Layout:
+        """How the weights are laid out."""
+        return layout_of(self.config)
 
     def _keep_logits(self, _cell: Any, _given: Any, found: Any) -> None:
         self._logits = found[0]
@@ -492,7 +511,8 @@ def _plain_name(name: str) -> str:
     return name
 
 
-def _layout(config: Any) -> Layout:
+def layout_of(config: Any) -> Layout:
+    """The static graph's layout of its weights."""
     return Layout(
         norm=config.normalization,
         gated=bool(config.gated_linear_unit),

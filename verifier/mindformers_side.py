@@ -10,6 +10,7 @@ from .blueprint import Blueprint, OptimizerPlan, TrainingPlan
 
 if TYPE_CHECKING:
     from ..schemas.config import Config
+    from ..schemas.versions import Dialect
 
 _SIZES = {
     size.LAYERS: "num_layers",
@@ -34,6 +35,8 @@ _SIZES = {
     size.SEQUENCE: "seq_length",
     size.POSITIONS: "max_position_embeddings",
 }
+DYNAMIC: Dialect = "dynamic"
+"""The dialect of files that the dynamic graph trains from."""
 _FIELDS = "resolved.transformer."
 _ONE_LAYER_KIND = ("Qwen3ForCausalLM", "Qwen3MoeForCausalLM")
 
@@ -47,8 +50,8 @@ _NUMBERS = ("optimizer.eps", "optimizer.weight_decay", "schedule.learning_rate",
 
 def obstacle(config: Config) -> str | None:
     """Why no model can be built from this file; None where one can."""
-    if config.dialect not in ("static", ""):
-        return f"a {config.dialect} configuration: what is built is the static training graph alone"
+    if config.dialect not in ("static", DYNAMIC, ""):
+        return f"a {config.dialect} configuration: what is built is the training graph, static or dynamic"
     for key in _NUMBERS:
         value = config.value(f"resolved.{key}")
         if isinstance(value, str):
@@ -146,7 +149,8 @@ def blueprint(config: Config, sizes: size.Sizes) -> Blueprint:
     if "pad_token_id" in fields:
         small["pad_token_id"] = fields["pad_token_id"]
     model = {
-        "keys": _keys(config),
+        "keys": _written(config, _SECTION),
+        "sections": _written(config) if config.dialect == DYNAMIC else {},
         "small": small,
         "compressed": bool(fields.get("use_attn_mask_compression")),
         "transformer": fields,
@@ -168,14 +172,14 @@ _DROPOUTS = ("hidden_dropout", "attention_dropout")
 _SECTION = "model."
 
 
-def _keys(config: Config) -> dict[str, Any]:
-    """The file's section `model` as it stands there."""
+def _written(config: Config, above: str = "") -> dict[str, Any]:
+    """What the file itself says, below a section, as it stands there."""
     found: dict[str, Any] = {}
     for key, setting in config.settings.items():
-        if key.startswith(_SECTION) and setting.origin == "explicit":
-            *above, last = key[len(_SECTION) :].split(".")
+        if key.startswith(above) and setting.origin == "explicit":
+            *sections, last = key[len(above) :].split(".")
             section = found
-            for name in above:
+            for name in sections:
                 section = section.setdefault(name, {})
             section[last] = setting.value
     return found

@@ -149,7 +149,7 @@ def scaled_over(plan: ScalePlan) -> list[float]:
     given = plan.settings.get("scale_sense", plan.settings)
     scale = _scale(given)
     network = nn.Dense(1, 1)
-    cell = nn.TrainOneStepWithLossScaleCell(
+    cell = nn.TrainOneStepWithLossScaleCell(  # pyright: ignore[reportOptionalCall] - it is lazily loaded
         network, nn.SGD(network.trainable_params()), Tensor(scale) if isinstance(scale, float) else scale
     )
 

@@ -27,7 +27,9 @@ from .dropping import LINE, NAME, Dropping, kept
 from .patches import Patches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    Noting = Callable[[str, Any], Any]
 
 LISTED = {
     "core-attention": "eager softmax(q·kᵀ·scale)·v in place of FlashAttention, with the model's own mask",
@@ -185,16 +187,8 @@ class _Context:
         return {"use_legacy": False, "mode": ms.GRAPH_MODE}.get(name)
 
 
-@contextlib.contextmanager
-def stand_ins() -> Iterator[set[str]]:
-    """Everything above, for as long as the block runs; gives the names of those that were called.
-
-    `mindformers` is imported here.
-    """
-    from mindformers.parallel_core.training_graph.transformer import attention, mlp
-    from mindformers.parallel_core.training_graph.transformer.moe import shared_experts
-
-    used: set[str] = set()
+def noting(used: set[str]) -> Noting:
+    """Lets a call say the name of its stand-in before it is made."""
 
     def noted(name: str, call: Any) -> Any:
         def called(*given: Any, **named: Any) -> Any:
@@ -203,6 +197,11 @@ def stand_ins() -> Iterator[set[str]]:
 
         return called
 
+    return noted
+
+
+def put_kernels(patches: Patches, noted: Noting) -> None:
+    """What both graphs need: operators of plainer ones."""
     eager: dict[str, tuple[str, Any]] = {
         "SplitWithSize": ("split", lambda self, x, sizes, dim=0: split(x, sizes, dim)),
         "Outer": ("outer", lambda self, a, b: outer(a, b)),
@@ -246,14 +245,28 @@ def stand_ins() -> Iterator[set[str]]:
             "embedding",
             lambda ids, weight, *_rest, **_named: embedding(ids, weight),
         ),
-        (attention.Attention, "_repeat_kv", "repeat-kv", lambda self, x, times: x),
-        (EagerCoreAttention, "construct", "core-attention", EagerCoreAttention.construct),
     )
+    for operator, (name, call) in eager.items():
+        patches.put(getattr(primitives, operator), "__call__", noted(name, call))
+    for owner, attribute, name, call in other:
+        patches.put(owner, attribute, noted(name, call))
+
+
+@contextlib.contextmanager
+def stand_ins() -> Iterator[set[str]]:
+    """Everything above, for as long as the block runs; gives the names of those that were called.
+
+    `mindformers` is imported here.
+    """
+    from mindformers.parallel_core.training_graph.transformer import attention, mlp
+    from mindformers.parallel_core.training_graph.transformer.moe import shared_experts
+
+    used: set[str] = set()
+    noted = noting(used)
     with Patches() as patches:
-        for operator, (name, call) in eager.items():
-            patches.put(getattr(primitives, operator), "__call__", noted(name, call))
-        for owner, attribute, name, call in other:
-            patches.put(owner, attribute, noted(name, call))
+        put_kernels(patches, noted)
+        patches.put(attention.Attention, "_repeat_kv", noted("repeat-kv", lambda self, x, times: x))
+        patches.put(EagerCoreAttention, "construct", noted("core-attention", EagerCoreAttention.construct))
         # The package holds a function of the same name.
         context = importlib.import_module("mindformers.core.context.build_context")
         patches.put(context.MFContextOperator, "get_mf_ctx_instance", noted("context", _Context))

@@ -256,8 +256,7 @@ def _train(
         model.start_training(job.blueprint.rates)
         steps: list[dict[str, float | None]] = []
         for step, (one, two) in enumerate(pairwise(job.inputs), 1):
-            # Half of what the second micro batch says does not count, so that the two are not alike.
-            short = _batch(model, two._replace(uncounted=two.sequence // 2))
+            short = _batch(model, two._replace(uncounted=two.sequence // 2 if job.uneven else 0))
             steps.append(model.train((_batch(model, one), short)))
             losses.append(model.forward(batches[step]))
         values["steps"] = steps

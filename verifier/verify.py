@@ -322,7 +322,9 @@ def _installation(
 ) -> tuple[installations.Installation | None, installations.NotHere | None]:
     """What a file's own side is run with."""
     source = options.sources.get(config.framework)
-    return installations.chosen(config.basis, source=source, store=options.store, closest=options.closest)
+    dialect = mindformers_side.DYNAMIC if config.dialect == mindformers_side.DYNAMIC else None
+    store, closest = options.store, options.closest
+    return installations.chosen(config.basis, source=source, store=store, closest=closest, dialect=dialect)
 
 
 def _absent(
@@ -406,6 +408,13 @@ class _Pair(NamedTuple):
         own = [side == config.framework for side, config in zip(self.sides, self.configs, strict=True)]
         return [place if mine else None for place, mine in zip(places, own, strict=True)]
 
+    def kinds(self) -> list[str]:
+        """The worker of each side: the dynamic graph has one of its own."""
+        own = (side == config.framework for side, config in zip(self.sides, self.configs, strict=True))
+        dynamic = (config.dialect == mindformers_side.DYNAMIC for config in self.configs)
+        each = zip(self.sides, own, dynamic, strict=True)
+        return [f"{side}-dynamic" if mine and other else side for side, mine, other in each]
+
     def ran(self) -> tuple[dict[str, Any], ...]:
         """What each side was run with, beside what its file asks for."""
         return tuple(
@@ -453,7 +462,7 @@ def _prepare(a: Config, b: Config, options: Options) -> _Pair:
         shrunk,
         inputs,
         padded,
-        _known_ratio(sides, small_a, blueprints[0].model),
+        _known_ratio(sides, small_a, blueprints[0].model, dynamic=b.dialect == mindformers_side.DYNAMIC),
         2.0 ** round(math.log2(_PROBE_RATE / peak)) if peak > 0 else 1.0,
         bool(small_a.get(dimensions.EXPERTS) and small_b.get(dimensions.EXPERTS)),
         rates,
@@ -532,7 +541,13 @@ def _batch_size(a: Config, b: Config) -> int:
     return 1 if all(size == 1 for size in sizes) else _MOST_SAMPLES
 
 
-def _known_ratio(sides: tuple[str, str], sizes: dimensions.Sizes, script: Mapping[str, Any]) -> dict[str, float]:
+_DYNAMIC_ROUTER = 0.02
+"""The deviation that the dynamic graph draws routers with (1.9 `pynative/transformers/moe/router.py:__init__`)."""
+
+
+def _known_ratio(
+    sides: tuple[str, str], sizes: dimensions.Sizes, script: Mapping[str, Any], *, dynamic: bool
+) -> dict[str, float]:
     """Spreads that the frameworks begin with differently whatever the files say: Megatron's over the other's.
 
     Experts' second matrix: Megatron divides it by √(2·layers), MindSpore Transformers does not. The shared experts'
@@ -547,6 +562,8 @@ def _known_ratio(sides: tuple[str, str], sizes: dimensions.Sizes, script: Mappin
         name: ratio,
         "mlp.shared_experts.gate_weight": _deviation(script) * math.sqrt(3 * sizes[dimensions.HIDDEN]),
     }
+    if dynamic:
+        ratios["mlp.router.weight"] = _deviation(script) / _DYNAMIC_ROUTER
     blocks = ("decoder.layers.*", "mtp.layers.*.transformer_layer")
     return {f"{block}.{name}": ratio for block in blocks for name, ratio in ratios.items()}
 
@@ -618,7 +635,7 @@ def _run(
 ) -> Verification:
     copies = (0, 1) if pair.sides[0] == pair.sides[1] else (0, 0)
     processes = [
-        workers.of(side, copy, folder) for side, copy, folder in zip(pair.sides, copies, pair.folders(), strict=True)
+        workers.of(kind, copy, folder) for kind, copy, folder in zip(pair.kinds(), copies, pair.folders(), strict=True)
     ]
     found = _seeds_run(pair, options, processes, progress)
     typed = _typed(pair, options, found, processes, progress)
@@ -807,6 +824,7 @@ def _job(pair: _Pair, blueprint: Blueprint, options: Options, seed: int) -> Job:
         steps=_STEPS[options.stage],
         probe_scale=pair.probe_scale,
         initialisation=seed == 0 and options.stage in ("step1", "all"),
+        uneven=exercise.takes_micro_batches(*pair.configs),
     )
 
 

@@ -70,6 +70,10 @@ def _backend(framework: str) -> Backend:
         from .megatron_ranks import RanksBackend
 
         return RanksBackend()
+    if framework == "mindformers-dynamic":
+        from .mindformers_dynamic import DynamicBackend
+
+        return DynamicBackend()
     if framework == "mindformers":
         from .mindformers_model import MindFormersBackend
 

@@ -11,9 +11,7 @@ from .rules import RULES, Situation
 from .table import AlignmentTable, Step, alignment_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from ...mappings.names_compiled import FieldName
     from ...schemas.config import Value

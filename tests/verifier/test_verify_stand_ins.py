@@ -52,6 +52,17 @@ def test_the_stand_ins_of_mindformers() -> None:
     assert set(found["unproved"]) == {"context", "move", "repeat-kv", "morph", "shared-experts"}
 
 
+def test_the_stand_ins_of_the_dynamic_graph() -> None:
+    pytest.importorskip("mindspore")
+    pytest.importorskip("mindformers")
+    found = answer("dynamic_proofs")
+    assert len(found["errors"]) > 15
+    assert max(found["errors"].values()) < 1e-5, found["errors"]
+    assert found["unproved"] == []
+    assert found["refused"]
+    assert found["left_behind"] == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("version", ["0.12", "0.13", "0.14", "0.15"])
 def test_the_configuration_is_the_one_that_megatron_makes_of_its_arguments(version: str) -> None:

@@ -24,12 +24,13 @@ def write_pair(pair: dict[str, Any], folder: Path) -> tuple[Path, Path]:
         sections[name] = {**old, **change} if isinstance(old, dict) and isinstance(change, dict) else change
     sections["model"] = {"model_config": model}
     script, config = folder / "pretrain.sh", folder / "train.yaml"
-    script.write_text(_script(flags), "utf-8")
+    script.write_text(script_of(flags), "utf-8")
     config.write_text(yaml.safe_dump(sections, sort_keys=False), "utf-8")
     return script, config
 
 
-def _script(flags: dict[str, Any]) -> str:
+def script_of(flags: dict[str, Any]) -> str:
+    """A launch script with these arguments."""
     words = [
         f"    --{flag}" + ("" if value is True else f" '{value}'" if isinstance(value, str) else f" {value}")
         for flag, value in flags.items()

@@ -1,0 +1,108 @@
+"""The stand-ins of the dynamic graph against references in numpy and torch, in a process of its own."""
+
+import json
+
+import mindspore as ms
+import numpy as np
+import torch
+from mindspore import Tensor, mint, ops
+from mindspore_proofs import array, error, exact_split, split_then_turn
+
+from accmap.verifier.inert_hyper_parallel import install
+
+
+def turned(parts):
+    return ops.concat([part.transpose((1, 0)) * (at + 1) for at, part in enumerate(parts)], 1)
+
+
+def exact_turned(parts):
+    return torch.cat([part.permute(1, 0) * (at + 1) for at, part in enumerate(parts)], 1)
+
+
+def differentiated():
+    x = array(4, 6)
+    yield (
+        "views: sizes",
+        error(lambda a: split_then_turn(a, lambda y: mint.split(y, (3, 5), 3)), exact_split, array(3, 2, 4, 8)),
+    )
+    yield "views: split", error(lambda a: turned(mint.split(a, 3, -1)), lambda a: exact_turned(a.split(3, -1)), x)
+    yield "views: chunk", error(lambda a: turned(mint.chunk(a, 2, -1)), lambda a: exact_turned(a.chunk(2, -1)), x)
+    yield "views: narrow", error(lambda a: mint.narrow(a, -1, 1, 3).transpose((1, 0)), lambda a: a[:, 1:4].t(), x)
+    yield "copy", error(mint.clone, torch.clone, x)
+    yield "no-dropout", error(lambda a: mint.nn.functional.dropout(a, 0.0, True), lambda a: a * 1, x)
+    yield "gelu", error(mint.nn.functional.gelu, torch.nn.functional.gelu, x)
+    tanh = (lambda a: mint.nn.functional.gelu(a, "tanh"), lambda a: torch.nn.functional.gelu(a, approximate="tanh"))
+    yield "gelu: tanh", error(*tanh, x)
+    places = np.array([[1], [0], [5], [5]])
+    yield (
+        "scatter-add",
+        error(
+            lambda a, b: mint.scatter_add(a, 1, Tensor(places), b),
+            lambda a, b: a.scatter_add(1, torch.tensor(places), b),
+            x,
+            array(4, 1),
+        ),
+    )
+    yield "stack", error(lambda a, b: mint.stack((a, b), 1), lambda a, b: torch.stack((a, b), 1), x, array(4, 6))
+    yield (
+        "layer-norm",
+        error(
+            lambda a, w, b: mint.nn.functional.layer_norm(a, (6,), w, b, 1e-5),
+            lambda a, w, b: torch.nn.functional.layer_norm(a, (6,), w, b, 1e-5),
+            x,
+            array(6),
+            array(6),
+        ),
+    )
+    yield (
+        "embedding",
+        error(
+            lambda w: mint.nn.functional.embedding(Tensor(places), w), lambda w: w[torch.tensor(places)], array(6, 3)
+        ),
+    )
+
+
+def counted():
+    numbers = np.array([3, 0, 3, 1, 0, 3])
+    for name, ours, exact in (
+        ("count", mint.histc(Tensor(numbers), bins=5, min=0, max=5), np.bincount(numbers, minlength=5)),
+        ("argsort", mint.argsort(Tensor(numbers), stable=True), np.argsort(numbers, kind="stable")),
+        ("arange", mint.arange(2, 9, 3, dtype=ms.int64), np.arange(2, 9, 3)),
+        ("filled", mint.full((2, 3), 2.5), np.full((2, 3), 2.5)),
+        ("filled: in place", Tensor(array(2, 3)).fill_(1.5), np.full((2, 3), 1.5)),
+        ("ones-like", mint.ones_like(Tensor(array(2, 3)), dtype=ms.int64), np.ones((2, 3))),
+        ("zeros-like", mint.zeros_like(Tensor(array(2, 3)), dtype=ms.int64), np.zeros((2, 3))),
+        ("cumulative-sum", mint.cumsum(Tensor(numbers), dim=0, dtype=ms.int64), np.cumsum(numbers)),
+    ):
+        yield name, float(np.abs(ours.asnumpy() - exact).max())
+
+
+def left_behind():
+    """The operators that the stand-ins did not give back."""
+    from mindspore.ops.auto_generate import gen_ops_prim as primitives
+
+    names = ("SplitWithSizeView", "SplitTensorView", "ChunkView", "NarrowView", "HistcExt", "ArgSort", "Clone")
+    found = [name for name in names if "accmap" in getattr(primitives, name).__call__.__module__]
+    return found + [name for name in ("stack",) if "accmap" in getattr(mint, name).__module__]
+
+
+def refuses_dropout():
+    try:
+        mint.nn.functional.dropout(Tensor(array(2, 2)), 0.5, True)
+    except NotImplementedError:
+        return True
+    return False
+
+
+def main():
+    ms.set_device("CPU")
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    install()
+    from accmap.verifier import mindspore_dynamic_stand_ins as stand
+
+    with stand.stand_ins():
+        errors = dict(differentiated()) | dict(counted())
+        refused = refuses_dropout()
+    proved = {name.partition(":")[0] for name in errors}
+    unproved = sorted(set(stand.LISTED) - proved)
+    print(json.dumps({"errors": errors, "unproved": unproved, "refused": refused, "left_behind": left_behind()}))
