@@ -125,7 +125,8 @@ _RUN = tuple(
 
 _GIVEN_ALIKE = frozenset((
     "model.vocab_size", "model.padded_vocab_size", "data.blend", "data.train_paths",
-    "tokenizer.type", "tokenizer.model", "tokenizer.vocab_file", "tokenizer.merge_file", "checkpoint.load_path", "checkpoint.pretrained_path",
+    "tokenizer.type", "tokenizer.model", "tokenizer.vocab_file", "tokenizer.merge_file",
+    "checkpoint.load_path", "checkpoint.pretrained_path",
     "run.train_steps", "run.train_samples",
 ))  # fmt: skip
 """What both models are given alike, whatever the files say: a vocabulary, tokens, weights, the number of steps."""

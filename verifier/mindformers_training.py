@@ -148,8 +148,8 @@ def scaled_over(plan: ScalePlan) -> list[float]:
 
     given = plan.settings.get("scale_sense", plan.settings)
     scale = _scale(given)
-    network = nn.Dense(1, 1)
-    cell = nn.TrainOneStepWithLossScaleCell(  # pyright: ignore[reportOptionalCall] - it is lazily loaded
+    network = nn.Dense(1, 1)  # pyright: ignore[reportOptionalCall] - declared as None before it is imported
+    cell = nn.TrainOneStepWithLossScaleCell(
         network, nn.SGD(network.trainable_params()), Tensor(scale) if isinstance(scale, float) else scale
     )
 

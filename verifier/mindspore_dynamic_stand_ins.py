@@ -55,7 +55,7 @@ LISTED = {
 def count(x: Any, bins: int = 100, **_range: Any) -> Any:
     """HistcExt of whole numbers from 0 to bins - 1."""
     ones, zeros = ms.Tensor(1.0, ms.float32), ms.Tensor(0.0, ms.float32)
-    return ops.cast(operations.OneHot()(ops.reshape(x, (-1,)), bins, ones, zeros).sum(0), ms.int64)
+    return ops.cast(operations.ReduceSum()(operations.OneHot()(ops.reshape(x, (-1,)), bins, ones, zeros), 0), ms.int64)
 
 
 def scatter_add(x: Any, dim: int, index: Any, source: Any) -> Any:
