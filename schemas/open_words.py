@@ -6,6 +6,7 @@ An answer that says "equal", "exact" or "match" beside one of them says it of th
 from __future__ import annotations
 
 from .light_typing import TYPE_CHECKING
+from .messages_compiled import say
 from .verdict import Unseen
 
 if TYPE_CHECKING:
@@ -29,8 +30,7 @@ def unseen_words(configs: Iterable[Config]) -> list[Unseen]:
     return [
         Unseen(
             config.file if problem.span is None else f"{config.file}:{problem.span.line}",
-            f"{text} could override any value",
-            f"{text} 可能覆盖任何取值",
+            *say.could_override(text=text).both(),
         )
         for config in configs
         for text, problem in open_words(config)

@@ -58,6 +58,7 @@ NO_FAULTS = {
     "num_parallel_workers": "how many threads load the data",
     "delete train_dataset_task.dataset_config.input_columns": "the trainer names the columns that the samples have",
     "context.max_device_memory": "how much fits",
+    "apply-layernorm-1p": "the same scale, stored as an offset from one",
     "train_dataset.seed": "the Megatron data sets draw from the seed of their own section",
     "config.seed to": "1234 is what both sides draw from where nothing is written",
     "delete train_dataset.dataloader.config.seed": "the same",

@@ -240,7 +240,7 @@ def test_a_file_that_says_too_little_is_not_verifiable(
 NAMED_LAYERS = {
     # megatron-core 0.12.3 transformer_block.py:_get_block_submodules, run: "specialize for function."
     "megatron.core.models.gpt.gpt_layer_specs get_gpt_layer_local_spec": "TransformerBlock",
-    "mindspeed_llm.tasks.models.spec.gemma2_spec layer_spec": "TransformerLayerWithPostNorm",
+    "mindspeed_llm.tasks.models.spec.hunyuan_spec layer_spec": "HunyuanLargeAttention",
     "mindspeed_llm.tasks.models.spec.qwen3_next_spec layer_spec": "GatedDeltaNet",
     "ours.layers layer_spec": None,
 }
