@@ -180,9 +180,19 @@ def _written(config: Config, above: str = "") -> dict[str, Any]:
             *sections, last = key[len(above) :].split(".")
             section = found
             for name in sections:
-                section = section.setdefault(name, {})
+                section = _below(section, name)
             section[last] = setting.value
     return found
+
+
+def _below(section: dict[str, Any], name: str) -> dict[str, Any]:
+    """The section of this name, or of a list of sections the one that a name like `rules[0]` says."""
+    listed, _, index = name.rstrip("]").partition("[")
+    if not index:
+        return section.setdefault(name, {})
+    entries: list[dict[str, Any]] = section.setdefault(listed, [])
+    entries.extend({} for _ in range(len(entries), int(index) + 1))
+    return entries[int(index)]
 
 
 def padding_token(config: Config, vocabulary: int) -> int:
