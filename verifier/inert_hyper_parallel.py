@@ -7,12 +7,12 @@ What would really spread something stops.
 
 from __future__ import annotations
 
-import importlib.abc
-import importlib.machinery
 import importlib.util
 import sys
 import types
 from typing import Any
+
+from .inert_modules import InertFinder
 
 _NAME = "hyper_parallel"
 LISTED = {
@@ -71,22 +71,9 @@ _STANDS: dict[str, Any] = {
 }
 
 
-class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    def find_spec(self, fullname: str, *_where: Any) -> importlib.machinery.ModuleSpec | None:
-        if fullname.partition(".")[0] != _NAME:
-            return None
-        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
-
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
-        return _Module(spec.name)
-
-    def exec_module(self, module: types.ModuleType) -> None:
-        pass
-
-
 def install() -> set[str]:
     """Let the process import the inert package, if it has no real one; the names of the stand-ins that this took."""
     if importlib.util.find_spec(_NAME) is not None:
         return set()
-    sys.meta_path.append(_Finder())
+    sys.meta_path.append(InertFinder(_NAME, _Module))
     return set(LISTED)

@@ -7,11 +7,11 @@ there. Whatever would launch one of these kernels stops.
 from __future__ import annotations
 
 import contextlib
-import importlib.abc
-import importlib.machinery
 import sys
 import types
 from typing import TYPE_CHECKING, Any
+
+from .inert_modules import InertFinder
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -43,23 +43,10 @@ class _Module(types.ModuleType):
         return _Inert()
 
 
-class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    def find_spec(self, fullname: str, *_where: Any) -> importlib.machinery.ModuleSpec | None:
-        if fullname.partition(".")[0] != _NAME:
-            return None
-        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
-
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
-        return _Module(spec.name)
-
-    def exec_module(self, module: types.ModuleType) -> None:
-        pass
-
-
 @contextlib.contextmanager
 def inert_triton() -> Generator[None]:
     """Importing Triton gives the inert one in the block, and nothing of it stays behind."""
-    finder = _Finder()
+    finder = InertFinder(_NAME, _Module)
     sys.meta_path.insert(0, finder)
     try:
         yield
