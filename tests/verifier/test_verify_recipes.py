@@ -76,7 +76,9 @@ def test_a_pair_without_recipes_here_is_said(
 @pytest.mark.slow
 @pytest.mark.skipif(bool(missing("megatron") or missing("mindformers")), reason="the frameworks are not installed")
 def test_a_launch_goes_both_ways(tmp_path: Path) -> None:
-    script, _ = write_pair({"family": "dense"}, tmp_path)
+    # Data that are made up have no equal on the other side, which leaves a launch as it is `partial`.
+    named = {"mock-data": None, "data-path": "/data/corpus_text_document"}
+    script, _ = write_pair({"family": "dense", "megatron": named}, tmp_path)
     assert run(tmp_path, files=[script]) == 0
     assert [(entry["way"], entry["verdict"]) for entry in entries(tmp_path)] == [
         ("plain", "match"),
