@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
@@ -17,20 +17,11 @@ from accmap.verifier.verify import Options, Verification, Workers, missing, veri
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import script_of
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 TABLE: dict[str, Any] = house_yaml((Path(__file__).parent / "pairs" / "dynamic.yaml").read_text("utf-8"))
 pytestmark = [
     pytest.mark.frameworks,
     pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed"),
 ]
-
-
-@pytest.fixture(scope="module")
-def workers() -> Iterator[Workers]:
-    with Workers() as started:
-        yield started
 
 
 def verified(pair: dict[str, Any], folder: Path, workers: Workers) -> Verification:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,29 +11,16 @@ from accmap.cli.verify import findings_of, rules_for
 from accmap.schemas.border.incoming import read_text
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of, read_config
-from accmap.verifier.verify import Options, Verification, Workers, missing, verify
+from accmap.verifier.verify import Options, Workers, missing, verify
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import TABLE, write_pair
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from verified_pairs import check, verified
 
 pytestmark = [
     pytest.mark.frameworks,
     pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed"),
 ]
-
-
-@pytest.fixture(scope="module")
-def workers() -> Iterator[Workers]:
-    with Workers() as started:
-        yield started
-
-
-def verified(pair: dict[str, Any], folder: Path, workers: Workers, **options: Any) -> Verification:
-    script, config = write_pair(pair, folder)
-    return verify(read_config(str(script)), read_config(str(config)), Options(**options), workers=workers)
 
 
 @pytest.mark.parametrize("name", TABLE["equal"])
@@ -61,45 +47,7 @@ def test_the_frameworks_own_differences(name: str, tmp_path: Path, workers: Work
         assert pair["expect"]["rule"] in rules_for(found, findings_of(configs, sources))
 
 
-@pytest.mark.parametrize("name", TABLE["faults"])
-def test_planted_faults_are_found(name: str, tmp_path: Path, workers: Workers) -> None:
-    pair = TABLE["faults"][name]
-    found = verified(pair, tmp_path, workers)
-    check({"verdict": "mismatch", **pair["expect"]}, found)
-    assert pair["expect"]["field"] in [entry["field"] for entry in found.differing]
-
-
-@pytest.mark.table(5)
-@pytest.mark.parametrize("family", TABLE["families"])
-@pytest.mark.parametrize("name", TABLE["everywhere"])
-def test_a_fault_is_found_in_every_family(name: str, family: str, tmp_path: Path, workers: Workers) -> None:
-    pair = {**TABLE["everywhere"][name], "family": family}
-    found = verified(pair, tmp_path, workers)
-    check({"verdict": "mismatch", **pair["expect"]}, found)
-    assert pair["expect"]["field"] in [entry["field"] for entry in found.differing]
-
-
-def check(expected: dict[str, Any], found: Verification) -> None:
-    assert found.verdict == expected["verdict"], (found.worst.disagreeing(), found.failures)
-    if "side" in expected:
-        assert expected["side"] in found.failures
-        assert found.failures[expected["side"]].kind == "error"
-        told = found.to_json()["failures"][0]
-        assert told["explanation"]
-        assert expected["about"] in told["fields"]
-    if "module" in expected:
-        assert found.divergence is not None
-        assert found.divergence.module == expected["module"]
-    if "field" in expected:
-        assert found.divergence is not None
-        assert expected["field"] in found.divergence_fields, found.divergence
-    if "initial" in expected:
-        row = next(row for row in found.worst.initialisation if row.name == expected["initial"])
-        assert (row.relative or 0) > 0.3
-        assert row.note
-
-
-@pytest.mark.parametrize(("name", "seeds"), [("grouped", 20), ("moe_sigmoid", 20), ("deepseek", 5)])
+@pytest.mark.parametrize(("name", "seeds"), [("grouped", 6), ("moe_sigmoid", 6), ("deepseek", 2)])
 def test_no_false_mismatch_over_many_seeds(name: str, seeds: int, tmp_path: Path, workers: Workers) -> None:
     found = verified(TABLE["equal"][name], tmp_path, workers, seeds=seeds)
     assert found.verdict == "match", found.worst.disagreeing()

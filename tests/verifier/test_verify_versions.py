@@ -8,19 +8,23 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from accmap.cli.lean import main
-from accmap.schemas.config import Basis
+from accmap.cli.verify import verified
+from accmap.schemas.config import Basis, ReadOptions
 from accmap.schemas.usage import UsageError
 from accmap.verifier import installations, prepare
 from accmap.verifier.inert_triton import inert_triton
-from accmap.verifier.verify import missing
+from accmap.verifier.verify import Workers, missing
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import TABLE, write_pair
+
+if TYPE_CHECKING:
+    from accmap.schemas.versions import Framework
 
 
 @pytest.fixture
@@ -231,41 +235,42 @@ HERE = {
 @pytest.mark.frameworks
 @pytest.mark.slow
 @pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed")
+@pytest.mark.parametrize("family", ["grouped", "moe_softmax", "latent_yarn"])
 @pytest.mark.parametrize(
     ("framework", "place"), [(framework, place) for framework, places in HERE.items() for place in places], ids=str
 )
-@pytest.mark.parametrize("family", ["grouped", "moe_softmax", "latent_yarn"])
 def test_every_version_runs_from_its_own_folder(
-    framework: str, place: Path, family: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    framework: Framework, place: Path, family: str, tmp_path: Path, workers: Workers
 ) -> None:
     script, config = write_pair(TABLE["equal"][family], tmp_path)
-    version = installations.named(framework, str(place)).name  # pyright: ignore[reportArgumentType]
-    words = [str(script), str(config), f"--{framework}", version, f"--{framework}-source", str(place)]
-    _code, found = answer(words, capsys)
-    (ran,) = [entry for entry in found["ran"] if entry["framework"] == framework]
+    version = installations.named(framework, str(place)).name
+    options = ReadOptions(**{framework: version})
+    chosen = {"sources": {framework: str(place)}}
+    found, _findings, _configs = verified([str(script), str(config)], options, chosen, workers=workers)
+    told = found.to_json()
+    (ran,) = [entry for entry in told["ran"] if entry["framework"] == framework]
     assert (ran["path"], ran["asked"], ran["exact"]) == (str(place), version, True)
     if version == "1.7":
         # It reads no `pad_token_id`: token 0 is left out whatever is written, and the padded inputs show it.
-        assert found["disagreeing"] in ({}, {"padding": ["loss"]}), found["failures"]
+        assert told["disagreeing"] in ({}, {"padding": ["loss"]}), told["failures"]
     else:
-        assert found["verdict"] in ("match", "partial"), (found["failures"], found["disagreeing"])
-    assert found["loss"]
+        assert found.verdict in ("match", "partial"), (told["failures"], told["disagreeing"])
+    assert told["loss"]
 
 
 @pytest.mark.frameworks
 @pytest.mark.slow
 @pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed")
 @pytest.mark.parametrize("place", HERE["mindformers"], ids=str)
-def test_an_uneven_pipeline_is_built_as_one_stage(
-    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_uneven_pipeline_is_built_as_one_stage(place: Path, tmp_path: Path, workers: Workers) -> None:
     deep = {"num_hidden_layers": 4, "offset": [1, -1]}
     pair = {"family": "grouped", "megatron": {"num-layers": 4}, "model": deep}
     script, config = write_pair({**pair, "mindformers": {"parallel_config": {"pipeline_stage": 2}}}, tmp_path)
     version = installations.named("mindformers", str(place)).name
-    words = [str(script), str(config), "--mindformers", str(version), "--mindformers-source", str(place)]
-    _code, found = answer([*words, "--stage", "step1"], capsys)
-    assert found["loss"], found["failures"]
+    chosen = {"sources": {"mindformers": str(place)}, "stage": "step1"}
+    options = ReadOptions(mindformers=version)
+    found, _findings, _configs = verified([str(script), str(config)], options, chosen, workers=workers)
+    assert found.to_json()["loss"], found.failures
 
 
 @pytest.mark.frameworks

@@ -650,4 +650,4 @@ def def196() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(globals()[sys.argv[2].lower()]()))
+    print(json.dumps({sys.argv[2]: globals()[sys.argv[2].lower()]()}))

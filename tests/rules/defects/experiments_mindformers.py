@@ -1,7 +1,8 @@
 """Small experiments on the real code of one MindSpore Transformers: the figures of a defect, by its code.
 
-`experiments_mindformers.py TREE CODE`: the tree stands first on the path. Modules of the static graph run as they are,
-without compiling; what other ranks would do is computed by asking as each of them.
+`experiments_mindformers.py TREE CODE...`: the tree stands first on the path, and all that is asked of it is asked in
+one process. Modules of the static graph run as they are, without compiling; what other ranks would do is computed by
+asking as each of them.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import importlib.abc
 import importlib.util
 import json
 import sys
+import traceback
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -339,5 +341,13 @@ def def525() -> dict[str, Any]:
     return {"values": len(out) if isinstance(out, tuple) else 1}
 
 
+def answered(code: str) -> dict[str, Any]:
+    """The figures of one experiment, or what it ended in."""
+    try:
+        return globals()[code.lower()]()
+    except Exception:  # noqa: BLE001 - whatever it is, it is this experiment's own
+        return {"failed": traceback.format_exc()}
+
+
 if __name__ == "__main__":
-    print(json.dumps(globals()[sys.argv[2].lower()]()))
+    print(json.dumps({code: answered(code) for code in sys.argv[2:]}))

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -41,17 +42,32 @@ def test_measured(code: str) -> None:
     for version, expected in asked:
         found = figures(code, version)
         for name, value in expected.items():
-            assert found[name] == (pytest.approx(value, rel=1e-3) if isinstance(value, float) else value), version
+            assert found.get(name) == (pytest.approx(value, rel=1e-3) if isinstance(value, float) else value), (
+                version,
+                found,
+            )
 
 
 def figures(code: str, version: str) -> dict[str, Any]:
-    megatron = LISTED[code]["framework"] == "megatron"
-    tree = Path(TREES, version) if megatron else WHEELS / f"{version}.0"
-    if not tree.is_dir() or (megatron and not TREES):
+    if LISTED[code]["framework"] == "megatron":
+        tree, program, codes = Path(TREES, version), "experiments.py", (code,)
+    else:
+        tree, program, codes = WHEELS / f"{version}.0", "experiments_mindformers.py", told_of(version)
+    if not tree.is_dir() or (program == "experiments.py" and not TREES):
         pytest.skip(f"there is no source of {version}")
-    program = HERE / ("experiments.py" if megatron else "experiments_mindformers.py")
+    return answers(HERE / program, tree, codes)[code]
+
+
+def told_of(version: str) -> tuple[str, ...]:
+    """The experiments on one version of MindSpore Transformers: they leave each other alone, so one process has all."""
+    rows = ((code, row) for code, row in MEASURED.items() if LISTED[code]["framework"] == "mindformers")
+    return tuple(code for code, row in rows if version in (row["has"], row.get("mended")))
+
+
+@cache
+def answers(program: Path, tree: Path, codes: tuple[str, ...]) -> dict[str, dict[str, Any]]:
     ran = subprocess.run(
-        [sys.executable, str(HERE.parents[1] / "framework_run.py"), str(program), str(tree), code],
+        [sys.executable, str(HERE.parents[1] / "framework_run.py"), str(program), str(tree), *codes],
         capture_output=True,
         text=True,
         timeout=300,
