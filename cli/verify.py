@@ -12,10 +12,9 @@ from ..schemas.border.writing import write_text
 from ..schemas.diagnostic import UnreadableError
 from ..schemas.json_values import json_value
 from ..schemas.light_typing import TYPE_CHECKING
-from ..schemas.mindformers.unknown_class import unknown_class
 from ..schemas.purpose import require_training
 from ..schemas.reader import config_of
-from ..schemas.refused import require_accepted
+from ..schemas.refused import require_accepted, unknown_class
 from .exit_codes import BAD, FINE, UNUSABLE
 from .inputs import a_run, read_input
 from .messages_compiled import say

@@ -89,7 +89,7 @@ def lost(subject: Subject, side: Side) -> tuple[ReportRow, ...]:
 
 def _lost(subject: Subject, side: Side) -> Iterable[ReportRow]:
     from ..mapper.translate.translation import translate_recipe
-    from ..schemas.mindformers.unknown_class import unknown_class
+    from ..schemas.refused import unknown_class
 
     if unknown_class(side.config) is not None:
         return  # the reader has said that nothing is known of it

@@ -10,7 +10,7 @@ from ..mapper.computed.comparison import alike, same
 from ..mapper.recipe.reading import side_of
 from ..mappings.tables import field_named, table
 from ..schemas.light_typing import TYPE_CHECKING, cast
-from ..schemas.mindformers.shape import is_mapping
+from ..schemas.shape import is_mapping
 from .comparison import DIFFERENCES, differences
 from .naming import labels, shown, spelled
 from .places import Places, Spot, places_of

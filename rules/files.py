@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..mappings.keys_compiled import DROPOUTS
 from ..schemas.config import explicit_of
 from ..schemas.light_typing import TYPE_CHECKING
-from ..schemas.mindformers.unknown_class import REASON as UNKNOWN_NETWORK
+from ..schemas.refused import NOT_KNOWN
 from .naming import shown
 from .rule import Change, Found, Repair, at_key, at_span
 
@@ -33,7 +33,7 @@ def unresolved_values(subject: Subject) -> Iterator[Found]:
             # The reader has already said which argument stays open.
             continue
         for entry in side.config.unresolved:
-            if entry.reason == UNKNOWN_NETWORK:
+            if entry.reason == NOT_KNOWN:
                 continue  # the reader has said it in a sentence of its own
             setting = _holding(named.values(), entry.span)
             if setting is None and not entry.may_split:

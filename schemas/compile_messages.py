@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from string import Formatter
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import yaml
 
@@ -36,9 +36,9 @@ def products() -> dict[str, str]:
     return made
 
 
-def problems_of(folder: str) -> frozenset[str]:
-    """The names of a folder's problems."""
-    return frozenset(yaml.load((ROOT / folder / SOURCE).read_text("utf-8"), _Loader)["problems"])
+def named(folder: str, what: Literal["problems", "words"]) -> frozenset[str]:
+    """The names of a folder's problems, or of its other texts."""
+    return frozenset(yaml.load((ROOT / folder / SOURCE).read_text("utf-8"), _Loader)[what])
 
 
 def compiled(folder: str, text: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""A source that its own framework would not start: there is no run to translate, or to verify."""
+"""A source that there is no run of to translate, or to verify: its own framework stops, or its network is not known."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ if TYPE_CHECKING:
 
 _NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
 _NOT_GIVEN = "MAP117"
+NOT_KNOWN = "what the model class builds is not known"
+"""Why the fields of a network are undecided that nothing is known of."""
+_UNKNOWN = ("MAP060", "MAP061", "MAP107")
+"""No class, none of this version, none whose code is known here."""
+_NO_DIRECTORY = "MAP067"
 
 
 def what_stops(config: Config) -> list[Diagnostic]:
@@ -35,3 +40,11 @@ def require_accepted(config: Config) -> None:
         more=more,
     )
     raise UnreadableError(finding(said, config.file, first.span))
+
+
+def unknown_class(config: Config) -> Diagnostic | None:
+    """Why nothing is known of the network that a file trains; None where its class is known."""
+    if config.framework != "mindformers" or config.dialect == "dynamic":
+        return None
+    codes = _UNKNOWN if "resolved.model.class" in config.settings else (*_UNKNOWN, _NO_DIRECTORY)
+    return next((problem for problem in config.problems if problem.kind.code in codes), None)

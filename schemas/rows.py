@@ -34,19 +34,55 @@ class Row(NamedTuple):
     """What else the framework's table says of the row."""
 
 
+class Sourced(NamedTuple):
+    """A value, the names or paths that decided it, and whether it can be known."""
+
+    value: Any
+    sources: tuple[str, ...] = ()
+    decided: bool = True
+
+
+_sourced = Sourced._make
+
+
 class Run:
     """The values of one configuration while the rows are applied to them; an action is a method of its name."""
 
+    locals: dict[str, Sourced]
+    """What the rows know besides what is configured."""
+    reads: dict[str, None]
+    """What the row at hand has read, where the run notes it."""
+
+    def decided_by(self, row: Row) -> tuple[str, ...]:
+        """What decided the value of the row at hand."""
+        del row
+        return tuple(self.reads)
+
+    def let(self, row: Row, value: Any) -> None:
+        """Keep a value for the rows below."""
+        self.locals[row.target] = _sourced((value, self.decided_by(row), True))
+
+    def require(self, row: Row, value: Any) -> None:
+        """Report what does not hold."""
+        if not value:
+            self.refuse(row)
+
+    def refuse(self, row: Row) -> None:
+        """Report that the framework stops."""
+        raise NotImplementedError
+
+    def do(self, row: Row, value: Any) -> None:
+        """The row's function was called with the run."""
+
     def leave_open(self, row: Row) -> bool:
         """The condition or the value of a row cannot be known; the answer is whether the rows below still count."""
-        raise NotImplementedError
+        if row.action in ("let", "reset"):
+            self.locals[row.target] = Sourced(None, self.decided_by(row), decided=False)
+        return True
 
     def stop(self, row: Row) -> bool:
         """The condition or the value of a row cannot be computed; the same."""
         raise NotImplementedError
-
-    reads: dict[str, None]
-    """What the row at hand has read, where the run notes it."""
 
     def follow(self, rows: Iterable[Row]) -> bool:
         """Apply the rows in order; the answer is whether all of them counted."""

@@ -10,6 +10,7 @@ from .light_typing import TYPE_CHECKING, NamedTuple
 from .versions_compiled import NUMBERS, VERSIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Literal, TypeAlias
 
 Framework: TypeAlias = "Literal['megatron', 'mindformers', 'huggingface']"
@@ -83,6 +84,12 @@ def number_of(name: str) -> tuple[int, ...]:
         if len(_numbers) < _MOST_NUMBERS:
             _numbers[name] = number
     return number
+
+
+def newest_until(name: str, among: Sequence[str]) -> str:
+    """The newest of some versions, oldest first, that is not after one; the oldest where all are."""
+    number = number_of(name)
+    return next((one for one in reversed(among) if number_of(one) <= number), among[0])
 
 
 _MOST_NUMBERS = 100

@@ -378,7 +378,7 @@ def _failure_json(side: str, failure: WorkerFailure, language: str) -> dict[str,
     known = explained(failure)
     found: dict[str, Any] = {"side": side, **failure._asdict(), "log": list(failure.log)}
     del found["remedy"]
-    explanation = failure.remedy if known is None else known.zh if language == "zh" else known.en
+    explanation = failure.remedy if known is None else known.words().text(language)
     found["explanation"] = explanation or None
     found["fields"] = [] if known is None else list(known.fields)
     return found

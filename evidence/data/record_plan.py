@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from ...schemas.mindformers.resolution_functions import batches
+from ...schemas.mindformers.resolution import definition
 from ...schemas.rows import UndecidedError
 from .messages_compiled import say
 from .mindrecord import files_of, is_record, read_records
@@ -155,7 +155,7 @@ def settled(plan: Plan, data: RecordFile) -> Plan:
     steps = plan.steps
     if steps is None and rows.epochs is not None and plan.global_batch and plan.ranks:
         try:
-            whole = batches(
+            whole: int | None = definition("batches")(
                 data.sequences, plan.global_batch, plan.ranks, sharded=True, drops=True, repeat=None, most=rows.most
             )
         except UndecidedError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING
-from ...schemas.mindformers.shape import is_list, is_mapping
+from ...schemas.shape import is_list, is_mapping
 
 if TYPE_CHECKING:
     from ...schemas.config import Value

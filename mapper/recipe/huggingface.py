@@ -16,8 +16,8 @@ from ...mappings.keys_compiled import (
 from ...mappings.tables import field_named
 from ...schemas.huggingface.reading import class_of
 from ...schemas.light_typing import TYPE_CHECKING, cast
-from ...schemas.mindformers.shape import is_mapping
 from ...schemas.rows import TOO_ODD, UndecidedError
+from ...schemas.shape import is_mapping
 from ..computed.huggingface import computed_quantities
 from .messages_compiled import say
 from .values import Recipe, RecipeValue, Unmapped

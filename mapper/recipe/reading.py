@@ -11,7 +11,7 @@ from ...mappings.tables import field_named, table
 from ...schemas.config import explicit_of
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.megatron.forks import fork_of
-from ...schemas.mindformers.unknown_class import unknown_class
+from ...schemas.refused import unknown_class
 from ..computed.quantities import answers_of, fields_of
 from ..families import family_of, fixed_value
 from ..lenses.lens import Scope

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...mappings.keys_compiled import SCHEDULE_FEEDS
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.message import Words, verbatim
-from ...schemas.mindformers.shape import is_mapping
+from ...schemas.shape import is_mapping
 from ..computed.values import keys_below
 from .curve import UndecidedError
 from .messages_compiled import say

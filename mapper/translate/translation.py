@@ -14,9 +14,9 @@ from ...schemas.megatron.catalog import DEFAULT_VERSION
 from ...schemas.megatron.forks import OWN, catalog, dialect_asked, normalise_version
 from ...schemas.message import Words
 from ...schemas.mindformers.catalog import DEFAULT_DYNAMIC, DEFAULT_STATIC, minor_version
-from ...schemas.mindformers.unknown_class import unknown_class
 from ...schemas.open_words import open_words
 from ...schemas.purpose import require_training
+from ...schemas.refused import unknown_class
 from ...schemas.versions import names
 from ..conditions import holds
 from ..families import ALL_LAYERS, Choice, choose

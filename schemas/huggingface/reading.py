@@ -6,7 +6,7 @@ from ..config import Config, Setting
 from ..diagnostic import UnreadableError, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple, cast
 from ..message import NOTHING, verbatim
-from ..mindformers.shape import is_mapping
+from ..shape import is_mapping
 from ..source import SourceText, Span
 from ..version_text import minor_of
 from ..versions import default_name, names, number_of

@@ -81,8 +81,11 @@ def module_text(version: str, rows: list[Row], known: Names) -> str:
     lines = [
         f'"""Validation of Megatron-LM {version}; compiled from validation.yaml, do not edit."""',
         "",
+        "from ..rows import Row",
         "from . import validation_functions as f",
+        "from .validation import Said",
         "",
+        "R, S = Row._make, Said._make",
         "ROWS = (",
     ]
     for row in rows:
@@ -90,7 +93,8 @@ def module_text(version: str, rows: list[Row], known: Names) -> str:
             continue
         more = (row.to, row.when, row.stage, row.hardware)
         try:
-            lines.append(f"    ({row.action!r}, {row.target!r}, {function(row.to)}, {function(row.when)}, {more!r}),")
+            text = f"{row.action!r}, {row.target!r}, {function(row.to)}, {function(row.when)}, S({more!r})"
+            lines.append(f"    R(({text})),")
         except ValueError as error:
             raise TableError("schemas/megatron/validation.yaml", {LINE: row.line}, str(error)) from error
     return "\n".join([*lines, ")", ""])

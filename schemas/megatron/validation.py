@@ -13,7 +13,7 @@ from ..diagnostic import Related, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..message import Problem, Words, verbatim
 from ..named_module import named_module
-from ..rows import TOO_ODD, Row, UndecidedError
+from ..rows import TOO_ODD, Row, Sourced, UndecidedError
 from ..shell.scanning import is_whole_number
 from .messages_compiled import say
 
@@ -107,20 +107,8 @@ def validate(
     return Validated(run.settings, tuple(run.problems))
 
 
-_known: dict[str, tuple[Row, ...]] = {}
-
-
 def _rows(version: str) -> tuple[Row, ...]:
-    found = _known.get(version)
-    if found is None:
-        module = named_module(f"validation_{version.replace('.', '_')}_compiled", __package__)
-        found = _known[version] = tuple(
-            [
-                Row(action, target, value, condition, Said._make(more))
-                for action, target, value, condition, more in module.ROWS
-            ]
-        )
-    return found
+    return named_module(f"validation_{version.replace('.', '_')}_compiled", __package__).ROWS
 
 
 _by_stage: dict[tuple[str, tuple[str, ...]], tuple[Row, ...]] = {}
@@ -148,17 +136,17 @@ class Run(rows.Run):
         self.launch = launch
         self.problems: list[Diagnostic] = []
         self.refused = False
-        self.locals: dict[str, tuple[Any, tuple[str, ...]] | None] = {}
+        self.locals: dict[str, Sourced] = {}
         self.reads = {}
         settings["rank"] = Setting("rank", 0, "default")
 
     def __getitem__(self, name: str) -> Any:
-        local = self.locals.get(name, ())
-        if local is None:
-            raise UndecidedError
-        if local:
-            self.reads.update(dict.fromkeys(local[1]))
-            return local[0]
+        local = self.locals.get(name)
+        if local is not None:
+            if not local.decided:
+                raise UndecidedError
+            self.reads.update(dict.fromkeys(local.sources))
+            return local.value
         setting = self.settings.get(name)
         self.reads[name] = None
         if setting is None or not setting.decided:
@@ -194,10 +182,10 @@ class Run(rows.Run):
     def _of_a_fork(self) -> int | None:
         """The number of devices that a fork's own arguments say."""
         told = self.locals.get(ALL_DEVICES)
-        if told is None:
+        if told is None or not told.decided:
             return None
-        self.reads.update(dict.fromkeys(told[1]))
-        return int(told[0])
+        self.reads.update(dict.fromkeys(told.sources))
+        return int(told.value)
 
     def given(self, dest: str) -> bool:
         """Whether the user gave an argument."""
@@ -230,22 +218,11 @@ class Run(rows.Run):
 
     # Applying rows.
 
-    def let(self, row: Row, value: Any) -> None:
-        """Keep a value for the rows below."""
-        self.locals[row.target] = value, tuple(self.reads)
-
-    def require(self, row: Row, value: Any) -> None:
-        """Report what does not hold."""
-        if not value:
-            self.refuse(row)
-
     def leave_open(self, row: Row) -> bool:
         """The condition or the value of a row is undecided, and so its target, unless nothing can change."""
-        if row.action == "let":
-            self.locals[row.target] = None
-        elif row.action in ("set", "respell", "read"):
+        if row.action in ("set", "respell", "read"):
             self._open(row)
-        return True
+        return super().leave_open(row)
 
     def _open(self, row: Row) -> None:
         before = self.settings.get(row.target)

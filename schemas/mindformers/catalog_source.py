@@ -9,8 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from ..shape import is_list
 from .fact_file import SOURCE, facts_of, read_facts
-from .shape import is_list
 
 JUDGED = Path(__file__).with_name("judged.yaml")
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..house_yaml import house_yaml
 from ..literal_module import literal_module
+from ..shape import is_mapping
 from ..versions import default_name, names_with_facts
 from .catalog_source import dynamic_facts, static_facts
-from .shape import is_mapping
 
 if TYPE_CHECKING:
     from typing import Literal

@@ -65,13 +65,12 @@ def products() -> dict[str, str]:
         "",
         "from __future__ import annotations",
         "",
+        "from ..rows import Row",
         f"from . import {DEFINITIONS} as f",
+        "from .legacy import LegacyClass",
         "",
-        "TYPE_CHECKING = False",
-        "if TYPE_CHECKING:",
-        "    from typing import Any",
-        "",
-        "CLASSES: Any = (",
+        "C, R = LegacyClass._make, Row._make",
+        "CLASSES = (",
     ]
     for one in read_classes():
         lines += _class(one)
@@ -92,18 +91,20 @@ def _lines(one: dict[str, Any]) -> list[str]:
         fields.update({name: str(expression) for name, expression in part.items()})
     refuses: list[dict[str, str]] = plain(one.get("refuses", []))
     known = names_of(one)
-    head = (one["name"], one["config"], tuple(one["models"]), since, until, one.get("registers"))
-    head += (tuple(one.get("written_with", ())), tuple(one.get("reads", ())), tuple(one.get("unread", ())))
-    lines = ["    (", *(f"        {part!r}," for part in head)]
+    texts = [*fields.values(), *(refused["when"] for refused in refuses)]
+    unread = sorted({*one.get("unread", ()), *(name for text in texts for name in known.read(text))})
+    head = (one["config"], tuple(one["models"]), since, until, one.get("registers"))
+    head += (tuple(one.get("written_with", ())), tuple(one.get("reads", ())))
+    lines = ["    C((", *(f"        {part!r}," for part in head)]
     lines += [
+        f"        frozenset({pformat(unread, width=160, compact=True)}),",
         f"        {pformat(plain(one.get('arguments')), width=160, compact=True, sort_dicts=False)},",
         "        (",
     ]
     for refused in refuses:
         words = f"({refused['en']!r}, {refused['zh']!r})"
-        lines.append(f"            ('refuse', {refused['key']!r}, {known.compiled(refused['when'])}, None, {words}),")
+        holds = known.compiled(f"not ({refused['when']})")
+        lines.append(f"            R(('require', {refused['key']!r}, {holds}, None, {words})),")
     for name, expression in fields.items():
-        lines.append(f"            ('set', {name!r}, {known.compiled(expression)}, None, ()),")
-    texts = [*fields.values(), *(refused["when"] for refused in refuses)]
-    names = sorted({name for text in texts for name in known.read(text)})
-    return [*lines, "        ),", f"        frozenset({pformat(names, width=160, compact=True)}),", "    ),"]
+        lines.append(f"            R(('set', {name!r}, {known.compiled(expression)}, None, ())),")
+    return [*lines, "        ),", "    )),"]

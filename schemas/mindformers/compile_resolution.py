@@ -7,18 +7,19 @@ something does not hold, which is seldom asked for.
 from __future__ import annotations
 
 import os
+import re
 from functools import cache
 from importlib import import_module
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..compile_messages import problems_of
+from ..compile_messages import named
 from ..compile_rows import LINE, Names, TableError, definitions, plain, read_table
+from ..shape import is_mapping
 from ..version_sets import versions_in
 from ..versions import names
 from . import catalog_source, resolution_functions
 from .resolution import STAGES, module_name
-from .shape import is_mapping
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,15 +35,16 @@ FUNCTIONS = tuple(
 VERSIONS = names("mindformers")
 WRITING = ("set", "let", "reset")
 BUILDING = ("choose", "fill", "record", "complete")
-COMPUTED = (*WRITING, "report", "choose", "ignored")
+REPORTING = ("report", "lacking")
+COMPUTED = (*WRITING, *REPORTING, "choose", "ignored")
 SAYING = ("require", "expect")
-NAMING = (*COMPUTED, *BUILDING, "lacking", "lacks", "drop")
+NAMING = (*COMPUTED, *BUILDING, "drop")
 ACTIONS = tuple(dict.fromkeys((*NAMING, *SAYING, "do")))
 MEMBERS = {*ACTIONS, "to", "when", "because", "at", "en", "zh", "each", "versions", LINE}
 OF_A_SECTION = {"section", "of", "source", "fields", "when", "versions", "each", "rows", LINE}
-CONTEXT = ("has", "written", "decided", "now", "get")
+CONTEXT = ("has", "written", "decided", "now", "get", "path", "asked")
 """What the run itself answers; their first argument is a name."""
-BUILTINS = ("bool", "dict", "float", "int", "isinstance", "len", "list", "map", "max", "min", "str")
+BUILTINS = ("bool", "dict", "float", "int", "isinstance", "len", "list", "map", "max", "min", "repr", "str")
 IN_DEFINITIONS = (*BUILTINS, "all", "any", "range", "zip")
 ATTRIBUTES, TRANSFORMER, TRAINER = "attributes", "transformer", "trainer"
 CHECKS, DYNAMIC = "dynamic checks", "dynamic"
@@ -138,13 +140,23 @@ def _with_names(raw: dict[str, Any], name: str) -> dict[str, Any]:
     return raw if because is None else {**raw, "because": [one.replace("$each", name) for one in because]}
 
 
+def _told_with(action: str, stage: str) -> set[str]:
+    """What a row that reports has to say."""
+    if action in SAYING:
+        return {"en", "zh"} if stage == CHECKS else {"at", "en", "zh"}
+    if action in REPORTING:
+        return {"because" if action == "report" and stage == DYNAMIC else "at"}
+    return set()
+
+
 def _row(raw: dict[str, Any], section: dict[str, Any], number: int) -> Row:
     actions = [action for action in ACTIONS if action in raw]
     if len(actions) != 1 or set(raw) - MEMBERS or ("to" in raw) != (actions[0] in COMPUTED):
         raise TableError(FILE, raw, f"this is no row: {sorted(set(raw) - {LINE})}")
     action = actions[0]
-    if action in SAYING and not {"en", "zh", *(() if section["of"] == CHECKS else ("at",))} <= set(raw):
-        raise TableError(FILE, raw, "a requirement says where to look (`at`) and why (`en`, `zh`)")
+    missing = _told_with(action, section["of"]) - set(raw)
+    if missing:
+        raise TableError(FILE, raw, f"a row of this kind says where to look, and why: {', '.join(sorted(missing))}")
     target = raw[action] if action in NAMING else ""
     to = str(raw[action] if action in SAYING else raw.get("to", ""))
     try:
@@ -161,7 +173,8 @@ class Compiler:
     def __init__(self, sections: list[dict[str, Any]]) -> None:
         self.lets: dict[str, set[str]] = {stage: set() for stage in chain(*STAGES.values())}
         self.known: dict[str, dict[str, frozenset[str]]] = {stage: {} for stage in self.lets}
-        self.problems = problems_of("schemas/mindformers")
+        self.problems = named("schemas/mindformers", "problems")
+        self.words = named("schemas/mindformers", "words")
         self.functions = (*FUNCTIONS, *defined(sections))
         self.parts: set[str] = set()
         self.keys: set[str] = set()
@@ -208,6 +221,9 @@ class Compiler:
 
     def _text(self, number: int, row: Row, known: Names) -> str:
         self._check_target(row, known)
+        strange = set(re.findall(r"\b(?:said|expected)\('(\w+)'", row.to)) - self.words
+        if strange:
+            raise ValueError(f"no text is called {strange.pop()}")
         because: tuple[str, ...] = ()
         value = "None"
         if row.action == "do":
@@ -216,11 +232,11 @@ class Compiler:
             value = known.compiled(row.to)
             read = known.read(row.to) if row.action in WRITING or row.stage == CHECKS else ()
             because = tuple(_place(name, known) for name in row.raw.get("because", read))
-            if row.stage == TRANSFORMER:
-                because = tuple(name for name in because if name != row.target)
+            if row.stage == TRANSFORMER and row.action == "set":
+                because = tuple(dict.fromkeys((row.target, *because)))
         at = known.found(row.raw["at"])[0] if "at" in row.raw else ""
         condition = known.compiled(row.when) if row.when else "None"
-        return f"({row.action!r}, {row.target!r}, {value}, {condition}, ({because!r}, {at!r}, {number}))"
+        return f"R(({row.action!r}, {row.target!r}, {value}, {condition}, M(({because!r}, {at!r}, {number}))))"
 
     def _check_local(self, row: Row, known: Names) -> None:
         """ValueError for a name that is taken."""
@@ -242,7 +258,7 @@ class Compiler:
         """ValueError for a target that nothing has."""
         target = row.target
         prefix, _, key = target.partition(".")
-        if row.action == "report":
+        if row.action in REPORTING:
             if target not in self.problems:
                 raise ValueError(f"no problem is called {target}")
         elif row.action in BUILDING:
@@ -292,8 +308,11 @@ def module_text(version: str, graph: str, sections: list[dict[str, Any]], texts:
     lines = [
         f'"""What MindSpore Transformers {version} makes of a YAML; compiled from resolution.yaml, do not edit."""',
         "",
+        "from ..rows import Row",
         f"from . import {DEFINITIONS} as f",
+        "from .resolution import More, Section",
         "",
+        "R, M, S = Row._make, More._make, Section._make",
         "STAGES = {",
     ]
     for stage in STAGES[graph]:
@@ -301,8 +320,8 @@ def module_text(version: str, graph: str, sections: list[dict[str, Any]], texts:
         for number, section in enumerate(sections):
             rows = [text for row, text in texts if row.section == number and version in row.versions]
             if rows and section["of"] == stage:
-                lines += [f"        ({tuple(section.get('fields', ()))!r}, {section.get(CONDITION)}, ("]
-                lines += [*(f"            {row}," for row in rows), "        )),"]
+                lines += [f"        S(({tuple(section.get('fields', ()))!r}, {section.get(CONDITION)}, ("]
+                lines += [*(f"            {row}," for row in rows), "        ))),"]
         lines.append("    ),")
     return "\n".join([*lines, "}", ""])
 

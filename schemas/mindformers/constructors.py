@@ -7,18 +7,15 @@ the catalog. Which section names a class of which register, and what the trainer
 
 from __future__ import annotations
 
-from .. import rows
 from ..light_typing import TYPE_CHECKING, NamedTuple
-from .messages_compiled import say
-from .reading import Sourced, Undecided
+from ..rows import Sourced
+from .resolution import Values
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
-    from ..message import Words
     from ..rows import Row
-    from .reading import Reading
 
 REQUIRED = "<required>"
 """The default of an argument that has none."""
@@ -46,40 +43,12 @@ class Part(NamedTuple):
     """Arguments that the trainer always hands over, so that their defaults never count."""
     keeps: bool = False
     """Whether what the constructor does not take is answered all the same."""
-    numbers: tuple[str, ...] = ()
-    """Arguments that are computed with, where a text stops the run."""
-    stops: str = ""
-    """How it stops: a text of messages.yaml."""
     known: Taken | None = None
 
 
-def no_such_class(reading: Reading, section: str, name: str, known: Iterable[str], path: str | None = None) -> None:
-    """Report a name that no class of its kind has."""
-    from ..suggestion import suggestion
-
-    near = suggestion(name, known)
-    said = say.unknown_class(section=section, value=name, suggestion=near, version=reading.version)
-    reading.note(said, path or f"{section}.type")
-
-
-def string_number(reading: Reading, path: str, why: Words) -> None:
-    """Report a number that YAML 1.1 reads as a string, such as `1e-5`."""
-    value = reading.get(path)
-    if not isinstance(value, str) or isinstance(value, Undecided):
-        return
-    try:
-        better = repr(float(value))
-    except ValueError:
-        better = say.a_number()
-    if "e" in better and "." not in better:
-        better = better.replace("e", ".e")
-    reading.note(say.string_number(key=path, value=value, why=why, better=better), path)
-
-
-class Builder(rows.Run):
+class Builder(Values):
     """A run whose rows construct what sections name; an argument is a name for the rows, `<part>.<argument>`."""
 
-    locals: dict[str, Sourced]
     parts: dict[str, Part]
 
     # What the two graphs do each in its way.
@@ -95,9 +64,6 @@ class Builder(rows.Run):
     def foreign(self, taken: Taken, section: str, key: str) -> None:
         """Report a written key that the constructor does not take, or takes and ignores."""
         raise NotImplementedError
-
-    def number(self, part: Part, path: str) -> None:
-        """Report a text where the constructor's code computes with a number."""
 
     def answer(self, path: str, one: Sourced) -> None:
         """Record a value under `resolved.`."""
@@ -144,14 +110,5 @@ class Builder(rows.Run):
 
     def record(self, row: Row, _: Any) -> None:
         """Answer with the arguments as they stand."""
-        part = self.parts[row.target]
         for key, one in self.under(f"{row.target}.").items():
-            self.answer(f"resolved.{part.under}.{key}", one)
-        for key in part.numbers:
-            self.number(part, f"{part.section}.{key}")
-
-    def lacking_arguments(self, name: str) -> list[str]:
-        """The arguments of a part that its class has no default for and nothing gives."""
-        known = self.parts[name].known
-        arguments: Mapping[str, Any] = {} if known is None else known.arguments
-        return [key for key, default in arguments.items() if default == REQUIRED and f"{name}.{key}" not in self.locals]
+            self.answer(f"resolved.{self.parts[row.target].under}.{key}", one)

@@ -9,21 +9,65 @@ convert_to_transformer_config` (1.6-1.8), `parallel_core/config_converter.py:Con
 from __future__ import annotations
 
 from ..diagnostic import Related
-from ..light_typing import TYPE_CHECKING
+from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..message import NOTHING, Words, verbatim
-from ..named_module import named_module
 from .messages_compiled import say
-from .model_class import PREFIX
 from .reading import Undecided
+from .resolution import PREFIX, definition
 
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, TypeAlias
 
-    from .model_class import ModelClass
-    from .reading import Reading, Sourced
+    from ..rows import Sourced
+    from .reading import Reading
 
+Targets: TypeAlias = "dict[str, list[tuple[str, str | None]] | None]"
+"""The fields that each key sets, with what is made of its value; None for the field of its own name alone."""
 _COMMON = "common"
 """The one table of the versions whose model classes have no converters of their own."""
+_targets: dict[tuple[str, str, bool], Targets] = {}
+
+
+class ModelClass(NamedTuple):
+    """A model configuration class and its attributes, in the order in which they are converted."""
+
+    facts: dict[str, Any]
+    attributes: dict[str, Sourced]
+    mla: bool
+    """Whether the model class converts to an MLATransformerConfig."""
+
+
+def targets_of(catalog: dict[str, Any], model: ModelClass) -> Targets:
+    """What the class's converter maps."""
+    name = model.facts["converter"] or _COMMON
+    mark = catalog["version"], name, model.mla
+    found = _targets.get(mark)
+    if found is None:
+        one: dict[str, Any] = catalog["converters"][name]
+        found = _targets[mark] = {**dict.fromkeys(one["same"]), **one["rules"]}
+        if model.mla:
+            found.update({**dict.fromkeys(one["mla_same"]), **one["mla_rules"]})
+    return found
+
+
+def convert(reading: Reading, model: ModelClass, handed_over: dict[str, Sourced]) -> dict[str, Sourced]:
+    """The fields that `parallel_config` and the model's attributes set; every key without effect is reported."""
+    work = _Conversion(reading, model)
+    for key, one in handed_over.items():
+        if key in work.targets:
+            work.apply(key, one)
+    for key, one in model.attributes.items():
+        if key in work.targets and key not in work.white:
+            work.apply(key, one)
+        elif f"{PREFIX}.{key}" in reading.places and f"{PREFIX}.{key}" in one.sources:
+            work.unmapped(key, f"{PREFIX}.{key}")
+    for path in [path for path, found in reading.acceptance.items() if found == "ignored" and path.startswith(PREFIX)]:
+        span = reading.places.get(path)
+        if span is not None and span.file is None:  # a hub's config.json is full of keys that mean another program
+            advice = work.advice(path[len(PREFIX) + 1 :])
+            said = say.ignored_key(key=path, model=model.facts["class"], working=advice, version=reading.version)
+            reading.note(said, path, on_key=True)
+    return work.fields
 
 
 class _Conversion:
@@ -31,142 +75,84 @@ class _Conversion:
 
     def __init__(self, reading: Reading, model: ModelClass) -> None:
         self.reading = reading
-        self.model = model
-        self.same, self.rules = mapping(reading, model)
-        self.transforms = named_module("resolution_definitions_compiled", __package__)
+        self.signature: dict[str, Any] = model.facts["signature"]
+        self.targets = targets_of(reading.catalog, model)
+        self.common = _COMMON in reading.catalog["converters"]
+        self.white: frozenset[str] = frozenset(reading.catalog["white"] if self.common else ())
         self.fields: dict[str, Sourced] = {}
         self.keys: dict[str, str] = {}
         """Which key set each field."""
 
-    def maps(self, key: str) -> bool:
-        return key in self.same or key in self.rules
-
     def apply(self, key: str, one: Sourced) -> None:
-        if key in self.same:
-            self._store(key, key, one)
-            return
-        for field, transform in self.rules[key]:
+        """Set the fields of a key."""
+        targets = self.targets[key]
+        for field, transform in ((key, None),) if targets is None else targets:
             value = one
             if transform is not None and not isinstance(one.value, Undecided):
                 try:
-                    value = one._replace(value=getattr(self.transforms, transform)(one.value, self.reading.catalog))
+                    value = one._replace(value=definition(transform)(one.value, self.reading.catalog))
                 except (TypeError, ValueError, KeyError) as error:
-                    path = one.sources[0] if one.sources else f"{PREFIX}.{key}"
-                    why = verbatim(error)
-                    self.reading.note(say.transform(key=path, value=repr(one.value), field=field, why=why), path)
+                    path = _path(key, one)
+                    said = say.transform(key=path, value=repr(one.value), field=field, why=verbatim(error))
+                    self.reading.note(said, path)
                     continue
             self._store(field, key, value)
+
+    def unmapped(self, key: str, path: str) -> None:
+        """Say what becomes of a written key that sets nothing."""
+        reading = self.reading
+        if self.common and key not in self.white:
+            reading.acceptance[path] = "unknown"
+            said = say.unknown_key(key=path, working=self.advice(key), version=reading.version)
+            reading.note(said, path, on_key=True)
+        elif key not in reading.catalog["expected_of_no_effect"].split():
+            reading.acceptance[path] = "ignored"
 
     def _store(self, field: str, key: str, one: Sourced) -> None:
         earlier = self.fields.get(field)
         if earlier is None:
             self.fields[field] = one
             self.keys[field] = key
-            return
-        if self.reading.catalog["equal_is_no_conflict"] and bool(earlier.value == one.value):
-            return
-        self._conflict(field, key, one, earlier)
-        if one.sources and not any(path in self.reading.places for path in earlier.sources):
-            self.fields[field] = one
+        elif not (self.reading.catalog["equal_is_no_conflict"] and bool(earlier.value == one.value)):
+            self._conflict(field, key, one, earlier)
+            if one.sources and not any(path in self.reading.places for path in earlier.sources):
+                self.fields[field] = one
 
     def _conflict(self, field: str, key: str, one: Sourced, earlier: Sourced) -> None:
         reading = self.reading
-        path = one.sources[0] if one.sources else f"{PREFIX}.{key}"
-        other = earlier.sources[0] if earlier.sources else f"{PREFIX}.{self.keys[field]}"
+        path, other = _path(key, one), _path(self.keys[field], earlier)
         written = other in reading.places
         if not one.sources and written:
             path, other, written = other, path, False
         reading.acceptance[path] = "conflict"
-        related = ()
-        if written:
-            related = (Related(reading.file, reading.places[other], *say.sets_it_too(key=other).both()),)
+        related = (Related(reading.file, reading.places[other], *say.sets_it_too(key=other).both()),) if written else ()
         name, keep = path.rsplit(".", 1)[-1], other.rsplit(".", 1)[-1]
         if name == keep:
             # One key that the converter's tables name twice for the same field: no value of it is ever accepted.
-            keep, _ = working_key(reading, self.model, field, name)
+            keep = self._working(field, name)
             other = other if written else say.mapped_twice(key=other)
         shown = other if written else say.set_by_the_class(key=other)
         said = say.conflict_key(key=path, other=shown, field=field, keep=keep or other, version=reading.version)
         reading.note(said, path, on_key=True, related=related)
 
+    def _working(self, field: str, key: str) -> str | None:
+        """The key to write for a field in this version and class; another one than `key`, where there is one."""
+        setting = [name for name, found in self.targets.items() if found and [one for one, _ in found] == [field]]
+        own = [field] if self.targets.get(field, ()) is None and field != key else []
+        others = [name for name in setting if name != key]
+        return next(iter([*(name for name in setting if name in self.signature), *own, *others]), None)
 
-def convert(reading: Reading, model: ModelClass, handed_over: dict[str, Sourced]) -> dict[str, Sourced]:
-    """The fields that `parallel_config` and the model's attributes set; every key without effect is reported."""
-    work = _Conversion(reading, model)
-    for key, one in handed_over.items():
-        if work.maps(key):
-            work.apply(key, one)
-    white = frozenset(reading.catalog["white"])
-    common = _COMMON in reading.catalog["converters"]
-    for key, one in model.attributes.items():
-        if common and key in white:
-            _report(reading, model, key, one, "ignored")
-        elif work.maps(key):
-            work.apply(key, one)
-        else:
-            _report(reading, model, key, one, "unknown" if common else "ignored")
-    for path, acceptance in list(reading.acceptance.items()):
-        if acceptance == "ignored" and path.startswith(PREFIX):
-            _note_ignored(reading, model, path)
-    return work.fields
-
-
-def mapping(reading: Reading, model: ModelClass) -> tuple[frozenset[str], dict[str, list[list[Any]]]]:
-    """The keys that set the field of their own name, and the others with their fields and transforms."""
-    converter: dict[str, Any] = reading.catalog["converters"][model.facts["converter"] or _COMMON]
-    if not model.mla:
-        return frozenset(converter["same"]), converter["rules"]
-    return frozenset((*converter["same"], *converter["mla_same"])), {**converter["rules"], **converter["mla_rules"]}
-
-
-def working_key(reading: Reading, model: ModelClass, field: str | None, key: str) -> tuple[str | None, str | None]:
-    """The key to write for `field` in this version and class, and the field; (None, None) where there is none."""
-    same, rules = mapping(reading, model)
-    if field is None:
-        field = reading.catalog["meant"].get(key)
-    if field is None:
-        return None, None
-    candidates = [name for name, targets in rules.items() if [target[0] for target in targets] == [field]]
-    preferred = [name for name in candidates if name in model.facts["signature"]]
-    if preferred:
-        return preferred[0], field
-    if field in same and field != key:
-        return field, field
-    others = [name for name in candidates if name != key]
-    return (others[0], field) if others else (None, field)
-
-
-def _report(reading: Reading, model: ModelClass, key: str, one: Sourced, acceptance: str) -> None:
-    path = f"{PREFIX}.{key}"
-    if path not in reading.places or path not in one.sources:
-        return
-    if acceptance == "unknown":
-        reading.acceptance[path] = "unknown"
-        working = _advice(reading, model, key)
-        reading.note(say.unknown_key(key=path, working=working, version=reading.version), path, on_key=True)
-    elif key not in reading.catalog["expected_of_no_effect"].split():
-        reading.acceptance[path] = "ignored"
-
-
-def _note_ignored(reading: Reading, model: ModelClass, path: str) -> None:
-    span = reading.places.get(path)
-    if span is None or span.file is not None:
-        return  # a hub's config.json is full of keys that are not meant for MindSpore Transformers
-    key = path[len(PREFIX) + 1 :]
-    working = _advice(reading, model, key)
-    name = model.facts["class"]
-    reading.note(say.ignored_key(key=path, model=name, working=working, version=reading.version), path, on_key=True)
-
-
-def _advice(reading: Reading, model: ModelClass, key: str) -> Words:
-    found, _ = working_key(reading, model, None, key)
-    if found is not None and found != key:
-        return say.may_be_written(found=found)
-    if found is None and key not in reading.catalog["meant"]:
+    def advice(self, key: str) -> Words:
+        """What to write in place of a key without effect."""
+        meant = self.reading.catalog["meant"].get(key)
+        if meant is not None:
+            found = self._working(meant, key)
+            return NOTHING if found in (None, key) else say.may_be_written(found=found)
         from ..suggestion import closest
 
-        same, rules = mapping(reading, model)
-        near = closest(key, sorted([*same, *rules]))
-        if near is not None:
-            return say.perhaps_meant(near=near)
-    return NOTHING
+        near = closest(key, sorted(self.targets))
+        return NOTHING if near is None else say.perhaps_meant(near=near)
+
+
+def _path(key: str, one: Sourced) -> str:
+    return one.sources[0] if one.sources else f"{PREFIX}.{key}"

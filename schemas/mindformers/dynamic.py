@@ -8,18 +8,17 @@ says what the real code would refuse, overwrite or silently drop. The facts of e
 
 from __future__ import annotations
 
-from .. import rows
 from ..config import Config, Setting
 from ..diagnostic import finding
 from ..light_typing import TYPE_CHECKING, NamedTuple, cast
 from ..message import NOTHING, Words, joined
 from ..named_module import named_module
+from ..rows import Sourced, UndecidedError
 from ..suggestion import closest
-from ..versions import names_with_facts, number_of
+from ..versions import names_with_facts, newest_until, number_of
 from .constructors import Builder, Taken
 from .messages_compiled import say
-from .reading import Sourced
-from .resolution import sections, words_of
+from .resolution import STAGES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,17 +53,11 @@ class Catalog(NamedTuple):
 
 def catalog(version: str) -> Catalog:
     """The facts of the version, or of the nearest one that there are facts of."""
-    name = nearest(version)
+    name = newest_until(version, VERSIONS)
     facts = named_module(f"dynamic_{name.replace('.', '_')}_compiled", __package__).CATALOG
     return Catalog(
         name, facts["classes"], facts["optimizers"], facts["schedules"], facts["callbacks"], facts["networks"]
     )
-
-
-def nearest(version: str) -> str:
-    """The version whose facts are used for `version`."""
-    numbers = number_of(version)
-    return next((known for known in reversed(VERSIONS) if number_of(known) <= numbers), VERSIONS[0])
 
 
 class DynamicReading:
@@ -95,9 +88,8 @@ class DynamicReading:
         self._section("TrainConfig", self._root, "")
         self.settings.update(self._defaults)
         run = Dynamic(self)
-        for stage in ("dynamic checks", "dynamic"):
-            for section in sections(self.facts.version, stage):
-                run.follow(section.rows)
+        for stage in STAGES["dynamic"]:
+            run.resolve(stage)
         return Config(
             self.file,
             "mindformers",
@@ -264,6 +256,7 @@ class Dynamic(Builder):
 
     def __init__(self, reading: DynamicReading) -> None:
         self.reading = reading
+        self.version = reading.facts.version
         self.parts: dict[str, Part] = {}
         facts = reading.facts
         self.locals: dict[str, Sourced] = {
@@ -275,7 +268,7 @@ class Dynamic(Builder):
     def __getitem__(self, name: str) -> Any:
         value = self.get(name, _ABSENT)
         if value is _ABSENT:
-            raise rows.UndecidedError
+            raise UndecidedError
         return value
 
     def get(self, name: str, otherwise: Any) -> Any:
@@ -287,27 +280,33 @@ class Dynamic(Builder):
         """Whether there is such a value."""
         return name in self.locals or name in self.reading.settings
 
+    def written(self, name: str) -> bool:
+        """Whether there is something in a section."""
+        return any(key.startswith(f"{name}.") for key in self.reading.settings)
+
+    def decided_by(self, row: Row) -> tuple[str, ...]:
+        """The names themselves: they are the file's keys."""
+        return row.more.because
+
     def set(self, row: Row, value: Any) -> None:
         """Record a value."""
         self.reading.derive(row.target, value, *row.more.because)
 
-    def let(self, row: Row, value: Any) -> None:
-        """Keep a value for the rows below."""
-        self.locals[row.target] = Sourced(value, row.more.because)
-
-    def require(self, row: Row, value: Any) -> None:
+    def refuse(self, row: Row) -> None:
         """Report what does not hold."""
-        if not value:
-            keys = row.more.because
-            given = ", ".join(f"{key}={_shown(self[key])}" for key in keys)
-            self.reading.report(
-                say.dynamic_condition(what=words_of(row, self.reading.facts.version, self), given=given),
-                self.reading.span(*keys),
-            )
+        given = ", ".join(f"{key}={_shown(self[key])}" for key in row.more.because)
+        said = say.dynamic_condition(what=self.words(row), given=given)
+        self.reading.report(said, self.reading.span(*row.more.because))
 
     def report(self, row: Row, value: Any) -> None:
         """Report a problem by its name."""
         self.reading.report(getattr(say, row.target)(**value), self.reading.span(*row.more.because))
+
+    def lacking(self, row: Row, value: Any) -> None:
+        """The same about a key that would stand at the end of its section."""
+        section = row.more.at.rpartition(".")[0]
+        last = [key for key in self.reading.settings if key.startswith(f"{section}.")][-1]
+        self.reading.report(getattr(say, row.target)(**value), self.reading.end(last))
 
     def reset(self, row: Row, value: Any) -> None:
         """Report a written key in whose place the framework puts the value of another."""
@@ -316,9 +315,6 @@ class Dynamic(Builder):
             by = row.more.because[0]
             reading.report(say.overwritten(key=key, by=by, value=value), reading.settings[key].span)
             reading.accept(key, "ignored")
-
-    def do(self, row: Row, value: Any) -> None:
-        """The function was called with the run."""
 
     # What a section names by `type`.
 

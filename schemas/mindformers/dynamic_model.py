@@ -6,32 +6,25 @@ section's keys are what `model.model_config` holds there. What the trainer adds 
 
 from __future__ import annotations
 
-from itertools import takewhile
-
 from ..light_typing import TYPE_CHECKING
 from ..message import Words
+from ..rows import Sourced
 from .catalog import static_catalog, static_version
-from .messages_compiled import say
-from .model_class import PREFIX
 from .network import resolve_network
-from .reading import Reading, Sourced
+from .reading import Reading
+from .resolution import PREFIX
 
 if TYPE_CHECKING:
     from .dynamic import Dynamic
 
-_MEGATRON_DATA = "train_dataset.dataloader.config."
-_MEGATRON_LOADER = "BlendedMegatronDatasetDataLoader"
-
 
 def track_logits(run: Dynamic) -> None:
     """`pynative/callback/max_logits_monitor.py:configure_max_logits_tracking`."""
-    given = run.get
-    callbacks = (f"callbacks[{at}].type" for at in range(len(run.reading.settings)))
-    kinds = {place: given(place, None) for place in takewhile(run.has, callbacks)}
-    monitor = next((place for place, kind in kinds.items() if kind == "MaxLogitsMonitor"), None)
-    clips = given("optimizer.type", None) == "Muon" and given("optimizer.qk_clip_enabled", True)
-    decided_by = "optimizer.type" if clips or monitor is None else monitor
-    run.locals["attributes.track_max_attention_logit"] = Sourced(bool(clips or monitor), (decided_by,))
+    kinds = {key: one.value for key, one in run.reading.settings.items() if key.startswith("callbacks[")}
+    monitors = [key for key, kind in kinds.items() if key.endswith("].type") and kind == "MaxLogitsMonitor"]
+    clips = run.get("optimizer.type", None) == "Muon" and run.get("optimizer.qk_clip_enabled", True)
+    decided_by = "optimizer.type" if clips or not monitors else monitors[0]
+    run.locals["attributes.track_max_attention_logit"] = Sourced(bool(clips or monitors), (decided_by,))
 
 
 def resolve_model(run: Dynamic) -> None:
@@ -54,14 +47,6 @@ def resolve_model(run: Dynamic) -> None:
         values = tuple((name, _told(value)) for name, value in problem.values)
         related = tuple(place._replace(en=_outside(place.en), zh=_outside(place.zh)) for place in problem.related)
         dynamic.problems.append(problem._replace(values=values, related=related))
-
-
-def check_mask(run: Dynamic) -> None:
-    """`pynative/trainer/utils.py:_build_dataset` (1.9-2.1) asks for the key without a default."""
-    key, reading = f"{_MEGATRON_DATA}create_compressed_eod_mask", run.reading
-    given = [one for one in reading.settings if one.startswith(_MEGATRON_DATA)]
-    if given and key not in given and run.get("train_dataset.dataloader.type", None) == _MEGATRON_LOADER:
-        reading.report(say.required(key=key, expected=say.true_or_false()), reading.end(given[-1]))
 
 
 def _told(value: object) -> object:

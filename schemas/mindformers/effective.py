@@ -20,6 +20,7 @@ from ..purpose import (
     template,
     unread_yaml,
 )
+from ..shape import is_list, is_mapping
 from ..tree_version import tree_version
 from ..version_text import release_of
 from ..yaml_text import parse_path, read_yaml
@@ -27,7 +28,6 @@ from .catalog import DEFAULT_STATIC, minor_version, static_catalog, static_versi
 from .detect import detected_dialect, dialect_and_version
 from .messages_compiled import say
 from .reading import Reading, Undecided, default_setting, plain_value, without_placeholders
-from .shape import is_list, is_mapping
 from .template import fill
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def _static_config(
     _override(reading, reading.values, [change for change in overrides if change.path != "run_mode"])
     known = _add_pretrained(reading, open_file)
     written = _settings(reading)
-    from .resolution import Trainer
+    from .trainer import Trainer
 
     Trainer(reading, options, legacy=legacy).resolve("trainer")
     if reading.get("model.model_config.rope_parameters") is not None:
@@ -278,7 +278,7 @@ def _laid_over(top: dict[Any, Any], below: dict[Any, Any]) -> dict[Any, Any]:
     return result
 
 
-def _report_template(reading: Reading, unused: tuple[str, ...], faults: tuple[Fault, ...]) -> None:
+def _report_template(reading: Reading, unused: tuple[str, ...], faults: list[Fault]) -> None:
     from ..suggestion import suggestion
 
     sections: dict[str, Any] = reading.catalog["sections"]

@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import compile_versions
+from ..shape import is_list, is_mapping
 from ..versions import number_of
 from .fact_file import SOURCE, facts_of, merged, read_facts, written
-from .shape import is_list, is_mapping
 from .source_digests import data_keys, digests
 
 if TYPE_CHECKING:

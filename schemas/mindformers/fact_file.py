@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from ..house_yaml import house_yaml
+from ..shape import is_list, is_mapping
 from ..version_sets import text_of, versions_in
-from .shape import is_list, is_mapping
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,22 +11,22 @@ from __future__ import annotations
 from .. import rows
 from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..message import NOTHING, Words
+from ..named_module import named_module
+from ..shape import is_mapping
 from ..versions import within
 from .messages_compiled import say
 from .network import undecided_network
 from .reading import Undecided
-from .shape import is_mapping
+from .resolution import PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
     from .reading import Reading
-    from .resolution import Trainer
+    from .trainer import Trainer
 
-_CONFIG = "model.model_config"
-_TYPE = f"{_CONFIG}.type"
-_ARCHITECTURE = "model.arch.type"
+_TYPE = f"{PREFIX}.type"
 _BASE = (
     "type", "auto_register", "moe_config", "parallel_config", "pet_config", "checkpoint_name_or_path",
     "name_or_path", "tokenizer_class", "model_type", "architectures",
@@ -37,7 +37,6 @@ _BASE = (
 class LegacyClass(NamedTuple):
     """One class of `legacy_classes.yaml`."""
 
-    name: str
     config: str
     models: tuple[str, ...]
     since: str | None
@@ -45,13 +44,78 @@ class LegacyClass(NamedTuple):
     registers: str | None
     written_with: tuple[str, ...]
     reads: tuple[str, ...]
-    unread: tuple[str, ...]
+    unread: frozenset[str]
+    """Arguments that do nothing, and those that do nothing where no row has asked for them."""
     arguments: Mapping[str, Any] | None
     """The constructor's arguments with their defaults; None where the version's catalog has them."""
     rows: Sequence[rows.Row]
     """What it refuses, and the fields of its network."""
-    names: frozenset[str]
-    """Every key that some row may ask for."""
+
+    def is_meant(self, reading: Reading, given: dict[Any, Any], model: object) -> bool:
+        """Whether it is of the version, and what a model section names."""
+        return (
+            self.config == given.get("type")
+            and within(reading.version, self.since, self.until)
+            and (model is None or model in self.models)
+            and given.get("auto_register", self.registers) in (self.registers, None)
+            and (not self.written_with or not given.keys().isdisjoint(self.written_with))
+        )
+
+
+def legacy_model(run: Trainer) -> None:
+    """Record the class, the effective arguments and the network of a legacy model."""
+    reading = run.reading
+    given: dict[Any, Any] = reading.section(PREFIX)
+    kind, model = given.get("type"), reading.get("model.arch.type")
+    reading.resolve("resolved.model.class", kind, _TYPE)
+    facts: dict[str, Any] | None = reading.catalog["classes"].get(kind) if isinstance(kind, str) else None
+    defaults: Mapping[str, Any] = facts["signature"] if facts is not None and facts["legacy"] else {}
+    classes: Sequence[LegacyClass] = named_module("legacy_classes_compiled", __package__).CLASSES
+    known = next((one for one in classes if one.is_meant(reading, given, model)), None)
+    if known is None:
+        named = " / ".join(str(one) for one in (kind, model) if one is not None)
+        _refuse(reading, named or PREFIX, NOTHING)
+    elif _network(reading, known, given, known.arguments or defaults):
+        defaults = known.arguments or defaults
+    _list(reading, given, defaults)
+
+
+def _list(reading: Reading, given: dict[Any, Any], defaults: Mapping[str, Any]) -> None:
+    """Answer with the arguments of the class."""
+    for name, default in defaults.items():
+        if name not in given:
+            reading.resolve(f"resolved.model.{name}", default)
+    for key, value in given.items():
+        if key != "type" and not is_mapping(value):
+            reading.resolve(f"resolved.model.{key}", value, f"{PREFIX}.{key}")
+
+
+def _network(reading: Reading, known: LegacyClass, given: dict[Any, Any], defaults: Mapping[str, Any]) -> bool:
+    """Answer with the fields of the network; False for one that TransformerConfig has no words for."""
+    own: dict[str, Any] = reading.catalog["sections"]["moe_config"]["defaults"]
+    experts = reading.section("moe_config")
+    named = {f"moe_config.{key}": value for key, value in {**own, **experts}.items()}
+    run = _Network(reading, {**defaults, **given, **named})
+    run.follow(known.rows)
+    if run.refused is not None:
+        key, words = run.refused.target, Words(*run.refused.more)
+        _refuse(reading, f"{known.config} / {key}: {run.values.get(key)}", say.refused_value(why=words), key)
+        return False
+    taken = ({*defaults, *_BASE} - known.unread) | run.used | set(known.reads)
+    for key in (*given, *(f"moe_config.{key}" for key in experts)):
+        if key not in taken and _path(key) in reading.places:
+            reading.acceptance[_path(key)] = "ignored"
+    return True
+
+
+def _refuse(reading: Reading, named: str, why: Words, key: str = "type") -> None:
+    path = _path(key) if _path(key) in reading.places else _TYPE
+    reading.note(say.unknown_legacy_class(named=named, why=why, version=reading.version), path)
+    undecided_network(reading, named, path)
+
+
+def _path(key: str) -> str:
+    return key if key.startswith("moe_config.") else f"{PREFIX}.{key}"
 
 
 class _Network(rows.Run):
@@ -68,10 +132,10 @@ class _Network(rows.Run):
         self.reads[key] = None
         return self.values[key]
 
-    def refuse(self, row: rows.Row, value: Any) -> None:
+    def require(self, row: rows.Row, value: Any) -> None:
         """Note what the class can be told to build and TransformerConfig has no word for."""
         self.used.update(self.reads)
-        if value and self.refused is None:
+        if not value and self.refused is None:
             self.refused = row
 
     def set(self, row: rows.Row, value: Any, *, decided: bool = True) -> None:
@@ -92,82 +156,3 @@ class _Network(rows.Run):
         return True
 
     stop = leave_open
-
-
-def legacy_model(run: Trainer) -> None:
-    """Record the class, the effective arguments and the network of a legacy model."""
-    reading = run.reading
-    given: dict[Any, Any] = reading.section(_CONFIG)
-    kind, model = given.get("type"), reading.get(_ARCHITECTURE)
-    reading.resolve("resolved.model.class", kind, _TYPE)
-    known = next((one for one in _classes() if _fits(one, reading, given, kind, model)), None)
-    facts: dict[str, Any] | None = reading.catalog["classes"].get(kind) if isinstance(kind, str) else None
-    defaults: Mapping[str, Any] = facts["signature"] if facts is not None and facts["legacy"] else {}
-    if known is None:
-        named = " / ".join(str(one) for one in (kind, model) if one is not None)
-        _refuse(reading, named or "model.model_config", NOTHING)
-    else:
-        own = known.arguments or defaults
-        defaults = own if _network(reading, known, given, own) else defaults
-    _list(reading, given, defaults)
-
-
-def _list(reading: Reading, given: dict[Any, Any], defaults: Mapping[str, Any]) -> None:
-    """Answer with the arguments of the class."""
-    for name, default in defaults.items():
-        if name not in given:
-            reading.resolve(f"resolved.model.{name}", default)
-    for key, value in given.items():
-        if key != "type" and not is_mapping(value):
-            reading.resolve(f"resolved.model.{key}", value, f"{_CONFIG}.{key}")
-
-
-def _fits(one: LegacyClass, reading: Reading, given: dict[Any, Any], kind: object, model: object) -> bool:
-    """Whether a row is of the version and of the classes that a model section names."""
-    return (
-        one.config == kind
-        and within(reading.version, one.since, one.until)
-        and (model is None or model in one.models)
-        and given.get("auto_register", one.registers) in (one.registers, None)
-        and (not one.written_with or not given.keys().isdisjoint(one.written_with))
-    )
-
-
-def _refuse(reading: Reading, named: str, why: Words, key: str = "type") -> None:
-    path = _path(key) if _path(key) in reading.places else _TYPE
-    reading.note(say.unknown_legacy_class(named=named, why=why, version=reading.version), path)
-    undecided_network(reading, named, path)
-
-
-def _network(reading: Reading, known: LegacyClass, given: dict[Any, Any], defaults: Mapping[str, Any]) -> bool:
-    """Answer with the fields of the network; False for one that TransformerConfig has no words for."""
-    own: dict[str, Any] = reading.catalog["sections"]["moe_config"]["defaults"]
-    experts = {f"moe_config.{key}": value for key, value in {**own, **reading.section("moe_config")}.items()}
-    run = _Network(reading, {**defaults, **given, **experts})
-    run.follow(known.rows)
-    if run.refused is not None:
-        key, words = run.refused.target, Words(*run.refused.more)
-        named = f"{known.config} / {key}: {run.values.get(key)}"
-        _refuse(reading, named, say.refused_value(why=words), key)
-        return False
-    taken = ({*defaults, *_BASE} - known.names - set(known.unread)) | run.used | set(known.reads)
-    for key in (*given, *(f"moe_config.{key}" for key in reading.section("moe_config"))):
-        if key not in taken and _path(key) in reading.places:
-            reading.acceptance[_path(key)] = "ignored"
-    return True
-
-
-def _path(key: str) -> str:
-    return key if key.startswith("moe_config.") else f"{_CONFIG}.{key}"
-
-
-_known: list[LegacyClass] = []
-
-
-def _classes() -> list[LegacyClass]:
-    if not _known:
-        from .legacy_classes_compiled import CLASSES
-
-        for *head, listed, names in CLASSES:
-            _known.append(LegacyClass._make((*head, tuple([rows.Row(*row) for row in listed]), names)))
-    return _known

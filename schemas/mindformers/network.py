@@ -1,24 +1,34 @@
-"""From the model's section to the `TransformerConfig` of its network, in both graphs."""
+"""From the model's section to the `TransformerConfig` of its network, in both graphs.
+
+A key that is not written takes the default of the configuration class that `model_type` selects, not a neutral one:
+`deepseek_v3` without any other key is the 671B model. Sources, 1.6-2.1: `models/build_config.py:get_model_config`,
+`tools/register/register.py:get_instance_from_cfg`, `models/model_config_utils.py` (the two decorators),
+`models/configuration_utils.py:PretrainedConfig` and each `models/*/configuration_*.py`.
+"""
 
 from __future__ import annotations
 
 from ..config import Unresolved
 from ..light_typing import TYPE_CHECKING
-from .conversion import convert
+from ..message import NOTHING
+from ..rows import Sourced
+from .conversion import ModelClass, convert
 from .messages_compiled import say
-from .model_class import PREFIX, model_class
-from .reading import Sourced
-from .resolution import transformer_config
+from .resolution import PREFIX, Fields, near, transformer_config
 from .value_types import checked_fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from .constructors import Builder
     from .reading import Reading
-    from .resolution import Trainer
+    from .trainer import Trainer
 
 _TYPE = f"{PREFIX}.model_type"
+_NO_DIRECTORY = "MAP067"
+"""The directory that may name the class is not here, which was said."""
+_sourced = Sourced._make
 
 
 def resolve_network(reading: Reading, run: Builder, latent: Mapping[str, bool] | None = None, name: str = "") -> bool:
@@ -26,10 +36,11 @@ def resolve_network(reading: Reading, run: Builder, latent: Mapping[str, bool] |
 
     In the dynamic graph the network's `name` says whether it is `latent`, and the sections' defaults are handed over.
     """
-    model = model_class(reading, run.under("attributes."))
-    if model is None:
+    facts = _selected(reading)
+    if facts is None:
         return False
-    reading.resolve("resolved.model.class", model.facts["class"], _TYPE)
+    reading.resolve("resolved.model.class", facts["class"], _TYPE)
+    model = _constructed(reading, facts, run.under("attributes."))
     handed = run.under("handed.")
     if latent is not None:
         model = model._replace(mla=latent.get(name, model.mla))
@@ -38,6 +49,50 @@ def resolve_network(reading: Reading, run: Builder, latent: Mapping[str, bool] |
     fields = checked_fields(reading, convert(reading, model, handed), static=latent is None)
     transformer_config(reading, fields, mla=model.mla)
     return True
+
+
+def _selected(reading: Reading) -> dict[str, Any] | None:
+    """The class that `model_type` selects; None where there is none, which is reported."""
+    classes: dict[str, dict[str, Any]] = reading.catalog["classes"]
+    names: dict[str, str] = reading.catalog["names"]
+    usable = {name: key for name, key in names.items() if not classes[key]["legacy"] and not name.startswith("mcore_")}
+    written = reading.get(_TYPE)
+    if isinstance(written, str) and written in usable:
+        return classes[usable[written]]
+    known = ", ".join(sorted(usable))
+    if written is not None:
+        meant = near(str(written), usable)
+        said = say.unknown_model_type(value=written, known=known, suggestion=meant, version=reading.version)
+        reading.note(said, _TYPE)
+    elif not any(problem.kind.code == _NO_DIRECTORY for problem in reading.problems):
+        hint = say.or_a_config_json() if reading.get("pretrained_model_dir") else NOTHING
+        reading.note(say.no_model_type(known=known, hint=hint), PREFIX)
+    return None
+
+
+def _constructed(reading: Reading, facts: dict[str, Any], handed_over: dict[str, Sourced]) -> ModelClass:
+    """The class with its attributes: its defaults, what is written, what the trainer adds, what it makes of them."""
+    given: dict[Any, Any] = reading.section(PREFIX)
+    models = {name: model for name, model in reading.catalog["models"].items() if not model["legacy"]}
+    attributes: dict[str, Sourced] = {}
+    for defaults in (facts["mf"], facts["signature"]):
+        attributes.update([(key, _sourced((value, (), True))) for key, value in defaults.items()])
+    for key in given:
+        attributes[str(key)] = _sourced((given[key], (f"{PREFIX}.{key}",), True))
+    attributes.update(handed_over)
+    for name, replaced in facts["attribute_map"].items():
+        if name in attributes:
+            attributes[replaced] = attributes.pop(name)
+    about = {"model_class": facts["class"], "models": models, "run_mode": reading.get("run_mode")}
+    run = Fields(reading, attributes, about)
+    run.resolve("attributes")
+    for key in facts["ignore"]:
+        if attributes.pop(key, None) is not None and key in given:
+            reading.acceptance[f"{PREFIX}.{key}"] = "ignored"
+    for key in reading.catalog["base_attributes"]:
+        attributes.setdefault(key, Sourced(None))
+    model = models.get(str(run["architecture"]), facts)
+    return ModelClass(facts, attributes, model["mla"])
 
 
 def static_network(run: Trainer) -> None:

@@ -6,11 +6,11 @@ import os
 
 from ..diagnostic import UnreadableError
 from ..light_typing import TYPE_CHECKING
+from ..shape import is_mapping
 from ..source import SourceText, Span
 from ..yaml_text import read_yaml
 from .messages_compiled import say
 from .reading import Undecided
-from .shape import is_mapping
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

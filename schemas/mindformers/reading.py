@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from ..config import Setting, Unresolved
 from ..diagnostic import finding
-from ..light_typing import TYPE_CHECKING, NamedTuple, cast
+from ..light_typing import TYPE_CHECKING, cast
+from ..shape import is_list, is_mapping
 from .messages_compiled import say
-from .shape import is_list, is_mapping
 
 if TYPE_CHECKING:
     from typing import Any
 
     from ..config import Acceptance, Value
     from ..diagnostic import Diagnostic, Related
-    from ..message import Problem
+    from ..message import Problem, Severity
     from ..source import Span
     from ..yaml_node import Node
 
@@ -26,14 +26,6 @@ class Undecided(str):
     """A value whose text holds a placeholder such as `${HIDDEN}`: what it will be is not known here."""
 
     __slots__ = ()
-
-
-class Sourced(NamedTuple):
-    """A value, the paths that decided it, and whether it can be known."""
-
-    value: Any
-    sources: tuple[str, ...] = ()
-    decided: bool = True
 
 
 class Reading:
@@ -54,9 +46,17 @@ class Reading:
         self.resolved: dict[str, Setting] = {}
 
     def note(
-        self, problem: Problem, path: str | None, *, related: tuple[Related, ...] = (), on_key: bool = False
+        self,
+        problem: Problem,
+        path: str | None,
+        *,
+        related: tuple[Related, ...] = (),
+        on_key: bool = False,
+        severity: Severity | None = None,
     ) -> None:
-        """Record a problem at `path`, or at the nearest written place around it."""
+        """Record a problem at `path`, or at the nearest written place around it; `severity` where it is not its own."""
+        if severity is not None:
+            problem = problem._replace(kind=problem.kind._replace(severity=severity))
         span = None if path is None else (self.keys.get(path) if on_key else None) or self.place(path)
         self.problems.append(finding(problem, self.file, span, related))
 

@@ -5,23 +5,26 @@ Those under `do` are programs: they get the run whose values they change.
 
 from __future__ import annotations
 
+from math import prod
+
 from ..light_typing import TYPE_CHECKING
 from ..named_module import named_module
-from ..rows import UndecidedError
+from ..rows import Sourced, UndecidedError
+from ..shape import is_list, is_mapping
 from .constructors import Taken
 from .messages_compiled import say
 from .reading import Undecided
-from .shape import is_list, is_mapping
-from .template import in_effect
+from .resolution import near
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
     from ..message import Words
-    from .resolution import Fields, Trainer
+    from .resolution import Fields
+    from .trainer import Trainer
 
-__all__ = ["is_list"]
+__all__ = ["is_list", "near", "prod"]
 
 
 def build_callbacks(run: Trainer) -> None:
@@ -34,18 +37,38 @@ def build_callbacks(run: Trainer) -> None:
         section, kind = f"callbacks[{place}]", entry.get("type")
         if "type" in entry and kind is None:
             # tools/register/register.py:MindFormerRegister.get_cls: "Can't find class"
-            run.wrong(f"{section}.type", say.name_of_a_class())
+            run.wrong_kind(f"{section}.type", None, say.name_of_a_class())
         arguments: str = reading.catalog["callbacks"].get(kind, "**") if isinstance(kind, str) else "**"
         taken = Taken(str(kind), dict.fromkeys(("type", "auto_register", *arguments.split())))
         for key in () if "**" in taken.arguments else entry:
             if key not in taken.arguments:
                 run.foreign(taken, section, str(key))
-    kinds = in_effect("callbacks", reading.catalog, entries)
-    monitored = bool(reading.get("monitor_config.monitor_on")) and "TrainingStateMonitor" not in kinds
-    more = ("TrainingStateMonitor",) if monitored else ()
-    reading.resolve(
-        "resolved.callbacks", [*kinds, *more], "callbacks", *(["monitor_config.monitor_on"] if more else ())
-    )
+    kinds = _in_effect(reading.catalog, entries)
+    sources = ["callbacks"]
+    if reading.get("monitor_config.monitor_on") and "TrainingStateMonitor" not in kinds:
+        kinds.append("TrainingStateMonitor")
+        sources.append("monitor_config.monitor_on")
+    reading.resolve("resolved.callbacks", kinds, *sources)
+
+
+def _in_effect(catalog: dict[str, Any], entries: list[Any]) -> list[Any]:
+    """The types of the callbacks in the framework's order: its own first, each type of them once."""
+    own: list[Any] = [entry["type"] for entry in catalog["sections"]["callbacks"]["defaults"].values()]
+    kinds = [entry.get("type") for entry in entries if is_mapping(entry)]
+    return own + [kind for kind in kinds if kind not in own]
+
+
+def spread_rope_scaling(run: Fields) -> None:
+    """The entries of `rope_scaling` become fields (`TransformerConfig.__post_init__`), or settings beside them."""
+    entries: dict[Any, Any] = dict(run["rope_scaling"])
+    entries = {"rotary_scaling_factor": entries.pop("factor", None), **entries}
+    for name, value in entries.items():
+        if name in (*run["naming_keys"], "original_max_position_embeddings"):
+            continue
+        if run.has(str(name)):
+            run.fields[str(name)] = Sourced(value, run.sources_of((str(name), "rope_scaling")))
+        else:
+            run.reading.resolve(f"resolved.transformer.{name}", value, *run.sources("rope_scaling"))
 
 
 def program(module: str, name: str) -> Callable[[Any], None]:
@@ -53,25 +76,24 @@ def program(module: str, name: str) -> Callable[[Any], None]:
     return lambda run: getattr(named_module(module, __package__), name)(run)
 
 
-def near(name: Any, known: Any) -> Words:
-    """What was probably meant by a name."""
-    from ..suggestion import suggestion
-
-    return suggestion(name, known)
+def said(name: str, **facts: Any) -> Words:
+    """A text of messages.yaml."""
+    return getattr(say, name)(**facts)
 
 
-def spread_rope_scaling(run: Fields) -> None:
-    """The entries of `rope_scaling` become fields (`TransformerConfig.__post_init__`), or settings beside them."""
-    because = "rope_scaling"
-    rest: dict[Any, Any] = dict(run[because])
-    for key in run["naming_keys"]:
-        rest.pop(key, None)
-    run.put("rotary_scaling_factor", rest.pop("factor", None), because)
-    original = rest.pop("original_max_position_embeddings", None) or run["seq_length"]
-    run.write("max_position_embeddings", original, (because, "seq_length"))
-    for key, value in rest.items():
-        run.put(str(key), value, because)
-    run.write(because, None, ())
+def expected(name: str, **facts: Any) -> Any:
+    """What a converter says of a value that it cannot convert."""
+    raise TypeError(said(name, **facts))
+
+
+def undecided() -> Any:
+    """What cannot be known, or has no word here."""
+    raise UndecidedError
+
+
+def known(value: Any) -> bool:
+    """Whether a value is the file's own, and not what a placeholder will be."""
+    return not isinstance(value, Undecided)
 
 
 def as_int(value: Any) -> Any:
@@ -82,50 +104,13 @@ def as_int(value: Any) -> Any:
         return value
 
 
-def known(value: Any) -> bool:
-    """Whether a value is the file's own, and not what a placeholder will be."""
-    return not isinstance(value, Undecided)
-
-
-def undecided() -> Any:
-    """What cannot be known, or has no word here."""
-    raise UndecidedError
-
-
-def product(*factors: Any) -> int:
-    """Whole numbers multiplied."""
-    total = 1
-    for factor in factors:
-        total *= factor if isinstance(factor, int) and not isinstance(factor, bool) else undecided()
-    return total
-
-
-def expected(name: str, **facts: Any) -> Any:
-    """What a converter says of a value that it cannot convert."""
-    raise TypeError(getattr(say, name)(**facts))
-
-
-# The trainer.
-
-
-def batches(samples: int, whole: int, shards: int, *, sharded: bool, drops: Any, repeat: Any, most: Any) -> int:
-    """Batches that a device gets out of so many samples (`causal_language_model_dataset.py:dataset_batch_func`).
-
-    `sharded` is whether each shard gets its own part of them, filled up; `most` is a number of samples of all shards.
-    """
-    if whole % shards or not isinstance(drops, bool):
-        raise UndecidedError
-    times = 1 if repeat is None else _count(repeat)
-    share = -(-samples // shards) if sharded else samples
-    # `_reset_num_samples`; MindSpore 2.9 takes all rows where it is to take none
-    if most is not None and (isinstance(most, bool) or most != 0):
-        share = min(share, _count(most) // shards or share)
-    batch = whole // shards
-    return (share // batch if drops else -(-share // batch)) * times
-
-
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) and value > 0 and not isinstance(value, bool) else undecided()
+def better(value: str) -> str:
+    """How YAML 1.1 is told a number that it reads as a text, such as `1e-5`; nothing for any other text."""
+    try:
+        text = repr(float(value))
+    except ValueError:
+        return ""
+    return text.replace("e", ".e") if "e" in text and "." not in text else text
 
 
 def steps(epochs: Any, size: Any, by: Any = None) -> int | None:
@@ -134,9 +119,6 @@ def steps(epochs: Any, size: Any, by: Any = None) -> int | None:
         return int(epochs * size if by is None else (size / by) * epochs)
     except (OverflowError, ValueError):
         return None
-
-
-# The dynamic graph.
 
 
 def is_regex(text: Any) -> bool:

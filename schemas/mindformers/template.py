@@ -8,11 +8,11 @@ where they are empty or missing; some refuse a key they do not know. Source: `to
 from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..shape import copied, is_list, is_mapping
 from .messages_compiled import say
-from .shape import copied, is_list, is_mapping
+from .resolution import near
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from typing import Any, Literal
 
     from ..message import Problem, Words
@@ -35,26 +35,24 @@ class Filled(NamedTuple):
 
     values: dict[str, Any]
     unused: tuple[str, ...]
-    faults: tuple[Fault, ...]
+    faults: list[Fault]
 
 
 def fill(reading: Reading, given: dict[Any, Any], *, legacy: bool) -> Filled:
     """The sections of `given` with the defaults of the reading's version."""
-    catalog = reading.catalog
-    sections: dict[str, dict[str, Any]] = catalog["sections"]
+    sections: dict[str, dict[str, Any]] = reading.catalog["sections"]
     faults: list[Fault] = []
     rest = dict(given)
     general = {key: rest.pop(key) for key in sections[_GENERAL]["defaults"] if key in rest}
     filled: dict[str, Any] = {}
-    for name in _applied(catalog, given.get("run_mode"), given.get("do_eval", False)):
-        if name == "moe_config" and not legacy:
-            continue
+    for name in _applied(reading.catalog, given.get("run_mode"), given.get("do_eval", False)):
         if name == _GENERAL:
             filled.update(_section(reading, name, general, faults))
-        else:
+        elif sections[name]["list"]:
+            filled[name] = _entries(reading, name, rest.pop(name, None), faults)
+        elif name != "moe_config" or legacy:
             filled[name] = _section(reading, name, rest.pop(name, None), faults)
-    unused = tuple(str(key) for key in rest)
-    return Filled({**rest, **filled}, unused, tuple(faults))
+    return Filled({**rest, **filled}, tuple(map(str, rest)), faults)
 
 
 def _applied(catalog: dict[str, Any], run_mode: Any, do_eval: Any) -> list[str]:
@@ -68,55 +66,37 @@ def _applied(catalog: dict[str, Any], run_mode: Any, do_eval: Any) -> list[str]:
     return names + (order["predict_configs"] if run_mode == "predict" else order["eval_configs"])
 
 
-def _section(reading: Reading, name: str, given: Any, faults: list[Fault]) -> Any:
+def _section(reading: Reading, name: str, given: Any, faults: list[Fault]) -> dict[Any, Any]:
     facts: dict[str, Any] = reading.catalog["sections"][name]
-    if facts["list"]:
-        return _list_section(reading, name, given, faults)
-    if given is None:
-        given = {}
-    if not is_mapping(given):
+    defaults: dict[str, Any] = facts["defaults"]
+    if given is not None and not is_mapping(given):
         faults.append(_wrong_type(name, say.a_mapping(), given))
-        return copied(facts["defaults"])
-    section = given
-    if not section:
-        return copied(facts["defaults"])
-    result: dict[Any, Any] = {} if facts["spec"] else copied(facts["defaults"])
-    missing = [required for required in facts["required"] if required not in section]
-    faults += [_missing(reading, name, required) for required in missing]
-    for key, value in section.items():
-        if facts["strict"] and key not in facts["defaults"]:
-            faults.append(_unknown(reading, name, str(key), facts["defaults"]))
-        result[key] = value
-    return result
+    if not is_mapping(given) or not given:
+        return copied(defaults)
+    faults += [_missing(reading, name, key) for key in facts["required"] if key not in given]
+    for key in given if facts["strict"] else ():
+        if key not in defaults:
+            meant = near(str(key), defaults)
+            said = say.unknown_section_key(key=str(key), section=name, suggestion=meant, version=reading.version)
+            faults.append(Fault(said, f"{name}.{key}", "unknown"))
+    return dict(given) if facts["spec"] else {**copied(defaults), **given}
 
 
-def in_effect(name: str, catalog: dict[str, Any], entries: list[Any]) -> list[Any]:
-    """The types of a list section in the framework's order: its defaults first, each type of them once."""
-    first: list[Any] = [entry["type"] for entry in catalog["sections"][name]["defaults"].values()]
-    kinds = [entry.get("type") for entry in entries if is_mapping(entry)]
-    return first + [kind for kind in kinds if kind not in first]
-
-
-def _list_section(reading: Reading, name: str, given: Any, faults: list[Fault]) -> list[Any]:
-    defaults: list[Any] = copied(list(reading.catalog["sections"][name]["defaults"].values()))
-    if given is None:
-        given = []
-    if not is_list(given):
+def _entries(reading: Reading, name: str, given: Any, faults: list[Fault]) -> list[Any]:
+    """The entries of a list section; the framework puts its defaults first, here the file's keep their places."""
+    if given is not None and not is_list(given):
         faults.append(_wrong_type(name, say.a_list(), given))
-        return defaults
-    # The framework puts its defaults first; here the file's entries keep the places they have in the file.
-    result: list[Any] = []
-    for place, entry in enumerate(given):
+    result: list[dict[Any, Any]] = []
+    for place, entry in enumerate(given if is_list(given) else ()):
         path = f"{name}[{place}]"
-        if not is_mapping(entry):
+        if is_mapping(entry):
+            faults += [] if "type" in entry else [_missing(reading, path, "type")]
+            result.append(entry)
+        else:
             faults.append(_wrong_type(path, say.a_mapping(), entry))
-            continue
-        if "type" not in entry:
-            faults.append(_missing(reading, path, "type"))
-        result.append(entry)
     named = [entry.get("type") for entry in result]
-    result.extend(entry for entry in defaults if entry["type"] not in named)
-    return result
+    defaults: list[dict[Any, Any]] = copied(list(reading.catalog["sections"][name]["defaults"].values()))
+    return [*result, *(entry for entry in defaults if entry["type"] not in named)]
 
 
 def _wrong_type(path: str, expected: Words, given: object) -> Fault:
@@ -127,11 +107,3 @@ def _wrong_type(path: str, expected: Words, given: object) -> Fault:
 def _missing(reading: Reading, section: str, key: str) -> Fault:
     said = say.missing_key(key=key, section=section, version=reading.version)
     return Fault(said, f"{section}.{key}", "missing")
-
-
-def _unknown(reading: Reading, section: str, key: str, known: Iterable[str]) -> Fault:
-    from ..suggestion import suggestion
-
-    near = suggestion(key, known)
-    said = say.unknown_section_key(key=key, section=section, suggestion=near, version=reading.version)
-    return Fault(said, f"{section}.{key}", "unknown")

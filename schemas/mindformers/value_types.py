@@ -8,21 +8,25 @@ classes (`get_model_config`, `convert_to_transformer_config`, `GPTModel`, `creat
 from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING
-from .constructors import string_number
+from ..shape import is_list, is_mapping
 from .messages_compiled import say
 from .reading import Undecided
-from .shape import is_list, is_mapping
+from .resolution_functions import better
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from ..message import Words
-    from .reading import Reading, Sourced
-    from .resolution import Trainer
+    from ..message import Severity, Words
+    from ..rows import Sourced
+    from .reading import Reading
+    from .trainer import Trainer
 
 _READS_AS_FALSE = frozenset(("false", "no", "off", "none", "null", "0", ""))
-
+_CONVERTED = "moe_router_dtype"
+"""What TransformerConfig.__post_init__ makes a MindSpore type of, with experts or without (1.6-2.1)."""
+_WORDS = {"positive": "above_0", "float": "a_number", "bool": "true_or_false", "str": "a_text"}
+"""Kinds by what messages.yaml calls them; any other is a whole number."""
 _kinds: dict[tuple[str, str], dict[str, str]] = {}
 
 
@@ -58,112 +62,78 @@ def checked_fields(reading: Reading, fields: dict[str, Sourced], *, static: bool
     """
     kinds = kinds_of(reading.catalog, "types")
     choices: dict[str, str] = reading.catalog["choices"] if static else {}
+    values = {name: one.value for name, one in fields.items()}
+    rope = values.get("position_embedding_type", "rope") == "rope"
+    unread = "max_position_embeddings" if rope else ""  # learned positions and YaRN alone compute with it
     result = dict(fields)
-    for name, one in fields.items():
-        path = one.sources[0] if one.sources else ""
-        if path not in reading.places or isinstance(one.value, Undecided) or not one.decided:
-            continue
-        kind = None if _unread(name, fields) else kinds.get(name)
+    for name, one, path in _written(reading, fields):
+        counts = bool(values.get("num_moe_experts")) or not name.startswith("moe_")
+        kind = None if name == unread else kinds.get(name)
         if kind is None or fits(one.value, kind):
-            _check_choice(reading, name, fields, path, choices.get(name))
-        elif _report(reading, path, one.value, kind):
+            _check_choice(reading, name, values, path, choices.get(name, "").split() if counts else [])
+        elif _report(reading, path, one.value, kind, None if counts or name == _CONVERTED else "warning"):
             result[name] = one._replace(value=Undecided(str(one.value)))
-            if name not in _CONVERTED and not _counts(name, fields):  # nothing computes with it (1.6-1.9)
-                found = reading.problems[-1]
-                reading.problems[-1] = found._replace(kind=found.kind._replace(severity="warning"))
     return result
 
 
-def _check_choice(reading: Reading, name: str, fields: Mapping[str, Sourced], path: str, choices: str | None) -> None:
+def _written(reading: Reading, fields: dict[str, Sourced]) -> Iterator[tuple[str, Sourced, str]]:
+    """The fields whose values the file says, and where."""
+    for name, one in fields.items():
+        path = one.sources[0] if one.sources else ""
+        if path in reading.places and one.decided and not isinstance(one.value, Undecided):
+            yield name, one, path
+
+
+def _check_choice(reading: Reading, name: str, values: Mapping[str, Any], path: str, known: list[str]) -> None:
     """Report a value of the right kind that the code does not know."""
-    value: Any = fields[name].value
+    value = values[name]
     if name == "moe_layer_freq" and not isinstance(value, int) and not is_list(value):
         # transformer_config.py:TransformerConfig.__post_init__ (1.6-2.1); a text is evaluated, but not beside
         # first_k_dense_replace, which writes the list itself
-        dense = fields.get("first_k_dense_replace")
-        if is_mapping(value) or (isinstance(value, str) and dense is not None and dense.value):
+        if is_mapping(value) or (isinstance(value, str) and values.get("first_k_dense_replace")):
             _note(reading, path, value, say.number_or_list())
-    elif choices is not None and isinstance(value, str) and _counts(name, fields):
-        known = choices.split()
-        if (value.lower() if name == "hidden_act" else value) not in known:
-            _note(reading, path, value, say.one_of(known=", ".join(known)))
-
-
-def _unread(name: str, fields: Mapping[str, Sourced]) -> bool:
-    """The longest position is handed on, and computed with by learned positions and YaRN alone."""
-    kind = fields.get("position_embedding_type")
-    return name == "max_position_embeddings" and (kind is None or kind.value == "rope")
-
-
-_CONVERTED = frozenset(("moe_router_dtype",))
-"""What TransformerConfig.__post_init__ makes a MindSpore type of, with experts or without (1.6-2.1)."""
-
-
-def _counts(name: str, fields: Mapping[str, Sourced]) -> bool:
-    experts = fields.get("num_moe_experts")
-    return not name.startswith("moe_") or (experts is not None and bool(experts.value))
-
-
-def _check_strictly(reading: Reading) -> None:
-    for path, kind in kinds_of(reading.catalog, "strict").items():
-        value = reading.get(path)
-        if path not in reading.places or isinstance(value, Undecided):
-            continue
-        if not isinstance(value, bool if kind == "bool" else int):
-            _note(reading, path, value, _expected(kind))
+    elif known and isinstance(value, str) and (value.lower() if name == "hidden_act" else value) not in known:
+        _note(reading, path, value, say.one_of(known=", ".join(known)))
 
 
 def check_sections(run: Trainer) -> None:
     """Report the written values outside the model that are of the wrong kind."""
     reading = run.reading
-    _check_strictly(reading)
-    places = reading.places
+    for path, kind in kinds_of(reading.catalog, "strict").items():
+        value = reading.get(path)
+        if path in reading.places and not isinstance(value, (Undecided, bool if kind == "bool" else int)):
+            _note(reading, path, value, _in_words(kind))
     said = {dict(problem.values).get("key") for problem in reading.problems}
     for path, kind in kinds_of(reading.catalog, "section_types").items():
-        if path in places and path not in said:
+        if path in reading.places and path not in said:
             value = reading.get(path)
             if not isinstance(value, Undecided) and not fits(value, kind):
                 _report(reading, path, value, kind)
 
 
-def _report(reading: Reading, path: str, value: Any, kind: str) -> bool:
+def _report(reading: Reading, path: str, value: Any, kind: str, severity: Severity | None = None) -> bool:
     """Say that a value is of the wrong kind; the answer is whether the run stops there."""
     base = kind.rstrip("?")
     if base == "bool" and not is_list(value) and not is_mapping(value):
         truth = bool(value)
+        said = say.value_truth(key=path, value=repr(value), truth=str(truth), version=reading.version)
         wrong = isinstance(value, str) and truth and value.strip().lower() in _READS_AS_FALSE
-        reading.note(say.value_truth(key=path, value=repr(value), truth=str(truth), version=reading.version), path)
-        if wrong:
-            found = reading.problems[-1]
-            reading.problems[-1] = found._replace(kind=found.kind._replace(severity="error"))
+        reading.note(said, path, severity="error" if wrong else None)
         return False
-    if base == "float" and isinstance(value, str) and _is_number(value):
-        string_number(reading, path, say.run_cannot())
-        return True
-    _note(reading, path, value, _expected(base))
+    if base == "float" and isinstance(value, str) and better(value):
+        said = say.string_number(key=path, value=value, why=say.run_cannot(), better=better(value))
+        reading.note(said, path, severity=severity)
+    else:
+        _note(reading, path, value, _in_words(base), severity)
     return True
 
 
-def _expected(kind: str) -> Words:
-    """A kind in words."""
-    words: dict[str, Callable[[], Words]] = {
-        "positive": say.above_0,
-        "float": say.a_number,
-        "bool": say.true_or_false,
-        "str": say.a_text,
-    }
-    return words.get(kind, say.a_whole_number)()
+def _in_words(kind: str) -> Words:
+    return getattr(say, _WORDS.get(kind, "a_whole_number"))()
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _note(reading: Reading, path: str, value: Any, expected: Words) -> None:
+def _note(reading: Reading, path: str, value: Any, expected: Words, severity: Severity | None = None) -> None:
     shown = repr(value)
     shown = shown if len(shown) <= 60 else shown[:59] + "…"
-    reading.note(say.value_type(key=path, value=shown, expected=expected, version=reading.version), path)
+    said = say.value_type(key=path, value=shown, expected=expected, version=reading.version)
+    reading.note(said, path, severity=severity)

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from accmap.schemas.config import Config, ReadOptions
 from accmap.schemas.house_yaml import house_yaml
-from accmap.schemas.mindformers.dynamic import catalog, nearest
+from accmap.schemas.mindformers.dynamic import VERSIONS, catalog
 from accmap.schemas.mindformers.dynamic_file import dynamic_config
 from accmap.schemas.source import SourceText
+from accmap.schemas.versions import newest_until
 from accmap.schemas.yaml_text import read_yaml
 
 HERE = os.path.dirname(__file__)
@@ -70,7 +71,7 @@ def test_a_missing_key_is_reported_where_it_would_be_written() -> None:
     [("2.0", "2.0"), ("2.0.0", "2.0"), ("2.1", "2.1"), ("2.7", "2.1"), ("1.9", "1.9"), ("1.8", "1.9")],
 )
 def test_the_nearest_version(asked: str, used: str) -> None:
-    assert nearest(asked) == used
+    assert newest_until(asked, VERSIONS) == used
 
 
 def test_versions_differ_where_the_framework_does() -> None:

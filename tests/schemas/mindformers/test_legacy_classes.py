@@ -14,8 +14,8 @@ from accmap.schemas.config import ReadOptions
 from accmap.schemas.diagnostic import UnreadableError
 from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.mindformers import compile_legacy
-from accmap.schemas.mindformers.unknown_class import REASON, unknown_class
 from accmap.schemas.reader import config_of
+from accmap.schemas.refused import NOT_KNOWN, unknown_class
 from accmap.schemas.source import SourceText
 
 if TYPE_CHECKING:
@@ -79,8 +79,8 @@ def test_an_unknown_class_leaves_the_network_open(case: dict[str, Any]) -> None:
         assert problem is not None
         assert problem.kind.severity == "warning"
         assert case["unknown"] in problem.message("en")
-        assert [entry.reason for entry in config.unresolved] == [REASON]
-        assert config.unresolved[0].why("zh") != REASON
+        assert [entry.reason for entry in config.unresolved] == [NOT_KNOWN]
+        assert config.unresolved[0].why("zh") != NOT_KNOWN
         fields = recipe_of(config).fields
         network = [one for name, one in fields.items() if name.split(".", 1)[0] in ("attention", "position", "norm")]
         assert network

@@ -82,9 +82,11 @@ def test_what_is_misspelt_is_named_with_file_and_line(right: str, wrong: str, li
         "    - let: x\n      to: has('parallel_config.model_paralel')\n",
         "    - let: handed.vocab_emb_pd\n      to: 1\n",
         "    - let: use_parallel\n      to: 1\n",
-        "    - lacking: train_datasets\n      when: use_parallel\n      en: run_mode train\n",
+        "    - lacking: missing_key\n      to: dict()\n      at: train_datasets\n",
+        "    - lacking: missing_keys\n      to: dict()\n      at: train_dataset\n",
+        "    - report: missing_key\n      to: dict(key=said('no_defualt'))\n      at: train_dataset\n",
         "    - do: build_optimiser\n",
-        "    - let: product\n      to: 1\n",
+        "    - let: steps\n      to: 1\n",
     ],
 )
 def test_a_misspelt_path_or_program_of_the_trainer(wrong: str, tmp_path: Path) -> None:

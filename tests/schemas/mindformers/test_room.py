@@ -7,20 +7,18 @@ from pathlib import Path
 import accmap.schemas.mindformers as room
 
 HERE = Path(room.__file__).resolve().parent
-MOST = 1656
+MOST = 1374
 """Lines of the modules below. The number only falls; the goal is 1,000."""
 SEMANTICS = {
     "constructors": "what the classes get that a section names by type",
     "conversion": "which keys of a model become which fields",
     "dynamic_model": "what the dynamic graph's trainer adds to the model",
     "legacy": "the older classes and their networks",
-    "model_class": "which configuration class a file selects, and its attributes",
-    "network": "from the model's section to the fields of its network",
-    "resolution": "the values while the rows of resolution.yaml are applied to them",
+    "network": "from the model's section to its class and the fields of its network",
+    "resolution": "the rows of resolution.yaml, and the fields while they are applied to them",
     "resolution_functions": "what the rows call where a row would be a program",
-    "shape": "kinds of YAML values",
     "template": "the sections with their defaults",
-    "unknown_class": "whether anything is known of a network",
+    "trainer": "what the static graph's trainer makes of the sections",
     "value_types": "the kinds of written values",
 }
 OTHERS = {
