@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 ORIGINS: tuple[Framework, ...] = ("megatron", "mindformers")
 _ORDER = ("nothing-to-set", "no-value", "unwritten", "not-run", "unseen", "proved")
 _LOSES = ("unsupported", "one-way")
-_LATER = ("optimizer.", "gradient.", "schedule.", "init.", "moe.router.bias_update_rate", "tokenizer.")
+_LATER = ("optimizer.", "gradient.", "schedule.", "init.", "moe.router.bias_update_rate", "tokenizer.", "data.", "batch.")
 """Fields that a first step does not show."""
 _MOST_RUN = 4
 """How often the models are asked for one field, in one context after the other, with one side as the origin."""
