@@ -20,7 +20,7 @@ from . import index_functions
 from .draw import Tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
 
     from .blueprint import SamplePlan
 
@@ -67,16 +67,15 @@ def drawn(plan: SamplePlan, folder: str) -> tuple[Tokens, int, set[str]]:
     # Each part of the split draws by itself, and only the first is trained on.
     kind = MockGPTDataset if given["mock"] else GPTDataset
     dataset: Any = BlendedMegatronDatasetBuilder(kind, [plan.samples, 0, 0], lambda: True, config).build()[0]
-    order = _order(len(dataset), given)
+    order = order_of(len(dataset), given["order"])
     each = [dataset[at] for at, _count in zip(order, range(plan.drawn), strict=False)]
     columns = (np.stack([np.asarray(one[name]) for one in each]) for name in ("tokens", "labels", "loss_mask"))
     used = {SAMPLER, *([index_functions.NAME] if stood_in else ())}
     return Tokens(*columns), plan.samples // plan.batch, used
 
 
-def _order(total: int, given: Any) -> Iterator[int]:
-    """`MegatronPretrainingSampler`, or `MegatronPretrainingRandomSampler` in its first epoch, of the only rank."""
-    if given["order"] != "cyclic":
-        return iter(range(total))
-    whole = total // given["micro"] * given["micro"]
-    return iter(torch.randperm(whole, generator=torch.Generator().manual_seed(0)).tolist())
+def order_of(total: int, order: str) -> Sequence[int]:
+    """`MegatronPretrainingSampler`, or `MegatronPretrainingRandomSampler` in its first epoch, of one rank."""
+    if order != "cyclic":
+        return range(total)
+    return torch.randperm(total, generator=torch.Generator().manual_seed(0)).tolist()

@@ -134,7 +134,7 @@ def _megatron(config: Config) -> _Run:
     pad = -1 if config.value("tokenizer_type") == "NullTokenizer" else None
     mock = bool(_decided(config, "mock_data"))
     return _Run(
-        {"arguments": arguments, "order": order, "micro": 1, "mock": mock},
+        {"arguments": arguments, "order": order, "mock": mock},
         common or own,
         own=not common and bool(own),
         split=_text(_decided(config, "split")),

@@ -1,9 +1,12 @@
 """The samples of a pair's own run, by both real data sets: equal where accmap converted one file from the other."""
 
 from __future__ import annotations
+import __future__
 
+import ast
 import json
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -86,6 +89,14 @@ def answer(function: str, *words: str) -> dict[str, Any]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def classes_of(file: Path, torch: Any) -> dict[str, Any]:
+    """The classes of a module whose imports need a whole training program."""
+    parts = [part for part in ast.parse(file.read_text("utf-8")).body if isinstance(part, ast.ClassDef)]
+    space: dict[str, Any] = {"torch": torch, "Dataset": torch.utils.data.Dataset, "Any": Any, "random": random}
+    exec(compile(ast.Module(parts, []), str(file), "exec", flags=__future__.annotations.compiler_flag), space)
+    return space
+
+
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """By case: the files, and the rows of what both data sets drew."""
@@ -141,6 +152,25 @@ class TestBothDataSets:
     def test_the_stand_in_for_index_functions_is_the_compiled_one(self, framework: str, tmp_path: Path) -> None:
         found = answer("functions", framework, str(tmp_path))
         assert found["same"] == found["of"]
+
+    def test_the_stand_in_for_the_sampler_takes_samples_as_megatron_does(self) -> None:
+        torch = pytest.importorskip("torch")
+        from accmap.verifier.megatron_samples import order_of
+
+        trees = os.environ.get("ACCMAP_MEGATRON_TREES")
+        folders = [HERE.parents[1] / ".frameworks" / "megatron", *([Path(trees)] if trees else [])]
+        files = [file for folder in folders for file in folder.glob("*/megatron/*/data*/data_samplers.py")]
+        if not files:
+            pytest.skip("no tree of Megatron-LM is here")
+        for file in files:
+            kinds = classes_of(file, torch)
+            for total, micro, sharded in ((24, 1, True), (1001, 1, False), (30, 1, False)):
+                common = {"total_samples": total, "consumed_samples": 0, "micro_batch_size": micro}
+                common |= {"data_parallel_rank": 0, "data_parallel_size": 1}
+                line = kinds["MegatronPretrainingSampler"](**common)
+                assert [at for batch in line for at in batch] == list(order_of(total, "single"))
+                mixed = kinds["MegatronPretrainingRandomSampler"](None, data_sharding=sharded, **common)
+                assert [at for batch in mixed for at in batch] == list(order_of(total, "cyclic")), file
 
     @pytest.mark.parametrize(("name", "verdict"), [("a weighted mix", "match"), ("seed", "mismatch")])
     def test_they_are_part_of_the_verdict(self, name: str, verdict: str, tmp_path: Path) -> None:
