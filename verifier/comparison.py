@@ -139,8 +139,9 @@ def compared_samples(a: WorkerAnswer, b: WorkerAnswer, plans: tuple[SamplePlan, 
     rows = [
         _row("tokens of a sample", ours.shape[1], theirs.shape[1], 0.0),
         _row("samples of a step", plans[0].batch, plans[1].batch, 0.0),
-        _row("steps until they begin anew", a.values["passes"], b.values["passes"], 0.0),
     ]
+    if a.values["passes"] is not None and b.values["passes"] is not None:
+        rows.append(_row("steps until they begin anew", a.values["passes"], b.values["passes"], 0.0))
     if ours.shape[1] != theirs.shape[1]:
         return tuple(rows)
     count, size = min(len(ours), len(theirs)), plans[0].batch if rows[1].agrees else plans[0].drawn

@@ -69,7 +69,7 @@ LEFT_OUT: tuple[LeftOut, ...] = (
     LeftOut(say.not_run_token_weights(), _WEIGHTED, "without weighting"),
     LeftOut(say.not_run_accumulation(), ("batch.global_size",)),
     LeftOut(say.not_run_length(), ("data.sequence_length",)),
-    LeftOut(say.samples_without_paths(), (samples.DRAWN,), "without samples"),
+    LeftOut(say.not_run_samples(), (samples.DRAWN,), "without samples"),
     LeftOut(say.not_run_seed(), ("run.seed",)),
     LeftOut(say.not_run_dispatcher(), ("moe.dispatcher",), "with a meaning"),
     LeftOut(say.not_run_router_dtype(), ("moe.router.dtype",), "with a meaning"),

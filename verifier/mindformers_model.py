@@ -144,7 +144,7 @@ class MindFormersBackend:
         """The loss scale of the real cells at the start and after each step."""
         return scaled_over(plan)
 
-    def samples(self, plan: SamplePlan, folder: str) -> tuple[Tokens, int]:
+    def samples(self, plan: SamplePlan, folder: str) -> tuple[Tokens, int | None]:
         """The first samples of the run, from the real loader."""
         found, steps, used = mindformers_samples.drawn(plan, folder)
         self._used |= used

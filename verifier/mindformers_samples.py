@@ -27,8 +27,11 @@ LISTED = {index_functions.NAME: index_functions.LINE}
 _COLUMNS = ("input_ids", "labels", "loss_mask")
 
 
-def drawn(plan: SamplePlan, folder: str) -> tuple[Tokens, int, set[str]]:
-    """The first samples in the order in which they are trained on, the steps of one pass, and what stood in."""
+def drawn(plan: SamplePlan, folder: str) -> tuple[Tokens, int | None, set[str]]:
+    """The first samples in the order in which they are trained on, the steps until they begin anew, and what stood in.
+
+    The dynamic graph's run has a length of its own, which need not be that of its data.
+    """
     stood_in = index_functions.provide("mindformers.dataset.blended_datasets.helpers")
     import mindspore.dataset
     from mindformers.dataset.dataloader import blended_megatron_dataloader as loading
@@ -56,5 +59,5 @@ def drawn(plan: SamplePlan, folder: str) -> tuple[Tokens, int, set[str]]:
     for _step, batch in zip(range(plan.drawn // plan.batch), steps, strict=False):
         for column, name in zip(found, _COLUMNS, strict=True):
             column.append(batch[name])
-    passes = min(batches.get_dataset_size(), plan.samples // plan.batch)
+    passes = batches.get_dataset_size() if given["cut"] else None
     return Tokens(*map(np.concatenate, found)), passes, {index_functions.NAME} if stood_in else set()

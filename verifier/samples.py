@@ -1,8 +1,9 @@
 """What both data sets are asked: the samples that each run draws, from small corpora in place of the files it names.
 
 Corpora are told apart by the last parts of their paths, as folders differ between two machines. The numbers of samples
-are chosen so that one prefix gives several epochs, and a mix of weighted ones less than one of each: the frameworks ask
-for some more samples of a mix by different roundings, and where an epoch ends between these only the real files show.
+are chosen so that one prefix gives several epochs. Of a mix the frameworks ask for some more samples by different
+roundings, and runs may ask for other numbers of them; where an epoch ends between these only the real files show, so
+that such runs take less than one.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _BATCH, _LENGTH = Target(4, 2), Target(16, 4)
 _LEAST_DOCUMENTS, _MOST_DOCUMENTS = 1000, 40_000
 _LEAST_OF_A_PART = 6
 """Documents: each part of a split must hold a sample."""
-_EPOCHS, _EPOCHS_OF_A_MIX = 2.5, 0.4
+_EPOCHS, _LESS_THAN_ONE = 2.5, 0.4
 _DRAWN = 12
 _MOST_PARTS = 8
 
@@ -225,8 +226,13 @@ def _asked(a: _Run, b: _Run, vocabulary: int) -> Samples:
     small, short = made_small(*batches, _BATCH), made_small(*lengths, _LENGTH)
     drawn = math.lcm(*small) * -(-_DRAWN // math.lcm(*small))
     documents = _documents(given)
-    most = max(drawn, int(_epochs(given) * documents * MEAN / (max(short) * max(small))))
-    asked = _amounts(samples, batches, small, most)
+    whole = max(1, samples[0] // batches[0]), max(1, samples[1] // batches[1])
+    epochs = min(_shares(run)[0] for run in given) * _epochs(given, whole)
+    most = max(drawn, int(epochs * documents * MEAN / (max(short) * max(small))))
+    steps = made_small(*whole, Target(most, most // 2))
+    # What makes no whole step stays so.
+    more = [int(count % batch > 0 and few > 1) for count, batch, few in zip(samples, batches, small, strict=True)]
+    asked = [step * few + rest for step, few, rest in zip(steps, small, more, strict=True)]
     tokens = _small_tokens((a.end, b.end, a.pad, b.pad), vocabulary)
     plans = tuple(
         SamplePlan(
@@ -245,18 +251,10 @@ def _asked(a: _Run, b: _Run, vocabulary: int) -> Samples:
     return Samples((plans[0], plans[1]), {field: sizes for field, sizes in shrunk.items() if sizes[0] != sizes[1]})
 
 
-def _epochs(given: Sequence[_Run]) -> float:
-    """How much of all documents a run takes."""
-    mixed = any(len(_paths(run)) < len(run.words or ()) or len(_paths(run)) > 1 for run in given)
-    return min(_shares(run)[0] for run in given) * (_EPOCHS_OF_A_MIX if mixed else _EPOCHS)
-
-
-def _amounts(samples: tuple[int, int], batches: tuple[int, int], small: tuple[int, int], most: int) -> tuple[int, int]:
-    """The samples that both runs ask for; what makes no whole step stays so."""
-    whole = [max(1, count // batch) for count, batch in zip(samples, batches, strict=True)]
-    steps = made_small(whole[0], whole[1], Target(most, most // 2))
-    more = [int(count % batch > 0 and few > 1) for count, batch, few in zip(samples, batches, small, strict=True)]
-    return steps[0] * small[0] + more[0], steps[1] * small[1] + more[1]
+def _epochs(given: Sequence[_Run], steps: tuple[int, int]) -> float:
+    """How often the runs take their corpora."""
+    alone = all(len(_paths(run)) == len(run.words or ()) == 1 for run in given)
+    return _EPOCHS if alone and steps[0] == steps[1] else _LESS_THAN_ONE
 
 
 def _completed(run: _Run, other: _Run) -> _Run:
@@ -339,8 +337,11 @@ def _settings(run: _Run, names: Mapping[str, str], length: int, tokens: Mapping[
     words = [names.get(word, word) for word in run.words or ()]
     end, pad = tokens.get(run.end, -1), tokens.get(run.pad, -1)
     split = None if run.own else run.split
-    told = {**run.settings, "words": words, "own": run.own}
+    told: dict[str, Any] = {**run.settings, "words": words, "own": run.own}
     if "config" not in told:
-        return told | {"end": end, "arguments": {**told["arguments"], "sequence_length": length, "split": split}}
+        return told | {
+            "end": end,
+            "arguments": {**run.settings["arguments"], "sequence_length": length, "split": split},
+        }
     config: dict[str, Any] = {**run.settings["config"], "seq_length": length, "eod": end, "pad": pad}
     return told | {"config": config if split is None else {**config, "split": split}}

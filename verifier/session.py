@@ -130,8 +130,8 @@ class Scaling(Protocol):
 class Sampling(Protocol):
     """A backend with data sets of its own."""
 
-    def samples(self, plan: SamplePlan, folder: str) -> tuple[draw.Tokens, int]:
-        """The first samples that a run takes of the corpora in a folder, in its order, and its steps."""
+    def samples(self, plan: SamplePlan, folder: str) -> tuple[draw.Tokens, int | None]:
+        """The first samples that a run takes of the corpora in a folder, and after how many steps it begins anew."""
         ...
 
 
