@@ -20,7 +20,7 @@ Answer: TypeAlias = "dict[str, Any]"
 
 _TABLES = (
     "structure", "loss", "parts", "logits", "gradients", "gradient_elements", "norms", "training", "clipping",
-    "updates", "expert_bias", "rates", "dropout", "scales", "padding", "initialisation",
+    "updates", "expert_bias", "rates", "dropout", "scales", "samples", "padding", "initialisation",
 )  # fmt: skip
 _STYLES = {"match": "green", "partial": "yellow", "mismatch": "red", "not-verifiable": "yellow"}
 _KEYS = ("parameter", "step", "name", "part")

@@ -85,6 +85,8 @@ ALLOWED: dict[str, dict[str, str]] = {
         "np.load": "of a stream that the door opened: what the worker answered",
         "os.unlink": "what the worker answered, once it is read",
     },
+    "verifier/corpora.py": {"open": "a small corpus in the worker's folder"},
+    "verifier/session.py": {"TemporaryDirectory": "where a data set finds its small corpora"},
     "verifier/ranks.py": {"TemporaryDirectory": "where the workers of a layout meet"},
     "verifier/prepare.py": {
         "TemporaryDirectory": "what pip unpacks, until it is whole",

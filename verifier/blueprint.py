@@ -86,6 +86,25 @@ class DocumentPlan(NamedTuple):
     """It does not count in the loss."""
 
 
+class SamplePlan(NamedTuple):
+    """What a run asks of its data set, made small."""
+
+    settings: Mapping[str, Any]
+    """What the framework's own data set is told; its `words` name corpora."""
+    corpora: Mapping[str, int]
+    """Name → the number that a corpus is drawn by."""
+    documents: int
+    """How many a corpus has at least."""
+    vocabulary: int
+    special: tuple[int, ...]
+    """Tokens that stand for something on one of the sides; the first ends every document."""
+    samples: int
+    """What the run asks for."""
+    batch: int
+    drawn: int
+    """How many are looked at, from the first on."""
+
+
 class Blueprint(NamedTuple):
     """One side of a pair, shrunk and ready to be built by its framework."""
 
@@ -103,12 +122,25 @@ class Blueprint(NamedTuple):
     """None where no scaler is asked."""
     documents: DocumentPlan | None = None
     """None where both runs take the end of a document as any other token."""
+    samples: SamplePlan | None = None
+    """None where no data set is asked."""
     as_written: bool = False
     """Weights, activations and gradients have the types that the file says, and not float32."""
     types: Mapping[str, str] = {}
     """Types in place of the file's, by the name that the configuration gives them."""
     layout: Mapping[str, Any] | None = None
     """Megatron-Core's configuration fields about ranks, where a group of processes runs the model."""
+
+
+_PLANS: dict[str, Any] = {
+    "optimizer": OptimizerPlan,
+    "training": TrainingPlan,
+    "rates": RatePlan,
+    "scales": ScalePlan,
+    "documents": DocumentPlan,
+    "samples": SamplePlan,
+}
+"""The parts of a blueprint that are records themselves."""
 
 
 class Job(NamedTuple):
@@ -139,15 +171,12 @@ class Job(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """A form that JSON can carry."""
+        plans = ((name, getattr(self.blueprint, name)) for name in _PLANS)
         return {
             **self._asdict(),
             "blueprint": {
                 **self.blueprint._asdict(),
-                "optimizer": self.blueprint.optimizer._asdict(),
-                "training": self.blueprint.training._asdict(),
-                "documents": None if self.blueprint.documents is None else self.blueprint.documents._asdict(),
-                "rates": None if self.blueprint.rates is None else self.blueprint.rates._asdict(),
-                "scales": None if self.blueprint.scales is None else self.blueprint.scales._asdict(),
+                **{name: None if plan is None else plan._asdict() for name, plan in plans},
             },
             "inputs": [batch._asdict() for batch in self.inputs],
             "padded_input": None if self.padded_input is None else self.padded_input._asdict(),
@@ -157,14 +186,9 @@ class Job(NamedTuple):
 def job_from_json(written: dict[str, Any]) -> Job:
     """The job that `to_json` wrote."""
     blueprint: dict[str, Any] = {**written["blueprint"]}
-    blueprint["optimizer"] = OptimizerPlan(**blueprint["optimizer"])
-    blueprint["training"] = TrainingPlan(**blueprint["training"])
-    if blueprint["rates"] is not None:
-        blueprint["rates"] = RatePlan(**blueprint["rates"])
-    if blueprint["scales"] is not None:
-        blueprint["scales"] = ScalePlan(**blueprint["scales"])
-    if blueprint["documents"] is not None:
-        blueprint["documents"] = DocumentPlan(**blueprint["documents"])
+    for name, kind in _PLANS.items():
+        if blueprint[name] is not None:
+            blueprint[name] = kind(**blueprint[name])
     values: dict[str, Any] = {**written, "blueprint": Blueprint(**blueprint)}
     values["inputs"] = tuple(map(_input_plan, written["inputs"]))
     if written["padded_input"] is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from .blueprint import SamplePlan
     from .processes import WorkerAnswer
     from .rates import Rates
 
@@ -67,13 +68,15 @@ class Comparison(NamedTuple):
     """Parts of the loss, logits and norms of gradients of a pass in which something is dropped."""
     scales: tuple[Row, ...] = ()
     """The loss scale at the start and after each step, some of which overflow."""
+    samples: tuple[Row, ...] = ()
+    """What both data sets draw: how long and how many, and the first batches, token by token."""
     floor: float = 0.0
     shared: frozenset[str] = frozenset()
     """The parameters that both models have."""
 
     def asked(self) -> frozenset[str]:
         """The stages that not every pair has and that this one had."""
-        return frozenset(stage for stage in ("rates", "dropout", "scales") if getattr(self, stage))
+        return frozenset(stage for stage in ("rates", "dropout", "scales", "samples") if getattr(self, stage))
 
     def disagreeing(self) -> dict[Stage, tuple[Row, ...]]:
         """The rows that do not agree, by stage."""
@@ -126,6 +129,43 @@ def compared_rates(a: WorkerAnswer, b: WorkerAnswer, asked: Rates) -> tuple[Row,
         each = zip(asked.steps, *decays, strict=False)
         rows += [_row(f"weight decay {step}", one, two, asked.tolerance, largest) for step, one, two in each]
     return tuple(rows)
+
+
+def compared_samples(a: WorkerAnswer, b: WorkerAnswer, plans: tuple[SamplePlan, SamplePlan]) -> tuple[Row, ...]:
+    """The samples that both data sets draw, in the order in which they are used; empty where one draws none."""
+    if not all("passes" in side.values for side in (a, b)):
+        return ()
+    ours, theirs = a.arrays["samples/tokens"], b.arrays["samples/tokens"]
+    rows = [
+        _row("tokens of a sample", ours.shape[1], theirs.shape[1], 0.0),
+        _row("samples of a step", plans[0].batch, plans[1].batch, 0.0),
+    ]
+    if a.values["passes"] is not None and b.values["passes"] is not None:
+        rows.append(_row("steps until they begin anew", a.values["passes"], b.values["passes"], 0.0))
+    if ours.shape[1] != theirs.shape[1]:
+        return tuple(rows)
+    count, size = min(len(ours), len(theirs)), plans[0].batch if rows[1].agrees else plans[0].drawn
+    for step, start in enumerate(range(0, count, size), 1):
+        rows.append(
+            _batch(f"step {step}" if rows[1].agrees else "samples", a, b, slice(start, min(start + size, count)))
+        )
+    return tuple(rows)
+
+
+def _batch(name: str, a: WorkerAnswer, b: WorkerAnswer, samples: slice) -> Row:
+    """Some samples on both sides, as the first place where one parts, and the share of the places that do."""
+    apart = {
+        kind: a.arrays[f"samples/{kind}"][samples] != b.arrays[f"samples/{kind}"][samples]
+        for kind in ("tokens", "labels", "counted")
+    }
+    share = max(float(places.mean()) for places in apart.values())
+    found = [
+        (*map(int, divmod(places.argmax(), places.shape[1])), kind) for kind, places in apart.items() if places.any()
+    ]
+    sample, place, kind = min(found, key=lambda one: one[:2], default=(0, 0, "tokens"))
+    one, other = (float(side.arrays[f"samples/{kind}"][samples][sample, place]) for side in (a, b))
+    note = f"{kind} of sample {samples.start + sample + 1}, from place {place + 1} on" if found else ""
+    return Row(name, one, other, share, agrees=not found, note=note)
 
 
 def _scales(a: WorkerAnswer, b: WorkerAnswer, tolerance: float) -> Iterable[Row]:

@@ -73,13 +73,14 @@ def summary(a: Sizes, b: Sizes, small_a: Sizes, small_b: Sizes) -> dict[str, lis
     """Recipe field → [from, to]; where the sides differ each entry is {"a", "b"}."""
     found: dict[str, list[Any]] = {}
     for field in dict.fromkeys((*a, *b)):
-        before, after = _both(a.get(field), b.get(field)), _both(small_a.get(field), small_b.get(field))
+        before, after = both(a.get(field), b.get(field)), both(small_a.get(field), small_b.get(field))
         if before != after:
             found[field] = [before, after]
     return found
 
 
-def _both(a: Any, b: Any) -> Any:
+def both(a: Any, b: Any) -> Any:
+    """One value for both sides, or each one's."""
     return a if a == b else {"a": a, "b": b}
 
 
@@ -92,9 +93,13 @@ def _target(field: str, target: Target, a: Sizes, b: Sizes) -> Target:
 
 
 def _pair(a: int | None, b: int | None, target: Target) -> tuple[int | None, int | None]:
-    """Two sizes made small: equal ones equal, different ones different and in the same order."""
     if not a or not b:
         return (min(a, target.size) if a else a), (min(b, target.size) if b else b)
+    return made_small(a, b, target)
+
+
+def made_small(a: int, b: int, target: Target) -> tuple[int, int]:
+    """Two sizes made small: equal ones equal, different ones different and in the same order."""
     small = min(a, b, target.size)
     if a == b:
         return small, small

@@ -15,7 +15,7 @@ from ..mapper.recipe.reading import recipe_of
 from ..mapper.recipe.vocabulary import COMPUTED, vocabulary
 from ..schemas.json_values import json_value
 from ..schemas.open_words import open_words
-from . import documents, dropping, scales
+from . import documents, dropping, samples, scales
 from .messages_compiled import say
 from .mindformers_side import DYNAMIC
 
@@ -36,11 +36,12 @@ class LeftOut(NamedTuple):
     fields: tuple[FieldName, ...]
     listed: Literal[
         "always", "with a meaning", "where set", "without rates", "without scales", "without weighting",
-        "without documents", "without dropout",
+        "without documents", "without dropout", "without samples",
     ] = "always"  # fmt: skip
     """`with a meaning`: where one of the runs has what the field is about; `where set`: where one sets it;
-    `without rates`, `without scales`: where schedulers or loss scalers were not asked; `without weighting`: where
-    tokens cannot be weighed; `without documents`, `without dropout`: where one sets it and it was not run."""
+    `without rates`, `without scales`, `without samples`: where schedulers, loss scalers or data sets were not asked;
+    `without weighting`: where tokens cannot be
+    weighed; `without documents`, `without dropout`: where one sets it and it was not run."""
 
 
 _CURVE: tuple[FieldName, ...] = ("schedule.style",)
@@ -68,6 +69,7 @@ LEFT_OUT: tuple[LeftOut, ...] = (
     LeftOut(say.not_run_token_weights(), _WEIGHTED, "without weighting"),
     LeftOut(say.not_run_accumulation(), ("batch.global_size",)),
     LeftOut(say.not_run_length(), ("data.sequence_length",)),
+    LeftOut(say.not_run_samples(), (samples.DRAWN,), "without samples"),
     LeftOut(say.not_run_seed(), ("run.seed",)),
     LeftOut(say.not_run_dispatcher(), ("moe.dispatcher",), "with a meaning"),
     LeftOut(say.not_run_router_dtype(), ("moe.router.dtype",), "with a meaning"),
@@ -114,13 +116,17 @@ _OF_THE_CURVES = (
 )  # fmt: skip
 """Fields that show where the schedulers are asked: the learning rate's, from which step it is read, and how the weight
 decay grows."""
-ON_THEIR_OWN: dict[str, tuple[FieldName, ...]] = {"scales": scales.FIELDS, "dropout": dropping.FIELDS}
+ON_THEIR_OWN: dict[str, tuple[FieldName, ...]] = {
+    "scales": scales.FIELDS,
+    "dropout": dropping.FIELDS,
+    "samples": samples.FIELDS,
+}
 """Fields that only a stage of their own shows, which not every pair has."""
 _LEFT = frozenset(str(field) for row in LEFT_OUT if not row.listed.startswith("without") for field in row.fields)
 _APART = frozenset(str(field) for fields in ON_THEIR_OWN.values() for field in fields)
-_RUN = tuple(
-    dict.fromkeys(field for row in MODULES for field in row.fields if field not in _LEFT | _APART | {documents.END})
-)
+_AT_TIMES = frozenset(map(str, (documents.END, *samples.BLAMED)))
+"""Fields whose difference shows in some runs only."""
+_RUN = tuple(dict.fromkeys(field for row in MODULES for field in row.fields if field not in _LEFT | _APART | _AT_TIMES))
 
 
 _GIVEN_ALIKE = frozenset((
@@ -263,6 +269,7 @@ def _is_listed(
         "always": True,
         "without rates": "rates" not in asked,
         "without scales": "scales" not in asked,
+        "without samples": "samples" not in asked,
         "without weighting": not weighed,
     }
     if row.listed in always:

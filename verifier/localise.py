@@ -31,12 +31,13 @@ class Divergence(NamedTuple):
 
     module: str
     direction: str
-    """`structure`, `forward`, `backward`, `update` or `initialisation`."""
+    """`structure`, `forward`, `backward`, `update`, `initialisation` or `data`."""
 
 
 _BY_THEMSELVES = {
     "scales": Divergence("loss_scaling", "update"),
     "initialisation": Divergence("initialisation", "initialisation"),
+    "samples": Divergence("samples", "data"),
 }
 """Stages that no other one follows from."""
 

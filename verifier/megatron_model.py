@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from . import dropping, megatron_losses
+from . import dropping, megatron_losses, megatron_samples
 from .draw import arranged
 from .megatron_precision import narrowed, written_types
 from .megatron_shards import held_by
@@ -34,7 +34,7 @@ from .module_trace import Recorder
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from .blueprint import Blueprint, RatePlan, ScalePlan
+    from .blueprint import Blueprint, RatePlan, SamplePlan, ScalePlan
     from .draw import Tokens
     from .megatron_shards import Held
 
@@ -175,7 +175,7 @@ class MegatronBackend:
 
     def stand_ins(self) -> dict[str, str]:
         """The stand-ins in use by the model built last."""
-        return {name: LISTED[name] for name in LISTED if name in self._used}
+        return {name: line for name, line in {**LISTED, **megatron_samples.LISTED}.items() if name in self._used}
 
     def rates(self, plan: RatePlan) -> list[float]:
         """The learning rates of the real scheduler after so many samples."""
@@ -188,6 +188,12 @@ class MegatronBackend:
     def scales(self, plan: ScalePlan) -> list[float]:
         """The loss scale of the real optimizer at the start and after each step."""
         return scaled_over(plan)
+
+    def samples(self, plan: SamplePlan, folder: str) -> tuple[Tokens, int]:
+        """The first samples of the run, from the real data sets."""
+        found, steps, used = megatron_samples.drawn(plan, folder)
+        self._used |= used
+        return found, steps
 
     def build(self, blueprint: Blueprint, seed: int) -> MegatronModel:
         """The model of the blueprint, with Megatron's own initialisation."""

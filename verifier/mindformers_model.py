@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..mapper.weights import Layout, WeightTable
+from . import mindformers_samples
 from .draw import arranged
 from .dropping import NAME
 from .mindformers_training import LISTED as TRAINING_LISTED
@@ -29,7 +30,7 @@ from .patches import Patches
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from .blueprint import Blueprint, DocumentPlan, OptimizerPlan, RatePlan, ScalePlan
+    from .blueprint import Blueprint, DocumentPlan, OptimizerPlan, RatePlan, SamplePlan, ScalePlan
     from .draw import Tokens
 
 Array = Any
@@ -123,7 +124,8 @@ class MindFormersBackend:
 
     def stand_ins(self) -> dict[str, str]:
         """The stand-ins that were called since the last model was built."""
-        return {name: line for name, line in self._listed.items() if name in self._used}
+        listed = {**self._listed, **mindformers_samples.LISTED}
+        return {name: line for name, line in listed.items() if name in self._used}
 
     def rates(self, plan: RatePlan) -> list[float]:
         """The learning rates of the real class at these steps."""
@@ -141,6 +143,12 @@ class MindFormersBackend:
     def scales(self, plan: ScalePlan) -> list[float]:
         """The loss scale of the real cells at the start and after each step."""
         return scaled_over(plan)
+
+    def samples(self, plan: SamplePlan, folder: str) -> tuple[Tokens, int | None]:
+        """The first samples of the run, from the real loader."""
+        found, steps, used = mindformers_samples.drawn(plan, folder)
+        self._used |= used
+        return found, steps
 
     def build(self, blueprint: Blueprint, seed: int) -> MindFormersModel:
         """The model that the file's class builds from its own keys, with the framework's own initialisation."""

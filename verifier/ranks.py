@@ -125,7 +125,7 @@ def tried(
     progress: Callable[[Words], None],
 ) -> tuple[LayoutRun, ...]:
     """Every layout of a Megatron-LM job, beside what the process that has served the pair makes of it."""
-    plain = job._replace(padded_input=None, initialisation=False)
+    plain = job._replace(padded_input=None, initialisation=False, blueprint=job.blueprint._replace(samples=None))
     progress(say.ranks_alone())
     one = alone.run(plain._replace(pieces=True))
     possible = [(layout, _obstacle(layout, sizes)) for layout in LAYOUTS]

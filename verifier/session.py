@@ -6,19 +6,20 @@ Megatron-Core's names and in its layout.
 
 from __future__ import annotations
 
+import tempfile
 import time
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from . import draw
+from . import corpora, draw
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from .blueprint import Blueprint, InputPlan, Job, RatePlan, ScalePlan
+    from .blueprint import Blueprint, InputPlan, Job, RatePlan, SamplePlan, ScalePlan
 
 Array = Any
 
@@ -126,6 +127,15 @@ class Scaling(Protocol):
 
 
 @runtime_checkable
+class Sampling(Protocol):
+    """A backend with data sets of its own."""
+
+    def samples(self, plan: SamplePlan, folder: str) -> tuple[draw.Tokens, int | None]:
+        """The first samples that a run takes of the corpora in a folder, and after how many steps it begins anew."""
+        ...
+
+
+@runtime_checkable
 class Dropping(Protocol):
     """A model that drops what its file says, if it is asked to."""
 
@@ -186,6 +196,7 @@ def perform(job: Job, backend: Backend, *, note: Callable[[str], None] = lambda 
     _train(job, model, drawn, values, arrays, note)
     if job.steps > 1:
         _ask(job, backend, values, note)
+        _draw(job, backend, values, arrays, note)
     if job.blueprint.drops and isinstance(model, Dropping):
         note("dropout")
         model.load(drawn)
@@ -232,6 +243,28 @@ def _ask(job: Job, backend: Backend, values: dict[str, Any], note: Callable[[str
     if scales is not None and isinstance(backend, Scaling):
         note("loss scale")
         values["scales"] = backend.scales(scales)
+
+
+def _draw(
+    job: Job,
+    backend: Backend,
+    values: dict[str, Any],
+    arrays: dict[str, Array],
+    note: Callable[[str], None],
+) -> None:
+    """What needs no model, either: the data set. That it refuses small corpora says nothing of the models."""
+    plan = job.blueprint.samples
+    if plan is None or not isinstance(backend, Sampling):
+        return
+    note("samples")
+    with tempfile.TemporaryDirectory() as folder:
+        corpora.write(plan, folder)
+        try:
+            found, values["passes"] = backend.samples(plan, folder)
+        except Exception as error:  # noqa: BLE001 - whatever a framework raises is told
+            values["samples_refused"] = f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
+            return
+    arrays.update({"samples/tokens": found.tokens, "samples/labels": found.labels, "samples/counted": found.counted})
 
 
 def _train(

@@ -26,6 +26,7 @@ from . import (
     megatron_side,
     mindformers_side,
     ranks,
+    samples,
 )
 from .blueprint import Blueprint, InputPlan, Job
 from .comparison import Comparison
@@ -169,6 +170,7 @@ class Verification(NamedTuple):
             "rates": ("step", shown.rates),
             "dropout": ("name", shown.dropout),
             "scales": ("step", shown.scales),
+            "samples": ("name", shown.samples),
             "structure": ("parameter", shown.structure),
         }
         return {
@@ -399,6 +401,8 @@ class _Pair(NamedTuple):
     """What both schedulers are asked; None where a file leaves its curve open."""
     small: tuple[dimensions.Sizes, dimensions.Sizes] = ({}, {})
     """The sizes of both small models."""
+    undrawn: Words | None = None
+    """Why no samples are drawn."""
     places: tuple[installations.Installation, ...] = ()
     """What each file's own framework is run from."""
 
@@ -449,8 +453,10 @@ def _prepare(a: Config, b: Config, options: Options) -> _Pair:
         blueprints = blueprints[0]._replace(documents=one), blueprints[1]._replace(documents=other)
         plain = plain._replace(ends=tuple(dict.fromkeys((one.end, other.end))))
     shrunk = dimensions.summary(ours, theirs, small_a, small_b)
+    undrawn = None
     if not options.against:
         blueprints = _with_stages_of_their_own((a, b), blueprints, shrunk)
+        blueprints, undrawn = _with_samples((a, b), blueprints, shrunk, vocabulary)
     inputs = tuple(plain._replace(seed=101 + at) for at in range(_STEPS[options.stage]))
     padded = None if pad is None or options.stage == "local-norm" else plain._replace(seed=99, avoid=None, include=pad)
     sides = (a.framework, b.framework if not options.against else options.against)
@@ -467,7 +473,23 @@ def _prepare(a: Config, b: Config, options: Options) -> _Pair:
         bool(small_a.get(dimensions.EXPERTS) and small_b.get(dimensions.EXPERTS)),
         rates,
         (small_a, small_b),
+        undrawn,
     )
+
+
+def _with_samples(
+    configs: tuple[Config, Config],
+    blueprints: tuple[Blueprint, Blueprint],
+    shrunk: dict[str, list[Any]],
+    vocabulary: int,
+) -> tuple[tuple[Blueprint, Blueprint], Words | None]:
+    """What both data sets are asked, or why they are not."""
+    found = samples.samples_of(*configs, vocabulary)
+    if not isinstance(found, samples.Samples):
+        return blueprints, found
+    shrunk.update(found.shrunk)
+    one, other = blueprints
+    return (one._replace(samples=found.plans[0]), other._replace(samples=found.plans[1])), None
 
 
 def _with_stages_of_their_own(
@@ -644,7 +666,7 @@ def _run(
     if unsure:
         return _unbuildable(*pair.configs, options, unsure, language)
     blame = _blamed(pair, options, found, typed)
-    unrun = exercise.uncompared(*pair.configs, language, found.asked)
+    unrun = samples.said(exercise.uncompared(*pair.configs, language, found.asked), _undrawn(pair, found), language)
     return Verification(
         verdict="mismatch" if _rounds_apart(typed) else found.verdict,
         sides=pair.sides,
@@ -677,6 +699,13 @@ def _run(
         ],
         options.accepted,
     )
+
+
+def _undrawn(pair: _Pair, found: _Found) -> Words | None:
+    """Why no samples were compared, where that is not the files' own doing."""
+    refused = ((side, one.values.get("samples_refused")) for side, one in zip(pair.sides, found.answers, strict=False))
+    each = (say.samples_refused(side=verbatim(side), reason=verbatim(why)) for side, why in refused if why)
+    return pair.undrawn or next(each, None)
 
 
 class _Blame(NamedTuple):
@@ -773,6 +802,9 @@ def _compared(pair: _Pair, options: Options, answers: list[WorkerAnswer]) -> Com
     found = comparison.compare(answers[0], answers[1], tolerance=options.tolerance, known_ratio=pair.known_ratio)
     if pair.rates is not None:
         found = found._replace(rates=comparison.compared_rates(answers[0], answers[1], pair.rates))
+    plans = pair.blueprints[0].samples, pair.blueprints[1].samples
+    if plans[0] is not None and plans[1] is not None:
+        found = found._replace(samples=comparison.compared_samples(answers[0], answers[1], (plans[0], plans[1])))
     return _staged(found, options.stage)
 
 
@@ -790,7 +822,10 @@ def _is_near_tie(
     with any other weights and tokens too, so those are tried.
     """
     wrong = compared.disagreeing()
-    if any(stage in wrong for stage in ("structure", "initialisation", "clipping", "optimizer", "rates", "scales")):
+    if any(
+        stage in wrong
+        for stage in ("structure", "initialisation", "clipping", "optimizer", "rates", "scales", "samples")
+    ):
         return False
     for other in _OTHER_SEEDS:
         progress(say.trying_other_weights())
@@ -849,6 +884,7 @@ def _stage(name: str) -> Words:
         "learning rates": say.stage_learning_rates(),
         "dropout": say.stage_dropout(),
         "loss scale": say.stage_loss_scale(),
+        "samples": say.stage_samples(),
         "padding token": say.stage_padding_token(),
         "optimizer probe": say.stage_optimizer_probe(),
         "tracing": say.stage_tracing(),

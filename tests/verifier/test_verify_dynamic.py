@@ -47,6 +47,7 @@ def test_equal_pairs_match(name: str, tmp_path: Path, workers: Workers) -> None:
     assert compared.optimizer
     assert compared.rates
     assert compared.clipping
+    assert bool(compared.samples) == ("train_dataset" in TABLE["equal"][name].get("sections", {}))
     used = found.stand_ins["mindformers"]
     assert {"hyper-parallel", "views", "rms-norm", "core-attention"} <= set(used)
     assert ("count" in used) == (TABLE["equal"][name]["family"] == "latent")

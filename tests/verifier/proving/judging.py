@@ -32,7 +32,16 @@ if TYPE_CHECKING:
 ORIGINS: tuple[Framework, ...] = ("megatron", "mindformers")
 _ORDER = ("nothing-to-set", "no-value", "unwritten", "not-run", "unseen", "proved")
 _LOSES = ("unsupported", "one-way")
-_LATER = ("optimizer.", "gradient.", "schedule.", "init.", "moe.router.bias_update_rate", "tokenizer.")
+_LATER = (
+    "optimizer.",
+    "gradient.",
+    "schedule.",
+    "init.",
+    "moe.router.bias_update_rate",
+    "tokenizer.",
+    "data.",
+    "batch.",
+)
 """Fields that a first step does not show."""
 _MOST_RUN = 4
 """How often the models are asked for one field, in one context after the other, with one side as the origin."""
@@ -322,11 +331,19 @@ def _said(config: Config) -> str:
 
 
 def _largest(found: Verification) -> float | None:
-    """The largest relative difference of a loss or a gradient; None where not even the weights are the same."""
+    """The largest relative difference of a loss, a gradient or a sample; None where the weights are others."""
     worst = found.worst
     if worst.structure:
         return None
-    rows = (*worst.loss, *worst.parts, *worst.gradients, *worst.optimizer, *worst.clipping, *worst.padding)
+    rows = (
+        *worst.loss,
+        *worst.parts,
+        *worst.gradients,
+        *worst.optimizer,
+        *worst.clipping,
+        *worst.padding,
+        *worst.samples,
+    )
     known = [row.relative for row in rows if row.relative is not None and math.isfinite(row.relative)]
     return float(f"{max(known):.1e}") if known else None
 

@@ -47,7 +47,8 @@ HEAD = """# What the models have said of every field with numeric impact: `tests
 #   value    what was written in place of the context's value, and `from` which side accmap converted it
 #   carried  false where the other side cannot have it: both models match without it, and part with it on one side
 #   agrees   the largest relative difference of a loss, gradient or update between models that match
-#   parts    the largest between those that must not; absent where not even the weights are the same
+#   parts    the largest between those that must not, or the share of their samples that part; absent where not even
+#            the weights are the same
 #   rounds   where it shows in the files' own types alone: by how many ulp a side's own pass moves with the value
 #   computed the computed quantities that the value moved, alike on both sides
 """
