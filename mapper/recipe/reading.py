@@ -19,7 +19,7 @@ from .plan import plan_of
 from .reuse import Previous, Remembered, alike, changed_settings
 from .settings import SettingsView
 from .values import Recipe, RecipeValue, Unmapped
-from .vocabulary import vocabulary
+from .vocabulary import is_of_kind, vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -283,13 +283,17 @@ class RecipeReading:
             # What is open may be replaced: only what it has no part in is known.
             open_ = (held_back and not all(entry.decided for entry in drivers)) or _is_open(drivers)
             value = None if open_ or place >= len(got) else _switched(field, got[place])
-            entries[field] = self._by_family(field, self._entry(value, drivers, row))
+            fits = is_of_kind(field, value)
+            entry = self._entry(value if fits else None, drivers, row)
+            # A value of another kind than the field's says nothing that could be compared or carried over.
+            entries[field] = self._by_family(field, entry if fits else entry._replace(decided=False))
         return entries
 
     def _absent(self, row: PlannedRow) -> dict[FieldName, RecipeValue]:
         """What the framework uses where nothing is written and no class names a default: `absent` of the tables."""
         options = row.side.options
-        if "absent" not in options or self._asked_for(field_named(options["absent_with"])) is None:
+        named = options.get("absent_with")
+        if "absent" not in options or (named and self._asked_for(field_named(named)) is None):
             return {}
         return {row.fields[0]: RecipeValue(options["absent"], "default")}
 
@@ -488,10 +492,13 @@ _made = RecipeValue._make
 
 
 def _switched(field: FieldName, value: Value) -> Value:
-    """A YAML may write a switch as a number, and both frameworks ask whether it is true."""
-    if value.__class__ is int and value in (0, 1) and vocabulary()[field].type == "bool":
-        return value == 1
+    """A YAML may write a switch as anything, and both frameworks ask whether it is true."""
+    if value.__class__ in _SCALARS and vocabulary()[field].type == "bool":
+        return bool(value)
     return value
+
+
+_SCALARS = (int, float, str)
 
 
 def _is_held_back(found: Sequence[Found | None], *, whole: bool) -> bool:

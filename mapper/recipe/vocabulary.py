@@ -54,6 +54,16 @@ def vocabulary() -> Mapping[FieldName, Field]:
     return _vocabulary
 
 
+_KINDS = {"int": (int, float), "float": (int, float, str), "number": (int, float), "bool": (bool,), "str": (str,)}
+"""Classes of the values of a field, by its type; the others are told by what reads them."""
+
+
+def is_of_kind(field: FieldName, value: Value) -> bool:
+    """Whether a value is one that the field can have: a list is no number, and True is none either."""
+    kinds = _KINDS.get(vocabulary()[field].type)
+    return value is None or kinds is None or value.__class__ in kinds
+
+
 _JSON_TYPES = {
     "int": ["integer", "null"], "float": ["number", "string", "null"], "number": ["number", "null"],
     "bool": ["boolean", "null"], "str": ["string", "null"], "dtype": ["string", "null"],
