@@ -21,6 +21,8 @@ ELEMENT_FACTOR = 30.0
 """Single elements may differ more than a norm does, relative to the largest of their array."""
 UPDATE_TOLERANCE = 1e-4
 INITIALISATION_SIGMAS = 6.0
+_SHOWN = 12
+"""Samples whose steps are told one by one."""
 
 Stage = str
 """`structure`, `initialisation`, `loss`, `logits`, `gradients`, `clipping`, `optimizer`, `rates`, `padding` …"""
@@ -144,11 +146,14 @@ def compared_samples(a: WorkerAnswer, b: WorkerAnswer, plans: tuple[SamplePlan, 
         rows.append(_row("steps until they begin anew", a.values["passes"], b.values["passes"], 0.0))
     if ours.shape[1] != theirs.shape[1]:
         return tuple(rows)
-    count, size = min(len(ours), len(theirs)), plans[0].batch if rows[1].agrees else plans[0].drawn
-    for step, start in enumerate(range(0, count, size), 1):
-        rows.append(
-            _batch(f"step {step}" if rows[1].agrees else "samples", a, b, slice(start, min(start + size, count)))
-        )
+    count = min(len(ours), len(theirs))
+    if not rows[1].agrees:
+        return (*rows, _batch("samples", a, b, slice(0, count)))
+    size = plans[0].batch
+    shown = min(count, size * -(-_SHOWN // size))
+    rows += [_batch(f"step {start // size + 1}", a, b, slice(start, start + size)) for start in range(0, shown, size)]
+    if shown < count:
+        rows.append(_batch("the steps behind them", a, b, slice(shown, count)))
     return tuple(rows)
 
 

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from ..schemas.message import Words
 
 FIELDS: tuple[FieldName, ...] = (
-    "data.blend", "data.split", "data.train_paths", "data.seed", "data.order", "data.mock", "data.drop_remainder",
+    "data.blend", "data.split", "data.seed", "data.order", "data.mock", "data.drop_remainder",
 )  # fmt: skip
 """Fields that only this stage shows."""
-BLAMED: tuple[FieldName, ...] = ("data.pad_token", "run.train_samples", "run.train_steps")
+BLAMED: tuple[FieldName, ...] = ("data.train_paths", "data.pad_token", "run.train_samples", "run.train_steps")
 """Fields that a difference may come from, and that may differ without one."""
 DRAWN: FieldName = "data.blend"
 """What is named where no samples were drawn."""
-BATCH: FieldName = "batch.global_size"
+_SIZE: FieldName = "batch.global_size"
 _SAMPLES: FieldName = "run.train_samples"
 _END: FieldName = "data.eod_token"
 _LOADER = "BlendedMegatronDatasetDataLoader"
@@ -48,7 +48,8 @@ _LEAST_DOCUMENTS, _MOST_DOCUMENTS = 1000, 40_000
 _LEAST_OF_A_PART = 6
 """Documents: each part of a split must hold a sample."""
 _EPOCHS, _LESS_THAN_ONE = 2.5, 0.4
-_DRAWN = 12
+_DRAWN, _DRAWN_OF_A_MIX = 12, 240
+"""Samples: weights that are hardly others show late."""
 _MOST_PARTS = 8
 
 
@@ -224,15 +225,16 @@ def _asked(a: _Run, b: _Run, vocabulary: int) -> Samples:
     batches, lengths = _both(a.batch, b.batch), _both(a.length, b.length)
     samples = _both(a.samples, b.samples)
     small, short = made_small(*batches, _BATCH), made_small(*lengths, _LENGTH)
-    drawn = math.lcm(*small) * -(-_DRAWN // math.lcm(*small))
-    documents = _documents(given)
-    whole = max(1, samples[0] // batches[0]), max(1, samples[1] // batches[1])
-    epochs = min(_shares(run)[0] for run in given) * _epochs(given, whole)
-    most = max(drawn, int(epochs * documents * MEAN / (max(short) * max(small))))
-    steps = made_small(*whole, Target(most, most // 2))
-    # What makes no whole step stays so.
-    more = [int(count % batch > 0 and few > 1) for count, batch, few in zip(samples, batches, small, strict=True)]
-    asked = [step * few + rest for step, few, rest in zip(steps, small, more, strict=True)]
+    alone = all(len(_paths(run)) == len(run.words or ()) == 1 for run in given)
+    each = math.lcm(*small)
+    drawn = each * -(-(_DRAWN if alone else _DRAWN_OF_A_MIX) // each)
+    steps = max(1, samples[0] // batches[0]), max(1, samples[1] // batches[1])
+    epochs = _EPOCHS if alone and steps[0] == steps[1] else _LESS_THAN_ONE
+    line = MEAN * epochs * min(_shares(run)[0] for run in given)
+    documents = _documents(given, math.ceil(drawn * max(short) / line))
+    most = int(line * documents / (max(short) * max(small)))
+    few = made_small(*steps, Target(most, most // 2))
+    asked = tuple(map(_amount, samples, batches, small, few))
     tokens = _small_tokens((a.end, b.end, a.pad, b.pad), vocabulary)
     plans = tuple(
         SamplePlan(
@@ -242,19 +244,18 @@ def _asked(a: _Run, b: _Run, vocabulary: int) -> Samples:
             vocabulary,
             tuple(dict.fromkeys(tokens.values())),
             count,
-            few,
+            batch,
             drawn,
         )
-        for run, named, length, count, few in zip(given, names, short, asked, small, strict=True)
+        for run, named, length, count, batch in zip(given, names, short, asked, small, strict=True)
     )
-    shrunk = {BATCH: [both(*batches), both(*small)], _SAMPLES: [both(*samples), both(*asked)]}
+    shrunk = {_SIZE: [both(*batches), both(*small)], _SAMPLES: [both(*samples), both(*asked)]}
     return Samples((plans[0], plans[1]), {field: sizes for field, sizes in shrunk.items() if sizes[0] != sizes[1]})
 
 
-def _epochs(given: Sequence[_Run], steps: tuple[int, int]) -> float:
-    """How often the runs take their corpora."""
-    alone = all(len(_paths(run)) == len(run.words or ()) == 1 for run in given)
-    return _EPOCHS if alone and steps[0] == steps[1] else _LESS_THAN_ONE
+def _amount(samples: int, batch: int, small: int, steps: int) -> int:
+    """The samples of a small run; what makes no whole step stays so."""
+    return steps * small + int(samples % batch > 0 and small > 1)
 
 
 def _completed(run: _Run, other: _Run) -> _Run:
@@ -315,10 +316,10 @@ def _shares(run: _Run) -> list[float]:
     return [share / sum(given) for share in given if share]
 
 
-def _documents(given: Sequence[_Run]) -> int:
-    """So many that each part of a split has some."""
+def _documents(given: Sequence[_Run], least: int) -> int:
+    """So many that each part of a split has some, and training's enough."""
     run = min(given, key=lambda one: min(_shares(one)))
-    count = max(_LEAST_DOCUMENTS, math.ceil(_LEAST_OF_A_PART / min(_shares(run))))
+    count = max(_LEAST_DOCUMENTS, least, math.ceil(_LEAST_OF_A_PART / min(_shares(run))))
     if count > _MOST_DOCUMENTS:
         raise _NotAskedError(say.samples_of_no_share(split=run.split or ""))
     return count
