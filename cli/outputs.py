@@ -183,7 +183,10 @@ class DivergenceJson(Open):
 
 
 class RanJson(Open):
-    """What one side was run with; `exact` says whether it is the version that its file asks for."""
+    """What one side was run with; `exact` says whether it is the version that its file asks for.
+
+    `graph` is MindSpore Transformers'; Megatron-LM has none.
+    """
 
     framework: str
     version: str
@@ -191,6 +194,7 @@ class RanJson(Open):
     origin: Literal["environment", "source", "prepared"]
     asked: str
     exact: bool
+    graph: Literal["static, eager", "static, compiled", "dynamic"] | None = None
 
 
 class RoundingJson(Open):

@@ -68,6 +68,7 @@ def run(
     prepare: bool = False,
     closest: bool = False,
     precision: str = "float32",
+    graph: bool = False,
     ranks: bool = False,
     no_shrink: bool = False,
     timeout: int | None = None,
@@ -96,6 +97,7 @@ def run(
         "sources": {framework: folder for framework, folder in named if folder},
         "closest": closest,
         "precision": precision,
+        "graph": graph,
         "ranks": ranks,
     }
     try:
@@ -136,8 +138,7 @@ def verified(
     if against and chosen.get("precision", "float32") != "float32":
         raise UsageError(say.verify_precision_needs_two())
     a, b = _pair(configs, against)
-    if chosen.get("ranks") and "megatron" not in (a.framework, b.framework):
-        raise UsageError(say.verify_ranks_need_megatron())
+    _require_sides(a, b, chosen)
     if prepared:
         given: Collection[str] = chosen.get("sources", ())
         _prepare([config for config in (a, b) if config.framework not in given], store, language)
@@ -157,6 +158,14 @@ def verified(
         *unseen_defects(findings, shown, language),
     ]
     return _in_part(found, left, configuration, language), findings, configs
+
+
+def _require_sides(a: Config, b: Config, chosen: dict[str, Any]) -> None:
+    """UsageError where neither file is of what an option runs."""
+    if chosen.get("ranks") and "megatron" not in (a.framework, b.framework):
+        raise UsageError(say.verify_ranks_need_megatron())
+    if chosen.get("graph") and "static" not in (a.dialect, b.dialect):
+        raise UsageError(say.verify_graph_needs_a_static_one())
 
 
 def _trained(texts: Sequence[SourceText], options: ReadOptions) -> list[Config]:

@@ -35,7 +35,7 @@ def text_page(answer: Answer, language: Language) -> Outgoing:
     sides = " · ".join(f"{side} {file}" for side, file in zip(answer["sides"], answer["files"], strict=False))
     instead = "".join(f" ({entry['reason']})" for entry in answer["not_compared"] if _is_version(entry))
     lines = [f"{painted(word(verdict), _STYLES[verdict], colour)}{instead}  {sides}"]
-    lines += [f"  {word('ran')}: {line}" for line in _ran_lines(answer)]
+    lines += [f"  {word('ran')}: {line}" for line in _ran_lines(answer, word)]
     lines += _failure_lines(answer, word)
     lines += _unexercised_lines(answer, word)
     lines += _divergence_lines(answer, word, language)
@@ -99,9 +99,11 @@ def _ranks_lines(answer: Answer, word: VerifyWords) -> list[str]:
     return lines
 
 
-def _ran_lines(answer: Answer) -> list[str]:
-    """What each side was run with, and from where."""
-    return [f"{one['framework']} {one['version']}  {one['path']}" for one in answer["ran"]]
+def _ran_lines(answer: Answer, word: VerifyWords) -> list[str]:
+    """What each side was run with, which graph of it, and from where."""
+    graphs = (f" ({word(one['graph'])})" if one["graph"] else "" for one in answer["ran"])
+    each = zip(answer["ran"], graphs, strict=True)
+    return [f"{one['framework']} {one['version']}{graph}  {one['path']}" for one, graph in each]
 
 
 def _is_version(entry: dict[str, Any]) -> bool:
@@ -212,7 +214,7 @@ def html_page(answer: Answer, language: Language) -> Outgoing:
     ]
     for failure in answer["failures"]:
         parts += _html_failure(failure, word)
-    parts += [f"<p>{word('ran')}: <code>{markup(line)}</code></p>" for line in _ran_lines(answer)]
+    parts += [f"<p>{word('ran')}: <code>{markup(line)}</code></p>" for line in _ran_lines(answer, word)]
     parts += [f"<p>{markup(str(entry['reason']))}</p>" for entry in answer["not_compared"] if _is_version(entry)]
     told = (*_unexercised_lines(answer, word), *_divergence_lines(answer, word, language))
     parts += [f"<p>{markup(line.strip())}</p>" for line in told]

@@ -36,17 +36,19 @@ class LeftOut(NamedTuple):
     fields: tuple[FieldName, ...]
     listed: Literal[
         "always", "with a meaning", "where set", "without rates", "without scales", "without weighting",
-        "without documents", "without dropout", "without samples",
+        "without documents", "without dropout", "without graph", "without samples",
     ] = "always"  # fmt: skip
     """`with a meaning`: where one of the runs has what the field is about; `where set`: where one sets it;
     `without rates`, `without scales`, `without samples`: where schedulers, loss scalers or data sets were not asked;
-    `without weighting`: where tokens cannot be
-    weighed; `without documents`, `without dropout`: where one sets it and it was not run."""
+    `without weighting`: where tokens cannot be weighed; `without graph`: where none was compiled;
+    `without documents`, `without dropout`: where one sets it and it was not run."""
 
 
 _CURVE: tuple[FieldName, ...] = ("schedule.style",)
 """What the learning-rate curve is about; the schedulers themselves are asked where the files settle it."""
 
+COMPILED = "graph"
+"""What was asked where the compiled graph ran."""
 _WEIGHTED: tuple[FieldName, ...] = ("gradient.per_token_loss",)
 LEFT_OUT: tuple[LeftOut, ...] = (
     LeftOut(
@@ -63,7 +65,7 @@ LEFT_OUT: tuple[LeftOut, ...] = (
     LeftOut(say.not_run_float32(), ("precision.norm_dtype",), "where set"),
     LeftOut(say.not_run_loss_scale(), ("precision.loss_scale.mode",), "without scales"),
     LeftOut(say.not_run_kernel(), ("attention.flash", "fusion.norm", "fusion.rope", "moe.grouped_gemm")),
-    LeftOut(say.not_run_dynamic(), ("environment.execution_mode",)),
+    LeftOut(say.not_run_dynamic(), ("environment.execution_mode",), "without graph"),
     LeftOut(say.not_run_dropout(), dropping.FIELDS, "without dropout"),
     LeftOut(say.not_run_schedule(), _CURVE, "without rates"),
     LeftOut(say.not_run_token_weights(), _WEIGHTED, "without weighting"),
@@ -271,6 +273,7 @@ def _is_listed(
         "without scales": "scales" not in asked,
         "without samples": "samples" not in asked,
         "without weighting": not weighed,
+        "without graph": COMPILED not in asked,
     }
     if row.listed in always:
         return always[row.listed]

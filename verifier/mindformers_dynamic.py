@@ -50,7 +50,7 @@ class DynamicBackend(MindFormersBackend):
         self._listed = {**inert_hyper_parallel.LISTED, **SHARED, **LISTED}
         self._versions = {"mindspore": ms.__version__, "mindformers": mindformers.__version__}
         self._block = contextlib.ExitStack()
-        self._used = self._block.enter_context(stand_ins())
+        self.used = self._block.enter_context(stand_ins())
         self._wide = Patches()
 
     def build(self, blueprint: Blueprint, seed: int) -> DynamicModel:
@@ -59,11 +59,11 @@ class DynamicBackend(MindFormersBackend):
 
         if blueprint.as_written:
             raise NotImplementedError("the dynamic graph is run in float32 alone")
-        self._used.clear()
-        self._used.update(self._inert)
+        self.used.clear()
+        self.used.update(self._inert)
         with Small(blueprint), contextlib.redirect_stdout(None):
             trainer = Trainer(config=_sections(blueprint.model["sections"], seed), train_dataset=_Unread())
-        return DynamicModel(trainer, blueprint, self._used)
+        return DynamicModel(trainer, blueprint, self.used)
 
 
 class _Unread:
@@ -84,19 +84,16 @@ class DynamicModel(MindFormersModel):
     """A `GPTModel` of the dynamic graph, with its trainer's loss, clipping and optimizer."""
 
     def __init__(self, trainer: Any, blueprint: Blueprint, used: set[str]) -> None:
-        import mindspore as ms
-
         self.trainer = trainer
         super().__init__(trainer.model, blueprint, used)
         self._schedule: Any = None
         self._step = 0
         trainer.model.set_train(True)
-        self._differentiate = ms.value_and_grad(trainer.compute_loss, None, self._weights())
 
-    def _weights(self) -> Any:
-        from mindspore import ParameterTuple
+    def _differentiate(self) -> None:
+        import mindspore as ms
 
-        return ParameterTuple([self._parameters[name] for name in self._trained])
+        self._differentiated = ms.value_and_grad(self.trainer.compute_loss, None, self._weights())
 
     def _layout(self) -> Layout:
         """As `mapper/weight_layout.py` says of it; the experts of 1.9 are stacked as the static graph's are."""
@@ -128,7 +125,7 @@ class DynamicModel(MindFormersModel):
         return self._told(self.trainer.compute_loss(self.trainer.model, self._inputs([batch])))
 
     def backward(self, batch: Tokens) -> dict[str, float]:
-        differentiated: Any = self._differentiate(self.trainer.model, self._inputs([batch]))
+        differentiated: Any = self._differentiated(self.trainer.model, self._inputs([batch]))
         loss, gradients = differentiated
         self._gradients = dict(zip(self._trained, gradients, strict=True))
         return self._told(loss)

@@ -21,7 +21,6 @@ import numpy as np
 from ..mapper.weights import Layout, WeightTable
 from . import mindformers_samples
 from .draw import arranged
-from .dropping import NAME
 from .mindformers_training import LISTED as TRAINING_LISTED
 from .mindformers_training import MindFormersTraining, average_by_batch, later, named_columns, scaled_over
 from .module_trace import Recorder
@@ -104,14 +103,20 @@ class MindFormersBackend:
         ms = begin()
         import mindformers
 
-        from .mindspore_stand_ins import LISTED, stand_ins
+        from .mindspore_stand_ins import LISTED
         from .mindspore_widening import LISTED as WIDENING_LISTED
 
         self._listed = {**LISTED, **TRAINING_LISTED, **WIDENING_LISTED}
         self._versions = {"mindspore": ms.__version__, "mindformers": mindformers.__version__}
         self._block = contextlib.ExitStack()
-        self._used = self._block.enter_context(stand_ins())
+        self.used = self._block.enter_context(self._stand_ins())
         self._wide = Patches()
+
+    def _stand_ins(self) -> contextlib.AbstractContextManager[set[str]]:
+        """What stands in for as long as the worker runs."""
+        from .mindspore_stand_ins import stand_ins
+
+        return stand_ins()
 
     def close(self) -> None:
         """Take every stand-in back."""
@@ -125,7 +130,7 @@ class MindFormersBackend:
     def stand_ins(self) -> dict[str, str]:
         """The stand-ins that were called since the last model was built."""
         listed = {**self._listed, **mindformers_samples.LISTED}
-        return {name: line for name, line in listed.items() if name in self._used}
+        return {name: line for name, line in listed.items() if name in self.used}
 
     def rates(self, plan: RatePlan) -> list[float]:
         """The learning rates of the real class at these steps."""
@@ -147,7 +152,7 @@ class MindFormersBackend:
     def samples(self, plan: SamplePlan, folder: str) -> tuple[Tokens, int | None]:
         """The first samples of the run, from the real loader."""
         found, steps, used = mindformers_samples.drawn(plan, folder)
-        self._used |= used
+        self.used |= used
         return found, steps
 
     def build(self, blueprint: Blueprint, seed: int) -> MindFormersModel:
@@ -157,15 +162,18 @@ class MindFormersBackend:
         from .mindspore_widening import widen
 
         _forget_layouts()
-        self._used.clear()
+        self.used.clear()
         self._wide.restore()
         if blueprint.as_written:
-            widen(self._wide, self._used)
+            widen(self._wide, self.used)
         ms.set_seed(seed)
         with _Building(blueprint), contextlib.redirect_stdout(None):
             network = _network(blueprint.model["keys"])
         average_by_batch(network)
-        return MindFormersModel(network, blueprint, self._used)
+        return self._model(network, blueprint)
+
+    def _model(self, network: Any, blueprint: Blueprint) -> MindFormersModel:
+        return MindFormersModel(network, blueprint, self.used)
 
 
 def _network(keys: Mapping[str, Any]) -> Any:
@@ -225,7 +233,6 @@ class MindFormersModel:
 
     def __init__(self, network: Any, blueprint: Blueprint, used: set[str]) -> None:
         import mindspore as ms
-        from mindspore import ParameterTuple
 
         self.network = network
         self.model = model = network.get_gpt_model()
@@ -245,17 +252,30 @@ class MindFormersModel:
         }
         self._trained = [name for name, parameter in self._parameters.items() if parameter.requires_grad]
         model.set_train(True)
-        weights = ParameterTuple([self._parameters[name] for name in self._trained])
-        self._differentiated = ms.value_and_grad(self._objective, None, weights, has_aux=True)
         self._gradients: dict[str, Any] = {}
         self._optimizer: Any = None
         self._logits: Any = None
-        self._batch: Any = None
-        model.output_layer.register_forward_hook(self._keep_logits)
+        self._watch()
+        self._differentiate()
 
     def _layout(self) -> Layout:
         """How the weights are laid out."""
         return layout_of(self.config)
+
+    def _differentiate(self) -> None:
+        """Make ready what gives losses and gradients."""
+        import mindspore as ms
+
+        self._differentiated = ms.value_and_grad(self._objective, None, self._weights(), has_aux=True)
+
+    def _weights(self) -> Any:
+        from mindspore import ParameterTuple
+
+        return ParameterTuple([self._parameters[name] for name in self._trained])
+
+    def _watch(self) -> None:
+        """See to it that the logits of a pass are known after it."""
+        self.model.output_layer.register_forward_hook(self._keep_logits)
 
     def _keep_logits(self, _cell: Any, _given: Any, found: Any) -> None:
         self._logits = found[0]
@@ -349,8 +369,6 @@ class MindFormersModel:
 
         before = self.model.training
         self.model.set_train(True)  # its own cells drop in training alone
-        if self.config.attention_dropout > 0:
-            self._used.add(NAME)  # the core attention drops by itself
         with DROPPING:
             yield
         self.model.set_train(before)

@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 LISTED = {
     "one-device": "the trainer's cell is told that it is the only device, and exchanges nothing",
     "accumulation": "micro batches are added up by differentiating their sum; the compiler's pass for it is Ascend's",
-    "overflow": "numpy looks for overflow in place of Ascend's status registers",
+    "overflow": "IsFinite looks for overflow in place of Ascend's status registers",
 }
 MICRO_BATCHES = 2
+_NEVER = 3.0e38
+"""A norm that clips no gradient; the clipping then tells the norm alone."""
 _INPUTS = ("input_ids", "labels", "loss_mask")
 
 
@@ -51,25 +53,22 @@ class MindFormersTraining:
         """`columns` are what the network is given beside tokens, labels and the weights of the labels."""
         from mindformers.wrapper import wrapper
 
-        self._before_update: list[Any] = []
+        from .mindspore_cells import overflowed
+
         self._inputs = [*_INPUTS, *(name for name in columns if name not in _INPUTS)]
         ordered = wrapper.DataOrderWrapperCell(self._inputs, network)
-        optimizer.register_forward_pre_hook(self._keep_gradients)
         with _OneDevice(wrapper):
             self._cell = wrapper.MFPipelineWithLossScaleCell(
                 wrapper.GradAccumulationCellWithMultiOutputs(ordered, MICRO_BATCHES),
                 optimizer,
-                use_clip_grad=plan.clip_norm > 0,
-                max_grad_norm=plan.clip_norm or 1.0,
+                use_clip_grad=True,
+                max_grad_norm=plan.clip_norm or _NEVER,
                 scale_sense=_scale(training.loss_scale),
                 micro_batch_num=MICRO_BATCHES,
             )
         self._cell.is_distributed = False
-        self._cell.get_overflow_status = _overflowed
+        self._cell.get_overflow_status = overflowed
         self._cell.set_train()
-
-    def _keep_gradients(self, _cell: Any, given: Any) -> None:
-        self._before_update = [gradient.asnumpy() for gradient in given[0]]
 
     def step(self, batches: Sequence[Tokens]) -> dict[str, float | None]:
         """One update over the batches."""
@@ -81,7 +80,7 @@ class MindFormersTraining:
         loss, _overflow, _scale, rate, norm, *_more = found
         return {
             "loss": float(loss.asnumpy().sum()) / MICRO_BATCHES,
-            "norm": _norm(self._before_update) if norm is None else float(norm.asnumpy().sum()),
+            "norm": float(norm.asnumpy().sum()),
             "rate": float(rate.asnumpy().reshape(-1)[0]),
         }
 
@@ -130,16 +129,6 @@ class _OneDevice(Patches):
         self.put(self.wrapper.P, "AllReduce", lambda *_given, **_named: lambda value: value)
         self.put(cell_wrapper, "_get_parallel_mode", lambda: "semi_auto_parallel")
         return self
-
-
-def _overflowed(_status: Any, gradients: Any) -> Any:
-    from mindspore import Tensor
-
-    return Tensor(not all(bool(np.isfinite(gradient.asnumpy()).all()) for gradient in gradients))
-
-
-def _norm(gradients: Sequence[Any]) -> float:
-    return float(np.sqrt(sum(float(np.square(gradient, dtype=np.float64).sum()) for gradient in gradients)))
 
 
 def scaled_over(plan: ScalePlan) -> list[float]:

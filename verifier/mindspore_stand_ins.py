@@ -9,7 +9,7 @@ gradient is not contiguous.
 # pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false, reportArgumentType=false
 # pyright: reportPrivateImportUsage=false, reportReturnType=false
 # The frameworks carry no types.
-# ruff: noqa: ARG005 - a stand-in takes what the operator takes
+# ruff: noqa: ARG001, ARG005 - a stand-in takes what the operator takes
 
 from __future__ import annotations
 
@@ -258,23 +258,31 @@ def stand_ins() -> Iterator[set[str]]:
 
     `mindformers` is imported here.
     """
+    used: set[str] = set()
+    with Patches() as patches:
+        put_kernels(patches, noting(used))
+        put_model(patches, noting(used), noting(used))
+        yield used
+
+
+def put_model(patches: Patches, noted: Noting, noted_inside: Noting) -> None:
+    """What the static graph needs in its own cells, eager or compiled; a compiler reads what is noted inside."""
     from mindformers.parallel_core.training_graph.transformer import attention, mlp
     from mindformers.parallel_core.training_graph.transformer.moe import shared_experts
 
-    used: set[str] = set()
-    noted = noting(used)
-    with Patches() as patches:
-        put_kernels(patches, noted)
-        patches.put(attention.Attention, "_repeat_kv", noted("repeat-kv", lambda self, x, times: x))
-        patches.put(EagerCoreAttention, "construct", noted("core-attention", EagerCoreAttention.construct))
-        # The package holds a function of the same name.
-        context = importlib.import_module("mindformers.core.context.build_context")
-        patches.put(context.MFContextOperator, "get_mf_ctx_instance", noted("context", _Context))
-        patches.put(context, "Context", noted("context", _Context))
-        for kind, base in (("SharedExpertMLP", "MLP"), ("SharedExpertMLPInterleaved", "MLPInterleaved")):
-            shared = _shared(getattr(mlp, base).construct)
-            patches.put(getattr(shared_experts, kind), "construct", noted("shared-experts", shared))
-        yield used
+    patches.put(attention.Attention, "_repeat_kv", noted_inside("repeat-kv", _unrepeated))
+    patches.put(EagerCoreAttention, "construct", noted_inside("core-attention", EagerCoreAttention.construct))
+    # The package holds a function of the same name.
+    context = importlib.import_module("mindformers.core.context.build_context")
+    patches.put(context.MFContextOperator, "get_mf_ctx_instance", noted("context", _Context))
+    patches.put(context, "Context", noted("context", _Context))
+    for kind, base in (("SharedExpertMLP", "MLP"), ("SharedExpertMLPInterleaved", "MLPInterleaved")):
+        shared = _shared(getattr(mlp, base).construct)
+        patches.put(getattr(shared_experts, kind), "construct", noted_inside("shared-experts", shared))
+
+
+def _unrepeated(self: Any, x: Any, times: int) -> Any:
+    return x
 
 
 def _shared(construct: Any) -> Any:

@@ -84,6 +84,8 @@ class Options(NamedTuple):
     """Run the nearest version where a file's own is not here."""
     precision: Literal["float32", "as-written"] = "float32"
     """Run the first pass in the files' own types, too."""
+    graph: bool = False
+    """Compile MindSpore Transformers' static graph, and do not run it eagerly."""
     ranks: bool = False
     """Run Megatron-LM's models over two ranks, too, and hold them to one."""
     accepted: Sequence[str] = ()
@@ -405,6 +407,8 @@ class _Pair(NamedTuple):
     """Why no samples are drawn."""
     places: tuple[installations.Installation, ...] = ()
     """What each file's own framework is run from."""
+    compiled: bool = False
+    """The static graph is compiled."""
 
     def folders(self) -> list[str | None]:
         """Where each process looks first for its framework."""
@@ -413,21 +417,34 @@ class _Pair(NamedTuple):
         return [place if mine else None for place, mine in zip(places, own, strict=True)]
 
     def kinds(self) -> list[str]:
-        """The worker of each side: the dynamic graph has one of its own."""
-        own = (side == config.framework for side, config in zip(self.sides, self.configs, strict=True))
-        dynamic = (config.dialect == mindformers_side.DYNAMIC for config in self.configs)
-        each = zip(self.sides, own, dynamic, strict=True)
-        return [f"{side}-dynamic" if mine and other else side for side, mine, other in each]
+        """The worker of each side: a compiled graph and the dynamic one have workers of their own."""
+        each = zip(self.sides, self.configs, strict=True)
+        return [_WORKERS.get(self._graph(config), side) if side == config.framework else side for side, config in each]
+
+    def _graph(self, config: Config) -> Graph | None:
+        """Which graph a file's side runs; None for Megatron-LM, which has none."""
+        if config.framework == "megatron":
+            return None
+        if config.dialect == mindformers_side.DYNAMIC:
+            return "dynamic"
+        return "static, compiled" if self.compiled else "static, eager"
 
     def ran(self) -> tuple[dict[str, Any], ...]:
         """What each side was run with, beside what its file asks for."""
         return tuple(
-            {**one.to_json(), "asked": config.framework_version, "exact": one.serves(config.framework_version)}
+            {
+                **one.to_json(),
+                "asked": config.framework_version,
+                "exact": one.serves(config.framework_version),
+                "graph": self._graph(config),
+            }
             for one, side, config in zip(self.places, self.sides, self.configs, strict=True)
             if side == config.framework
         )
 
 
+Graph = Literal["static, eager", "static, compiled", "dynamic"]
+_WORKERS: dict[Graph | None, str] = {"static, compiled": "mindformers-graph", "dynamic": "mindformers-dynamic"}
 _SIDES = {"megatron": megatron_side, "mindformers": mindformers_side}
 
 
@@ -455,7 +472,7 @@ def _prepare(a: Config, b: Config, options: Options) -> _Pair:
     shrunk = dimensions.summary(ours, theirs, small_a, small_b)
     undrawn = None
     if not options.against:
-        blueprints = _with_stages_of_their_own((a, b), blueprints, shrunk)
+        blueprints = _with_stages_of_their_own((a, b), blueprints, shrunk, drop=not options.graph)
         blueprints, undrawn = _with_samples((a, b), blueprints, shrunk, vocabulary)
     inputs = tuple(plain._replace(seed=101 + at) for at in range(_STEPS[options.stage]))
     padded = None if pad is None or options.stage == "local-norm" else plain._replace(seed=99, avoid=None, include=pad)
@@ -473,7 +490,8 @@ def _prepare(a: Config, b: Config, options: Options) -> _Pair:
         bool(small_a.get(dimensions.EXPERTS) and small_b.get(dimensions.EXPERTS)),
         rates,
         (small_a, small_b),
-        undrawn,
+        undrawn=undrawn,
+        compiled=options.graph,
     )
 
 
@@ -493,7 +511,11 @@ def _with_samples(
 
 
 def _with_stages_of_their_own(
-    configs: tuple[Config, Config], blueprints: tuple[Blueprint, Blueprint], shrunk: dict[str, list[Any]]
+    configs: tuple[Config, Config],
+    blueprints: tuple[Blueprint, Blueprint],
+    shrunk: dict[str, list[Any]],
+    *,
+    drop: bool,
 ) -> tuple[Blueprint, Blueprint]:
     """What is run of the loss scale and of dropout, where the pair has any."""
     one, other = blueprints
@@ -502,7 +524,7 @@ def _with_stages_of_their_own(
         one, other = one._replace(scales=scales.plans[0]), other._replace(scales=scales.plans[1])
         if scales.windows is not None:
             shrunk[WINDOW] = list(scales.windows)
-    if drops(*configs):
+    if drop and drops(*configs):
         one, other = one._replace(drops=True), other._replace(drops=True)
     return one, other
 
@@ -666,7 +688,8 @@ def _run(
     if unsure:
         return _unbuildable(*pair.configs, options, unsure, language)
     blame = _blamed(pair, options, found, typed)
-    unrun = samples.said(exercise.uncompared(*pair.configs, language, found.asked), _undrawn(pair, found), language)
+    asked = found.asked | ({exercise.COMPILED} if options.graph else set[str]())
+    unrun = samples.said(exercise.uncompared(*pair.configs, language, asked), _undrawn(pair, found), language)
     return Verification(
         verdict="mismatch" if _rounds_apart(typed) else found.verdict,
         sides=pair.sides,

@@ -74,6 +74,10 @@ def _backend(framework: str) -> Backend:
         from .mindformers_dynamic import DynamicBackend
 
         return DynamicBackend()
+    if framework == "mindformers-graph":
+        from .mindformers_graph import GraphBackend
+
+        return GraphBackend()
     if framework == "mindformers":
         from .mindformers_model import MindFormersBackend
 

@@ -6,18 +6,22 @@ The tree stands on the path; only fields that a CPU process cannot follow are le
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import json
 import sys
 import tempfile
+import typing
 from pathlib import Path
 from typing import Any
 
 import torch
+import typing_extensions
 
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import read_config
 from accmap.verifier import megatron_model, megatron_side
+from accmap.verifier.inert_triton import inert_triton
 from accmap.verifier.megatron_stand_ins import stand_ins
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "pairs"))
@@ -26,15 +30,32 @@ from pair_files import TABLE, write_pair
 CPU = {"apply_rope_fusion": False, "params_dtype": torch.float32}
 NO_MODEL = {"attention_backend", "inference_sampling_seed"}
 """Which kernel, and a seed of inference."""
+EXPERTS_ALONE = {"moe_token_dispatcher_type"}
+"""What a model without experts does not read."""
+VARIANTS: dict[str, dict[str, Any]] = {
+    "squared relu": {"swiglu": None, "squared-relu": True},
+    "gelu": {"swiglu": None},
+    "layer norm": {"normalization": "LayerNorm", "disable-bias-linear": None, "swiglu": None},
+    "initialisation": {"init-method-std": 0.006},
+    "residual": {"fp32-residual-connection": True, "apply-residual-connection-post-layernorm": True},
+    "rotation": {"rotary-percent": 0.5, "rotary-interleaved": True},
+    "learned positions": {"position-embedding-type": "learned_absolute", "hidden-dropout": 0.1},
+    "query groups": {"group-query-attention": True, "num-query-groups": 2, "qk-layernorm": True, "add-qkv-bias": True},
+    "softmax": {"attention-softmax-in-fp32": True, "no-masked-softmax-fusion": True, "attention-dropout": 0.2},
+    "per token": {"calculate-per-token-loss": True, "tp-comm-overlap": None},
+}
+"""What is changed of the plain launch."""
 
 
 def main(version: str) -> None:
     """Print the fields that differ, by pair."""
     found: dict[str, Any] = {}
-    with stand_ins(), tempfile.TemporaryDirectory() as folder:
+    typing.override = typing_extensions.override  # type: ignore[attr-defined] - Python 3.12's, which 0.18 asks for
+    pairs = {**TABLE["equal"], **{name: {"family": "dense", "megatron": flags} for name, flags in VARIANTS.items()}}
+    with stand_ins(), inert_triton(), tempfile.TemporaryDirectory() as folder:
         from megatron.training.arguments import core_transformer_config_from_args
 
-        for name, pair in TABLE["equal"].items():
+        for name, pair in pairs.items():
             config = read_config(str(write_pair(pair, Path(folder))[0]), ReadOptions(megatron=version))
             blueprint = megatron_side.blueprint(config, megatron_side.sizes_of(config))
             settings = {key: setting.value for key, setting in config.settings.items()}
@@ -45,12 +66,16 @@ def main(version: str) -> None:
             found[name] = [
                 field.name
                 for field in dataclasses.fields(real)
-                if field.name not in {*megatron_model.NEUTRAL, *NO_MODEL}
+                if field.name
+                not in {*megatron_model.NEUTRAL, *NO_MODEL, *(() if real.num_moe_experts else EXPERTS_ALONE)}
                 and plain(getattr(real, field.name)) != plain(getattr(ours, field.name))
             ]
     print(json.dumps(found))
 
 
 def plain(value: Any) -> Any:
-    """A function by its name: each call makes its own."""
+    """A function of numbers, or one that draws them, by what it gives, another by its name: each call makes its own."""
+    torch.manual_seed(0)
+    with contextlib.suppress(Exception):
+        return value(torch.linspace(-3, 3, 13)).tolist()
     return getattr(value, "__name__", type(value).__name__) if callable(value) else value

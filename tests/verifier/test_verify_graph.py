@@ -1,0 +1,59 @@
+"""The compiled static graph beside the real Megatron-Core: what matches eagerly matches compiled, and faults part."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accmap.cli.lean import main
+from accmap.verifier.verify import missing
+
+sys.path.insert(0, str(Path(__file__).parent / "pairs"))
+from pair_files import TABLE, write_pair
+
+NEEDED = bool(missing("megatron") + missing("mindformers"))
+
+
+def answer(pair: dict[str, Any], folder: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    script, config = write_pair(pair, folder)
+    main(["verify", str(script), str(config), "--graph", "--timeout", "1200", "--format", "json", "--quiet"])
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.frameworks
+@pytest.mark.slow
+@pytest.mark.skipif(NEEDED, reason="the frameworks are not installed")
+@pytest.mark.parametrize("name", ["dense", "moe_sigmoid", "deepseek", "dropped"])
+def test_a_compiled_graph_matches(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = answer(TABLE["equal"][name], tmp_path, capsys)
+    assert found["disagreeing"] == {}, found["failures"]
+    assert [one["graph"] for one in found["ran"]] == [None, "static, compiled"]
+    assert len(found["loss"]) == 4
+    assert all(found[stage] for stage in ("gradients", "training", "clipping", "updates", "rates"))
+    fields = {entry["field"] for entry in found["not_compared"]}
+    assert "environment.execution_mode" not in fields
+    assert ("attention.dropout" in fields) == (name == "dropped")
+    used = {entry["name"] for entry in found["stand_ins"]}
+    assert {"core-attention", "rms-norm", "embedding"} <= used
+    assert ("grouped-product" in used) == (name in ("moe_sigmoid", "deepseek"))
+
+
+@pytest.mark.frameworks
+@pytest.mark.slow
+@pytest.mark.skipif(NEEDED, reason="the frameworks are not installed")
+def test_where_it_parts_is_looked_for_eagerly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fault = TABLE["faults"]["rotary_base"]
+    found = answer(fault, tmp_path, capsys)
+    assert found["verdict"] == "mismatch"
+    assert found["first_divergence"]["module"] == fault["expect"]["module"]
+    assert fault["expect"]["field"] in [entry["field"] for entry in found["first_divergence"]["differing"]]
+
+
+def test_a_graph_needs_a_file_of_the_static_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script, _config = write_pair(TABLE["equal"]["dense"], tmp_path)
+    assert main(["verify", str(script), str(script), "--graph"]) == 2
+    assert "neither file is one of it" in capsys.readouterr().err
