@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -114,6 +114,25 @@ def test_megatron(script: Recipe, field: str, value: object, origin: str) -> Non
 )
 def test_mindformers(yaml: Recipe, field: str, value: object, origin: str) -> None:
     assert (yaml.fields[field].value, yaml.fields[field].origin) == (value, origin)
+
+
+@pytest.mark.parametrize(
+    ("written", "instead", "field", "value"),
+    [
+        ("num_heads: 16", "add_bias_linear: 0.5", "model.bias_linear", True),
+        ("num_heads: 16", "add_bias_linear: ''", "model.bias_linear", False),
+        ("seed: 7", "seed: 7\noutput_dir: [1]", "checkpoint.save_path", None),
+        ("seed: 7", "seed: 7\nload_checkpoint: 0.5", "checkpoint.load_path", None),
+        ("train_dataset:", "train_dataset:\n  num_parallel_workers: [1]", "data.num_workers", None),
+    ],
+)
+def test_a_value_of_another_kind_is_open_and_a_switch_is_what_is_true(
+    written: str, instead: str, field: Any, value: object
+) -> None:
+    assert written in YAML
+    found = read(YAML.replace(written, instead, 1), "run.yaml").fields.get(field)
+    assert found is not None
+    assert (found.value, found.decided) == (value, value is not None)
 
 
 def test_what_one_key_alone_decides_is_open_where_that_key_is() -> None:
