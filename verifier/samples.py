@@ -14,6 +14,7 @@ import zlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..mapper.recipe.reading import recipe_of
+from ..schemas.number_text import is_number
 from .blueprint import SamplePlan
 from .corpora import MEAN
 from .dimensions import VOCABULARY, Target, both, made_small
@@ -281,16 +282,8 @@ def _both(one: int | None, other: int | None) -> tuple[int, int]:
 def _paths(run: _Run) -> list[str]:
     """The paths among the words; of as many numbers and paths in turn the numbers are weights."""
     words = run.words or []
-    weighted = len(words) % 2 == 0 and all(map(_is_number, words[::2]))
+    weighted = len(words) % 2 == 0 and all(map(is_number, words[::2]))
     return words[1::2] if weighted else words
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
 
 
 def _names(*each: Sequence[str]) -> list[dict[str, str]]:

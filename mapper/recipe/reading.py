@@ -292,8 +292,9 @@ class RecipeReading:
     def _absent(self, row: PlannedRow) -> dict[FieldName, RecipeValue]:
         """What the framework uses where nothing is written and no class names a default: `absent` of the tables."""
         options = row.side.options
+        # A lens may have an `absent` of its own; this one always says with which field it counts.
         named = options.get("absent_with")
-        if "absent" not in options or (named and self._asked_for(field_named(named)) is None):
+        if named is None or self._asked_for(field_named(named)) is None:
             return {}
         return {row.fields[0]: RecipeValue(options["absent"], "default")}
 

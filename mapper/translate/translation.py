@@ -14,6 +14,7 @@ from ...schemas.megatron.catalog import DEFAULT_VERSION
 from ...schemas.megatron.forks import OWN, catalog, dialect_asked, normalise_version
 from ...schemas.message import Words
 from ...schemas.mindformers.catalog import DEFAULT_DYNAMIC, DEFAULT_STATIC, minor_version
+from ...schemas.number_text import is_number
 from ...schemas.open_words import open_words
 from ...schemas.purpose import require_training
 from ...schemas.refused import unknown_class
@@ -785,18 +786,9 @@ def stand_ins(side: SideName, source: str) -> Iterator[tuple[FieldName, str, Val
 
 def _no_value(field: FieldName, value: Value) -> str | None:
     """The text that stands where a value is to be given: a template's `<path>`, or a word in place of a number."""
-    if isinstance(value, str) and vocabulary()[field].type in _NOT_TEXTS and not _is_number(value):
-        return value
+    if isinstance(value, str) and vocabulary()[field].type in _NOT_TEXTS and not is_number(value):
+        return value  # PyYAML leaves `1e-8` a text, and JSON has no other word for infinity
     return _placeholder(value)
-
-
-def _is_number(word: str) -> bool:
-    """Whether a text says a number: PyYAML leaves `1e-8` a text, and JSON has no other word for infinity."""
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
 
 
 def _placeholder(value: Value) -> str | None:

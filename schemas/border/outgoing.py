@@ -167,17 +167,11 @@ def csv_text(rows: Iterable[Sequence[object]]) -> Outgoing:
 
 
 def _cell(text: str) -> str:
+    from ..number_text import is_number
+
     text = visible(text)
     start = text.lstrip("\t \u3000\u00a0")[:1]
-    return f"'{text}" if start and start in "=+-@＝＋－＠" and not _is_number(text) else text
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return f"'{text}" if start and start in "=+-@＝＋－＠" and not is_number(text) else text
 
 
 def markdown(text: str) -> str:

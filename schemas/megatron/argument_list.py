@@ -10,6 +10,7 @@ from ..config import Argument
 from ..diagnostic import UnreadableError, finding
 from ..light_typing import TYPE_CHECKING
 from ..message import Words
+from ..number_text import is_number
 from .messages_compiled import say
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def _number_at(source: SourceText, at: int) -> tuple[str, int]:
     while end < len(text) and text[end] not in ",]" + _BLANK:
         end += 1
     value = text[at:end]
-    if not value or value[0] in "[{}" or not _is_number(value):
+    if not value or value[0] in "[{}" or not is_number(value):
         _refuse(source, at, say.neither_string_nor_number(shown=value[:20] or text[at : at + 1]))
     return value, end
 
@@ -150,14 +151,6 @@ def _skip(text: str, at: int) -> int:
     while at < len(text) and text[at] in _BLANK:
         at += 1
     return at
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _refuse(source: SourceText, at: int, why: Words) -> NoReturn:

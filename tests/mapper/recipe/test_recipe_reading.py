@@ -135,6 +135,12 @@ def test_a_value_of_another_kind_is_open_and_a_switch_is_what_is_true(
     assert (found.value, found.decided) == (value, value is not None)
 
 
+def test_a_section_in_place_of_a_path_is_no_path() -> None:
+    found = read(YAML.replace("seed: 7", "seed: 7\nload_checkpoint: {a: 1}"), "run.yaml")
+    assert found.value("checkpoint.load_path") is None
+    assert "load_checkpoint.a" in {entry.key for entry in found.unmapped}
+
+
 def test_what_one_key_alone_decides_is_open_where_that_key_is() -> None:
     """The micro batch and the devices say what the global batch is where nothing is written, and never otherwise."""
     given = "--global-batch-size 32"
