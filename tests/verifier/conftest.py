@@ -1,4 +1,4 @@
-"""Worker processes that the pairs of a module share."""
+"""Worker processes that all pairs share: a framework is imported once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def workers() -> Iterator[Workers]:
     with Workers() as started:
         yield started
