@@ -17,7 +17,7 @@ def selections(script: str, quick: bool = False) -> list[str]:
     """What the runs of pytest in a script select by marker."""
     text = (ROOT / script).read_text("utf-8")
     lines = [line for line in text.splitlines() if ("--quick" in line) == quick]
-    started = re.compile(r'(?:.*-m pytest\b.*|slowly) -m ("[^"]+"|\w+)')
+    started = re.compile(r'(?:.*-m pytest\b.*|\s*(?:tests|slowly) --dist \w+.*) -m ("[^"]+"|\w+)')
     return [found[1].strip('"') for line in lines if (found := started.match(line))]
 
 
@@ -25,7 +25,7 @@ def selections(script: str, quick: bool = False) -> list[str]:
 def test_whatever_a_test_is_marked_it_is_run(frameworks: bool, slow: bool, alone: bool) -> None:
     assert "bash tests/run" in (ROOT / ".ci" / "run").read_text("utf-8")
     every = selections("tests/run") + selections(".ci/run")
-    assert len(every) == 4
+    assert len(every) == 5
     assert sum(eval(one, {}, {"frameworks": frameworks, "slow": slow, "alone": alone}) for one in every) == 1, every
 
 

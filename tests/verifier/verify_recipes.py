@@ -101,7 +101,8 @@ def _run(
 
 def asked_of(launch: Asked, way: str, here: dict[tuple[str, str], str], workers: Workers) -> dict[str, Any]:
     """What convert and verify say of one launch, by the words of a verdict, or how they refuse."""
-    options = ReadOptions(megatron=launch.megatron, mindformers=launch.mindformers)
+    # The static graph: the one that every version has, and that 2.1 does not write by default.
+    options = ReadOptions(megatron=launch.megatron, mindformers=launch.mindformers, dialect="static")
     with tempfile.TemporaryDirectory() as folder:
         try:
             config = load(launch.file, options)
