@@ -1,7 +1,7 @@
 """How many parameters the classes of transformers have at full size: they are built on the meta device, without memory.
 
-Layers behind the dense ones are alike: two builds, of one of them and of two, say what each adds. Hundreds of experts in
-each of a hundred layers would take minutes to build.
+Layers behind the dense ones are alike: two builds, of one of them and of two, say what each adds. Hundreds of experts
+in each of a hundred layers would take minutes to build.
 
 `python transformers_sizes.py` reads a JSON list of `{"class", "config"}` and answers with one JSON list: for each the
 number of parameters, each tensor once, and of one expert in one layer (0 without experts).

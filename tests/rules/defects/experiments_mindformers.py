@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.abc
 import importlib.util
+import inspect
 import json
 import sys
 import traceback
@@ -339,6 +340,40 @@ def def525() -> dict[str, Any]:
     )
     out = GradAccumulationCellWithMultiOutputs.construct(cell)
     return {"values": len(out) if isinstance(out, tuple) else 1}
+
+
+def def556() -> dict[str, Any]:
+    """The share of the data that some of eight devices read, two of which are data parallel, in the dynamic graph."""
+    sys.meta_path.append(_Absent())
+    from mindformers.pynative.trainer import utils
+
+    devices, groups = 8, 2
+    taken: set[tuple[Any, Any]] = set()
+
+    class Loader:
+        """Keeps which share of the data a device asks for."""
+
+        def __init__(self, num_shards: int, shard_id: int, **_: Any) -> None:
+            taken.add((num_shards, shard_id))
+
+        def batch(self, **_: Any) -> None:
+            """The batches take part in nothing."""
+
+    named = {"type": "BlendedMegatronDatasetDataLoader", "config": {"create_compressed_eod_mask": False}}
+    config = mock.MagicMock(dataloader=mock.MagicMock(to_dict=lambda: dict(named)))
+    layout = SimpleNamespace(data_parallel=groups, tensor_parallel=devices // groups, context_parallel=1)
+    layout.pipeline_parallel = 1
+    wanted = inspect.signature(utils._build_dataset).parameters
+    given = [config, devices, layout if "parallelism" in wanted else groups]
+    for rank in range(devices):
+        with (
+            mock.patch.object(utils, "get_world_size", return_value=devices),
+            mock.patch.object(utils, "get_rank", return_value=rank),
+            mock.patch.object(utils, "BlendedMegatronDatasetDataLoader", Loader),
+            mock.patch.object(utils, "ms_dataset"),
+        ):
+            utils._build_dataset(*given)
+    return {"read": sum(1 / shares for shares, _share in taken)}
 
 
 def answered(code: str) -> dict[str, Any]:
