@@ -40,6 +40,8 @@ def _extended_binary(shell: Expander, condition: Binary) -> bool | None:
     operator = condition.operator
     left = shell.text(condition.left)
     string = known(left)
+    if string is None:
+        shell.doubted(left)
     try:
         if operator in ("=", "==", "!=", "=~"):
             parts = shell.pattern_parts(condition.right)
@@ -96,9 +98,10 @@ def unary(shell: Expander, operator: str, operand: Text) -> bool | None:
     """The answer of a test with one operand."""
     string = known(operand)
     letter = operator[1:]
+    if string is None:
+        shell.doubted(operand)
     if letter in ("z", "n"):
         if string is None and not any(piece.text if piece.doubt is None else piece.doubt.atomic for piece in operand):
-            shell.doubted(operand)
             return None
         return (string == "") == (letter == "z")
     if string is None or letter == "t":

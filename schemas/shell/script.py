@@ -9,6 +9,7 @@ from __future__ import annotations
 from ..config import Argument, Launch, Unresolved
 from ..diagnostic import Diagnostic, UnreadableError, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..message import NOTHING, joined
 from ..source import Span
 from .expansion import doubt_reason
 from .messages_compiled import say
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from ..config import ReadOptions
+    from ..message import Words
     from ..source import SourceText
     from .expansion import Field
     from .interpreter import Shell
@@ -196,7 +198,7 @@ def _no_launch(shell: Shell, source: SourceText) -> NoReturn:
     if errors:
         raise UnreadableError(errors[0])
     span: Span | None = None
-    lines = ", ".join(sorted(shell.questions.met, key=_line_order)[:10])
+    lines = _asked(shell)
     said = say.no_launch()
     telling = _telling(shell)
     if telling is not None:
@@ -209,6 +211,15 @@ def _no_launch(shell: Shell, source: SourceText) -> NoReturn:
     elif shell.questions.met:
         said = say.no_launch_open(lines=lines)
     raise UnreadableError(finding(said, source.name, span))
+
+
+def _asked(shell: Shell) -> Words:
+    """The lines of the conditions that reading cannot decide, each with what would decide it where that is known."""
+    lines: dict[Words, list[str]] = {}
+    for line in sorted(shell.questions.met, key=_line_order)[:10]:
+        lines.setdefault(shell.questions.causes.get(line, NOTHING), []).append(line)
+    told = [(", ".join(named), why) for why, named in lines.items()]
+    return joined([say.lines_where(lines=named, why=why) if why else named for named, why in told], ", ", "、")
 
 
 def _telling(shell: Shell) -> Diagnostic | None:
