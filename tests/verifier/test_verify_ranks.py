@@ -120,6 +120,7 @@ def test_two_files_of_mindspore_transformers_have_no_ranks(tmp_path: Path, capsy
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 @real
 def test_the_layouts_of_a_mixture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Tensors with sequences, layers and experts over two ranks; tensors alone are refused by the framework."""
@@ -134,6 +135,7 @@ def test_the_layouts_of_a_mixture(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 @real
 def test_latent_attention_changes_with_tensor_parallelism(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Core 0.12 gathers the rotated part of the keys from ranks and never adds up what their heads say of it.

@@ -274,6 +274,7 @@ def test_an_uneven_pipeline_is_built_as_one_stage(place: Path, tmp_path: Path, w
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 @pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed")
 def test_the_nearest_version_gives_a_match_in_part(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     code, found = answer([*pair, "--megatron", "0.13", "--closest"], capsys)

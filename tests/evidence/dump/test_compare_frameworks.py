@@ -30,6 +30,7 @@ NEEDED = ("msprobe", "torch", "megatron", "mindspore", "mindformers")
 
 pytestmark = [
     pytest.mark.frameworks,
+    pytest.mark.slow,
     pytest.mark.skipif(
         any(importlib.util.find_spec(name) is None for name in NEEDED), reason="the frameworks or msprobe are missing"
     ),

@@ -20,6 +20,7 @@ HERE = Path(__file__).parent
 NEEDED = ("msprobe", "torch", "megatron", "mindspore", "mindformers", "tokenizers")
 pytestmark = [
     pytest.mark.frameworks,
+    pytest.mark.slow,
     pytest.mark.skipif(
         any(find_spec(name) is None for name in NEEDED), reason="the frameworks, msprobe or tokenizers are missing"
     ),

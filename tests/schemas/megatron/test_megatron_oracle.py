@@ -108,6 +108,7 @@ def _texts(fact: ArgumentFact) -> list[str]:
     return [str(choice) for choice in fact.choices] if fact.choices else TEXTS.get(fact.type or "", ["a", "b"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_value_of_generated_arguments(version: str, oracle_of: Callable[[str], Any]) -> None:
     oracle = oracle_of(version)
