@@ -13,7 +13,7 @@ from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..message import NOTHING, Words, verbatim
 from .messages_compiled import say
 from .reading import Undecided
-from .resolution import PREFIX, definition
+from .resolution import definition
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
@@ -59,12 +59,13 @@ def convert(reading: Reading, model: ModelClass, handed_over: dict[str, Sourced]
     for key, one in model.attributes.items():
         if key in work.targets and key not in work.white:
             work.apply(key, one)
-        elif f"{PREFIX}.{key}" in reading.places and f"{PREFIX}.{key}" in one.sources:
-            work.unmapped(key, f"{PREFIX}.{key}")
-    for path in [path for path, found in reading.acceptance.items() if found == "ignored" and path.startswith(PREFIX)]:
+        elif (path := f"{reading.model}.{key}") in reading.places and path in one.sources:
+            work.unmapped(key, path)
+    within = f"{reading.model}."
+    for path in [path for path, found in reading.acceptance.items() if found == "ignored" and path.startswith(within)]:
         span = reading.places.get(path)
         if span is not None and span.file is None:  # a hub's config.json is full of keys that mean another program
-            advice = work.advice(path[len(PREFIX) + 1 :])
+            advice = work.advice(path[len(within) :])
             said = say.ignored_key(key=path, model=model.facts["class"], working=advice, version=reading.version)
             reading.note(said, path, on_key=True)
     return work.fields
@@ -92,7 +93,7 @@ class _Conversion:
                 try:
                     value = one._replace(value=definition(transform)(one.value, self.reading.catalog))
                 except (TypeError, ValueError, KeyError) as error:
-                    path = _path(key, one)
+                    path = self._path(key, one)
                     said = say.transform(key=path, value=repr(one.value), field=field, why=verbatim(error))
                     self.reading.note(said, path)
                     continue
@@ -120,7 +121,7 @@ class _Conversion:
 
     def _conflict(self, field: str, key: str, one: Sourced, earlier: Sourced) -> None:
         reading = self.reading
-        path, other = _path(key, one), _path(self.keys[field], earlier)
+        path, other = self._path(key, one), self._path(self.keys[field], earlier)
         written = other in reading.places
         if not one.sources and written:
             path, other, written = other, path, False
@@ -153,6 +154,5 @@ class _Conversion:
         near = closest(key, sorted(self.targets))
         return NOTHING if near is None else say.perhaps_meant(near=near)
 
-
-def _path(key: str, one: Sourced) -> str:
-    return one.sources[0] if one.sources else f"{PREFIX}.{key}"
+    def _path(self, key: str, one: Sourced) -> str:
+        return one.sources[0] if one.sources else f"{self.reading.model}.{key}"

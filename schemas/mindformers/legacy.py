@@ -16,17 +16,15 @@ from ..shape import is_mapping
 from ..versions import within
 from .messages_compiled import say
 from .network import undecided_network
-from .reading import Undecided
-from .resolution import PREFIX
+from .reading import Reading, Undecided
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from .reading import Reading
     from .trainer import Trainer
 
-_TYPE = f"{PREFIX}.type"
+_TYPE = f"{Reading.model}.type"
 _BASE = (
     "type", "auto_register", "moe_config", "parallel_config", "pet_config", "checkpoint_name_or_path",
     "name_or_path", "tokenizer_class", "model_type", "architectures",
@@ -65,7 +63,7 @@ class LegacyClass(NamedTuple):
 def legacy_model(run: Trainer) -> None:
     """Record the class, the effective arguments and the network of a legacy model."""
     reading = run.reading
-    given: dict[Any, Any] = reading.section(PREFIX)
+    given: dict[Any, Any] = reading.section(Reading.model)
     kind, model = given.get("type"), reading.get("model.arch.type")
     reading.resolve("resolved.model.class", kind, _TYPE)
     facts: dict[str, Any] | None = reading.catalog["classes"].get(kind) if isinstance(kind, str) else None
@@ -74,7 +72,7 @@ def legacy_model(run: Trainer) -> None:
     known = next((one for one in classes if one.is_meant(reading, given, model)), None)
     if known is None:
         named = " / ".join(str(one) for one in (kind, model) if one is not None)
-        _refuse(reading, named or PREFIX, NOTHING)
+        _refuse(reading, named or Reading.model, NOTHING)
     elif _network(reading, known, given, known.arguments or defaults):
         defaults = known.arguments or defaults
     _list(reading, given, defaults)
@@ -87,7 +85,7 @@ def _list(reading: Reading, given: dict[Any, Any], defaults: Mapping[str, Any]) 
             reading.resolve(f"resolved.model.{name}", default)
     for key, value in given.items():
         if key != "type" and not is_mapping(value):
-            reading.resolve(f"resolved.model.{key}", value, f"{PREFIX}.{key}")
+            reading.resolve(f"resolved.model.{key}", value, f"{Reading.model}.{key}")
 
 
 def _network(reading: Reading, known: LegacyClass, given: dict[Any, Any], defaults: Mapping[str, Any]) -> bool:
@@ -115,7 +113,7 @@ def _refuse(reading: Reading, named: str, why: Words, key: str = "type") -> None
 
 
 def _path(key: str) -> str:
-    return key if key.startswith("moe_config.") else f"{PREFIX}.{key}"
+    return key if key.startswith("moe_config.") else f"{Reading.model}.{key}"
 
 
 class _Network(rows.Run):

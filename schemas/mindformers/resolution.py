@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 VERSIONS = names("mindformers")
 STAGES = {"static": ("attributes", "transformer", "trainer"), "dynamic": ("dynamic checks", "dynamic")}
 """The stages whose rows stand in one module."""
-PREFIX = "model.model_config"
 _sourced = Sourced._make
 
 
@@ -145,18 +144,18 @@ class Fields(Values):
 
     def report(self, row: Row, value: dict[str, Any]) -> None:
         """Report a problem with an attribute by its name."""
-        self.reading.note(getattr(say, row.target)(**value), f"{PREFIX}.{row.more.at}")
+        self.reading.note(getattr(say, row.target)(**value), f"{self.reading.model}.{row.more.at}")
 
     def lacking(self, row: Row, value: dict[str, Any]) -> None:
         """The same of one that is missing."""
-        self.reading.lacking(getattr(say, row.target)(**value), f"{PREFIX}.{row.more.at}")
+        self.reading.lacking(getattr(say, row.target)(**value), f"{self.reading.model}.{row.more.at}")
 
     def refuse(self, row: Row) -> None:
         """Report that the real code stops because of a value."""
         self._refuse(row.more.at, self.words(row))
 
     def _refuse(self, name: str, why: Words) -> None:
-        path = next((path for path in self.sources(name) if path in self.reading.places), PREFIX)
+        path = next((path for path in self.sources(name) if path in self.reading.places), self.reading.model)
         self.reading.note(say.rejected(why=why, version=self.version), path)
 
     def stop(self, row: Row) -> bool:

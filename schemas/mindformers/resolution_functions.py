@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..message import Words
+    from .dynamic import Dynamic
     from .resolution import Fields
     from .trainer import Trainer
 
@@ -56,6 +57,15 @@ def _in_effect(catalog: dict[str, Any], entries: list[Any]) -> list[Any]:
     own: list[Any] = [entry["type"] for entry in catalog["sections"]["callbacks"]["defaults"].values()]
     kinds = [entry.get("type") for entry in entries if is_mapping(entry)]
     return own + [kind for kind in kinds if kind not in own]
+
+
+def track_logits(run: Dynamic) -> None:
+    """`pynative/callback/max_logits_monitor.py:configure_max_logits_tracking`."""
+    kinds = {key: one.value for key, one in run.reading.settings.items() if key.startswith("callbacks[")}
+    monitors = [key for key, kind in kinds.items() if key.endswith("].type") and kind == "MaxLogitsMonitor"]
+    clips = run.get("optimizer.type", None) == "Muon" and run.get("optimizer.qk_clip_enabled", True)
+    decided_by = "optimizer.type" if clips or not monitors else monitors[0]
+    run.locals["attributes.track_max_attention_logit"] = Sourced(bool(clips or monitors), (decided_by,))
 
 
 def spread_rope_scaling(run: Fields) -> None:

@@ -33,6 +33,7 @@ class Trainer(Builder):
             "option.dataset_size": Sourced(options.dataset_size, ("--dataset-size",)),
             "option.legacy": Sourced(legacy),
             "facts.version": Sourced(reading.version),
+            "facts.run_mode": Sourced(reading.get("run_mode")),
             "facts.loaders": Sourced(reading.catalog["loaders"]),
             "facts.data_keys": Sourced(reading.catalog["data_keys"]),
         }

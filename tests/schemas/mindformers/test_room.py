@@ -12,7 +12,6 @@ MOST = 1374
 SEMANTICS = {
     "constructors": "what the classes get that a section names by type",
     "conversion": "which keys of a model become which fields",
-    "dynamic_model": "what the dynamic graph's trainer adds to the model",
     "legacy": "the older classes and their networks",
     "network": "from the model's section to its class and the fields of its network",
     "resolution": "the rows of resolution.yaml, and the fields while they are applied to them",
