@@ -9,13 +9,17 @@ from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..rows import Sourced
-from .resolution import Values
+from .messages_compiled import say
+from .reading import Undecided
+from .resolution import near
+from .trainer import Trainer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
     from ..rows import Row
+    from .reading import Reading
 
 REQUIRED = "<required>"
 """The default of an argument that has none."""
@@ -46,34 +50,12 @@ class Part(NamedTuple):
     known: Taken | None = None
 
 
-class Builder(Values):
+class Builder(Trainer):
     """A run whose rows construct what sections name; an argument is a name for the rows, `<part>.<argument>`."""
 
-    parts: dict[str, Part]
-
-    # What the two graphs do each in its way.
-
-    def given(self, section: str) -> dict[str, Sourced]:
-        """What a section holds, by its keys."""
-        raise NotImplementedError
-
-    def class_named(self, registry: str, section: str, kind: Any) -> Taken | None:
-        """What is known of a class; None where there is none of that name, which is reported."""
-        raise NotImplementedError
-
-    def foreign(self, taken: Taken, section: str, key: str) -> None:
-        """Report a written key that the constructor does not take, or takes and ignores."""
-        raise NotImplementedError
-
-    def answer(self, path: str, one: Sourced) -> None:
-        """Record a value under `resolved.`."""
-        raise NotImplementedError
-
-    # What both do alike.
-
-    def under(self, prefix: str) -> dict[str, Sourced]:
-        """The values for the rows whose names begin so, by the rest."""
-        return {name[len(prefix) :]: one for name, one in self.locals.items() if name.startswith(prefix)}
+    def __init__(self, reading: Reading, known: dict[str, Sourced]) -> None:
+        super().__init__(reading, known)
+        self.parts: dict[str, Part] = {}
 
     def choose(self, row: Row, value: dict[str, Any]) -> None:
         """The class that a section names; its arguments are what is written, where no row above says otherwise."""
@@ -82,6 +64,7 @@ class Builder(Values):
         kind = self.locals.get(f"{row.target}.type") or given.get("type") or Sourced(None, (f"{part.section}.type",))
         known = self.class_named(part.registry, part.section, kind.value)
         self.parts[row.target] = part._replace(known=known)
+        self.sections[row.target] = part.section
         name = kind.value if known is None else known.name
         self.answer(f"resolved.{part.under}.type", kind._replace(value=name))
         self.locals[f"{row.target}_class"] = Sourced(str(name))
@@ -91,9 +74,7 @@ class Builder(Values):
     def fill(self, row: Row, _: Any) -> None:
         """The constructor's arguments in its order, with its defaults; a key that is none of them is reported."""
         part, prefix = self.parts[row.target], f"{row.target}."
-        given = self.under(prefix)
-        for key in given:
-            del self.locals[prefix + key]
+        given = self.take(prefix)
         given.pop("type", None)
         if part.known is not None:
             arguments = part.known.arguments
@@ -108,7 +89,59 @@ class Builder(Values):
             given = {**own, **given} if part.keeps else own
         self.locals.update({prefix + key: one for key, one in given.items()})
 
+    def complete(self, row: Row, _: Any) -> None:
+        """Report the arguments of a schedule that have no default, and are not there."""
+        known = self.parts[row.target].known
+        for key, default in () if known is None else known.arguments.items():
+            name = f"{row.target}.{key}"
+            if default == REQUIRED and name not in self.locals:
+                kind = self[f"{row.target}_class"]
+                said = say.schedule_argument(type=kind, key=key, why=say.no_default())
+                self.reading.lacking(said, self.path(name))
+
     def record(self, row: Row, _: Any) -> None:
         """Answer with the arguments as they stand."""
         for key, one in self.under(f"{row.target}.").items():
             self.answer(f"resolved.{self.parts[row.target].under}.{key}", one)
+
+    def ignored(self, row: Row, value: dict[str, Any]) -> None:
+        """Report the keys of a section that a class does not ask for."""
+        taken = Taken(value["type"], dict.fromkeys(value["known"]), open=True)
+        for key in self.reading.section(row.target):
+            if key not in taken.arguments:
+                self.foreign(taken, row.target, str(key))
+
+    # What the dynamic graph does in its own way.
+
+    def given(self, section: str) -> dict[str, Sourced]:
+        """What a section of the file holds, by its keys."""
+        return {str(key): Sourced(value, (f"{section}.{key}",)) for key, value in self.reading.section(section).items()}
+
+    def class_named(self, registry: str, section: str, kind: Any) -> Taken | None:
+        """What is known of a class; None where there is none of that name, which is reported."""
+        reading, path = self.reading, f"{section}.type"
+        classes: dict[str, dict[str, Any]] = reading.catalog["registry"][registry]
+        if not isinstance(kind, str) and path in reading.places:
+            # tools/register/register.py:MindFormerRegister.get_cls finds no class of that name (1.6-2.1)
+            self.wrong_kind(path, kind, say.name_of_a_class())
+        if not isinstance(kind, str) or isinstance(kind, Undecided):
+            return None
+        facts = classes.get(kind)
+        if facts is None and reading.get(f"{section}.auto_register") is None:
+            meant = near(kind, classes)
+            reading.note(say.unknown_class(section=section, value=kind, suggestion=meant, version=self.version), path)
+        return None if facts is None else Taken(facts["class"], facts["args"], facts["open"])
+
+    def foreign(self, taken: Taken, section: str, key: str) -> None:
+        """Report a key that the class does not take, or takes and ignores."""
+        reading, path = self.reading, f"{section}.{key}"
+        reading.acceptance[path] = "ignored" if taken.open else "unknown"
+        said = say.swallowed_argument(type=taken.name, key=key)
+        if not taken.open:
+            meant = near(key, taken.arguments)
+            said = say.unknown_argument(type=taken.name, key=key, suggestion=meant, version=self.version)
+        reading.note(said, path, on_key=True)
+
+    def answer(self, path: str, one: Sourced) -> None:
+        """Record a value."""
+        self.reading.resolve(path, one.value, *one.sources, decided=one.decided)

@@ -20,7 +20,7 @@ from .catalog import static_catalog, static_version
 from .constructors import Builder, Taken
 from .messages_compiled import say
 from .reading import Reading
-from .resolution import STAGES
+from .resolution import STAGES, words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from ..source import SourceText, Span
     from ..yaml_node import Node
     from ..yaml_text import YamlDocument
-    from .constructors import Part
 
 VERSIONS = names_with_facts("mindformers", "dynamic")
 
@@ -92,7 +91,8 @@ class DynamicReading(Reading):
         told = len(self.problems)
         self._section("TrainConfig", self._root, "")
         self.settings.update(self._defaults)
-        run = Dynamic(self)
+        facts = {"networks": self.facts.networks, "schedules": self.facts.schedules, "option.world_size": self.world}
+        run = Dynamic(self, {name: Sourced(value) for name, value in facts.items()})
         for stage in STAGES["dynamic"]:
             run.resolve(stage)
         for path, acceptance in self.acceptance.items():
@@ -256,16 +256,7 @@ class DynamicReading(Reading):
 class Dynamic(Builder):
     """What the trainer makes of the values that the file and the classes' defaults give; what it says of them."""
 
-    def __init__(self, reading: DynamicReading) -> None:
-        self.reading = reading
-        self.version = reading.facts.version
-        self.parts: dict[str, Part] = {}
-        facts = reading.facts
-        self.locals: dict[str, Sourced] = {
-            "option.world_size": Sourced(reading.world),
-            "networks": Sourced(facts.networks),
-            "schedules": Sourced(facts.schedules),
-        }
+    reading: DynamicReading
 
     def __getitem__(self, name: str) -> Any:
         value = self.get(name, _ABSENT)
@@ -297,7 +288,7 @@ class Dynamic(Builder):
     def refuse(self, row: Row) -> None:
         """Report what does not hold."""
         given = ", ".join(f"{key}={_shown(self[key])}" for key in row.more.because)
-        said = say.dynamic_condition(what=self.words(row), given=given)
+        said = say.dynamic_condition(what=words(self.version, row, self), given=given)
         self.reading.report(said, self.reading.span(*row.more.because))
 
     def report(self, row: Row, value: Any) -> None:

@@ -20,6 +20,7 @@ from ..purpose import (
     template,
     unread_yaml,
 )
+from ..rows import Sourced
 from ..shape import is_list, is_mapping
 from ..tree_version import tree_version
 from ..version_text import release_of
@@ -153,9 +154,9 @@ def _static_config(
     _override(reading, reading.values, [change for change in overrides if change.path != "run_mode"])
     known = _add_pretrained(reading, open_file)
     written = _settings(reading)
-    from .trainer import Trainer
+    from .constructors import Builder
 
-    Trainer(reading, options, legacy=legacy).resolve("trainer")
+    Builder(reading, _known(options, legacy=legacy)).resolve("trainer")
     if reading.get("model.model_config.rope_parameters") is not None:
         from .pretrained import nested_rope
 
@@ -182,6 +183,16 @@ def _static_config(
         purpose=purpose,
         release=release_of(options.mindformers),
     )
+
+
+def _known(options: ReadOptions, *, legacy: bool) -> dict[str, Sourced]:
+    """What the rows know besides the file."""
+    return {
+        "option.world_size": Sourced(options.world_size),
+        "option.steps": Sourced(options.steps, ("--steps",)),
+        "option.dataset_size": Sourced(options.dataset_size, ("--dataset-size",)),
+        "option.legacy": Sourced(legacy),
+    }
 
 
 def _may_hold_placeholders(root: Node, source: SourceText) -> bool:

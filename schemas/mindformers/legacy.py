@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from .trainer import Trainer
+    from .constructors import Builder
 
 _TYPE = f"{Reading.model}.type"
 _BASE = (
@@ -60,7 +60,7 @@ class LegacyClass(NamedTuple):
         )
 
 
-def legacy_model(run: Trainer) -> None:
+def legacy_model(run: Builder) -> None:
     """Record the class, the effective arguments and the network of a legacy model."""
     reading = run.reading
     given: dict[Any, Any] = reading.section(Reading.model)

@@ -13,44 +13,54 @@ from ..light_typing import TYPE_CHECKING
 from ..message import NOTHING
 from ..rows import Sourced
 from ..shape import is_mapping
+from .constructors import Builder
 from .conversion import ModelClass, convert
 from .messages_compiled import say
-from .resolution import Fields, near, transformer_config
+from .reading import default_setting
+from .resolution import near
 from .value_types import checked_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
-    from .constructors import Builder
+    from ..config import Setting
     from .dynamic import Dynamic
     from .reading import Reading
-    from .trainer import Trainer
 
 _NO_DIRECTORY = "MAP067"
 """The directory that may name the class is not here, which was said."""
-_sourced = Sourced._make
+_own: dict[tuple[str, bool], tuple[dict[str, Sourced], dict[str, Setting]]] = {}
 
 
-def resolve_network(reading: Reading, run: Builder, latent: Mapping[str, bool] | None = None, name: str = "") -> bool:
-    """Answer with the fields that the section and what the trainer hands over set; False where no class is known.
-
-    In the dynamic graph the network's `name` says whether it is `latent`, and the sections' defaults are handed over.
-    """
+def static_network(run: Builder) -> None:
+    """The network of the static graph; every field is open where its class is not known."""
+    reading = run.reading
+    run.locals["facts.run_mode"] = Sourced(reading.get("run_mode"))
     facts = _selected(reading)
+    if facts is not None:
+        attributes, mla = _constructed(run, facts)
+        fields = convert(reading, ModelClass(facts, attributes, mla), run.under("handed."))
+        _transformer_config(run, checked_fields(reading, fields), mla=mla)
+        return
+    kind = reading.get(_type(reading))
+    undecided_network(reading, *((str(kind), _type(reading)) if kind else (reading.model, reading.model)))
+
+
+def dynamic_network(run: Dynamic) -> None:
+    """The network of the dynamic graph, which builds the same classes (`pynative/trainer/utils.py:_build_model`).
+
+    Its name says whether its attention is latent, and the sections' defaults are handed over.
+    """
+    reading = run.reading
+    facts = _selected(reading) if is_mapping(reading.get(reading.model)) else None
     if facts is None:
-        return False
-    reading.resolve("resolved.model.class", facts["class"], _type(reading))
-    mode = run.locals.get("facts.run_mode", Sourced(None))
-    model = _constructed(reading, facts, run.under("attributes."), mode.value)
-    handed = run.under("handed.")
-    if latent is not None:
-        model = model._replace(mla=latent.get(name, model.mla))
-        parallel = reading.catalog["sections"]["parallel_config"]["defaults"]
-        handed = {**{key: Sourced(value) for key, value in parallel.items()}, **handed}
-    fields = checked_fields(reading, convert(reading, model, handed), static=latent is None)
-    transformer_config(reading, fields, mla=model.mla)
-    return True
+        return
+    attributes, mla = _constructed(within := Builder(reading, run.locals), facts)
+    mla = run["networks"].get(str(run["network"]), mla)
+    parallel = reading.catalog["sections"]["parallel_config"]["defaults"]
+    handed = {**{key: Sourced(value) for key, value in parallel.items()}, **run.under("handed.")}
+    fields = convert(reading, ModelClass(facts, attributes, mla), handed)
+    _transformer_config(within, checked_fields(reading, fields, static=False), mla=mla)
 
 
 def _type(reading: Reading) -> str:
@@ -76,43 +86,66 @@ def _selected(reading: Reading) -> dict[str, Any] | None:
     return None
 
 
-def _constructed(reading: Reading, facts: dict[str, Any], handed_over: dict[str, Sourced], mode: Any) -> ModelClass:
-    """The class with its attributes: its defaults, what is written, what the trainer adds, what it makes of them."""
+def _constructed(run: Builder, facts: dict[str, Any]) -> tuple[dict[str, Sourced], bool]:
+    """The class's attributes: its defaults, what is written, what the trainer adds, what it makes of them.
+
+    With them stands whether its network converts to an MLATransformerConfig.
+    """
+    reading = run.reading
     given: dict[Any, Any] = reading.section(reading.model)
-    models = {name: model for name, model in reading.catalog["models"].items() if not model["legacy"]}
-    attributes: dict[str, Sourced] = {}
-    for defaults in (facts["mf"], facts["signature"]):
-        attributes.update([(key, _sourced((value, (), True))) for key, value in defaults.items()])
-    for key in given:
-        attributes[str(key)] = _sourced((given[key], (f"{reading.model}.{key}",), True))
-    attributes.update(handed_over)
+    attributes = {key: Sourced(value) for key, value in {**facts["mf"], **facts["signature"]}.items()}
+    attributes.update(Builder.given(run, reading.model))
+    attributes.update(run.take("attributes."))
     for name, replaced in facts["attribute_map"].items():
         if name in attributes:
             attributes[replaced] = attributes.pop(name)
-    about = {"model_class": facts["class"], "models": models, "run_mode": mode}
-    run = Fields(reading, attributes, about)
+    run.sections["attributes"] = reading.model
+    run.locals.update({f"attributes.{key}": one for key, one in attributes.items()})
+    run.locals["facts.model_class"] = Sourced(facts["class"])
+    reading.resolve("resolved.model.class", facts["class"], _type(reading))
     run.resolve("attributes")
+    attributes = run.take("attributes.")
     for key in facts["ignore"]:
         if attributes.pop(key, None) is not None and key in given:
             reading.acceptance[f"{reading.model}.{key}"] = "ignored"
     for key in reading.catalog["base_attributes"]:
         attributes.setdefault(key, Sourced(None))
-    model = models.get(str(run["architecture"]), facts)
-    return ModelClass(facts, attributes, model["mla"])
+    model = reading.catalog["models"].get(str(run.now("architecture")), facts)
+    return attributes, (facts if model.get("legacy") else model)["mla"]
 
 
-def dynamic_network(run: Dynamic) -> None:
-    """The network of the dynamic graph, which builds the same classes (`pynative/trainer/utils.py:_build_model`)."""
-    if is_mapping(run.reading.get(run.reading.model)):
-        resolve_network(run.reading, run, run["networks"], str(run["network"]))
+def _own_fields(catalog: dict[str, Any], *, mla: bool) -> tuple[dict[str, Sourced], dict[str, Setting]]:
+    """The fields as a class has them by itself, and what is said of them: the same for every file."""
+    key: tuple[str, bool] = catalog["version"], mla
+    found = _own.get(key)
+    if found is None:
+        values: dict[str, Any] = {**catalog["transformer"], **(catalog["mla_transformer"] if mla else {})}
+        paths = {f"resolved.transformer.{name}": value for name, value in values.items()}
+        settings = {path: default_setting(path, value) for path, value in paths.items()}
+        found = _own[key] = {f"transformer.{name}": Sourced(value) for name, value in values.items()}, settings
+    return found
 
 
-def static_network(run: Trainer) -> None:
-    """The network of the static graph; every field is open where its class is not known."""
+def _transformer_config(run: Builder, fields: dict[str, Sourced], *, mla: bool) -> None:
+    """The fields of the (MLA)TransformerConfig, recorded under `resolved.transformer.`."""
     reading = run.reading
-    if not resolve_network(reading, run):
-        kind = reading.get(_type(reading))
-        undecided_network(reading, *((str(kind), _type(reading)) if kind else (reading.model, reading.model)))
+    own, settings = _own_fields(reading.catalog, mla=mla)
+    run.locals.update(own)
+    for name, one in fields.items():
+        if f"transformer.{name}" in own:
+            run.locals[f"transformer.{name}"] = one._replace(decided=True)
+            run.open.update(() if one.decided else (f"transformer.{name}",))
+        else:
+            key = one.sources[0] if one.sources else name
+            why = say.latent_alone(key=key, name=name)
+            reading.note(say.rejected(why=why, version=reading.version), key)
+    reading.resolved.update(settings)
+    run.sections["transformer"] = reading.model
+    run.resolve("transformer")
+    for name, default in own.items():
+        one = run.locals[name]
+        if one is not default or name in run.open:
+            reading.resolve(f"resolved.{name}", one.value, *one.sources, decided=name not in run.open)
 
 
 def undecided_network(reading: Reading, text: str, path: str) -> None:

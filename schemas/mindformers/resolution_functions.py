@@ -21,14 +21,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..message import Words
+    from .constructors import Builder
     from .dynamic import Dynamic
-    from .resolution import Fields
-    from .trainer import Trainer
 
 __all__ = ["is_list", "near", "prod"]
 
 
-def build_callbacks(run: Trainer) -> None:
+def build_callbacks(run: Builder) -> None:
     """The callbacks in effect, and the arguments that their constructors do not take."""
     reading = run.reading
     entries: list[Any] = reading.get("callbacks")
@@ -68,17 +67,18 @@ def track_logits(run: Dynamic) -> None:
     run.locals["attributes.track_max_attention_logit"] = Sourced(bool(clips or monitors), (decided_by,))
 
 
-def spread_rope_scaling(run: Fields) -> None:
+def spread_rope_scaling(run: Builder) -> None:
     """The entries of `rope_scaling` become fields (`TransformerConfig.__post_init__`), or settings beside them."""
-    entries: dict[Any, Any] = dict(run["rope_scaling"])
+    entries: dict[Any, Any] = dict(run["transformer.rope_scaling"])
     entries = {"rotary_scaling_factor": entries.pop("factor", None), **entries}
     for name, value in entries.items():
         if name in (*run["naming_keys"], "original_max_position_embeddings"):
             continue
-        if run.has(str(name)):
-            run.fields[str(name)] = Sourced(value, run.sources_of((str(name), "rope_scaling")))
+        field, sources = f"transformer.{name}", run.sources("transformer.rope_scaling")
+        if field in run.locals:
+            run.locals[field] = Sourced(value, tuple(dict.fromkeys((*run.sources(field), *sources))))
         else:
-            run.reading.resolve(f"resolved.transformer.{name}", value, *run.sources("rope_scaling"))
+            run.reading.resolve(f"resolved.{field}", value, *sources)
 
 
 def program(module: str, name: str) -> Callable[[Any], None]:

@@ -1,42 +1,46 @@
-"""What the trainer of the static graph makes of a file: a path is its value until a row says what stands for it."""
+"""What the trainer makes of a configuration: a path is its value until a row says what stands for it.
+
+Every value carries the paths that decided it. What the real code refuses is a problem, and the reading goes on with
+the value as written; a section that meets a value of a kind it cannot compute with names it and ends.
+"""
 
 from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING
-from ..rows import Sourced, UndecidedError
-from .constructors import REQUIRED, Builder, Taken
+from ..rows import Run, Sourced, UndecidedError
 from .messages_compiled import say
 from .reading import Undecided
-from .resolution import near
+from .resolution import sections, words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
-    from ..config import ReadOptions
     from ..message import Words
     from ..rows import Row
-    from .constructors import Part
     from .reading import Reading
 
 
-class Trainer(Builder):
+class Trainer(Run):
     """The values of one file while the rows are applied to them."""
 
-    def __init__(self, reading: Reading, options: ReadOptions, *, legacy: bool) -> None:
+    blamed: tuple[str, ...]
+    """What to name where the section at hand cannot compute with a value."""
+
+    def __init__(self, reading: Reading, known: dict[str, Sourced]) -> None:
         self.reading = reading
         self.version = reading.version
-        self.parts: dict[str, Part] = {}
-        self.locals = {
-            "option.world_size": Sourced(options.world_size),
-            "option.steps": Sourced(options.steps, ("--steps",)),
-            "option.dataset_size": Sourced(options.dataset_size, ("--dataset-size",)),
-            "option.legacy": Sourced(legacy),
-            "facts.version": Sourced(reading.version),
-            "facts.run_mode": Sourced(reading.get("run_mode")),
-            "facts.loaders": Sourced(reading.catalog["loaders"]),
-            "facts.data_keys": Sourced(reading.catalog["data_keys"]),
-        }
+        self.locals = {"facts": Sourced(reading.catalog), "facts.version": Sourced(reading.version), **known}
+        self.sections: dict[str, str] = {}
+        """Where a part of the names stands in the file: the attributes of the model, the arguments of a class."""
+        self.open: set[str] = set()
+        """Names whose value a section could not make."""
+
+    def resolve(self, stage: str) -> None:
+        """Apply the sections of a stage."""
+        for section in sections(self.version, stage):
+            if section.condition is None or section.condition(self):
+                self.blamed = section.fields
+                self.follow(section.rows)
 
     def __getitem__(self, name: str) -> Any:
         """A value; UndecidedError where it cannot be known."""
@@ -54,6 +58,24 @@ class Trainer(Builder):
         one = self.locals.get(name)
         return (self.path(name),) if one is None else one.sources
 
+    def decided_by(self, row: Row) -> tuple[str, ...]:
+        """The paths that decided what the row says."""
+        names = row.more.because
+        if len(names) < 2:
+            return self.sources(names[0]) if names else ()
+        return tuple(dict.fromkeys([path for name in names for path in self.sources(name)]))
+
+    def under(self, prefix: str) -> dict[str, Sourced]:
+        """The values for the rows whose names begin so, by the rest."""
+        return {name[len(prefix) :]: one for name, one in self.locals.items() if name.startswith(prefix)}
+
+    def take(self, prefix: str) -> dict[str, Sourced]:
+        """The same, taken away."""
+        found = self.under(prefix)
+        for name in found:
+            del self.locals[prefix + name]
+        return found
+
     # What the expressions ask.
 
     def has(self, name: str) -> bool:
@@ -63,7 +85,7 @@ class Trainer(Builder):
 
     def written(self, name: str) -> bool:
         """Whether the file has it."""
-        return name in self.reading.places
+        return self.path(name) in self.reading.places
 
     def decided(self, name: str) -> bool:
         """Whether a value can be known."""
@@ -79,13 +101,13 @@ class Trainer(Builder):
         return self.reading.get(name, otherwise)
 
     def path(self, name: str) -> str:
-        """Where an argument of a part stands in the file."""
-        name_of_part, _, key = name.partition(".")
-        part = self.parts.get(name_of_part)
-        return name if part is None else f"{part.section}.{key}"
+        """Where a value stands in the file."""
+        part, _, key = name.partition(".")
+        section = self.sections.get(part)
+        return name if section is None else f"{section}.{key}"
 
     def asked(self, name: str) -> Any:
-        """What the file has for an argument of a part."""
+        """What the file itself has for it."""
         return self.reading.get(self.path(name))
 
     # The actions of the rows.
@@ -98,13 +120,21 @@ class Trainer(Builder):
         """Let another value stand for a written one, and say so."""
         path, reading = row.target, self.reading
         if path in reading.places:
-            why = self.words(row)
+            why = words(self.version, row, self)
             reading.note(say.reset_value(key=path, value=reading.get(path), used=value, why=why), path)
         self.let(row, value)
 
+    def drop(self, row: Row, _: Any) -> None:
+        """Take a value away."""
+        self.locals.pop(row.target, None)
+
     def refuse(self, row: Row) -> None:
         """Report that the real code stops because of a value."""
-        self.reading.note(say.rejected(why=self.words(row), version=self.version), self.path(row.more.at))
+        self._refuse(row.more.at, words(self.version, row, self))
+
+    def _refuse(self, name: str, why: Words) -> None:
+        path = next((path for path in self.sources(name) if path in self.reading.places), self.path(name))
+        self.reading.note(say.rejected(why=why, version=self.version), path)
 
     def report(self, row: Row, value: dict[str, Any]) -> None:
         """Report a problem by its name."""
@@ -114,68 +144,15 @@ class Trainer(Builder):
         """Report a problem with something that is missing."""
         self.reading.lacking(getattr(say, row.target)(**value), self.path(row.more.at))
 
-    def complete(self, row: Row, _: Any) -> None:
-        """Report the arguments of a schedule that have no default, and are not there."""
-        known = self.parts[row.target].known
-        arguments: Mapping[str, Any] = {} if known is None else known.arguments
-        for key, default in arguments.items():
-            name = f"{row.target}.{key}"
-            if default == REQUIRED and name not in self.locals:
-                kind = self[f"{row.target}_class"]
-                said = say.schedule_argument(type=kind, key=key, why=say.no_default())
-                self.reading.lacking(said, self.path(name))
-
     def expect(self, row: Row, value: Any) -> None:
         """Report a value of another kind than the code computes with."""
         if not value:
-            self.wrong_kind(row.more.at, self.reading.get(row.more.at), self.words(row))
+            self.wrong_kind(row.more.at, self.reading.get(row.more.at), words(self.version, row, self))
 
     def wrong_kind(self, path: str, value: Any, expected: Words) -> None:
         """The same, in words."""
         shown = "null" if value is None else repr(value)
         self.reading.note(say.value_type(key=path, value=shown, expected=expected, version=self.version), path)
-
-    # What a section names by `type`.
-
-    def given(self, section: str) -> dict[str, Sourced]:
-        """What a section of the file holds."""
-        return {str(key): Sourced(value, (f"{section}.{key}",)) for key, value in self.reading.section(section).items()}
-
-    def class_named(self, registry: str, section: str, kind: Any) -> Taken | None:
-        """What is known of a class; None where there is none of that name, which is reported."""
-        reading, path = self.reading, f"{section}.type"
-        classes: dict[str, dict[str, Any]] = reading.catalog["registry"][registry]
-        if not isinstance(kind, str) and path in reading.places:
-            # tools/register/register.py:MindFormerRegister.get_cls finds no class of that name (1.6-2.1)
-            self.wrong_kind(path, kind, say.name_of_a_class())
-        if not isinstance(kind, str) or isinstance(kind, Undecided):
-            return None
-        facts = classes.get(kind)
-        if facts is None and reading.get(f"{section}.auto_register") is None:
-            meant = near(kind, classes)
-            reading.note(say.unknown_class(section=section, value=kind, suggestion=meant, version=self.version), path)
-        return None if facts is None else Taken(facts["class"], facts["args"], facts["open"])
-
-    def foreign(self, taken: Taken, section: str, key: str) -> None:
-        """Report a key that the class does not take, or takes and ignores."""
-        reading, path = self.reading, f"{section}.{key}"
-        reading.acceptance[path] = "ignored" if taken.open else "unknown"
-        said = say.swallowed_argument(type=taken.name, key=key)
-        if not taken.open:
-            meant = near(key, taken.arguments)
-            said = say.unknown_argument(type=taken.name, key=key, suggestion=meant, version=self.version)
-        reading.note(said, path, on_key=True)
-
-    def ignored(self, row: Row, value: dict[str, Any]) -> None:
-        """Report the keys of a section that a class does not ask for."""
-        taken = Taken(value["type"], dict.fromkeys(value["known"]), open=True)
-        for key in self.reading.section(row.target):
-            if key not in taken.arguments:
-                self.foreign(taken, row.target, str(key))
-
-    def answer(self, path: str, one: Sourced) -> None:
-        """Record a value."""
-        self.reading.resolve(path, one.value, *one.sources, decided=one.decided)
 
     def leave_open(self, row: Row) -> bool:
         """What cannot be known leaves its target open."""
@@ -184,5 +161,14 @@ class Trainer(Builder):
         return super().leave_open(row)
 
     def stop(self, row: Row) -> bool:
-        """Values of another kind leave it as it was: the checks of their kinds name them."""
-        return self.leave_open(row) if row.action == "set" else True
+        """Values of another kind: their section names them and ends; without one, the checks of their kinds do."""
+        if not self.blamed:
+            return self.leave_open(row) if row.action == "set" else True
+        first = self.blamed[0]
+        open_already = any(isinstance(self[name], Undecided) for name in self.blamed)
+        if open_already or self[first] is None:
+            self.open.add(first)
+        if not open_already:
+            values = {name.partition(".")[2]: self[name] for name in self.blamed if self.sources(name)}
+            self._refuse(first, say.cannot_compute(named=", ".join(f"{name}={one!r}" for name, one in values.items())))
+        return False

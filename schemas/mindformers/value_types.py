@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from ..message import Severity, Words
     from ..rows import Sourced
+    from .constructors import Builder
     from .reading import Reading
-    from .trainer import Trainer
 
 _READS_AS_FALSE = frozenset(("false", "no", "off", "none", "null", "0", ""))
 _CONVERTED = "moe_router_dtype"
@@ -96,7 +96,7 @@ def _check_choice(reading: Reading, name: str, values: Mapping[str, Any], path: 
         _note(reading, path, value, say.one_of(known=", ".join(known)))
 
 
-def check_sections(run: Trainer) -> None:
+def check_sections(run: Builder) -> None:
     """Report the written values outside the model that are of the wrong kind."""
     reading = run.reading
     for path, kind in kinds_of(reading.catalog, "strict").items():
