@@ -56,7 +56,6 @@ def static_facts(version: str) -> dict[str, Any]:
         "registry": facts["registry"],
         "types": _kinds(facts["types"], judged["types"]),
         "section_types": {kind: " ".join(names) for kind, names in judged["section_types"].items()},
-        "strict": {kind: " ".join(names) for kind, names in judged["strict"].items()},
         "read_without_template": " ".join(judged["read_without_template"]),
         "expected_of_no_effect": " ".join(judged["expected_of_no_effect"]),
         **{name: judged[name] for name in _AS_JUDGED},

@@ -12,7 +12,7 @@ from ..rows import Sourced
 from .messages_compiled import say
 from .reading import Undecided
 from .resolution import near
-from .trainer import Trainer
+from .trainer import Trainer, wrong_kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -123,7 +123,7 @@ class Builder(Trainer):
         classes: dict[str, dict[str, Any]] = reading.catalog["registry"][registry]
         if not isinstance(kind, str) and path in reading.places:
             # tools/register/register.py:MindFormerRegister.get_cls finds no class of that name (1.6-2.1)
-            self.wrong_kind(path, kind, say.name_of_a_class())
+            wrong_kind(reading, path, kind, say.name_of_a_class())
         if not isinstance(kind, str) or isinstance(kind, Undecided):
             return None
         facts = classes.get(kind)

@@ -9,7 +9,7 @@ convert_to_transformer_config` (1.6-1.8), `parallel_core/config_converter.py:Con
 from __future__ import annotations
 
 from ..diagnostic import Related
-from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..light_typing import TYPE_CHECKING
 from ..message import NOTHING, Words, verbatim
 from .messages_compiled import say
 from .reading import Undecided
@@ -23,40 +23,31 @@ if TYPE_CHECKING:
 
 Targets: TypeAlias = "dict[str, list[tuple[str, str | None]] | None]"
 """The fields that each key sets, with what is made of its value; None for the field of its own name alone."""
+Fields: TypeAlias = "dict[str, Sourced]"
 _COMMON = "common"
 """The one table of the versions whose model classes have no converters of their own."""
 _targets: dict[tuple[str, str, bool], Targets] = {}
 
 
-class ModelClass(NamedTuple):
-    """A model configuration class and its attributes, in the order in which they are converted."""
-
-    facts: dict[str, Any]
-    attributes: dict[str, Sourced]
-    mla: bool
-    """Whether the model class converts to an MLATransformerConfig."""
-
-
-def targets_of(catalog: dict[str, Any], model: ModelClass) -> Targets:
-    """What the class's converter maps."""
-    name = model.facts["converter"] or _COMMON
-    mark = catalog["version"], name, model.mla
+def _targets_of(catalog: dict[str, Any], name: str, *, mla: bool) -> Targets:
+    """What a converter maps; more where the class converts to an MLATransformerConfig."""
+    mark = catalog["version"], name, mla
     found = _targets.get(mark)
     if found is None:
         one: dict[str, Any] = catalog["converters"][name]
         found = _targets[mark] = {**dict.fromkeys(one["same"]), **one["rules"]}
-        if model.mla:
+        if mla:
             found.update({**dict.fromkeys(one["mla_same"]), **one["mla_rules"]})
     return found
 
 
-def convert(reading: Reading, model: ModelClass, handed_over: dict[str, Sourced]) -> dict[str, Sourced]:
-    """The fields that `parallel_config` and the model's attributes set; every key without effect is reported."""
-    work = _Conversion(reading, model)
-    for key, one in handed_over.items():
+def convert(reading: Reading, facts: dict[str, Any], attributes: Fields, handed: Fields, *, mla: bool) -> Fields:
+    """The fields that `parallel_config` and a class's attributes set; every key without effect is reported."""
+    work = _Conversion(reading, facts, mla=mla)
+    for key, one in handed.items():
         if key in work.targets:
             work.apply(key, one)
-    for key, one in model.attributes.items():
+    for key, one in attributes.items():
         if key in work.targets and key not in work.white:
             work.apply(key, one)
         elif (path := f"{reading.model}.{key}") in reading.places and path in one.sources:
@@ -66,7 +57,7 @@ def convert(reading: Reading, model: ModelClass, handed_over: dict[str, Sourced]
         span = reading.places.get(path)
         if span is not None and span.file is None:  # a hub's config.json is full of keys that mean another program
             advice = work.advice(path[len(within) :])
-            said = say.ignored_key(key=path, model=model.facts["class"], working=advice, version=reading.version)
+            said = say.ignored_key(key=path, model=facts["class"], working=advice, version=reading.version)
             reading.note(said, path, on_key=True)
     return work.fields
 
@@ -74,10 +65,10 @@ def convert(reading: Reading, model: ModelClass, handed_over: dict[str, Sourced]
 class _Conversion:
     """The fields collected so far."""
 
-    def __init__(self, reading: Reading, model: ModelClass) -> None:
+    def __init__(self, reading: Reading, facts: dict[str, Any], *, mla: bool) -> None:
         self.reading = reading
-        self.signature: dict[str, Any] = model.facts["signature"]
-        self.targets = targets_of(reading.catalog, model)
+        self.signature: dict[str, Any] = facts["signature"]
+        self.targets = _targets_of(reading.catalog, facts["converter"] or _COMMON, mla=mla)
         self.common = _COMMON in reading.catalog["converters"]
         self.white: frozenset[str] = frozenset(reading.catalog["white"] if self.common else ())
         self.fields: dict[str, Sourced] = {}

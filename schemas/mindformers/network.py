@@ -12,9 +12,8 @@ from ..config import Unresolved
 from ..light_typing import TYPE_CHECKING
 from ..message import NOTHING
 from ..rows import Sourced
-from ..shape import is_mapping
 from .constructors import Builder
-from .conversion import ModelClass, convert
+from .conversion import convert
 from .messages_compiled import say
 from .reading import default_setting
 from .resolution import near
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..config import Setting
-    from .dynamic import Dynamic
     from .reading import Reading
 
 _NO_DIRECTORY = "MAP067"
@@ -32,35 +30,25 @@ _NO_DIRECTORY = "MAP067"
 _own: dict[tuple[str, bool], tuple[dict[str, Sourced], dict[str, Setting]]] = {}
 
 
-def static_network(run: Builder) -> None:
-    """The network of the static graph; every field is open where its class is not known."""
+def network(run: Builder) -> None:
+    """The fields of the network that the section and what the trainer hands over make; none without a class."""
     reading = run.reading
-    run.locals["facts.run_mode"] = Sourced(reading.get("run_mode"))
     facts = _selected(reading)
     if facts is not None:
-        attributes, mla = _constructed(run, facts)
-        fields = convert(reading, ModelClass(facts, attributes, mla), run.under("handed."))
-        _transformer_config(run, checked_fields(reading, fields), mla=mla)
-        return
+        run.locals["facts.model_class"] = Sourced(facts["class"])
+        within = Builder(reading, run.locals)
+        attributes, mla = _constructed(within, facts)
+        latent = run.now("latent")
+        mla = mla if latent is None else latent
+        fields = convert(reading, facts, attributes, within.under("handed."), mla=mla)
+        _transformer_config(within, checked_fields(reading, fields, run.now("choices") or {}), mla=mla)
+
+
+def undecided(run: Builder) -> None:
+    """Leave every field open: the class is not known."""
+    reading = run.reading
     kind = reading.get(_type(reading))
     undecided_network(reading, *((str(kind), _type(reading)) if kind else (reading.model, reading.model)))
-
-
-def dynamic_network(run: Dynamic) -> None:
-    """The network of the dynamic graph, which builds the same classes (`pynative/trainer/utils.py:_build_model`).
-
-    Its name says whether its attention is latent, and the sections' defaults are handed over.
-    """
-    reading = run.reading
-    facts = _selected(reading) if is_mapping(reading.get(reading.model)) else None
-    if facts is None:
-        return
-    attributes, mla = _constructed(within := Builder(reading, run.locals), facts)
-    mla = run["networks"].get(str(run["network"]), mla)
-    parallel = reading.catalog["sections"]["parallel_config"]["defaults"]
-    handed = {**{key: Sourced(value) for key, value in parallel.items()}, **run.under("handed.")}
-    fields = convert(reading, ModelClass(facts, attributes, mla), handed)
-    _transformer_config(within, checked_fields(reading, fields, static=False), mla=mla)
 
 
 def _type(reading: Reading) -> str:
@@ -101,7 +89,6 @@ def _constructed(run: Builder, facts: dict[str, Any]) -> tuple[dict[str, Sourced
             attributes[replaced] = attributes.pop(name)
     run.sections["attributes"] = reading.model
     run.locals.update({f"attributes.{key}": one for key, one in attributes.items()})
-    run.locals["facts.model_class"] = Sourced(facts["class"])
     reading.resolve("resolved.model.class", facts["class"], _type(reading))
     run.resolve("attributes")
     attributes = run.take("attributes.")

@@ -15,6 +15,7 @@ from .constructors import Taken
 from .messages_compiled import say
 from .reading import Undecided
 from .resolution import near
+from .trainer import wrong_kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +38,7 @@ def build_callbacks(run: Builder) -> None:
         section, kind = f"callbacks[{place}]", entry.get("type")
         if "type" in entry and kind is None:
             # tools/register/register.py:MindFormerRegister.get_cls: "Can't find class"
-            run.wrong_kind(f"{section}.type", None, say.name_of_a_class())
+            wrong_kind(reading, f"{section}.type", None, say.name_of_a_class())
         arguments: str = reading.catalog["callbacks"].get(kind, "**") if isinstance(kind, str) else "**"
         taken = Taken(str(kind), dict.fromkeys(("type", "auto_register", *arguments.split())))
         for key in () if "**" in taken.arguments else entry:

@@ -15,9 +15,20 @@ from .resolution import sections, words
 if TYPE_CHECKING:
     from typing import Any
 
-    from ..message import Words
+    from ..message import Severity, Words
     from ..rows import Row
     from .reading import Reading
+
+_LONGEST = 60
+"""How much of a value is shown."""
+
+
+def wrong_kind(reading: Reading, path: str, value: Any, expected: Words, severity: Severity | None = None) -> None:
+    """Report a value of another kind than the code computes with."""
+    shown = "null" if value is None else repr(value)
+    shown = shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"
+    said = say.value_type(key=path, value=shown, expected=expected, version=reading.version)
+    reading.note(said, path, severity=severity)
 
 
 class Trainer(Run):
@@ -147,12 +158,7 @@ class Trainer(Run):
     def expect(self, row: Row, value: Any) -> None:
         """Report a value of another kind than the code computes with."""
         if not value:
-            self.wrong_kind(row.more.at, self.reading.get(row.more.at), words(self.version, row, self))
-
-    def wrong_kind(self, path: str, value: Any, expected: Words) -> None:
-        """The same, in words."""
-        shown = "null" if value is None else repr(value)
-        self.reading.note(say.value_type(key=path, value=shown, expected=expected, version=self.version), path)
+            wrong_kind(self.reading, row.more.at, self.reading.get(row.more.at), words(self.version, row, self))
 
     def leave_open(self, row: Row) -> bool:
         """What cannot be known leaves its target open."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import accmap.schemas.mindformers as room
 
 HERE = Path(room.__file__).resolve().parent
-MOST = 1254
+MOST = 1207
 """Lines of the modules below. The number only falls; the goal is 1,000."""
 SEMANTICS = {
     "constructors": "what the classes get that a section names by type",
