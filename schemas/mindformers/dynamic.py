@@ -17,10 +17,10 @@ from ..rows import Sourced, UndecidedError
 from ..suggestion import closest
 from ..versions import names_with_facts, newest_until, number_of
 from .catalog import static_catalog, static_version
-from .constructors import Builder, Taken
 from .messages_compiled import say
 from .reading import Reading
 from .resolution import STAGES, words
+from .trainer import Taken, Trainer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -253,7 +253,7 @@ class DynamicReading(Reading):
         self.problems.append(finding(problem, self.file, span))
 
 
-class Dynamic(Builder):
+class Dynamic(Trainer):
     """What the trainer makes of the values that the file and the classes' defaults give; what it says of them."""
 
     reading: DynamicReading

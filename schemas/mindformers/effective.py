@@ -154,9 +154,9 @@ def _static_config(
     _override(reading, reading.values, [change for change in overrides if change.path != "run_mode"])
     known = _add_pretrained(reading, open_file)
     written = _settings(reading)
-    from .constructors import Builder
+    from .trainer import Trainer
 
-    Builder(reading, _known(options, legacy=legacy)).resolve("trainer")
+    Trainer(reading, _known(options, legacy=legacy)).resolve("trainer")
     if reading.get("model.model_config.rope_parameters") is not None:
         from .pretrained import nested_rope
 

@@ -12,11 +12,11 @@ from ..config import Unresolved
 from ..light_typing import TYPE_CHECKING
 from ..message import NOTHING
 from ..rows import Sourced
-from .constructors import Builder
 from .conversion import convert
 from .messages_compiled import say
 from .reading import default_setting
 from .resolution import near
+from .trainer import Trainer
 from .value_types import checked_fields
 
 if TYPE_CHECKING:
@@ -30,13 +30,13 @@ _NO_DIRECTORY = "MAP067"
 _own: dict[tuple[str, bool], tuple[dict[str, Sourced], dict[str, Setting]]] = {}
 
 
-def network(run: Builder) -> None:
+def network(run: Trainer) -> None:
     """The fields of the network that the section and what the trainer hands over make; none without a class."""
     reading = run.reading
     facts = _selected(reading)
     if facts is not None:
         run.locals["facts.model_class"] = Sourced(facts["class"])
-        within = Builder(reading, run.locals)
+        within = Trainer(reading, run.locals)
         attributes, mla = _constructed(within, facts)
         latent = run.now("latent")
         mla = mla if latent is None else latent
@@ -44,7 +44,7 @@ def network(run: Builder) -> None:
         _transformer_config(within, checked_fields(reading, fields, run.now("choices") or {}), mla=mla)
 
 
-def undecided(run: Builder) -> None:
+def undecided(run: Trainer) -> None:
     """Leave every field open: the class is not known."""
     reading = run.reading
     kind = reading.get(_type(reading))
@@ -74,7 +74,7 @@ def _selected(reading: Reading) -> dict[str, Any] | None:
     return None
 
 
-def _constructed(run: Builder, facts: dict[str, Any]) -> tuple[dict[str, Sourced], bool]:
+def _constructed(run: Trainer, facts: dict[str, Any]) -> tuple[dict[str, Sourced], bool]:
     """The class's attributes: its defaults, what is written, what the trainer adds, what it makes of them.
 
     With them stands whether its network converts to an MLATransformerConfig.
@@ -82,7 +82,7 @@ def _constructed(run: Builder, facts: dict[str, Any]) -> tuple[dict[str, Sourced
     reading = run.reading
     given: dict[Any, Any] = reading.section(reading.model)
     attributes = {key: Sourced(value) for key, value in {**facts["mf"], **facts["signature"]}.items()}
-    attributes.update(Builder.given(run, reading.model))
+    attributes.update(Trainer.given(run, reading.model))
     attributes.update(run.take("attributes."))
     for name, replaced in facts["attribute_map"].items():
         if name in attributes:
@@ -113,7 +113,7 @@ def _own_fields(catalog: dict[str, Any], *, mla: bool) -> tuple[dict[str, Source
     return found
 
 
-def _transformer_config(run: Builder, fields: dict[str, Sourced], *, mla: bool) -> None:
+def _transformer_config(run: Trainer, fields: dict[str, Sourced], *, mla: bool) -> None:
     """The fields of the (MLA)TransformerConfig, recorded under `resolved.transformer.`."""
     reading = run.reading
     own, settings = _own_fields(reading.catalog, mla=mla)

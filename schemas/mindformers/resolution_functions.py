@@ -11,24 +11,23 @@ from ..light_typing import TYPE_CHECKING
 from ..named_module import named_module
 from ..rows import Sourced, UndecidedError
 from ..shape import is_list, is_mapping
-from .constructors import Taken
 from .messages_compiled import say
 from .reading import Undecided
 from .resolution import near
-from .trainer import wrong_kind
+from .trainer import Taken, wrong_kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
     from ..message import Words
-    from .constructors import Builder
     from .dynamic import Dynamic
+    from .trainer import Trainer
 
 __all__ = ["is_list", "near", "prod"]
 
 
-def build_callbacks(run: Builder) -> None:
+def build_callbacks(run: Trainer) -> None:
     """The callbacks in effect, and the arguments that their constructors do not take."""
     reading = run.reading
     entries: list[Any] = reading.get("callbacks")
@@ -68,7 +67,7 @@ def track_logits(run: Dynamic) -> None:
     run.locals["attributes.track_max_attention_logit"] = Sourced(bool(clips or monitors), (decided_by,))
 
 
-def spread_rope_scaling(run: Builder) -> None:
+def spread_rope_scaling(run: Trainer) -> None:
     """The entries of `rope_scaling` become fields (`TransformerConfig.__post_init__`), or settings beside them."""
     entries: dict[Any, Any] = dict(run["transformer.rope_scaling"])
     entries = {"rotary_scaling_factor": entries.pop("factor", None), **entries}

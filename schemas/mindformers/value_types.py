@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from ..message import Severity
     from ..rows import Sourced
-    from .constructors import Builder
     from .reading import Reading
+    from .trainer import Trainer
 
 _READS_AS_FALSE = frozenset(("false", "no", "off", "none", "null", "0", ""))
 _CONVERTED = "moe_router_dtype"
@@ -67,22 +67,26 @@ def fits(value: Any, kind: str) -> bool:
 
 def checked_fields(reading: Reading, fields: dict[str, Sourced], choices: Mapping[str, str]) -> dict[str, Sourced]:
     """The written fields of the TransformerConfig; one of the wrong kind is reported and left open."""
-    kinds = kinds_of(reading.catalog, "types")
     values = {name: one.value for name, one in fields.items()}
-    rope = values.get("position_embedding_type", "rope") == "rope"
-    unread = "max_position_embeddings" if rope else ""  # learned positions and YaRN alone compute with it
     result = dict(fields)
     for name, one in fields.items():
         path = one.sources[0] if one.sources else ""
-        if path not in reading.places or not one.decided or isinstance(one.value, Undecided):
-            continue
-        counts = bool(values.get("num_moe_experts")) or not name.startswith("moe_")
-        kind = None if name == unread else kinds.get(name)
-        if kind is None or fits(one.value, kind):
-            _check_choice(reading, name, values, path, choices.get(name, "").split() if counts else [])
-        elif _report(reading, path, one.value, kind, None if counts or name == _CONVERTED else "warning"):
+        known = one.decided and not isinstance(one.value, Undecided)
+        if known and path in reading.places and _is_wrong(reading, name, values, path, choices):
             result[name] = one._replace(value=Undecided(str(one.value)))
     return result
+
+
+def _is_wrong(reading: Reading, name: str, values: Mapping[str, Any], path: str, choices: Mapping[str, str]) -> bool:
+    """Report a value of another kind, or one that the code does not know; whether nothing is computed with it."""
+    value, counts = values[name], bool(values.get("num_moe_experts")) or not name.startswith("moe_")
+    kind = kinds_of(reading.catalog, "types").get(name)
+    if name == "max_position_embeddings" and values.get("position_embedding_type", "rope") == "rope":
+        kind = None  # learned positions and YaRN alone compute with it
+    if kind is not None and not fits(value, kind):
+        return _report(reading, path, value, kind, None if counts or name == _CONVERTED else "warning")
+    _check_choice(reading, name, values, path, choices.get(name, "").split() if counts else [])
+    return False
 
 
 def _check_choice(reading: Reading, name: str, values: Mapping[str, Any], path: str, known: list[str]) -> None:
@@ -97,7 +101,7 @@ def _check_choice(reading: Reading, name: str, values: Mapping[str, Any], path: 
         wrong_kind(reading, path, value, say.one_of(known=", ".join(known)))
 
 
-def check_sections(run: Builder) -> None:
+def check_sections(run: Trainer) -> None:
     """Report the written values outside the model that are of the wrong kind."""
     reading = run.reading
     said = {dict(problem.values).get("key") for problem in reading.problems}
