@@ -67,7 +67,7 @@ def static_facts(version: str) -> dict[str, Any]:
 
 
 _AS_JUDGED = (
-    "base_attributes", "choices", "communications", "equal_is_no_conflict", "warmup_of_no_steps_divides",
+    "choices", "communications", "equal_is_no_conflict", "warmup_of_no_steps_divides",
 )  # fmt: skip
 
 

@@ -28,8 +28,10 @@ MEMBERS = {
 
 def read_classes() -> list[dict[str, Any]]:
     """Every class of the table; ValueError where one is malformed."""
-    classes: list[dict[str, Any]] = read_table(SOURCE)["classes"]
+    table = read_table(SOURCE)
+    classes: list[dict[str, Any]] = table["classes"]
     for one in classes:
+        one["reads"] = [*table.get("reads", ()), *one.get("reads", ())]
         if set(one) - MEMBERS or not one["sources"]:
             raise TableError(FILE, one, f"{one.get('name')}: {sorted(set(one) - MEMBERS)}")
     return classes
@@ -105,7 +107,7 @@ def _lines(one: dict[str, Any]) -> list[str]:
         "    C((",
         f"        lambda version, given, model: {_meant(one)},",
         f"        {one['config']!r},",
-        f"        frozenset({pformat(sorted(one.get('reads', ())), width=160, compact=True)}),",
+        f"        frozenset({pformat(sorted(one['reads']), width=160, compact=True)}),",
         f"        frozenset({pformat(unread, width=160, compact=True)}),",
         f"        {pformat(plain(one.get('arguments')), width=160, compact=True, sort_dicts=False)},",
         "        (",

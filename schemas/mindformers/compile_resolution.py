@@ -42,11 +42,11 @@ NAMING = (*COMPUTED, *BUILDING, "drop")
 ACTIONS = tuple(dict.fromkeys((*NAMING, *SAYING, "do")))
 MEMBERS = {*ACTIONS, "to", "when", "because", "at", "en", "zh", "each", "versions", LINE}
 OF_A_SECTION = {"section", "of", "source", "fields", "when", "versions", "each", "rows", LINE}
-CONTEXT = ("has", "written", "decided", "now", "get", "path", "asked")
+CONTEXT = ("has", "written", "decided", "now", "get", "path", "asked", "noted")
 """What the run itself answers; their first argument is a name."""
-BUILTINS = ("bool", "dict", "float", "int", "isinstance", "len", "list", "map", "max", "min", "repr", "str")
+BUILTINS = ("bool", "dict", "float", "int", "isinstance", "len", "list", "map", "max", "min", "repr", "sorted", "str")
 IN_DEFINITIONS = (*BUILTINS, "all", "any", "range", "zip")
-ATTRIBUTES, TRANSFORMER, TRAINER = "attributes", "transformer", "trainer"
+MODEL, ATTRIBUTES, TRANSFORMER, TRAINER = "model", "attributes", "transformer", "trainer"
 CHECKS, DYNAMIC = "dynamic checks", "dynamic"
 NETWORK = (ATTRIBUTES, TRANSFORMER)
 """Stages whose own names, in a run, stand behind the stage's; to write one is to let it stand for the rows below."""
@@ -205,7 +205,7 @@ class Compiler:
         def place(name: str) -> str | None:
             return next((key for key in (_key(row.stage, name), name) if key in known), None)
 
-        return Names(self.functions, CONTEXT, BUILTINS, place, naming=CONTEXT)
+        return Names(self.functions, CONTEXT, BUILTINS, place, naming=CONTEXT[:-1])
 
     def text(self, number: int, row: Row, section: dict[str, Any]) -> tuple[str, str]:
         """A row's tuple, and what it says, which is found by the row's number."""
@@ -224,6 +224,7 @@ class Compiler:
     def _text(self, number: int, row: Row, known: Names) -> str:
         self._check_target(row, known)
         strange = set(re.findall(r"\b(?:said|expected)\('(\w+)'", row.to)) - self.words
+        strange |= set(re.findall(r"\bnoted\('(\w+)'", row.when)) - self.problems
         if strange:
             raise ValueError(f"no text is called {strange.pop()}")
         because: tuple[str, ...] = ()

@@ -24,11 +24,6 @@ if TYPE_CHECKING:
     from .trainer import Trainer
 
 _TYPE = f"{Reading.model}.type"
-_BASE = (
-    "type", "auto_register", "moe_config", "parallel_config", "pet_config", "checkpoint_name_or_path",
-    "name_or_path", "tokenizer_class", "model_type", "architectures",
-)  # fmt: skip
-"""What every configuration class takes, or what says which class it is (`PretrainedConfig.__init__`)."""
 
 
 class LegacyClass(NamedTuple):
@@ -95,7 +90,7 @@ class _Network(rows.Run):
         self.known = known
         experts = {**reading.catalog["sections"]["moe_config"]["defaults"], **reading.section("moe_config")}
         self.values = {**defaults, **given, **{f"moe_config.{key}": value for key, value in experts.items()}}
-        self.used = ({*defaults, *_BASE} - known.unread) | known.known
+        self.used = (defaults.keys() - known.unread) | known.known
         """The keys that are no mistake: not those that no row has asked for."""
         self.refused = False
 

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from ..config import Unresolved
 from ..light_typing import TYPE_CHECKING
-from ..message import NOTHING
 from ..rows import Sourced
 from .conversion import convert
 from .messages_compiled import say
 from .reading import default_setting
-from .resolution import near
 from .trainer import Trainer
 from .value_types import checked_fields
 
@@ -25,18 +23,18 @@ if TYPE_CHECKING:
     from ..config import Setting
     from .reading import Reading
 
-_NO_DIRECTORY = "MAP067"
-"""The directory that may name the class is not here, which was said."""
 _own: dict[tuple[str, bool], tuple[dict[str, Sourced], dict[str, Setting]]] = {}
 
 
 def network(run: Trainer) -> None:
     """The fields of the network that the section and what the trainer hands over make; none without a class."""
     reading = run.reading
-    facts = _selected(reading)
-    if facts is not None:
-        run.locals["facts.model_class"] = Sourced(facts["class"])
-        within = Trainer(reading, run.locals)
+    within = Trainer(reading, run.locals)
+    within.sections.update(dict.fromkeys(("model", "attributes", "transformer"), reading.model))
+    within.resolve("model")
+    if within.has("model_class"):
+        facts: dict[str, Any] = within["model_class"]
+        run.locals["facts.model_class"] = within.locals["facts.model_class"] = Sourced(facts["class"])
         attributes, mla = _constructed(within, facts)
         latent = run.now("latent")
         mla = mla if latent is None else latent
@@ -47,31 +45,9 @@ def network(run: Trainer) -> None:
 def undecided(run: Trainer) -> None:
     """Leave every field open: the class is not known."""
     reading = run.reading
-    kind = reading.get(_type(reading))
-    undecided_network(reading, *((str(kind), _type(reading)) if kind else (reading.model, reading.model)))
-
-
-def _type(reading: Reading) -> str:
-    return f"{reading.model}.model_type"
-
-
-def _selected(reading: Reading) -> dict[str, Any] | None:
-    """The class that `model_type` selects; None where there is none, which is reported."""
-    classes: dict[str, dict[str, Any]] = reading.catalog["classes"]
-    names: dict[str, str] = reading.catalog["names"]
-    usable = {name: key for name, key in names.items() if not classes[key]["legacy"] and not name.startswith("mcore_")}
-    written = reading.get(_type(reading))
-    if isinstance(written, str) and written in usable:
-        return classes[usable[written]]
-    known = ", ".join(sorted(usable))
-    if written is not None:
-        meant = near(str(written), usable)
-        said = say.unknown_model_type(value=written, known=known, suggestion=meant, version=reading.version)
-        reading.note(said, _type(reading))
-    elif not any(problem.kind.code == _NO_DIRECTORY for problem in reading.problems):
-        hint = say.or_a_config_json() if reading.get("pretrained_model_dir") else NOTHING
-        reading.note(say.no_model_type(known=known, hint=hint), reading.model)
-    return None
+    path = f"{reading.model}.model_type"
+    kind = reading.get(path)
+    undecided_network(reading, *((str(kind), path) if kind else (reading.model, reading.model)))
 
 
 def _constructed(run: Trainer, facts: dict[str, Any]) -> tuple[dict[str, Sourced], bool]:
@@ -87,16 +63,13 @@ def _constructed(run: Trainer, facts: dict[str, Any]) -> tuple[dict[str, Sourced
     for name, replaced in facts["attribute_map"].items():
         if name in attributes:
             attributes[replaced] = attributes.pop(name)
-    run.sections["attributes"] = reading.model
     run.locals.update({f"attributes.{key}": one for key, one in attributes.items()})
-    reading.resolve("resolved.model.class", facts["class"], _type(reading))
+    reading.resolve("resolved.model.class", facts["class"], f"{reading.model}.model_type")
     run.resolve("attributes")
     attributes = run.take("attributes.")
     for key in facts["ignore"]:
         if attributes.pop(key, None) is not None and key in given:
             reading.acceptance[f"{reading.model}.{key}"] = "ignored"
-    for key in reading.catalog["base_attributes"]:
-        attributes.setdefault(key, Sourced(None))
     model = reading.catalog["models"].get(str(run.now("architecture")), facts)
     return attributes, (facts if model.get("legacy") else model)["mla"]
 
@@ -127,7 +100,6 @@ def _transformer_config(run: Trainer, fields: dict[str, Sourced], *, mla: bool) 
             why = say.latent_alone(key=key, name=name)
             reading.note(say.rejected(why=why, version=reading.version), key)
     reading.resolved.update(settings)
-    run.sections["transformer"] = reading.model
     run.resolve("transformer")
     for name, default in own.items():
         one = run.locals[name]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..rows import Expression, Row
 
 VERSIONS = names("mindformers")
-STAGES = {"static": ("attributes", "transformer", "trainer"), "dynamic": ("dynamic checks", "dynamic")}
+STAGES = {"static": ("model", "attributes", "transformer", "trainer"), "dynamic": ("dynamic checks", "dynamic")}
 """The stages whose rows stand in one module."""
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from math import prod
 
 from ..light_typing import TYPE_CHECKING
+from ..message import NOTHING
 from ..named_module import named_module
 from ..rows import Sourced, UndecidedError
 from ..shape import is_list, is_mapping
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from .dynamic import Dynamic
     from .trainer import Trainer
 
-__all__ = ["is_list", "near", "prod"]
+__all__ = ["NOTHING", "is_list", "near", "prod"]
 
 
 def build_callbacks(run: Trainer) -> None:

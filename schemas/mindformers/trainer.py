@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from ..message import Severity, Words
     from ..rows import Row
+    from .messages_compiled import ProblemName
     from .reading import Reading
 
 _LONGEST = 60
@@ -156,6 +157,10 @@ class Trainer(Run):
     def asked(self, name: str) -> Any:
         """What the file itself has for it."""
         return self.reading.get(self.path(name))
+
+    def noted(self, problem: ProblemName) -> bool:
+        """Whether there was such a problem."""
+        return any(one.kind is say.kinds[problem] for one in self.reading.problems)
 
     # The actions of the rows.
 
