@@ -26,19 +26,6 @@ Targets: TypeAlias = "dict[str, list[tuple[str, str | None]] | None]"
 Fields: TypeAlias = "dict[str, Sourced]"
 _COMMON = "common"
 """The one table of the versions whose model classes have no converters of their own."""
-_targets: dict[tuple[str, str, bool], Targets] = {}
-
-
-def _targets_of(catalog: dict[str, Any], name: str, *, mla: bool) -> Targets:
-    """What a converter maps; more where the class converts to an MLATransformerConfig."""
-    mark = catalog["version"], name, mla
-    found = _targets.get(mark)
-    if found is None:
-        one: dict[str, Any] = catalog["converters"][name]
-        found = _targets[mark] = {**dict.fromkeys(one["same"]), **one["rules"]}
-        if mla:
-            found.update({**dict.fromkeys(one["mla_same"]), **one["mla_rules"]})
-    return found
 
 
 def convert(reading: Reading, facts: dict[str, Any], attributes: Fields, handed: Fields, *, mla: bool) -> Fields:
@@ -68,7 +55,10 @@ class _Conversion:
     def __init__(self, reading: Reading, facts: dict[str, Any], *, mla: bool) -> None:
         self.reading = reading
         self.signature: dict[str, Any] = facts["signature"]
-        self.targets = _targets_of(reading.catalog, facts["converter"] or _COMMON, mla=mla)
+        maps: dict[str, Any] = reading.catalog["converters"][facts["converter"] or _COMMON]
+        self.targets: Targets = {**dict.fromkeys(maps["same"]), **maps["rules"]}
+        if mla:
+            self.targets.update({**dict.fromkeys(maps["mla_same"]), **maps["mla_rules"]})
         self.common = _COMMON in reading.catalog["converters"]
         self.white: frozenset[str] = frozenset(reading.catalog["white"] if self.common else ())
         self.fields: dict[str, Sourced] = {}

@@ -14,30 +14,26 @@ from ..rows import Sourced
 from .conversion import convert
 from .messages_compiled import say
 from .reading import default_setting
-from .trainer import Trainer
+from .trainer import Part, Trainer
 from .value_types import checked_fields
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from ..config import Setting
     from .reading import Reading
-
-_own: dict[tuple[str, bool], tuple[dict[str, Sourced], dict[str, Setting]]] = {}
 
 
 def network(run: Trainer) -> None:
     """The fields of the network that the section and what the trainer hands over make; none without a class."""
     reading = run.reading
     within = Trainer(reading, run.locals)
-    within.sections.update(dict.fromkeys(("model", "attributes", "transformer"), reading.model))
+    within.parts.update(dict.fromkeys(("model", "attributes", "transformer"), Part(reading.model)))
     within.resolve("model")
     if within.has("model_class"):
         facts: dict[str, Any] = within["model_class"]
         run.locals["facts.model_class"] = within.locals["facts.model_class"] = Sourced(facts["class"])
-        attributes, mla = _constructed(within, facts)
-        latent = run.now("latent")
-        mla = mla if latent is None else latent
+        attributes, latent = _constructed(within, facts), run.now("latent")
+        mla: bool = within["mla"] if latent is None else latent
         fields = convert(reading, facts, attributes, within.under("handed."), mla=mla)
         _transformer_config(within, checked_fields(reading, fields, run.now("choices") or {}), mla=mla)
 
@@ -50,11 +46,8 @@ def undecided(run: Trainer) -> None:
     undecided_network(reading, *((str(kind), path) if kind else (reading.model, reading.model)))
 
 
-def _constructed(run: Trainer, facts: dict[str, Any]) -> tuple[dict[str, Sourced], bool]:
-    """The class's attributes: its defaults, what is written, what the trainer adds, what it makes of them.
-
-    With them stands whether its network converts to an MLATransformerConfig.
-    """
+def _constructed(run: Trainer, facts: dict[str, Any]) -> dict[str, Sourced]:
+    """The class's attributes: its defaults, what is written, what the trainer adds, what it makes of them."""
     reading = run.reading
     given: dict[Any, Any] = reading.section(reading.model)
     attributes = {key: Sourced(value) for key, value in {**facts["mf"], **facts["signature"]}.items()}
@@ -70,41 +63,30 @@ def _constructed(run: Trainer, facts: dict[str, Any]) -> tuple[dict[str, Sourced
     for key in facts["ignore"]:
         if attributes.pop(key, None) is not None and key in given:
             reading.acceptance[f"{reading.model}.{key}"] = "ignored"
-    model = reading.catalog["models"].get(str(run.now("architecture")), facts)
-    return attributes, (facts if model.get("legacy") else model)["mla"]
-
-
-def _own_fields(catalog: dict[str, Any], *, mla: bool) -> tuple[dict[str, Sourced], dict[str, Setting]]:
-    """The fields as a class has them by itself, and what is said of them: the same for every file."""
-    key: tuple[str, bool] = catalog["version"], mla
-    found = _own.get(key)
-    if found is None:
-        values: dict[str, Any] = {**catalog["transformer"], **(catalog["mla_transformer"] if mla else {})}
-        paths = {f"resolved.transformer.{name}": value for name, value in values.items()}
-        settings = {path: default_setting(path, value) for path, value in paths.items()}
-        found = _own[key] = {f"transformer.{name}": Sourced(value) for name, value in values.items()}, settings
-    return found
+    return attributes
 
 
 def _transformer_config(run: Trainer, fields: dict[str, Sourced], *, mla: bool) -> None:
     """The fields of the (MLA)TransformerConfig, recorded under `resolved.transformer.`."""
-    reading = run.reading
-    own, settings = _own_fields(reading.catalog, mla=mla)
-    run.locals.update(own)
+    reading, catalog = run.reading, run.reading.catalog
+    own: dict[str, Any] = {**catalog["transformer"], **(catalog["mla_transformer"] if mla else {})}
+    for name, value in own.items():
+        run.locals[f"transformer.{name}"] = fields.get(name) or Sourced(value)
+        reading.resolved[f"resolved.transformer.{name}"] = default_setting(f"resolved.transformer.{name}", value)
     for name, one in fields.items():
-        if f"transformer.{name}" in own:
-            run.locals[f"transformer.{name}"] = one._replace(decided=True)
-            run.open.update(() if one.decided else (f"transformer.{name}",))
-        else:
+        if name not in own:
             key = one.sources[0] if one.sources else name
             why = say.latent_alone(key=key, name=name)
             reading.note(say.rejected(why=why, version=reading.version), key)
-    reading.resolved.update(settings)
+        elif not one.decided:
+            run.locals[f"transformer.{name}"] = one._replace(decided=True)
+            run.open.add(f"transformer.{name}")
+    before = run.under("transformer.")
     run.resolve("transformer")
-    for name, default in own.items():
-        one = run.locals[name]
-        if one is not default or name in run.open:
-            reading.resolve(f"resolved.{name}", one.value, *one.sources, decided=name not in run.open)
+    for name in own:
+        one, decided = run.locals[f"transformer.{name}"], f"transformer.{name}" not in run.open
+        if name in fields or one is not before[name] or not decided:
+            reading.resolve(f"resolved.transformer.{name}", one.value, *one.sources, decided=decided)
 
 
 def undecided_network(reading: Reading, text: str, path: str) -> None:

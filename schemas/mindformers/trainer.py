@@ -47,8 +47,8 @@ class Part(NamedTuple):
     """What a `choose` row says, and the class that was chosen."""
 
     section: str
-    registry: str
-    under: str
+    registry: str = ""
+    under: str = ""
     """The arguments are answered as `resolved.<under>.…`."""
     apart: tuple[str, ...] = ("type",)
     """Keys of the section that the trainer or the register reads, so that they are no mistake."""
@@ -78,7 +78,6 @@ class Trainer(Run):
         self.version = reading.version
         self.locals = {"facts": Sourced(reading.catalog), "facts.version": Sourced(reading.version), **known}
         self.parts: dict[str, Part] = {}
-        self.sections: dict[str, str] = {}
         """Where a part of the names stands in the file: the attributes of the model, the arguments of a class."""
         self.open: set[str] = set()
         """Names whose value a section could not make."""
@@ -150,9 +149,9 @@ class Trainer(Run):
 
     def path(self, name: str) -> str:
         """Where a value stands in the file."""
-        part, _, key = name.partition(".")
-        section = self.sections.get(part)
-        return name if section is None else f"{section}.{key}"
+        prefix, _, key = name.partition(".")
+        part = self.parts.get(prefix)
+        return name if part is None else f"{part.section}.{key}"
 
     def asked(self, name: str) -> Any:
         """What the file itself has for it."""
@@ -229,7 +228,6 @@ class Trainer(Run):
         kind = self.locals.get(f"{row.target}.type") or given.get("type") or Sourced(None, (f"{part.section}.type",))
         known = self.class_named(part.registry, part.section, kind.value)
         self.parts[row.target] = part._replace(known=known)
-        self.sections[row.target] = part.section
         name = kind.value if known is None else known.name
         self.answer(f"resolved.{part.under}.type", kind._replace(value=name))
         self.locals[f"{row.target}_class"] = Sourced(str(name))

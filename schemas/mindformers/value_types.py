@@ -35,16 +35,6 @@ _WORDS = {
     "str": "a_text",
 }
 """Kinds by what messages.yaml calls them; any other is a whole number."""
-_kinds: dict[tuple[str, str], dict[str, str]] = {}
-
-
-def kinds_of(catalog: Mapping[str, Any], table: str) -> dict[str, str]:
-    """The kind of every name of a table of facts."""
-    key = str(catalog["version"]), table
-    found = _kinds.get(key)
-    if found is None:
-        found = _kinds[key] = {name: kind for kind, names in catalog[table].items() for name in names.split()}
-    return found
 
 
 def fits(value: Any, kind: str) -> bool:
@@ -80,7 +70,7 @@ def checked_fields(reading: Reading, fields: dict[str, Sourced], choices: Mappin
 def _is_wrong(reading: Reading, name: str, values: Mapping[str, Any], path: str, choices: Mapping[str, str]) -> bool:
     """Report a value of another kind, or one that the code does not know; whether nothing is computed with it."""
     value, counts = values[name], bool(values.get("num_moe_experts")) or not name.startswith("moe_")
-    kind = kinds_of(reading.catalog, "types").get(name)
+    kind: str | None = reading.catalog["types"].get(name)
     if name == "max_position_embeddings" and values.get("position_embedding_type", "rope") == "rope":
         kind = None  # learned positions and YaRN alone compute with it
     if kind is not None and not fits(value, kind):
@@ -105,7 +95,7 @@ def check_sections(run: Trainer) -> None:
     """Report the written values outside the model that are of the wrong kind."""
     reading = run.reading
     said = {dict(problem.values).get("key") for problem in reading.problems}
-    for path, kind in kinds_of(reading.catalog, "section_types").items():
+    for path, kind in reading.catalog["section_types"].items():
         value = reading.get(path)
         if path in reading.places and path not in said and not isinstance(value, Undecided) and not fits(value, kind):
             _report(reading, path, value, kind)
