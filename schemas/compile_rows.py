@@ -180,7 +180,7 @@ class _Compiler(ast.NodeTransformer):
         method = dotted is not None and "." in dotted
         function = self._value(dotted, is_call=True) if method and dotted is not None else self.visit(node.func)
         if dotted in self.names.naming and node.args and isinstance(node.args[0], ast.Constant):
-            self.names.found(str(node.args[0].value))  # a name in quotes is one all the same
+            node.args[0] = ast.Constant(self.names.found(str(node.args[0].value))[0])  # a name in quotes is one, too
         keywords = [ast.keyword(one.arg, self.visit(one.value)) for one in node.keywords]
         return ast.Call(function, [self.visit(one) for one in node.args], keywords)
 

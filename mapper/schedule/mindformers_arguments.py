@@ -9,7 +9,7 @@ from __future__ import annotations
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ...schemas.message import Words, verbatim
 from ...schemas.mindformers.catalog import DEFAULT_STATIC, static_catalog, static_version
-from ...schemas.mindformers.constructors import REQUIRED
+from ...schemas.mindformers.trainer import REQUIRED
 from .curve import Traits, UndecidedError
 from .float32 import quotient, single
 from .messages_compiled import say

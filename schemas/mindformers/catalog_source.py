@@ -55,8 +55,7 @@ def static_facts(version: str) -> dict[str, Any]:
         "mla_transformer": facts["mla_transformer"],
         "registry": facts["registry"],
         "types": _kinds(facts["types"], judged["types"]),
-        "section_types": {kind: " ".join(names) for kind, names in judged["section_types"].items()},
-        "strict": {kind: " ".join(names) for kind, names in judged["strict"].items()},
+        "section_types": {name: kind for kind, names in judged["section_types"].items() for name in names},
         "read_without_template": " ".join(judged["read_without_template"]),
         "expected_of_no_effect": " ".join(judged["expected_of_no_effect"]),
         **{name: judged[name] for name in _AS_JUDGED},
@@ -68,7 +67,7 @@ def static_facts(version: str) -> dict[str, Any]:
 
 
 _AS_JUDGED = (
-    "base_attributes", "choices", "communications", "equal_is_no_conflict", "warmup_of_no_steps_divides",
+    "choices", "communications", "equal_is_no_conflict", "warmup_of_no_steps_divides",
 )  # fmt: skip
 
 
@@ -113,4 +112,4 @@ def _kinds(found: dict[str, list[str]], judged: dict[str, str | None]) -> dict[s
     kinds = {name: kind for kind, names in found.items() for name in names}
     kinds.update({name: kind for name, kind in judged.items() if name in kinds and kind is not None})
     kinds = {name: kind for name, kind in kinds.items() if judged.get(name, kind) is not None}
-    return {kind: " ".join(sorted(one for one in kinds if kinds[one] == kind)) for kind in sorted(set(kinds.values()))}
+    return kinds

@@ -10,8 +10,9 @@ from pprint import pformat
 from typing import Any
 
 from ..compile_rows import LINE, Names, TableError, plain, read_table
+from ..version_sets import versions_in
 from . import catalog_source
-from .compile_resolution import DEFINITIONS, callable_names
+from .compile_resolution import DEFINITIONS, VERSIONS, callable_names
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.join(HERE, "legacy_classes.yaml")
@@ -27,8 +28,10 @@ MEMBERS = {
 
 def read_classes() -> list[dict[str, Any]]:
     """Every class of the table; ValueError where one is malformed."""
-    classes: list[dict[str, Any]] = read_table(SOURCE)["classes"]
+    table = read_table(SOURCE)
+    classes: list[dict[str, Any]] = table["classes"]
     for one in classes:
+        one["reads"] = [*table.get("reads", ()), *one.get("reads", ())]
         if set(one) - MEMBERS or not one["sources"]:
             raise TableError(FILE, one, f"{one.get('name')}: {sorted(set(one) - MEMBERS)}")
     return classes
@@ -52,10 +55,18 @@ def names_of(one: dict[str, Any]) -> Names:
     return Names(callable_names(), (), BUILTINS, place)
 
 
-def versions_of(text: str) -> tuple[str | None, str | None]:
-    """The first and the last version that `1.9`, `1.6-` or `1.6-1.9` means."""
-    first, dash, last = str(text).partition("-")
-    return first or None, (last or None) if dash else first
+def _meant(one: dict[str, Any]) -> str:
+    """The source of the condition under which a model section names a class."""
+    registers = one.get("registers")
+    parts = [
+        f"given.get('type') == {one['config']!r}",
+        f"version in {tuple(versions_in(str(one['versions']), VERSIONS))!r}",
+        f"(model is None or model in {tuple(one['models'])!r})",
+        f"given.get('auto_register', {registers!r}) in ({registers!r}, None)",
+    ]
+    if one.get("written_with"):
+        parts.append(f"not given.keys().isdisjoint({tuple(one['written_with'])!r})")
+    return " and ".join(parts)
 
 
 def products() -> dict[str, str]:
@@ -85,7 +96,6 @@ def _class(one: dict[str, Any]) -> list[str]:
 
 
 def _lines(one: dict[str, Any]) -> list[str]:
-    since, until = versions_of(one["versions"])
     fields: dict[str, str] = {}
     for part in plain(one["fields"]):
         fields.update({name: str(expression) for name, expression in part.items()})
@@ -93,10 +103,11 @@ def _lines(one: dict[str, Any]) -> list[str]:
     known = names_of(one)
     texts = [*fields.values(), *(refused["when"] for refused in refuses)]
     unread = sorted({*one.get("unread", ()), *(name for text in texts for name in known.read(text))})
-    head = (one["config"], tuple(one["models"]), since, until, one.get("registers"))
-    head += (tuple(one.get("written_with", ())), tuple(one.get("reads", ())))
-    lines = ["    C((", *(f"        {part!r}," for part in head)]
-    lines += [
+    lines = [
+        "    C((",
+        f"        lambda version, given, model: {_meant(one)},",
+        f"        {one['config']!r},",
+        f"        frozenset({pformat(sorted(one['reads']), width=160, compact=True)}),",
         f"        frozenset({pformat(unread, width=160, compact=True)}),",
         f"        {pformat(plain(one.get('arguments')), width=160, compact=True, sort_dicts=False)},",
         "        (",

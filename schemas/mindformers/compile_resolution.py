@@ -22,7 +22,7 @@ from . import catalog_source, resolution_functions
 from .resolution import STAGES, module_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.join(HERE, "resolution.yaml")
@@ -42,12 +42,14 @@ NAMING = (*COMPUTED, *BUILDING, "drop")
 ACTIONS = tuple(dict.fromkeys((*NAMING, *SAYING, "do")))
 MEMBERS = {*ACTIONS, "to", "when", "because", "at", "en", "zh", "each", "versions", LINE}
 OF_A_SECTION = {"section", "of", "source", "fields", "when", "versions", "each", "rows", LINE}
-CONTEXT = ("has", "written", "decided", "now", "get", "path", "asked")
+CONTEXT = ("has", "written", "decided", "now", "get", "path", "asked", "noted")
 """What the run itself answers; their first argument is a name."""
-BUILTINS = ("bool", "dict", "float", "int", "isinstance", "len", "list", "map", "max", "min", "repr", "str")
+BUILTINS = ("bool", "dict", "float", "int", "isinstance", "len", "list", "map", "max", "min", "repr", "sorted", "str")
 IN_DEFINITIONS = (*BUILTINS, "all", "any", "range", "zip")
-ATTRIBUTES, TRANSFORMER, TRAINER = "attributes", "transformer", "trainer"
+MODEL, ATTRIBUTES, TRANSFORMER, TRAINER = "model", "attributes", "transformer", "trainer"
 CHECKS, DYNAMIC = "dynamic checks", "dynamic"
+NETWORK = (ATTRIBUTES, TRANSFORMER)
+"""Stages whose own names, in a run, stand behind the stage's; to write one is to let it stand for the rows below."""
 CONDITION = "__condition__"
 _NOTHING = "'', ''"
 """What a row without words says."""
@@ -184,9 +186,9 @@ class Compiler:
                 self.lets[stage].update(section["names"])
         for version in catalog_source.versions("static"):
             facts = catalog_source.static_facts(version)
-            self.known[TRANSFORMER][version] = frozenset((*facts["transformer"], *facts["mla_transformer"]))
+            self.known[TRANSFORMER][version] = _keys(TRANSFORMER, (*facts["transformer"], *facts["mla_transformer"]))
             own = (one["signature"] for one in facts["classes"].values() if not one["legacy"])
-            self.known[ATTRIBUTES][version] = frozenset(key for signature in own for key in signature)
+            self.known[ATTRIBUTES][version] = _keys(ATTRIBUTES, chain(*own))
             self.known[TRAINER][version] = frozenset(_static_paths(facts))
             for one in facts["converters"].values():
                 self.keys.update(*(one[name] for name in ("same", "mla_same", "rules", "mla_rules")))
@@ -201,9 +203,9 @@ class Compiler:
         known = self.lets[row.stage].union(*(own.get(version, ()) for version in row.versions))
 
         def place(name: str) -> str | None:
-            return name if name in known else None
+            return next((key for key in (_key(row.stage, name), name) if key in known), None)
 
-        return Names(self.functions, CONTEXT, BUILTINS, place, naming=CONTEXT)
+        return Names(self.functions, CONTEXT, BUILTINS, place, naming=CONTEXT[:-1])
 
     def text(self, number: int, row: Row, section: dict[str, Any]) -> tuple[str, str]:
         """A row's tuple, and what it says, which is found by the row's number."""
@@ -222,6 +224,7 @@ class Compiler:
     def _text(self, number: int, row: Row, known: Names) -> str:
         self._check_target(row, known)
         strange = set(re.findall(r"\b(?:said|expected)\('(\w+)'", row.to)) - self.words
+        strange |= set(re.findall(r"\bnoted\('(\w+)'", row.when)) - self.problems
         if strange:
             raise ValueError(f"no text is called {strange.pop()}")
         because: tuple[str, ...] = ()
@@ -232,18 +235,21 @@ class Compiler:
             value = known.compiled(row.to)
             read = known.read(row.to) if row.action in WRITING or row.stage == CHECKS else ()
             because = tuple(_place(name, known) for name in row.raw.get("because", read))
-            if row.stage == TRANSFORMER and row.action == "set":
-                because = tuple(dict.fromkeys((row.target, *because)))
+        action, target = _done(row, known)
+        if row.stage == TRANSFORMER and row.action == "set":
+            because = tuple(dict.fromkeys((target, *because)))
         at = known.found(row.raw["at"])[0] if "at" in row.raw else ""
         condition = known.compiled(row.when) if row.when else "None"
-        return f"R(({row.action!r}, {row.target!r}, {value}, {condition}, M(({because!r}, {at!r}, {number}))))"
+        return f"R(({action!r}, {target!r}, {value}, {condition}, M(({because!r}, {at!r}, {number}))))"
 
     def _check_local(self, row: Row, known: Names) -> None:
         """ValueError for a name that is taken."""
         target = row.target
         if known.is_function(target):
             raise ValueError(f"{target} is a function")
-        if target not in self.lets[row.stage] and any(target in one for one in self.known[row.stage].values()):
+        if target not in self.lets[row.stage] and any(
+            _key(row.stage, target) in one for one in self.known[row.stage].values()
+        ):
             raise ValueError(f"{target} is a name of the file's")
         self.lets[row.stage].add(target)
 
@@ -279,6 +285,22 @@ def _program(name: str) -> str:
     if not hasattr(home, function):
         raise ValueError(f"there is no function {name}")
     return f"f.program({module!r}, {function!r})" if module else f"f.{function}"
+
+
+def _key(stage: str, name: str) -> str:
+    """Under which key a run has a name of the stage's own."""
+    return f"{stage}.{name}" if stage in NETWORK else name
+
+
+def _keys(stage: str, names: Iterable[str]) -> frozenset[str]:
+    return frozenset(_key(stage, name) for name in names)
+
+
+def _done(row: Row, known: Names) -> tuple[str, str]:
+    """What a row does, to what; the network's own names are values for the rows below, and nothing is recorded yet."""
+    if row.stage in NETWORK and row.action in ("set", "drop"):
+        return "let" if row.action == "set" else row.action, known.found(row.target)[0]
+    return row.action, row.target
 
 
 def _place(name: str, known: Names) -> str:
@@ -320,7 +342,8 @@ def module_text(version: str, graph: str, sections: list[dict[str, Any]], texts:
         for number, section in enumerate(sections):
             rows = [text for row, text in texts if row.section == number and version in row.versions]
             if rows and section["of"] == stage:
-                lines += [f"        S(({tuple(section.get('fields', ()))!r}, {section.get(CONDITION)}, ("]
+                fields = tuple(_key(stage, name) for name in section.get("fields", ()))
+                lines += [f"        S(({fields!r}, {section.get(CONDITION)}, ("]
                 lines += [*(f"            {row}," for row in rows), "        ))),"]
         lines.append("    ),")
     return "\n".join([*lines, "}", ""])

@@ -9,11 +9,11 @@ convert_to_transformer_config` (1.6-1.8), `parallel_core/config_converter.py:Con
 from __future__ import annotations
 
 from ..diagnostic import Related
-from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..light_typing import TYPE_CHECKING
 from ..message import NOTHING, Words, verbatim
 from .messages_compiled import say
 from .reading import Undecided
-from .resolution import PREFIX, definition
+from .resolution import definition
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
@@ -23,49 +23,28 @@ if TYPE_CHECKING:
 
 Targets: TypeAlias = "dict[str, list[tuple[str, str | None]] | None]"
 """The fields that each key sets, with what is made of its value; None for the field of its own name alone."""
+Fields: TypeAlias = "dict[str, Sourced]"
 _COMMON = "common"
 """The one table of the versions whose model classes have no converters of their own."""
-_targets: dict[tuple[str, str, bool], Targets] = {}
 
 
-class ModelClass(NamedTuple):
-    """A model configuration class and its attributes, in the order in which they are converted."""
-
-    facts: dict[str, Any]
-    attributes: dict[str, Sourced]
-    mla: bool
-    """Whether the model class converts to an MLATransformerConfig."""
-
-
-def targets_of(catalog: dict[str, Any], model: ModelClass) -> Targets:
-    """What the class's converter maps."""
-    name = model.facts["converter"] or _COMMON
-    mark = catalog["version"], name, model.mla
-    found = _targets.get(mark)
-    if found is None:
-        one: dict[str, Any] = catalog["converters"][name]
-        found = _targets[mark] = {**dict.fromkeys(one["same"]), **one["rules"]}
-        if model.mla:
-            found.update({**dict.fromkeys(one["mla_same"]), **one["mla_rules"]})
-    return found
-
-
-def convert(reading: Reading, model: ModelClass, handed_over: dict[str, Sourced]) -> dict[str, Sourced]:
-    """The fields that `parallel_config` and the model's attributes set; every key without effect is reported."""
-    work = _Conversion(reading, model)
-    for key, one in handed_over.items():
+def convert(reading: Reading, facts: dict[str, Any], attributes: Fields, handed: Fields, *, mla: bool) -> Fields:
+    """The fields that `parallel_config` and a class's attributes set; every key without effect is reported."""
+    work = _Conversion(reading, facts, mla=mla)
+    for key, one in handed.items():
         if key in work.targets:
             work.apply(key, one)
-    for key, one in model.attributes.items():
+    for key, one in attributes.items():
         if key in work.targets and key not in work.white:
             work.apply(key, one)
-        elif f"{PREFIX}.{key}" in reading.places and f"{PREFIX}.{key}" in one.sources:
-            work.unmapped(key, f"{PREFIX}.{key}")
-    for path in [path for path, found in reading.acceptance.items() if found == "ignored" and path.startswith(PREFIX)]:
+        elif (path := f"{reading.model}.{key}") in reading.places and path in one.sources:
+            work.unmapped(key, path)
+    within = f"{reading.model}."
+    for path in [path for path, found in reading.acceptance.items() if found == "ignored" and path.startswith(within)]:
         span = reading.places.get(path)
         if span is not None and span.file is None:  # a hub's config.json is full of keys that mean another program
-            advice = work.advice(path[len(PREFIX) + 1 :])
-            said = say.ignored_key(key=path, model=model.facts["class"], working=advice, version=reading.version)
+            advice = work.advice(path[len(within) :])
+            said = say.ignored_key(key=path, model=facts["class"], working=advice, version=reading.version)
             reading.note(said, path, on_key=True)
     return work.fields
 
@@ -73,10 +52,13 @@ def convert(reading: Reading, model: ModelClass, handed_over: dict[str, Sourced]
 class _Conversion:
     """The fields collected so far."""
 
-    def __init__(self, reading: Reading, model: ModelClass) -> None:
+    def __init__(self, reading: Reading, facts: dict[str, Any], *, mla: bool) -> None:
         self.reading = reading
-        self.signature: dict[str, Any] = model.facts["signature"]
-        self.targets = targets_of(reading.catalog, model)
+        self.signature: dict[str, Any] = facts["signature"]
+        maps: dict[str, Any] = reading.catalog["converters"][facts["converter"] or _COMMON]
+        self.targets: Targets = {**dict.fromkeys(maps["same"]), **maps["rules"]}
+        if mla:
+            self.targets.update({**dict.fromkeys(maps["mla_same"]), **maps["mla_rules"]})
         self.common = _COMMON in reading.catalog["converters"]
         self.white: frozenset[str] = frozenset(reading.catalog["white"] if self.common else ())
         self.fields: dict[str, Sourced] = {}
@@ -92,7 +74,7 @@ class _Conversion:
                 try:
                     value = one._replace(value=definition(transform)(one.value, self.reading.catalog))
                 except (TypeError, ValueError, KeyError) as error:
-                    path = _path(key, one)
+                    path = self._path(key, one)
                     said = say.transform(key=path, value=repr(one.value), field=field, why=verbatim(error))
                     self.reading.note(said, path)
                     continue
@@ -120,7 +102,7 @@ class _Conversion:
 
     def _conflict(self, field: str, key: str, one: Sourced, earlier: Sourced) -> None:
         reading = self.reading
-        path, other = _path(key, one), _path(self.keys[field], earlier)
+        path, other = self._path(key, one), self._path(self.keys[field], earlier)
         written = other in reading.places
         if not one.sources and written:
             path, other, written = other, path, False
@@ -153,6 +135,5 @@ class _Conversion:
         near = closest(key, sorted(self.targets))
         return NOTHING if near is None else say.perhaps_meant(near=near)
 
-
-def _path(key: str, one: Sourced) -> str:
-    return one.sources[0] if one.sources else f"{PREFIX}.{key}"
+    def _path(self, key: str, one: Sourced) -> str:
+        return one.sources[0] if one.sources else f"{self.reading.model}.{key}"

@@ -16,22 +16,22 @@ from ..named_module import named_module
 from ..rows import Sourced, UndecidedError
 from ..suggestion import closest
 from ..versions import names_with_facts, newest_until, number_of
-from .constructors import Builder, Taken
+from .catalog import static_catalog, static_version
 from .messages_compiled import say
-from .resolution import STAGES
+from .reading import Reading
+from .resolution import STAGES, words
+from .trainer import Taken, Trainer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from ..config import Acceptance, ReadOptions, Unresolved, Value
-    from ..diagnostic import Diagnostic
+    from ..config import Acceptance, ReadOptions, Value
     from ..message import Problem
     from ..rows import Row
     from ..source import SourceText, Span
     from ..yaml_node import Node
     from ..yaml_text import YamlDocument
-    from .constructors import Part
 
 VERSIONS = names_with_facts("mindformers", "dynamic")
 
@@ -60,17 +60,18 @@ def catalog(version: str) -> Catalog:
     )
 
 
-class DynamicReading:
-    """One YAML read as `TrainConfig`; `settings` and `problems` grow as it is read."""
+class DynamicReading(Reading):
+    """One YAML read as `TrainConfig`; what the network's fields are joins its settings."""
+
+    model = "model"
 
     def __init__(self, document: YamlDocument, source: SourceText, options: ReadOptions, version: str) -> None:
         self.facts = catalog(version)
-        self.settings: dict[str, Setting] = {}
-        self.problems: list[Diagnostic] = list(document.problems)
-        self.unresolved: list[Unresolved] = []
+        super().__init__(source.name, self.facts.version, static_catalog(static_version(self.facts.version)))
+        self.settings = self.resolved
+        self.problems.extend(document.problems)
         self._defaults: dict[str, Setting] = {}
         self.world = options.world_size
-        self.file = source.name
         self._root = document.root
         self.too_old = number_of(version) < number_of(VERSIONS[0])
         """Whether the version has no dynamic graph, so that it reads nothing of this."""
@@ -81,15 +82,21 @@ class DynamicReading:
         if self._root is None or self._root.kind != "mapping":
             self.report(say.dynamic_not_a_mapping(), None if self._root is None else self._root.span)
             self._root = None
+        else:
+            self.values = self._root.value
+            self.record("", self._root, None)
 
     def config(self) -> Config:
         """Everything that is known of the file."""
         told = len(self.problems)
         self._section("TrainConfig", self._root, "")
         self.settings.update(self._defaults)
-        run = Dynamic(self)
+        facts = {"networks": self.facts.networks, "schedules": self.facts.schedules, "option.world_size": self.world}
+        run = Dynamic(self, {name: Sourced(value) for name, value in facts.items()})
         for stage in STAGES["dynamic"]:
             run.resolve(stage)
+        for path, acceptance in self.acceptance.items():
+            self._accept(path, acceptance)
         return Config(
             self.file,
             "mindformers",
@@ -227,12 +234,7 @@ class DynamicReading:
         """Where a key beside that one would be written."""
         return _end(self.span(key))
 
-    def section(self, name: str) -> Node | None:
-        """The mapping of a top-level section; None where there is none."""
-        node = None if self._root is None else self._root.items.get(name)
-        return node if node is not None and node.kind == "mapping" else None
-
-    def accept(self, path: str, acceptance: Acceptance) -> None:
+    def _accept(self, path: str, acceptance: Acceptance) -> None:
         """Say of a key, and of everything under it, what becomes of it."""
         for key, setting in self.settings.items():
             if key == path or key.startswith((f"{path}.", f"{path}[")):
@@ -251,19 +253,10 @@ class DynamicReading:
         self.problems.append(finding(problem, self.file, span))
 
 
-class Dynamic(Builder):
+class Dynamic(Trainer):
     """What the trainer makes of the values that the file and the classes' defaults give; what it says of them."""
 
-    def __init__(self, reading: DynamicReading) -> None:
-        self.reading = reading
-        self.version = reading.facts.version
-        self.parts: dict[str, Part] = {}
-        facts = reading.facts
-        self.locals: dict[str, Sourced] = {
-            "option.world_size": Sourced(reading.world),
-            "networks": Sourced(facts.networks),
-            "schedules": Sourced(facts.schedules),
-        }
+    reading: DynamicReading
 
     def __getitem__(self, name: str) -> Any:
         value = self.get(name, _ABSENT)
@@ -295,7 +288,7 @@ class Dynamic(Builder):
     def refuse(self, row: Row) -> None:
         """Report what does not hold."""
         given = ", ".join(f"{key}={_shown(self[key])}" for key in row.more.because)
-        said = say.dynamic_condition(what=self.words(row), given=given)
+        said = say.dynamic_condition(what=words(self.version, row, self), given=given)
         self.reading.report(said, self.reading.span(*row.more.because))
 
     def report(self, row: Row, value: Any) -> None:
@@ -314,17 +307,15 @@ class Dynamic(Builder):
         if key in reading.settings and reading.settings[key].value != value:
             by = row.more.because[0]
             reading.report(say.overwritten(key=key, by=by, value=value), reading.settings[key].span)
-            reading.accept(key, "ignored")
+            reading.acceptance[key] = "ignored"
 
     # What a section names by `type`.
 
     def given(self, section: str) -> dict[str, Sourced]:
         """What a section hands its class: all that is written, and the section's own fields."""
-        node = self.reading.section(section)
-        items: Mapping[Any, Node] = {} if node is None else node.items
         given = {
-            key: Sourced(child.value, (f"{section}.{key}",))
-            for key, child in items.items()
+            key: Sourced(value, (f"{section}.{key}",))
+            for key, value in self.reading.section(section).items()
             if isinstance(key, str) and not key.startswith("_")
         }
         for key in self.reading.fields_of(section):
@@ -347,7 +338,7 @@ class Dynamic(Builder):
             near = closest(key, list(taken.arguments))
             hint = say.perhaps(near=near) if near else NOTHING
             self.reading.report(say.swallowed(key=setting.key, owner=taken.name, hint=hint), setting.span)
-            self.reading.accept(setting.key, "ignored")
+            self.reading.acceptance[setting.key] = "ignored"
 
     def answer(self, path: str, one: Sourced) -> None:
         """Record a value."""

@@ -20,6 +20,7 @@ from ..purpose import (
     template,
     unread_yaml,
 )
+from ..rows import Sourced
 from ..shape import is_list, is_mapping
 from ..tree_version import tree_version
 from ..version_text import release_of
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from ..yaml_node import Node
     from ..yaml_text import YamlDocument
     from .detect import Chosen
-    from .template import Fault
+    from .template import Faults
 
 _MAX_MAPPING_DEPTH = 10
 """`tools/check_rules.py:check_yaml_depth_before_loading`, 1.6-2.1."""
@@ -147,15 +148,15 @@ def _static_config(
     if "base_config" in root.value and options.dialect is None:
         dialect = "legacy" if detected_dialect(given) == "legacy" else "static"  # the file below may say use_legacy
     legacy = dialect == "legacy"
-    filled = fill(reading, given, legacy=legacy)
-    reading.values = filled.values
-    _report_template(reading, filled.unused, filled.faults)
+    faults: Faults = []
+    reading.values, unused = fill(reading, given, faults, legacy=legacy)
+    _report_template(reading, unused, faults)
     _override(reading, reading.values, [change for change in overrides if change.path != "run_mode"])
     known = _add_pretrained(reading, open_file)
     written = _settings(reading)
     from .trainer import Trainer
 
-    Trainer(reading, options, legacy=legacy).resolve("trainer")
+    Trainer(reading, _known(options, legacy=legacy)).resolve("trainer")
     if reading.get("model.model_config.rope_parameters") is not None:
         from .pretrained import nested_rope
 
@@ -182,6 +183,16 @@ def _static_config(
         purpose=purpose,
         release=release_of(options.mindformers),
     )
+
+
+def _known(options: ReadOptions, *, legacy: bool) -> dict[str, Sourced]:
+    """What the rows know besides the file."""
+    return {
+        "option.world_size": Sourced(options.world_size),
+        "option.steps": Sourced(options.steps, ("--steps",)),
+        "option.dataset_size": Sourced(options.dataset_size, ("--dataset-size",)),
+        "option.legacy": Sourced(legacy),
+    }
 
 
 def _may_hold_placeholders(root: Node, source: SourceText) -> bool:
@@ -278,7 +289,7 @@ def _laid_over(top: dict[Any, Any], below: dict[Any, Any]) -> dict[Any, Any]:
     return result
 
 
-def _report_template(reading: Reading, unused: tuple[str, ...], faults: list[Fault]) -> None:
+def _report_template(reading: Reading, unused: list[str], faults: Faults) -> None:
     from ..suggestion import suggestion
 
     sections: dict[str, Any] = reading.catalog["sections"]
@@ -297,13 +308,14 @@ def _report_template(reading: Reading, unused: tuple[str, ...], faults: list[Fau
     for section, key in _NEEDED:
         if section in reading.values and not reading.values[section]:
             reading.lacking(say.missing_key(key=key, section=section, version=reading.version), f"{section}.{key}")
-    for problem, path, kind in faults:
-        if kind == "missing":
-            reading.lacking(problem, path)
-            continue
-        if kind == "unknown":
+    for problem, path in faults:
+        unknown = problem.kind is say.kinds["unknown_section_key"]
+        if unknown:
             reading.acceptance[path] = "unknown"
-        reading.note(problem, path, on_key=kind == "unknown")
+        if problem.kind is say.kinds["missing_key"]:
+            reading.lacking(problem, path)
+        else:
+            reading.note(problem, path, on_key=unknown)
 
 
 def _add_pretrained(reading: Reading, open_file: Callable[[str], SourceText]) -> bool:

@@ -13,37 +13,27 @@ from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..message import NOTHING, Words
 from ..named_module import named_module
 from ..shape import is_mapping
-from ..versions import within
 from .messages_compiled import say
 from .network import undecided_network
-from .reading import Undecided
-from .resolution import PREFIX
+from .reading import Reading, Undecided
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from .reading import Reading
     from .trainer import Trainer
 
-_TYPE = f"{PREFIX}.type"
-_BASE = (
-    "type", "auto_register", "moe_config", "parallel_config", "pet_config", "checkpoint_name_or_path",
-    "name_or_path", "tokenizer_class", "model_type", "architectures",
-)  # fmt: skip
-"""What every configuration class takes, or what says which class it is (`PretrainedConfig.__init__`)."""
+_TYPE = f"{Reading.model}.type"
 
 
 class LegacyClass(NamedTuple):
     """One class of `legacy_classes.yaml`."""
 
+    is_meant: Callable[[str, dict[Any, Any], object], bool]
+    """Whether a version, a model section and its `model.arch.type` mean this class."""
     config: str
-    models: tuple[str, ...]
-    since: str | None
-    until: str | None
-    registers: str | None
-    written_with: tuple[str, ...]
-    reads: tuple[str, ...]
+    known: frozenset[str]
+    """Keys that are no mistake although nothing reads them."""
     unread: frozenset[str]
     """Arguments that do nothing, and those that do nothing where no row has asked for them."""
     arguments: Mapping[str, Any] | None
@@ -51,31 +41,21 @@ class LegacyClass(NamedTuple):
     rows: Sequence[rows.Row]
     """What it refuses, and the fields of its network."""
 
-    def is_meant(self, reading: Reading, given: dict[Any, Any], model: object) -> bool:
-        """Whether it is of the version, and what a model section names."""
-        return (
-            self.config == given.get("type")
-            and within(reading.version, self.since, self.until)
-            and (model is None or model in self.models)
-            and given.get("auto_register", self.registers) in (self.registers, None)
-            and (not self.written_with or not given.keys().isdisjoint(self.written_with))
-        )
-
 
 def legacy_model(run: Trainer) -> None:
     """Record the class, the effective arguments and the network of a legacy model."""
     reading = run.reading
-    given: dict[Any, Any] = reading.section(PREFIX)
+    given: dict[Any, Any] = reading.section(reading.model)
     kind, model = given.get("type"), reading.get("model.arch.type")
     reading.resolve("resolved.model.class", kind, _TYPE)
     facts: dict[str, Any] | None = reading.catalog["classes"].get(kind) if isinstance(kind, str) else None
     defaults: Mapping[str, Any] = facts["signature"] if facts is not None and facts["legacy"] else {}
     classes: Sequence[LegacyClass] = named_module("legacy_classes_compiled", __package__).CLASSES
-    known = next((one for one in classes if one.is_meant(reading, given, model)), None)
+    known = next((one for one in classes if one.is_meant(reading.version, given, model)), None)
     if known is None:
         named = " / ".join(str(one) for one in (kind, model) if one is not None)
-        _refuse(reading, named or PREFIX, NOTHING)
-    elif _network(reading, known, given, known.arguments or defaults):
+        _refuse(reading, named or reading.model, NOTHING)
+    elif _Network(reading, known, given, known.arguments or defaults).answered():
         defaults = known.arguments or defaults
     _list(reading, given, defaults)
 
@@ -87,25 +67,7 @@ def _list(reading: Reading, given: dict[Any, Any], defaults: Mapping[str, Any]) 
             reading.resolve(f"resolved.model.{name}", default)
     for key, value in given.items():
         if key != "type" and not is_mapping(value):
-            reading.resolve(f"resolved.model.{key}", value, f"{PREFIX}.{key}")
-
-
-def _network(reading: Reading, known: LegacyClass, given: dict[Any, Any], defaults: Mapping[str, Any]) -> bool:
-    """Answer with the fields of the network; False for one that TransformerConfig has no words for."""
-    own: dict[str, Any] = reading.catalog["sections"]["moe_config"]["defaults"]
-    experts = reading.section("moe_config")
-    named = {f"moe_config.{key}": value for key, value in {**own, **experts}.items()}
-    run = _Network(reading, {**defaults, **given, **named})
-    run.follow(known.rows)
-    if run.refused is not None:
-        key, words = run.refused.target, Words(*run.refused.more)
-        _refuse(reading, f"{known.config} / {key}: {run.values.get(key)}", say.refused_value(why=words), key)
-        return False
-    taken = ({*defaults, *_BASE} - known.unread) | run.used | set(known.reads)
-    for key in (*given, *(f"moe_config.{key}" for key in experts)):
-        if key not in taken and _path(key) in reading.places:
-            reading.acceptance[_path(key)] = "ignored"
-    return True
+            reading.resolve(f"resolved.model.{key}", value, f"{reading.model}.{key}")
 
 
 def _refuse(reading: Reading, named: str, why: Words, key: str = "type") -> None:
@@ -115,34 +77,48 @@ def _refuse(reading: Reading, named: str, why: Words, key: str = "type") -> None
 
 
 def _path(key: str) -> str:
-    return key if key.startswith("moe_config.") else f"{PREFIX}.{key}"
+    return key if key.startswith("moe_config.") else f"{Reading.model}.{key}"
 
 
 class _Network(rows.Run):
     """The fields of a network while the rows of its class make them of the arguments."""
 
-    def __init__(self, reading: Reading, values: Mapping[str, Any]) -> None:
+    def __init__(
+        self, reading: Reading, known: LegacyClass, given: dict[Any, Any], defaults: Mapping[str, Any]
+    ) -> None:
         self.reading = reading
-        self.values = values
-        self.used: set[str] = set()
-        self.refused: rows.Row | None = None
+        self.known = known
+        experts = {**reading.catalog["sections"]["moe_config"]["defaults"], **reading.section("moe_config")}
+        self.values = {**defaults, **given, **{f"moe_config.{key}": value for key, value in experts.items()}}
+        self.used = (defaults.keys() - known.unread) | known.known
+        """The keys that are no mistake: not those that no row has asked for."""
+        self.refused = False
+
+    def answered(self) -> bool:
+        """Answer with the fields; False for a network that TransformerConfig has no words for."""
+        self.follow(self.known.rows)
+        for key in self.values if not self.refused else ():
+            if key not in self.used and _path(key) in self.reading.places:
+                self.reading.acceptance[_path(key)] = "ignored"
+        return not self.refused
 
     def __getitem__(self, key: str) -> Any:
+        self.used.add(key)
         self.reads.pop(key, None)  # what a choice depends on is asked for before its answer
         self.reads[key] = None
         return self.values[key]
 
-    def require(self, row: rows.Row, value: Any) -> None:
-        """Note what the class can be told to build and TransformerConfig has no word for."""
-        self.used.update(self.reads)
-        if not value and self.refused is None:
-            self.refused = row
+    def refuse(self, row: rows.Row) -> None:
+        """Report what the class can be told to build and TransformerConfig has no word for; nothing else counts."""
+        if not self.refused:
+            named = f"{self.known.config} / {row.target}: {self.values.get(row.target)}"
+            _refuse(self.reading, named, say.refused_value(why=Words(*row.more)), row.target)
+        self.refused = True
 
     def set(self, row: rows.Row, value: Any, *, decided: bool = True) -> None:
         """Answer with a field, which those arguments decide that its row asked for."""
-        if self.refused is not None:
+        if self.refused:
             return
-        self.used.update(self.reads)
         reading, keys = self.reading, tuple(reversed(self.reads))
         decided = decided and not any(isinstance(self.values.get(key), Undecided) for key in keys)
         paths = [_path(key) for key in keys]

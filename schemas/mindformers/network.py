@@ -10,97 +10,83 @@ from __future__ import annotations
 
 from ..config import Unresolved
 from ..light_typing import TYPE_CHECKING
-from ..message import NOTHING
 from ..rows import Sourced
-from .conversion import ModelClass, convert
+from .conversion import convert
 from .messages_compiled import say
-from .resolution import PREFIX, Fields, near, transformer_config
+from .reading import default_setting
+from .trainer import Part, Trainer
 from .value_types import checked_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
-    from .constructors import Builder
     from .reading import Reading
-    from .trainer import Trainer
-
-_TYPE = f"{PREFIX}.model_type"
-_NO_DIRECTORY = "MAP067"
-"""The directory that may name the class is not here, which was said."""
-_sourced = Sourced._make
 
 
-def resolve_network(reading: Reading, run: Builder, latent: Mapping[str, bool] | None = None, name: str = "") -> bool:
-    """Answer with the fields that the section and what the trainer hands over set; False where no class is known.
-
-    In the dynamic graph the network's `name` says whether it is `latent`, and the sections' defaults are handed over.
-    """
-    facts = _selected(reading)
-    if facts is None:
-        return False
-    reading.resolve("resolved.model.class", facts["class"], _TYPE)
-    model = _constructed(reading, facts, run.under("attributes."))
-    handed = run.under("handed.")
-    if latent is not None:
-        model = model._replace(mla=latent.get(name, model.mla))
-        parallel = reading.catalog["sections"]["parallel_config"]["defaults"]
-        handed = {**{key: Sourced(value) for key, value in parallel.items()}, **handed}
-    fields = checked_fields(reading, convert(reading, model, handed), static=latent is None)
-    transformer_config(reading, fields, mla=model.mla)
-    return True
+def network(run: Trainer) -> None:
+    """The fields of the network that the section and what the trainer hands over make; none without a class."""
+    reading = run.reading
+    within = Trainer(reading, run.locals)
+    within.parts.update(dict.fromkeys(("model", "attributes", "transformer"), Part(reading.model)))
+    within.resolve("model")
+    if within.has("model_class"):
+        facts: dict[str, Any] = within["model_class"]
+        run.locals["facts.model_class"] = within.locals["facts.model_class"] = Sourced(facts["class"])
+        attributes, latent = _constructed(within, facts), run.now("latent")
+        mla: bool = within["mla"] if latent is None else latent
+        fields = convert(reading, facts, attributes, within.under("handed."), mla=mla)
+        _transformer_config(within, checked_fields(reading, fields, run.now("choices") or {}), mla=mla)
 
 
-def _selected(reading: Reading) -> dict[str, Any] | None:
-    """The class that `model_type` selects; None where there is none, which is reported."""
-    classes: dict[str, dict[str, Any]] = reading.catalog["classes"]
-    names: dict[str, str] = reading.catalog["names"]
-    usable = {name: key for name, key in names.items() if not classes[key]["legacy"] and not name.startswith("mcore_")}
-    written = reading.get(_TYPE)
-    if isinstance(written, str) and written in usable:
-        return classes[usable[written]]
-    known = ", ".join(sorted(usable))
-    if written is not None:
-        meant = near(str(written), usable)
-        said = say.unknown_model_type(value=written, known=known, suggestion=meant, version=reading.version)
-        reading.note(said, _TYPE)
-    elif not any(problem.kind.code == _NO_DIRECTORY for problem in reading.problems):
-        hint = say.or_a_config_json() if reading.get("pretrained_model_dir") else NOTHING
-        reading.note(say.no_model_type(known=known, hint=hint), PREFIX)
-    return None
+def undecided(run: Trainer) -> None:
+    """Leave every field open: the class is not known."""
+    reading = run.reading
+    path = f"{reading.model}.model_type"
+    kind = reading.get(path)
+    undecided_network(reading, *((str(kind), path) if kind else (reading.model, reading.model)))
 
 
-def _constructed(reading: Reading, facts: dict[str, Any], handed_over: dict[str, Sourced]) -> ModelClass:
-    """The class with its attributes: its defaults, what is written, what the trainer adds, what it makes of them."""
-    given: dict[Any, Any] = reading.section(PREFIX)
-    models = {name: model for name, model in reading.catalog["models"].items() if not model["legacy"]}
-    attributes: dict[str, Sourced] = {}
-    for defaults in (facts["mf"], facts["signature"]):
-        attributes.update([(key, _sourced((value, (), True))) for key, value in defaults.items()])
-    for key in given:
-        attributes[str(key)] = _sourced((given[key], (f"{PREFIX}.{key}",), True))
-    attributes.update(handed_over)
+def _constructed(run: Trainer, facts: dict[str, Any]) -> dict[str, Sourced]:
+    """The class's attributes: its defaults, what is written, what the trainer adds, what it makes of them."""
+    reading = run.reading
+    given: dict[Any, Any] = reading.section(reading.model)
+    attributes = {key: Sourced(value) for key, value in {**facts["mf"], **facts["signature"]}.items()}
+    attributes.update(Trainer.given(run, reading.model))
+    attributes.update(run.take("attributes."))
     for name, replaced in facts["attribute_map"].items():
         if name in attributes:
             attributes[replaced] = attributes.pop(name)
-    about = {"model_class": facts["class"], "models": models, "run_mode": reading.get("run_mode")}
-    run = Fields(reading, attributes, about)
+    run.locals.update({f"attributes.{key}": one for key, one in attributes.items()})
+    reading.resolve("resolved.model.class", facts["class"], f"{reading.model}.model_type")
     run.resolve("attributes")
+    attributes = run.take("attributes.")
     for key in facts["ignore"]:
         if attributes.pop(key, None) is not None and key in given:
-            reading.acceptance[f"{PREFIX}.{key}"] = "ignored"
-    for key in reading.catalog["base_attributes"]:
-        attributes.setdefault(key, Sourced(None))
-    model = models.get(str(run["architecture"]), facts)
-    return ModelClass(facts, attributes, model["mla"])
+            reading.acceptance[f"{reading.model}.{key}"] = "ignored"
+    return attributes
 
 
-def static_network(run: Trainer) -> None:
-    """The network of the static graph; every field is open where its class is not known."""
-    reading = run.reading
-    if not resolve_network(reading, run):
-        kind = reading.get(_TYPE)
-        undecided_network(reading, *((str(kind), _TYPE) if kind else (PREFIX, PREFIX)))
+def _transformer_config(run: Trainer, fields: dict[str, Sourced], *, mla: bool) -> None:
+    """The fields of the (MLA)TransformerConfig, recorded under `resolved.transformer.`."""
+    reading, catalog = run.reading, run.reading.catalog
+    own: dict[str, Any] = {**catalog["transformer"], **(catalog["mla_transformer"] if mla else {})}
+    for name, value in own.items():
+        run.locals[f"transformer.{name}"] = fields.get(name) or Sourced(value)
+        reading.resolved[f"resolved.transformer.{name}"] = default_setting(f"resolved.transformer.{name}", value)
+    for name, one in fields.items():
+        if name not in own:
+            key = one.sources[0] if one.sources else name
+            why = say.latent_alone(key=key, name=name)
+            reading.note(say.rejected(why=why, version=reading.version), key)
+        elif not one.decided:
+            run.locals[f"transformer.{name}"] = one._replace(decided=True)
+            run.open.add(f"transformer.{name}")
+    before = run.under("transformer.")
+    run.resolve("transformer")
+    for name in own:
+        one, decided = run.locals[f"transformer.{name}"], f"transformer.{name}" not in run.open
+        if name in fields or one is not before[name] or not decided:
+            reading.resolve(f"resolved.transformer.{name}", one.value, *one.sources, decided=decided)
 
 
 def undecided_network(reading: Reading, text: str, path: str) -> None:

@@ -31,6 +31,9 @@ class Undecided(str):
 class Reading:
     """What is known so far; filled step by step, and turned into a `Config` at the end."""
 
+    model = "model.model_config"
+    """Where the keys of the model's configuration stand."""
+
     def __init__(self, file: str, version: str, catalog: dict[str, Any]) -> None:
         self.file = file
         self.version = version

@@ -8,23 +8,24 @@ from __future__ import annotations
 from math import prod
 
 from ..light_typing import TYPE_CHECKING
+from ..message import NOTHING
 from ..named_module import named_module
 from ..rows import Sourced, UndecidedError
 from ..shape import is_list, is_mapping
-from .constructors import Taken
 from .messages_compiled import say
 from .reading import Undecided
 from .resolution import near
+from .trainer import Taken, wrong_kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
     from ..message import Words
-    from .resolution import Fields
+    from .dynamic import Dynamic
     from .trainer import Trainer
 
-__all__ = ["is_list", "near", "prod"]
+__all__ = ["NOTHING", "is_list", "near", "prod"]
 
 
 def build_callbacks(run: Trainer) -> None:
@@ -37,7 +38,7 @@ def build_callbacks(run: Trainer) -> None:
         section, kind = f"callbacks[{place}]", entry.get("type")
         if "type" in entry and kind is None:
             # tools/register/register.py:MindFormerRegister.get_cls: "Can't find class"
-            run.wrong_kind(f"{section}.type", None, say.name_of_a_class())
+            wrong_kind(reading, f"{section}.type", None, say.name_of_a_class())
         arguments: str = reading.catalog["callbacks"].get(kind, "**") if isinstance(kind, str) else "**"
         taken = Taken(str(kind), dict.fromkeys(("type", "auto_register", *arguments.split())))
         for key in () if "**" in taken.arguments else entry:
@@ -58,17 +59,27 @@ def _in_effect(catalog: dict[str, Any], entries: list[Any]) -> list[Any]:
     return own + [kind for kind in kinds if kind not in own]
 
 
-def spread_rope_scaling(run: Fields) -> None:
+def track_logits(run: Dynamic) -> None:
+    """`pynative/callback/max_logits_monitor.py:configure_max_logits_tracking`."""
+    kinds = {key: one.value for key, one in run.reading.settings.items() if key.startswith("callbacks[")}
+    monitors = [key for key, kind in kinds.items() if key.endswith("].type") and kind == "MaxLogitsMonitor"]
+    clips = run.get("optimizer.type", None) == "Muon" and run.get("optimizer.qk_clip_enabled", True)
+    decided_by = "optimizer.type" if clips or not monitors else monitors[0]
+    run.locals["attributes.track_max_attention_logit"] = Sourced(bool(clips or monitors), (decided_by,))
+
+
+def spread_rope_scaling(run: Trainer) -> None:
     """The entries of `rope_scaling` become fields (`TransformerConfig.__post_init__`), or settings beside them."""
-    entries: dict[Any, Any] = dict(run["rope_scaling"])
+    entries: dict[Any, Any] = dict(run["transformer.rope_scaling"])
     entries = {"rotary_scaling_factor": entries.pop("factor", None), **entries}
     for name, value in entries.items():
         if name in (*run["naming_keys"], "original_max_position_embeddings"):
             continue
-        if run.has(str(name)):
-            run.fields[str(name)] = Sourced(value, run.sources_of((str(name), "rope_scaling")))
+        field, sources = f"transformer.{name}", run.sources("transformer.rope_scaling")
+        if field in run.locals:
+            run.locals[field] = Sourced(value, tuple(dict.fromkeys((*run.sources(field), *sources))))
         else:
-            run.reading.resolve(f"resolved.transformer.{name}", value, *run.sources("rope_scaling"))
+            run.reading.resolve(f"resolved.{field}", value, *sources)
 
 
 def program(module: str, name: str) -> Callable[[Any], None]:

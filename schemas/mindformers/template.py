@@ -7,41 +7,25 @@ where they are empty or missing; some refuse a key they do not know. Source: `to
 
 from __future__ import annotations
 
-from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..light_typing import TYPE_CHECKING
 from ..shape import copied, is_list, is_mapping
 from .messages_compiled import say
 from .resolution import near
 
 if TYPE_CHECKING:
-    from typing import Any, Literal
+    from typing import Any, TypeAlias
 
     from ..message import Problem, Words
     from .reading import Reading
 
-_TRAINING_MODES = ("train", "finetune", "predict_with_train_model")
+Faults: TypeAlias = "list[tuple[Problem, str]]"
+"""What sections refuse, and where."""
 _GENERAL = "general_config"
 
 
-class Fault(NamedTuple):
-    """Something a section refuses."""
-
-    problem: Problem
-    path: str
-    kind: Literal["type", "missing", "unknown"]
-
-
-class Filled(NamedTuple):
-    """The configuration with its defaults."""
-
-    values: dict[str, Any]
-    unused: tuple[str, ...]
-    faults: list[Fault]
-
-
-def fill(reading: Reading, given: dict[Any, Any], *, legacy: bool) -> Filled:
-    """The sections of `given` with the defaults of the reading's version."""
+def fill(reading: Reading, given: dict[Any, Any], faults: Faults, *, legacy: bool) -> tuple[dict[str, Any], list[str]]:
+    """The sections of `given` with the defaults of the reading's version, and the keys that belong to none of them."""
     sections: dict[str, dict[str, Any]] = reading.catalog["sections"]
-    faults: list[Fault] = []
     rest = dict(given)
     general = {key: rest.pop(key) for key in sections[_GENERAL]["defaults"] if key in rest}
     filled: dict[str, Any] = {}
@@ -52,37 +36,35 @@ def fill(reading: Reading, given: dict[Any, Any], *, legacy: bool) -> Filled:
             filled[name] = _entries(reading, name, rest.pop(name, None), faults)
         elif name != "moe_config" or legacy:
             filled[name] = _section(reading, name, rest.pop(name, None), faults)
-    return Filled({**rest, **filled}, tuple(map(str, rest)), faults)
+    return {**rest, **filled}, [str(key) for key in rest]
 
 
 def _applied(catalog: dict[str, Any], run_mode: Any, do_eval: Any) -> list[str]:
-    order: dict[str, list[str]] = catalog["order"]
-    names = list(order["general_configs"])
-    if run_mode not in catalog["run_modes"]:
-        return names
-    if run_mode in _TRAINING_MODES:
-        names += order["train_configs"]
-        return names + order["do_eval_configs"] if do_eval else names
-    return names + (order["predict_configs"] if run_mode == "predict" else order["eval_configs"])
+    groups = ["general_configs"]
+    if run_mode in ("eval", "predict"):
+        groups.append(f"{run_mode}_configs")
+    elif run_mode in catalog["run_modes"]:
+        groups += ["train_configs", *(["do_eval_configs"] if do_eval else [])]
+    return [name for group in groups for name in catalog["order"][group]]
 
 
-def _section(reading: Reading, name: str, given: Any, faults: list[Fault]) -> dict[Any, Any]:
+def _section(reading: Reading, name: str, given: Any, faults: Faults) -> dict[Any, Any]:
     facts: dict[str, Any] = reading.catalog["sections"][name]
     defaults: dict[str, Any] = facts["defaults"]
-    if given is not None and not is_mapping(given):
-        faults.append(_wrong_type(name, say.a_mapping(), given))
     if not is_mapping(given) or not given:
+        if given is not None and not is_mapping(given):
+            faults.append(_wrong_type(name, say.a_mapping(), given))
         return copied(defaults)
     faults += [_missing(reading, name, key) for key in facts["required"] if key not in given]
     for key in given if facts["strict"] else ():
         if key not in defaults:
             meant = near(str(key), defaults)
             said = say.unknown_section_key(key=str(key), section=name, suggestion=meant, version=reading.version)
-            faults.append(Fault(said, f"{name}.{key}", "unknown"))
+            faults.append((said, f"{name}.{key}"))
     return dict(given) if facts["spec"] else {**copied(defaults), **given}
 
 
-def _entries(reading: Reading, name: str, given: Any, faults: list[Fault]) -> list[Any]:
+def _entries(reading: Reading, name: str, given: Any, faults: Faults) -> list[Any]:
     """The entries of a list section; the framework puts its defaults first, here the file's keep their places."""
     if given is not None and not is_list(given):
         faults.append(_wrong_type(name, say.a_list(), given))
@@ -99,11 +81,10 @@ def _entries(reading: Reading, name: str, given: Any, faults: list[Fault]) -> li
     return [*result, *(entry for entry in defaults if entry["type"] not in named)]
 
 
-def _wrong_type(path: str, expected: Words, given: object) -> Fault:
+def _wrong_type(path: str, expected: Words, given: object) -> tuple[Problem, str]:
     found = say.a_list() if is_list(given) else say.a_mapping() if is_mapping(given) else repr(given)
-    return Fault(say.section_type(key=path, expected=expected, found=found), path, "type")
+    return say.section_type(key=path, expected=expected, found=found), path
 
 
-def _missing(reading: Reading, section: str, key: str) -> Fault:
-    said = say.missing_key(key=key, section=section, version=reading.version)
-    return Fault(said, f"{section}.{key}", "missing")
+def _missing(reading: Reading, section: str, key: str) -> tuple[Problem, str]:
+    return say.missing_key(key=key, section=section, version=reading.version), f"{section}.{key}"

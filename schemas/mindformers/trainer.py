@@ -1,41 +1,93 @@
-"""What the trainer of the static graph makes of a file: a path is its value until a row says what stands for it."""
+"""What the trainer makes of a configuration: a path is its value until a row says what stands for it.
+
+Every value carries the paths that decided it. What the real code refuses is a problem, and the reading goes on with
+the value as written; a section that meets a value of a kind it cannot compute with names it and ends.
+
+Classes that a section names by `type`, and what their constructors get, are the same in both graphs
+(`tools/register/register.py:MindFormerRegister.get_instance_from_cfg`, 1.6-2.1; their signatures are in the catalog):
+which section names a class of which register, and what the trainer itself says, are rows, `choose`, `fill` and
+`record`, with rows between them that change the arguments.
+"""
 
 from __future__ import annotations
 
-from ..light_typing import TYPE_CHECKING
-from ..rows import Sourced, UndecidedError
-from .constructors import REQUIRED, Builder, Taken
+from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..rows import Run, Sourced, UndecidedError
 from .messages_compiled import say
 from .reading import Undecided
-from .resolution import near
+from .resolution import near, sections, words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from ..config import ReadOptions
-    from ..message import Words
+    from ..message import Severity, Words
     from ..rows import Row
-    from .constructors import Part
+    from .messages_compiled import ProblemName
     from .reading import Reading
 
+_LONGEST = 60
+"""How much of a value is shown."""
 
-class Trainer(Builder):
+
+REQUIRED = "<required>"
+"""The default of an argument that has none."""
+
+
+class Taken(NamedTuple):
+    """A class, and what its constructor takes."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    open: bool = False
+    """Whether it takes everything else, too, and does nothing with it."""
+
+
+class Part(NamedTuple):
+    """What a `choose` row says, and the class that was chosen."""
+
+    section: str
+    registry: str = ""
+    under: str = ""
+    """The arguments are answered as `resolved.<under>.…`."""
+    apart: tuple[str, ...] = ("type",)
+    """Keys of the section that the trainer or the register reads, so that they are no mistake."""
+    handed: tuple[str, ...] = ()
+    """Arguments that the trainer always hands over, so that their defaults never count."""
+    keeps: bool = False
+    """Whether what the constructor does not take is answered all the same."""
+    known: Taken | None = None
+
+
+def wrong_kind(reading: Reading, path: str, value: Any, expected: Words, severity: Severity | None = None) -> None:
+    """Report a value of another kind than the code computes with."""
+    shown = "null" if value is None else repr(value)
+    shown = shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"
+    said = say.value_type(key=path, value=shown, expected=expected, version=reading.version)
+    reading.note(said, path, severity=severity)
+
+
+class Trainer(Run):
     """The values of one file while the rows are applied to them."""
 
-    def __init__(self, reading: Reading, options: ReadOptions, *, legacy: bool) -> None:
+    blamed: tuple[str, ...]
+    """What to name where the section at hand cannot compute with a value."""
+
+    def __init__(self, reading: Reading, known: dict[str, Sourced]) -> None:
         self.reading = reading
         self.version = reading.version
+        self.locals = {"facts": Sourced(reading.catalog), "facts.version": Sourced(reading.version), **known}
         self.parts: dict[str, Part] = {}
-        self.locals = {
-            "option.world_size": Sourced(options.world_size),
-            "option.steps": Sourced(options.steps, ("--steps",)),
-            "option.dataset_size": Sourced(options.dataset_size, ("--dataset-size",)),
-            "option.legacy": Sourced(legacy),
-            "facts.version": Sourced(reading.version),
-            "facts.loaders": Sourced(reading.catalog["loaders"]),
-            "facts.data_keys": Sourced(reading.catalog["data_keys"]),
-        }
+        """Where a part of the names stands in the file: the attributes of the model, the arguments of a class."""
+        self.open: set[str] = set()
+        """Names whose value a section could not make."""
+
+    def resolve(self, stage: str) -> None:
+        """Apply the sections of a stage."""
+        for section in sections(self.version, stage):
+            if section.condition is None or section.condition(self):
+                self.blamed = section.fields
+                self.follow(section.rows)
 
     def __getitem__(self, name: str) -> Any:
         """A value; UndecidedError where it cannot be known."""
@@ -53,6 +105,24 @@ class Trainer(Builder):
         one = self.locals.get(name)
         return (self.path(name),) if one is None else one.sources
 
+    def decided_by(self, row: Row) -> tuple[str, ...]:
+        """The paths that decided what the row says."""
+        names = row.more.because
+        if len(names) < 2:
+            return self.sources(names[0]) if names else ()
+        return tuple(dict.fromkeys([path for name in names for path in self.sources(name)]))
+
+    def under(self, prefix: str) -> dict[str, Sourced]:
+        """The values for the rows whose names begin so, by the rest."""
+        return {name[len(prefix) :]: one for name, one in self.locals.items() if name.startswith(prefix)}
+
+    def take(self, prefix: str) -> dict[str, Sourced]:
+        """The same, taken away."""
+        found = self.under(prefix)
+        for name in found:
+            del self.locals[prefix + name]
+        return found
+
     # What the expressions ask.
 
     def has(self, name: str) -> bool:
@@ -62,7 +132,7 @@ class Trainer(Builder):
 
     def written(self, name: str) -> bool:
         """Whether the file has it."""
-        return name in self.reading.places
+        return self.path(name) in self.reading.places
 
     def decided(self, name: str) -> bool:
         """Whether a value can be known."""
@@ -78,14 +148,18 @@ class Trainer(Builder):
         return self.reading.get(name, otherwise)
 
     def path(self, name: str) -> str:
-        """Where an argument of a part stands in the file."""
-        name_of_part, _, key = name.partition(".")
-        part = self.parts.get(name_of_part)
+        """Where a value stands in the file."""
+        prefix, _, key = name.partition(".")
+        part = self.parts.get(prefix)
         return name if part is None else f"{part.section}.{key}"
 
     def asked(self, name: str) -> Any:
-        """What the file has for an argument of a part."""
+        """What the file itself has for it."""
         return self.reading.get(self.path(name))
+
+    def noted(self, problem: ProblemName) -> bool:
+        """Whether there was such a problem."""
+        return any(one.kind is say.kinds[problem] for one in self.reading.problems)
 
     # The actions of the rows.
 
@@ -97,13 +171,21 @@ class Trainer(Builder):
         """Let another value stand for a written one, and say so."""
         path, reading = row.target, self.reading
         if path in reading.places:
-            why = self.words(row)
+            why = words(self.version, row, self)
             reading.note(say.reset_value(key=path, value=reading.get(path), used=value, why=why), path)
         self.let(row, value)
 
+    def drop(self, row: Row, _: Any) -> None:
+        """Take a value away."""
+        self.locals.pop(row.target, None)
+
     def refuse(self, row: Row) -> None:
         """Report that the real code stops because of a value."""
-        self.reading.note(say.rejected(why=self.words(row), version=self.version), self.path(row.more.at))
+        self._refuse(row.more.at, words(self.version, row, self))
+
+    def _refuse(self, name: str, why: Words) -> None:
+        path = next((path for path in self.sources(name) if path in self.reading.places), self.path(name))
+        self.reading.note(say.rejected(why=why, version=self.version), path)
 
     def report(self, row: Row, value: dict[str, Any]) -> None:
         """Report a problem by its name."""
@@ -113,31 +195,89 @@ class Trainer(Builder):
         """Report a problem with something that is missing."""
         self.reading.lacking(getattr(say, row.target)(**value), self.path(row.more.at))
 
+    def expect(self, row: Row, value: Any) -> None:
+        """Report a value of another kind than the code computes with."""
+        if not value:
+            wrong_kind(self.reading, row.more.at, self.reading.get(row.more.at), words(self.version, row, self))
+
+    def leave_open(self, row: Row) -> bool:
+        """What cannot be known leaves its target open."""
+        if row.action == "set":
+            self.reading.resolve(row.target, None, *self.decided_by(row), decided=False)
+        return super().leave_open(row)
+
+    def stop(self, row: Row) -> bool:
+        """Values of another kind: their section names them and ends; without one, the checks of their kinds do."""
+        if not self.blamed:
+            return self.leave_open(row) if row.action == "set" else True
+        first = self.blamed[0]
+        open_already = any(isinstance(self[name], Undecided) for name in self.blamed)
+        if open_already or self[first] is None:
+            self.open.add(first)
+        if not open_already:
+            values = {name.partition(".")[2]: self[name] for name in self.blamed if self.sources(name)}
+            self._refuse(first, say.cannot_compute(named=", ".join(f"{name}={one!r}" for name, one in values.items())))
+        return False
+
+    # Classes that a section names by `type`; an argument is a name for the rows, `<part>.<argument>`.
+
+    def choose(self, row: Row, value: dict[str, Any]) -> None:
+        """The class that a section names; its arguments are what is written, where no row above says otherwise."""
+        part = Part(**value)
+        given = self.given(part.section)
+        kind = self.locals.get(f"{row.target}.type") or given.get("type") or Sourced(None, (f"{part.section}.type",))
+        known = self.class_named(part.registry, part.section, kind.value)
+        self.parts[row.target] = part._replace(known=known)
+        name = kind.value if known is None else known.name
+        self.answer(f"resolved.{part.under}.type", kind._replace(value=name))
+        self.locals[f"{row.target}_class"] = Sourced(str(name))
+        for key, one in given.items():
+            self.locals.setdefault(f"{row.target}.{key}", one)
+
+    def fill(self, row: Row, _: Any) -> None:
+        """The constructor's arguments in its order, with its defaults; a key that is none of them is reported."""
+        part, prefix = self.parts[row.target], f"{row.target}."
+        given = self.take(prefix)
+        given.pop("type", None)
+        if part.known is not None:
+            arguments = part.known.arguments
+            for key in self.given(part.section):
+                if key not in arguments and key not in part.apart:
+                    self.foreign(part.known, part.section, key)
+            own = {
+                key: given.pop(key, None) or Sourced(default)
+                for key, default in arguments.items()
+                if key in given or (default != REQUIRED and key not in part.handed)
+            }
+            given = {**own, **given} if part.keeps else own
+        self.locals.update({prefix + key: one for key, one in given.items()})
+
     def complete(self, row: Row, _: Any) -> None:
         """Report the arguments of a schedule that have no default, and are not there."""
         known = self.parts[row.target].known
-        arguments: Mapping[str, Any] = {} if known is None else known.arguments
-        for key, default in arguments.items():
+        for key, default in () if known is None else known.arguments.items():
             name = f"{row.target}.{key}"
             if default == REQUIRED and name not in self.locals:
                 kind = self[f"{row.target}_class"]
                 said = say.schedule_argument(type=kind, key=key, why=say.no_default())
                 self.reading.lacking(said, self.path(name))
 
-    def expect(self, row: Row, value: Any) -> None:
-        """Report a value of another kind than the code computes with."""
-        if not value:
-            self.wrong_kind(row.more.at, self.reading.get(row.more.at), self.words(row))
+    def record(self, row: Row, _: Any) -> None:
+        """Answer with the arguments as they stand."""
+        for key, one in self.under(f"{row.target}.").items():
+            self.answer(f"resolved.{self.parts[row.target].under}.{key}", one)
 
-    def wrong_kind(self, path: str, value: Any, expected: Words) -> None:
-        """The same, in words."""
-        shown = "null" if value is None else repr(value)
-        self.reading.note(say.value_type(key=path, value=shown, expected=expected, version=self.version), path)
+    def ignored(self, row: Row, value: dict[str, Any]) -> None:
+        """Report the keys of a section that a class does not ask for."""
+        taken = Taken(value["type"], dict.fromkeys(value["known"]), open=True)
+        for key in self.reading.section(row.target):
+            if key not in taken.arguments:
+                self.foreign(taken, row.target, str(key))
 
-    # What a section names by `type`.
+    # What the dynamic graph does in its own way.
 
     def given(self, section: str) -> dict[str, Sourced]:
-        """What a section of the file holds."""
+        """What a section of the file holds, by its keys."""
         return {str(key): Sourced(value, (f"{section}.{key}",)) for key, value in self.reading.section(section).items()}
 
     def class_named(self, registry: str, section: str, kind: Any) -> Taken | None:
@@ -146,7 +286,7 @@ class Trainer(Builder):
         classes: dict[str, dict[str, Any]] = reading.catalog["registry"][registry]
         if not isinstance(kind, str) and path in reading.places:
             # tools/register/register.py:MindFormerRegister.get_cls finds no class of that name (1.6-2.1)
-            self.wrong_kind(path, kind, say.name_of_a_class())
+            wrong_kind(reading, path, kind, say.name_of_a_class())
         if not isinstance(kind, str) or isinstance(kind, Undecided):
             return None
         facts = classes.get(kind)
@@ -165,23 +305,6 @@ class Trainer(Builder):
             said = say.unknown_argument(type=taken.name, key=key, suggestion=meant, version=self.version)
         reading.note(said, path, on_key=True)
 
-    def ignored(self, row: Row, value: dict[str, Any]) -> None:
-        """Report the keys of a section that a class does not ask for."""
-        taken = Taken(value["type"], dict.fromkeys(value["known"]), open=True)
-        for key in self.reading.section(row.target):
-            if key not in taken.arguments:
-                self.foreign(taken, row.target, str(key))
-
     def answer(self, path: str, one: Sourced) -> None:
         """Record a value."""
         self.reading.resolve(path, one.value, *one.sources, decided=one.decided)
-
-    def leave_open(self, row: Row) -> bool:
-        """What cannot be known leaves its target open."""
-        if row.action == "set":
-            self.reading.resolve(row.target, None, *self.decided_by(row), decided=False)
-        return super().leave_open(row)
-
-    def stop(self, row: Row) -> bool:
-        """Values of another kind leave it as it was: the checks of their kinds name them."""
-        return self.leave_open(row) if row.action == "set" else True

@@ -1,8 +1,9 @@
 """Whether a written value is of the kind that MindSpore Transformers computes with, and one of those it knows.
 
 The kinds are facts of a version (`facts.yaml`, `judged.yaml`: `types` of TransformerConfig's fields, `section_types`
-of the other sections, `choices`); a kind that ends in `?` may be null. Which values stop the run was tried on the real
-classes (`get_model_config`, `convert_to_transformer_config`, `GPTModel`, `create_optimizer_scheduler`, 1.6-1.9).
+of the other sections, `choices`); a kind that ends in `?` may be null, and a `truth` is no number. Which values stop
+the run was tried on the real classes (`get_model_config`, `convert_to_transformer_config`, `GPTModel`,
+`create_optimizer_scheduler`, 1.6-1.9).
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from ..shape import is_list, is_mapping
 from .messages_compiled import say
 from .reading import Undecided
 from .resolution_functions import better
+from .trainer import wrong_kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
-    from ..message import Severity, Words
+    from ..message import Severity
     from ..rows import Sourced
     from .reading import Reading
     from .trainer import Trainer
@@ -25,18 +27,14 @@ if TYPE_CHECKING:
 _READS_AS_FALSE = frozenset(("false", "no", "off", "none", "null", "0", ""))
 _CONVERTED = "moe_router_dtype"
 """What TransformerConfig.__post_init__ makes a MindSpore type of, with experts or without (1.6-2.1)."""
-_WORDS = {"positive": "above_0", "float": "a_number", "bool": "true_or_false", "str": "a_text"}
+_WORDS = {
+    "positive": "above_0",
+    "float": "a_number",
+    "bool": "true_or_false",
+    "truth": "true_or_false",
+    "str": "a_text",
+}
 """Kinds by what messages.yaml calls them; any other is a whole number."""
-_kinds: dict[tuple[str, str], dict[str, str]] = {}
-
-
-def kinds_of(catalog: Mapping[str, Any], table: str) -> dict[str, str]:
-    """The kind of every name of a table of facts."""
-    key = str(catalog["version"]), table
-    found = _kinds.get(key)
-    if found is None:
-        found = _kinds[key] = {name: kind for kind, names in catalog[table].items() for name in names.split()}
-    return found
 
 
 def fits(value: Any, kind: str) -> bool:
@@ -44,6 +42,8 @@ def fits(value: Any, kind: str) -> bool:
     if value is None:
         return kind[-1] == "?"
     base = kind.rstrip("?")
+    if base == "truth":
+        return isinstance(value, bool)
     if base == "bool":
         return isinstance(value, bool) or (isinstance(value, int) and value in (0, 1))
     if base == "str":
@@ -55,33 +55,28 @@ def fits(value: Any, kind: str) -> bool:
     return base == "float" or (isinstance(value, int) and (value > 0 or base != "positive"))
 
 
-def checked_fields(reading: Reading, fields: dict[str, Sourced], *, static: bool = True) -> dict[str, Sourced]:
-    """The written fields of the TransformerConfig; one of the wrong kind is reported and left open.
-
-    The dynamic graph has the same fields, and other words for some of them.
-    """
-    kinds = kinds_of(reading.catalog, "types")
-    choices: dict[str, str] = reading.catalog["choices"] if static else {}
+def checked_fields(reading: Reading, fields: dict[str, Sourced], choices: Mapping[str, str]) -> dict[str, Sourced]:
+    """The written fields of the TransformerConfig; one of the wrong kind is reported and left open."""
     values = {name: one.value for name, one in fields.items()}
-    rope = values.get("position_embedding_type", "rope") == "rope"
-    unread = "max_position_embeddings" if rope else ""  # learned positions and YaRN alone compute with it
     result = dict(fields)
-    for name, one, path in _written(reading, fields):
-        counts = bool(values.get("num_moe_experts")) or not name.startswith("moe_")
-        kind = None if name == unread else kinds.get(name)
-        if kind is None or fits(one.value, kind):
-            _check_choice(reading, name, values, path, choices.get(name, "").split() if counts else [])
-        elif _report(reading, path, one.value, kind, None if counts or name == _CONVERTED else "warning"):
+    for name, one in fields.items():
+        path = one.sources[0] if one.sources else ""
+        known = one.decided and not isinstance(one.value, Undecided)
+        if known and path in reading.places and _is_wrong(reading, name, values, path, choices):
             result[name] = one._replace(value=Undecided(str(one.value)))
     return result
 
 
-def _written(reading: Reading, fields: dict[str, Sourced]) -> Iterator[tuple[str, Sourced, str]]:
-    """The fields whose values the file says, and where."""
-    for name, one in fields.items():
-        path = one.sources[0] if one.sources else ""
-        if path in reading.places and one.decided and not isinstance(one.value, Undecided):
-            yield name, one, path
+def _is_wrong(reading: Reading, name: str, values: Mapping[str, Any], path: str, choices: Mapping[str, str]) -> bool:
+    """Report a value of another kind, or one that the code does not know; whether nothing is computed with it."""
+    value, counts = values[name], bool(values.get("num_moe_experts")) or not name.startswith("moe_")
+    kind: str | None = reading.catalog["types"].get(name)
+    if name == "max_position_embeddings" and values.get("position_embedding_type", "rope") == "rope":
+        kind = None  # learned positions and YaRN alone compute with it
+    if kind is not None and not fits(value, kind):
+        return _report(reading, path, value, kind, None if counts or name == _CONVERTED else "warning")
+    _check_choice(reading, name, values, path, choices.get(name, "").split() if counts else [])
+    return False
 
 
 def _check_choice(reading: Reading, name: str, values: Mapping[str, Any], path: str, known: list[str]) -> None:
@@ -91,24 +86,19 @@ def _check_choice(reading: Reading, name: str, values: Mapping[str, Any], path: 
         # transformer_config.py:TransformerConfig.__post_init__ (1.6-2.1); a text is evaluated, but not beside
         # first_k_dense_replace, which writes the list itself
         if is_mapping(value) or (isinstance(value, str) and values.get("first_k_dense_replace")):
-            _note(reading, path, value, say.number_or_list())
+            wrong_kind(reading, path, value, say.number_or_list())
     elif known and isinstance(value, str) and (value.lower() if name == "hidden_act" else value) not in known:
-        _note(reading, path, value, say.one_of(known=", ".join(known)))
+        wrong_kind(reading, path, value, say.one_of(known=", ".join(known)))
 
 
 def check_sections(run: Trainer) -> None:
     """Report the written values outside the model that are of the wrong kind."""
     reading = run.reading
-    for path, kind in kinds_of(reading.catalog, "strict").items():
-        value = reading.get(path)
-        if path in reading.places and not isinstance(value, (Undecided, bool if kind == "bool" else int)):
-            _note(reading, path, value, _in_words(kind))
     said = {dict(problem.values).get("key") for problem in reading.problems}
-    for path, kind in kinds_of(reading.catalog, "section_types").items():
-        if path in reading.places and path not in said:
-            value = reading.get(path)
-            if not isinstance(value, Undecided) and not fits(value, kind):
-                _report(reading, path, value, kind)
+    for path, kind in reading.catalog["section_types"].items():
+        value = reading.get(path)
+        if path in reading.places and path not in said and not isinstance(value, Undecided) and not fits(value, kind):
+            _report(reading, path, value, kind)
 
 
 def _report(reading: Reading, path: str, value: Any, kind: str, severity: Severity | None = None) -> bool:
@@ -124,16 +114,5 @@ def _report(reading: Reading, path: str, value: Any, kind: str, severity: Severi
         said = say.string_number(key=path, value=value, why=say.run_cannot(), better=better(value))
         reading.note(said, path, severity=severity)
     else:
-        _note(reading, path, value, _in_words(base), severity)
+        wrong_kind(reading, path, value, getattr(say, _WORDS.get(base, "a_whole_number"))(), severity)
     return True
-
-
-def _in_words(kind: str) -> Words:
-    return getattr(say, _WORDS.get(kind, "a_whole_number"))()
-
-
-def _note(reading: Reading, path: str, value: Any, expected: Words, severity: Severity | None = None) -> None:
-    shown = repr(value)
-    shown = shown if len(shown) <= 60 else shown[:59] + "…"
-    said = say.value_type(key=path, value=shown, expected=expected, version=reading.version)
-    reading.note(said, path, severity=severity)

@@ -44,7 +44,7 @@ def made(text: str, folder: Path) -> dict[str, str]:
 
 def test_a_sound_table_is_made(tmp_path: Path) -> None:
     text = made(HEAD + ROW + REQUIREMENT, tmp_path)["schemas/mindformers/resolution_1_6_static_compiled.py"]
-    assert "v['hidden_size'] // v['num_attention_heads']" in text
+    assert "v['transformer.hidden_size'] // v['transformer.num_attention_heads']" in text
 
 
 @pytest.mark.table(3)
