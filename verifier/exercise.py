@@ -15,6 +15,7 @@ from ..mapper.recipe.reading import recipe_of
 from ..mapper.recipe.vocabulary import COMPUTED, vocabulary
 from ..schemas.json_values import json_value
 from ..schemas.open_words import open_words
+from ..schemas.versions import within
 from . import documents, dropping, samples, scales
 from .messages_compiled import say
 from .mindformers_side import DYNAMIC
@@ -65,7 +66,7 @@ LEFT_OUT: tuple[LeftOut, ...] = (
     LeftOut(say.not_run_float32(), ("precision.norm_dtype",), "where set"),
     LeftOut(say.not_run_loss_scale(), ("precision.loss_scale.mode",), "without scales"),
     LeftOut(say.not_run_kernel(), ("attention.flash", "fusion.norm", "fusion.rope", "moe.grouped_gemm")),
-    LeftOut(say.not_run_dynamic(), ("environment.execution_mode",), "without graph"),
+    LeftOut(say.not_run_compiled(), ("environment.execution_mode",), "without graph"),
     LeftOut(say.not_run_dropout(), dropping.FIELDS, "without dropout"),
     LeftOut(say.not_run_schedule(), _CURVE, "without rates"),
     LeftOut(say.not_run_token_weights(), _WEIGHTED, "without weighting"),
@@ -156,8 +157,13 @@ def weighs_tokens(*configs: Config) -> bool:
 
 
 def takes_micro_batches(*configs: Config) -> bool:
-    """Whether each trainer averages over its micro batches one by one (`pynative/trainer/trainer.py:training_step`)."""
-    return not any(config.framework == "mindformers" and config.dialect == DYNAMIC for config in configs)
+    """Whether each trainer averages over its micro batches one by one."""
+    dynamic = [one for one in configs if one.framework == "mindformers" and one.dialect == DYNAMIC]
+    return not any(within(config.framework_version, None, _WHOLE) for config in dynamic)
+
+
+_WHOLE = "1.9"
+"""The last version whose dynamic graph takes a step as a whole (`pynative/trainer/trainer.py:training_step`)."""
 
 
 def exercised(

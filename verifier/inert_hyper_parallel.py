@@ -1,12 +1,13 @@
 """A `hyper_parallel` whose classes nothing is an instance of, which one process never asks for anything else.
 
-The dynamic graph of MindSpore Transformers imports it everywhere, and it is on no registry. It spreads models and
-tensors over devices; on one device the code asks whether a tensor is spread (`isinstance(…, DTensor)`) and goes on.
-What would really spread something stops.
+The dynamic graph of MindSpore Transformers imports it everywhere, 2.0 for its static graph, too, and it is on no
+registry. It spreads models and tensors over devices; on one device the code asks whether a tensor is spread
+(`isinstance(…, DTensor)`) and goes on. What would really spread something stops.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import sys
 import types
@@ -67,13 +68,17 @@ def _nothing(*_given: Any, **_named: Any) -> None:
 
 _STANDS: dict[str, Any] = {
     "enable_mindspore_backward_compat": _nothing,
+    "SkipDTensorDispatch": contextlib.nullcontext,
     "get_platform": lambda: _named("platform"),
 }
 
 
-def install() -> set[str]:
-    """Let the process import the inert package, if it has no real one; the names of the stand-ins that this took."""
-    if importlib.util.find_spec(_NAME) is not None:
-        return set()
-    sys.meta_path.append(InertFinder(_NAME, _Module))
-    return set(LISTED)
+def install() -> None:
+    """Let the process import the inert package, if it has no real one."""
+    if importlib.util.find_spec(_NAME) is None:
+        sys.meta_path.append(InertFinder(_NAME, _Module))
+
+
+def used() -> set[str]:
+    """The name of the stand-in where the inert package was imported."""
+    return set(LISTED) if isinstance(sys.modules.get(_NAME), _Module) else set()

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..mapper.weights import Layout, WeightTable
-from . import mindformers_samples
+from . import inert_hyper_parallel, mindformers_samples
 from .draw import arranged
 from .mindformers_training import LISTED as TRAINING_LISTED
 from .mindformers_training import MindFormersTraining, average_by_batch, later, named_columns, scaled_over
@@ -101,12 +101,13 @@ class MindFormersBackend:
 
     def __init__(self) -> None:
         ms = begin()
+        inert_hyper_parallel.install()
         import mindformers
 
         from .mindspore_stand_ins import LISTED
         from .mindspore_widening import LISTED as WIDENING_LISTED
 
-        self._listed = {**LISTED, **TRAINING_LISTED, **WIDENING_LISTED}
+        self._listed = {**inert_hyper_parallel.LISTED, **LISTED, **TRAINING_LISTED, **WIDENING_LISTED}
         self._versions = {"mindspore": ms.__version__, "mindformers": mindformers.__version__}
         self._block = contextlib.ExitStack()
         self.used = self._block.enter_context(self._stand_ins())
@@ -163,6 +164,7 @@ class MindFormersBackend:
 
         _forget_layouts()
         self.used.clear()
+        self.used.update(inert_hyper_parallel.used())
         self._wide.restore()
         if blueprint.as_written:
             widen(self._wide, self.used)
@@ -248,7 +250,7 @@ class MindFormersModel:
         self._parameters = {
             _plain_name(parameter.name): parameter
             for parameter in model.get_parameters()
-            if parameter.requires_grad or parameter.name.endswith("router.expert_bias")
+            if parameter.requires_grad or parameter.name.endswith("expert_bias")
         }
         self._trained = [name for name, parameter in self._parameters.items() if parameter.requires_grad]
         model.set_train(True)
@@ -325,7 +327,7 @@ class MindFormersModel:
         from mindspore import Tensor
 
         for parameter in self.model.get_parameters():
-            if parameter.name.endswith(("expert_load", "fi_accu")):
+            if parameter.name.endswith(("expert_load", "fi_accu", "tokens_per_expert")):
                 parameter.set_data(Tensor(np.zeros(parameter.shape, np.float32)))
 
     def logits(self) -> Array:

@@ -23,6 +23,7 @@ from mindspore._c_expression import typing as types
 from mindspore.ops import operations
 from mindspore.ops.auto_generate import gen_ops_prim as primitives
 
+from .mindspore_backward import put_backward
 from .mindspore_stand_ins import (
     EagerCoreAttention,
     embedding,
@@ -45,9 +46,14 @@ LISTED = {
     "count": "sums of OneHot in place of HistcExt",
     "argsort": "Sort in place of ArgSort",
     "arange": "numpy's arange in place of Arange",
-    "filled": "Ones times the value in place of FillScalar and InplaceFillScalar",
+    "filled": "Ones times the value in place of FillScalar, InplaceFillScalar and InplaceZero",
     "ones-like": "OnesLike in place of OnesLikeExt",
     "copy": "a product with 1 in place of Clone",
+    "lower-triangle": "Tril in place of TrilExt",
+    "product-added": "x + value·a·b in place of AddcmulExt",
+    "floor-divide": "FloorDiv in place of FloorDivScalar",
+    "in-place": "the sum or product is copied back in place of add_ and mul_, which leave a tensor as it was on a CPU",
+    "scatter": "numpy's put_along_axis in place of InplaceScatterValue",
     "gelu": "x/2·(1 + erf(x/√2)) in place of GeluExt",
 }
 
@@ -83,6 +89,23 @@ def gelu(x: Any, approximate: str = "none") -> Any:
 def filled(size: Any, value: Any, dtype: Any = None) -> Any:
     """FillScalar."""
     return ms.Tensor(np.full(tuple(size), value), dtype or ms.float32)
+
+
+def scatter(x: Any, dim: int, index: Any, value: Any) -> Any:
+    """InplaceScatterValue."""
+    numbers = x.asnumpy().copy()
+    np.put_along_axis(numbers, index.asnumpy(), value, dim)
+    return x.copy_(ms.Tensor(numbers))
+
+
+def lower(x: Any, diagonal: int = 0) -> Any:
+    """TrilExt."""
+    return ops.tril(x, diagonal)
+
+
+def product_added(x: Any, a: Any, b: Any, value: Any = 1) -> Any:
+    """AddcmulExt."""
+    return x + value * a * b
 
 
 def like(x: Any, value: int, dtype: Any = None) -> Any:
@@ -127,14 +150,23 @@ def stand_ins() -> Iterator[set[str]]:
             "layer-norm",
             lambda self, x, shape, weight=None, bias=None, eps=1e-5: (layer_norm(x, weight, bias, eps), None, None),
         ),
+        "TrilExt": ("lower-triangle", lambda self, x, diagonal=0: lower(x, diagonal)),
+        "AddcmulExt": ("product-added", lambda self, x, a, b, value=1: product_added(x, a, b, value)),
         "CumsumExt": ("cumulative-sum", lambda self, x, dim, dtype=None: _cumulative(x, dim, _type(dtype))),
     }
     with Patches() as patches:
         put_kernels(patches, noted)
+        put_backward(patches, noted)
         for operator, (name, call) in direct.items():
             patches.put(getattr(primitives, operator), "__call__", noted(name, call))
         for owner, attribute, name, call in (
             (ms.Tensor, "fill_", "filled", lambda self, value: _fill(self, value)),
+            (ms.Tensor, "zero_", "filled", lambda self: _fill(self, 0)),
+            (ms.Tensor, "add_", "in-place", lambda self, other: self.copy_(self + other)),
+            (ms.Tensor, "mul_", "in-place", lambda self, other: self.copy_(self * other)),
+            (ms.Tensor, "scatter_", "scatter", scatter),
+            (ms.Tensor, "clone", "copy", lambda self: self * 1),
+            (mint, "floor_divide", "floor-divide", ops.floor_div),
             (mint, "stack", "stack", lambda parts, dim=0: ops.stack(parts, axis=dim)),
             (mint.nn.functional, "gelu", "gelu", gelu),
         ):

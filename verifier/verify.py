@@ -31,6 +31,7 @@ from . import (
 from .blueprint import Blueprint, InputPlan, Job
 from .comparison import Comparison
 from .dropping import drops
+from .initial_spreads import known_ratios
 from .known_failures import explained
 from .messages_compiled import say
 from .processes import Limits, Worker, WorkerAnswer, WorkerFailure
@@ -485,7 +486,7 @@ def _prepare(a: Config, b: Config, options: Options) -> _Pair:
         shrunk,
         inputs,
         padded,
-        _known_ratio(sides, small_a, blueprints[0].model, dynamic=b.dialect == mindformers_side.DYNAMIC),
+        known_ratios(sides, small_a, blueprints[0].model, b),
         2.0 ** round(math.log2(_PROBE_RATE / peak)) if peak > 0 else 1.0,
         bool(small_a.get(dimensions.EXPERTS) and small_b.get(dimensions.EXPERTS)),
         rates,
@@ -583,39 +584,6 @@ def _batch_size(a: Config, b: Config) -> int:
     keys = {"megatron": "micro_batch_size", "mindformers": "resolved.batch.micro_size"}
     sizes = [config.value(keys[config.framework]) for config in (a, b)]
     return 1 if all(size == 1 for size in sizes) else _MOST_SAMPLES
-
-
-_DYNAMIC_ROUTER = 0.02
-"""The deviation that the dynamic graph draws routers with (1.9 `pynative/transformers/moe/router.py:__init__`)."""
-
-
-def _known_ratio(
-    sides: tuple[str, str], sizes: dimensions.Sizes, script: Mapping[str, Any], *, dynamic: bool
-) -> dict[str, float]:
-    """Spreads that the frameworks begin with differently whatever the files say: Megatron's over the other's.
-
-    Experts' second matrix: Megatron divides it by √(2·layers), MindSpore Transformers does not. The shared experts'
-    gate: Megatron takes the run's deviation, MindSpore Transformers MindSpore's own for a Dense layer, 1/√(3·width)
-    (`mindspore/nn/layer/basic.py:Dense`, HeUniform of √5).
-    """
-    if sides != ("megatron", "mindformers") or not sizes.get(dimensions.EXPERTS):
-        return {}
-    ratio = 1 / math.sqrt(2 * (sizes.get(dimensions.LAYERS) or 1))
-    name = "mlp.experts.local_experts.*.linear_fc2.weight"
-    ratios = {
-        name: ratio,
-        "mlp.shared_experts.gate_weight": _deviation(script) * math.sqrt(3 * sizes[dimensions.HIDDEN]),
-    }
-    if dynamic:
-        ratios["mlp.router.weight"] = _deviation(script) / _DYNAMIC_ROUTER
-    blocks = ("decoder.layers.*", "mtp.layers.*.transformer_layer")
-    return {f"{block}.{name}": ratio for block in blocks for name, ratio in ratios.items()}
-
-
-def _deviation(script: Mapping[str, Any]) -> float:
-    """`arguments.py:_add_initialization_args`: 0.02 where nothing is said."""
-    given = script.get("init_method_std")
-    return float(given) if isinstance(given, (int, float)) else 0.02
 
 
 class _Found(NamedTuple):

@@ -1,4 +1,4 @@
-"""The dynamic graph of MindSpore Transformers 1.9 beside the real Megatron-Core: equal pairs match, others part."""
+"""The dynamic graph of MindSpore Transformers beside the real Megatron-Core: equal pairs match, others part."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import yaml
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.reader import read_config
+from accmap.schemas.versions import names, within
 from accmap.verifier.verify import Options, Verification, Workers, missing, verify
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
@@ -24,7 +25,24 @@ pytestmark = [
 ]
 
 
-def verified(pair: dict[str, Any], folder: Path, workers: Workers) -> Verification:
+WHEELS = Path(__file__).parents[2] / ".frameworks" / "mindformers"
+PLACES = {"1.9": None, **{version: WHEELS / f"{version}.0" for version in ("2.0", "2.1")}}
+HERE = [version for version, place in PLACES.items() if place is None or place.is_dir()]
+EQUAL = [
+    pytest.param(name, version, marks=pytest.mark.slow if version == "2.0" and name != "dense" else ())
+    for name, pair in TABLE["equal"].items()
+    for version in HERE
+    if within(version, pair.get("since"), None)
+]
+DIFFERENT = [
+    (name, version)
+    for name, pair in TABLE["different"].items()
+    for version in pair.get("versions", ("1.9", "2.1"))
+    if version in HERE
+]
+
+
+def verified(pair: dict[str, Any], version: str, folder: Path, workers: Workers) -> Verification:
     common, family = TABLE["common"], TABLE["families"][pair["family"]]
     sections = {name: {**given, **pair.get("sections", {}).get(name, {})} for name, given in common["sections"].items()}
     sections["model"] = {**common["model"], **family["model"], **pair.get("model", {})}
@@ -32,14 +50,21 @@ def verified(pair: dict[str, Any], folder: Path, workers: Workers) -> Verificati
     flags = {**common["megatron"], **family["megatron"], **pair.get("megatron", {})}
     script.write_text(script_of(flags), "utf-8")
     config.write_text(yaml.safe_dump(sections, sort_keys=False), "utf-8")
-    read = read_config(str(config), ReadOptions(mindformers="1.9"))
+    read = read_config(str(config), ReadOptions(mindformers=version))
     assert read.dialect == "dynamic"
-    return verify(read_config(str(script)), read, Options(), workers=workers)
+    place = PLACES[version]
+    options = Options(sources={} if place is None else {"mindformers": str(place)})
+    return verify(read_config(str(script)), read, options, workers=workers)
 
 
-@pytest.mark.parametrize("name", TABLE["equal"])
-def test_equal_pairs_match(name: str, tmp_path: Path, workers: Workers) -> None:
-    found = verified(TABLE["equal"][name], tmp_path, workers)
+def test_every_dynamic_graph_is_run() -> None:
+    assert set(names("mindformers", "dynamic", "verify")) == set(names("mindformers", "dynamic")) == set(PLACES)
+
+
+@pytest.mark.parametrize(("name", "version"), EQUAL)
+def test_equal_pairs_match(name: str, version: str, tmp_path: Path, workers: Workers) -> None:
+    pair = TABLE["equal"][name]
+    found = verified(pair, version, tmp_path, workers)
     assert found.verdict == "match", (found.worst.disagreeing(), found.failures, found.not_compared[:3])
     compared = found.worst
     assert max(row.relative or 0 for row in (*compared.loss, *compared.gradients, *compared.training)) <= 1e-5
@@ -47,30 +72,22 @@ def test_equal_pairs_match(name: str, tmp_path: Path, workers: Workers) -> None:
     assert compared.optimizer
     assert compared.rates
     assert compared.clipping
-    assert bool(compared.samples) == ("train_dataset" in TABLE["equal"][name].get("sections", {}))
+    assert bool(compared.samples) == ("train_dataset" in pair.get("sections", {}))
     used = found.stand_ins["mindformers"]
     assert {"hyper-parallel", "views", "rms-norm", "core-attention"} <= set(used)
-    assert ("count" in used) == (TABLE["equal"][name]["family"] == "latent")
-    assert "gradient.per_token_loss" in {entry["field"] for entry in found.not_compared}
+    assert ("count" in used) == (pair["family"] == "latent")
+    assert ({"backward", "to-empty", "drawn", "laid-out", "in-place"} <= set(used)) == (version != "1.9")
+    assert ("wide-logits" in used) == (version == "2.0")
+    # The trainer of 1.9 takes all samples of a step at once.
+    assert ("gradient.per_token_loss" in {entry["field"] for entry in found.not_compared}) == (version == "1.9")
 
 
-@pytest.mark.parametrize("name", TABLE["different"])
-def test_what_differs_is_found(name: str, tmp_path: Path, workers: Workers) -> None:
+@pytest.mark.parametrize(("name", "version"), DIFFERENT)
+def test_what_differs_is_found(name: str, version: str, tmp_path: Path, workers: Workers) -> None:
     pair = TABLE["different"][name]
-    found = verified(pair, tmp_path, workers)
+    found = verified(pair, version, tmp_path, workers)
     assert found.verdict == "mismatch", found.failures
     assert pair["stage"] in found.worst.disagreeing()
     if "module" in pair:
         assert found.divergence is not None
         assert found.divergence.module == pair["module"]
-
-
-def test_a_dynamic_graph_that_is_not_run_says_which_is(tmp_path: Path, workers: Workers) -> None:
-    script, config = tmp_path / "pretrain.sh", tmp_path / "train.yaml"
-    common, family = TABLE["common"], TABLE["families"]["dense"]
-    script.write_text(script_of({**common["megatron"], **family["megatron"]}), "utf-8")
-    config.write_text(yaml.safe_dump({**common["sections"], "model": {**common["model"], **family["model"]}}), "utf-8")
-    read = read_config(str(config), ReadOptions(mindformers="2.1"))
-    found = verify(read_config(str(script)), read, Options(), workers=workers)
-    assert found.verdict == "not-verifiable"
-    assert "1.9, not of 2.1" in found.failures["mindformers"].reason

@@ -58,9 +58,14 @@ def test_the_stand_ins_of_the_dynamic_graph() -> None:
     pytest.importorskip("mindspore")
     pytest.importorskip("mindformers")
     found = answer("dynamic_proofs")
-    assert len(found["errors"]) > 15
+    assert len(found["errors"]) > 25
     assert max(found["errors"].values()) < 1e-5, found["errors"]
-    assert found["unproved"] == []
+    assert found["unproved"] == ["wide-logits"]
+    assert found["empty"]
+    assert abs(found["spread"] - 0.02) < 0.0005
+    # The reasons for two of them: add_ and mul_ leave a tensor as it was, and strided gradients are added up wrongly.
+    assert found["own_in_place"] > 0.1
+    assert found["strided"] > 0.1
     assert found["refused"]
     assert found["left_behind"] == []
 

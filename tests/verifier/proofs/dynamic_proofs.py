@@ -8,6 +8,7 @@ import torch
 from mindspore import Tensor, mint, ops
 from mindspore_proofs import array, error, exact_split, split_then_turn
 
+from accmap.verifier import mindspore_backward as backward
 from accmap.verifier.inert_hyper_parallel import install
 
 
@@ -33,6 +34,9 @@ def differentiated():
     yield "gelu", error(mint.nn.functional.gelu, torch.nn.functional.gelu, x)
     tanh = (lambda a: mint.nn.functional.gelu(a, "tanh"), lambda a: torch.nn.functional.gelu(a, approximate="tanh"))
     yield "gelu: tanh", error(*tanh, x)
+    yield "lower-triangle", error(mint.tril, torch.tril, x)
+    added = (lambda a, b: mint.addcmul(a, b, b, value=0.3), lambda a, b: torch.addcmul(a, b, b, value=0.3))
+    yield "product-added", error(*added, x, array(4, 6))
     places = np.array([[1], [0], [5], [5]])
     yield (
         "scatter-add",
@@ -70,11 +74,53 @@ def counted():
         ("arange", mint.arange(2, 9, 3, dtype=ms.int64), np.arange(2, 9, 3)),
         ("filled", mint.full((2, 3), 2.5), np.full((2, 3), 2.5)),
         ("filled: in place", Tensor(array(2, 3)).fill_(1.5), np.full((2, 3), 1.5)),
+        ("filled: zero", Tensor(array(2, 3)).zero_(), np.zeros((2, 3))),
+        ("floor-divide", mint.floor_divide(Tensor(numbers), 2), numbers // 2),
+        ("scatter", Tensor(np.ones((2, 3))).scatter_(1, Tensor([[2], [0]]), 0.0), [[1, 1, 0], [0, 1, 1]]),
         ("ones-like", mint.ones_like(Tensor(array(2, 3)), dtype=ms.int64), np.ones((2, 3))),
         ("zeros-like", mint.zeros_like(Tensor(array(2, 3)), dtype=ms.int64), np.zeros((2, 3))),
         ("cumulative-sum", mint.cumsum(Tensor(numbers), dim=0, dtype=ms.int64), np.cumsum(numbers)),
     ):
         yield name, float(np.abs(ours.asnumpy() - exact).max())
+
+
+def changed_in_place():
+    """What is left in the tensor itself, and not what the call answers with."""
+    x, y = array(3, 4), array(3, 4)
+    for name, change, exact in (
+        ("add_", lambda a: a.add_(Tensor(y)), x + y),
+        ("mul_", lambda a: a.mul_(0.5), x * 0.5),
+    ):
+        kept = Tensor(x)
+        change(kept)
+        yield f"in-place: {name}", float(np.abs(kept.asnumpy() - exact).max())
+
+
+def added_up(*, laid_out):
+    """Gradients of a weight that is multiplied turned, of two passes that are added up, and what `detach` keeps out."""
+    w, x = array(3, 4), array(5, 4)
+    weight = ms.Parameter(Tensor(w), name="w")
+    exact = torch.tensor(w, requires_grad=True)
+    if laid_out:
+        backward.lay_out([weight], set())
+    for slope in (array(5, 3), array(5, 3)):
+        with backward.recorded():
+            found = mint.matmul(Tensor(x), mint.transpose(weight, 1, 0))
+            ((found + found.detach()) * Tensor(slope)).sum().backward()
+        given = torch.tensor(x) @ exact.T
+        ((given + given.detach()) * torch.tensor(slope)).sum().backward()
+    return float(np.abs(weight.grad.asnumpy() - exact.grad.numpy()).max())
+
+
+def materialised():
+    """Whether a cell made on `meta` has memory with no number in it; the spread of what is drawn into it."""
+    with ms.DeviceCtx("meta"):
+        cell = ms.nn.Cell()
+        cell.weight = ms.Parameter(mint.empty((200, 300), dtype=ms.float32), name="weight")
+    cell.to_empty()
+    empty = bool(np.isnan(cell.weight.asnumpy()).all())
+    cell.weight.normal_(mean=0.0, std=0.02)
+    return empty, float(cell.weight.asnumpy().std())
 
 
 def left_behind():
@@ -83,7 +129,8 @@ def left_behind():
 
     names = ("SplitWithSizeView", "SplitTensorView", "ChunkView", "NarrowView", "HistcExt", "ArgSort", "Clone")
     found = [name for name in names if "accmap" in getattr(primitives, name).__call__.__module__]
-    return found + [name for name in ("stack",) if "accmap" in getattr(mint, name).__module__]
+    found += [name for name in ("stack", "floor_divide") if "accmap" in getattr(mint, name).__module__]
+    return found + [name for name in ("backward", "grad", "detach") if hasattr(ms.Tensor, name)]
 
 
 def refuses_dropout():
@@ -100,9 +147,26 @@ def main():
     install()
     from accmap.verifier import mindspore_dynamic_stand_ins as stand
 
+    own = {f"in-place: {name}": value for name, value in changed_in_place()}
     with stand.stand_ins():
-        errors = dict(differentiated()) | dict(counted())
+        errors = dict(differentiated()) | dict(counted()) | dict(changed_in_place())
+        errors |= dict.fromkeys(("backward", "laid-out", "detached"), added_up(laid_out=True))
+        strided = added_up(laid_out=False)
+        empty, spread = materialised()
         refused = refuses_dropout()
-    proved = {name.partition(":")[0] for name in errors}
-    unproved = sorted(set(stand.LISTED) - proved)
-    print(json.dumps({"errors": errors, "unproved": unproved, "refused": refused, "left_behind": left_behind()}))
+    proved = {name.partition(":")[0] for name in errors} | {"to-empty", "drawn"}
+    unproved = sorted({*stand.LISTED, *backward.LISTED} - proved)
+    print(
+        json.dumps(
+            {
+                "errors": errors,
+                "unproved": unproved,
+                "refused": refused,
+                "left_behind": left_behind(),
+                "empty": empty,
+                "spread": spread,
+                "own_in_place": min(own.values()),
+                "strided": strided,
+            }
+        )
+    )
