@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 import yaml
@@ -34,7 +34,7 @@ def _paths(node: dict[str, Any], at: str = "") -> Iterator[str]:
     for key, value in node.items():
         yield at + key
         if isinstance(value, dict):
-            yield from _paths(value, f"{at}{key}.")
+            yield from _paths(cast("dict[str, Any]", value), f"{at}{key}.")
 
 
 def _yaml_with(path: str, value: Any) -> str:
