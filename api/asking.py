@@ -182,7 +182,7 @@ def lr(a: Source, b: Source | None = None, *, options: ReadOptions | None = None
     report = report_of([config.file for config in configs], schedules, count)
     compared = report.comparison
     return Rates(
-        {one.file: tuple(one.points()) for one in report.series},
+        {one.file: tuple(one.points) for one in report.series},
         count,
         verdict_of(report),  # pyright: ignore[reportArgumentType] - these are its words
         None if compared is None else compared.first_difference,

@@ -35,6 +35,12 @@ class Series(NamedTuple):
         """The rate to show at a step."""
         return self.curve.value(step + self.shift)
 
+    @property
+    def log_shift(self) -> bool:
+        """Whether the curve is shown as Megatron logs it."""
+        return bool(self.shift)
+
+    @property
     def points(self) -> list[tuple[int, float]]:
         """All points to show."""
         return [(step, self.value(step)) for step in self.steps]
@@ -55,3 +61,8 @@ class Report(NamedTuple):
     """What each curve rests on: the version whose facts were used, and where it comes from."""
     open_words: tuple[Unseen, ...] = ()
     """What a launch leaves open that could change its curve."""
+
+    @property
+    def first_step(self) -> int:
+        """The first update of a run is its step 0."""
+        return 0

@@ -165,7 +165,7 @@ def _legend(index: int, series: Series, x: float, y: float, zh: bool) -> str:
 
 
 def _span(report: Report) -> tuple[float, float]:
-    values = [value for series in report.series for _, value in series.points() if math.isfinite(value)]
+    values = [value for series in report.series for _, value in series.points if math.isfinite(value)]
     low, high = min([0.0, *values]), max([0.0, *values])
     if low == high:
         return low, low + 1.0
@@ -197,7 +197,7 @@ def _main(report: Report, frame: _Frame) -> list[str]:
     parts.append(_text(right, frame.top + frame.height + 40, _word(report, "step"), "soft small", "end"))
     comparison = report.comparison
     for index, series in enumerate(report.series):
-        parts.append(f'<path class="curve {"ab"[index]}" d="{_path(frame, _thinned(series.points()))}"/>')
+        parts.append(f'<path class="curve {"ab"[index]}" d="{_path(frame, _thinned(series.points))}"/>')
     if len(report.series) == 2:
         parts += _marks(frame, report.series[1], report.steps)
     if comparison is not None and comparison.first_difference is not None:

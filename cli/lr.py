@@ -12,7 +12,6 @@ from ..mapper.schedule.explanation import explain, summary
 from ..mapper.schedule.from_config import schedule_of
 from ..schemas.border.outgoing import composed, csv_text, emit, json_text, tell
 from ..schemas.border.writing import write_text
-from ..schemas.json_values import json_value
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.open_words import unseen_words
 from ..schemas.purpose import require_schedule
@@ -249,74 +248,17 @@ def rendered(report: Report, form: str, *, to_file: bool = False) -> Outgoing:
 
 def to_json(report: Report) -> dict[str, object]:
     """The contract's answer of `lr`."""
-    comparison = report.comparison
-    return {
-        "verdict": verdict_of(report),
-        "not_compared": unseen_json(unseen(report), report.language),
-        "series": [_series_json(series, report.language) for series in report.series],
-        "versions": [
-            {"file": series.file, **basis.to_json(report.language)}
-            for series, basis in zip(report.series, report.bases, strict=False)
-        ],
-        "first_step": 0,
-        "steps": report.steps,
-        "max_difference_of_peak": None if comparison is None else json_value(comparison.max_difference_of_peak),
-        "at_step": None if comparison is None else comparison.at_step,
-        "first_difference": None if comparison is None else comparison.first_difference,
-        "tolerance": None if comparison is None else comparison.tolerance,
-        "bound": None if comparison is None else json_value(comparison.bound),
-        "proven": None if comparison is None else comparison.proven,
-        "summary": report.summary,
-        "reasons": [reason.message(report.language) for reason in report.reasons],
-        "remarks": list(report.remarks),
-        "equivalent": _equivalent_json(report),
-    }
+    from .answers_compiled import lr_json
 
-
-def _series_json(series: Series, language: Language) -> dict[str, object]:
-    schedule = series.schedule
-    traits = schedule.traits
-    return {
-        "file": series.file,
-        "schedule": {
-            "framework": schedule.framework,
-            "framework_version": schedule.version,
-            "type": schedule.type,
-            "parameters": {name: json_value(_plain(value)) for name, value in schedule.parameters.items()},
-            "steps": schedule.steps,
-            "total_steps": schedule.total,
-            "peak": traits.peak,
-            "warmup_steps": traits.warmup,
-            "decay_start": traits.hold_end,
-            "decay_end": traits.end,
-            "final": json_value(traits.final),
-            "step_offset": traits.offset,
-            "precision": schedule.learning_rate.precision,
-            "notes": [note.message(language) for note in schedule.notes],
-        },
-        "log_shift": bool(series.shift),
-        "points": [[step, json_value(value)] for step, value in series.points()],
-    }
-
-
-def _plain(value: object) -> str | int | float | bool | list[int] | None:
-    if isinstance(value, tuple):
-        return [int(part) for part in value]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    return value if isinstance(value, (str, int, float, bool)) or value is None else str(value)
-
-
-def _equivalent_json(report: Report) -> dict[str, object] | None:
-    found = report.equivalent
-    if found is None:
-        return None
-    return {
-        "framework": found.schedule.framework,
-        "settings": found.settings,
-        "exact": found.exact,
-        "max_difference_of_peak": json_value(found.comparison.max_difference_of_peak),
-        "at_step": found.comparison.at_step,
-        "reasons": [reason.message(report.language) for reason in found.reasons],
-    }
+    language = report.language
+    based = zip(report.series, report.bases, strict=False)
+    return lr_json(
+        report,
+        language,
+        verdict=verdict_of(report),
+        not_compared=unseen_json(unseen(report), language),
+        versions=[{"file": series.file, **basis.to_json(language)} for series, basis in based],
+    )
 
 
 def _csv(report: Report) -> Outgoing:

@@ -6,14 +6,24 @@ keys may be added, never removed.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, RootModel
 
 from ..evidence.answers import EVIDENCE_OUTPUTS, DefectJson
 from ..evidence.answers import NotComparedJson as LeftOutJson
-from ..mapper.answers import ChangeJson, DiffRowJson, Impact, ObstacleJson, ReadBackJson, ReportRowJson
-from ..schemas.answer_parts import Number, Open
+from ..mapper.answers import MODELS as BELOW
+from ..mapper.answers import (
+    ChangeJson,
+    DiffRowJson,
+    EquivalentJson,
+    Impact,
+    ObstacleJson,
+    ReadBackJson,
+    ReportRowJson,
+    ScheduleJson,
+)
+from ..schemas.answer_parts import AsJson, Figure, From, Given, Number, Open, Said
 from ..schemas.answers import (
     BasisJson,
     DiagnosticJson,
@@ -49,21 +59,30 @@ class SeriesJson(Open):
     """One learning-rate curve."""
 
     file: str
-    schedule: dict[str, Any]
-    points: list[tuple[int, Number]]
+    schedule: ScheduleJson
+    log_shift: bool = Field(description="Whether the curve is shown as Megatron-LM logs it: the next step's rate.")
+    points: Annotated[list[tuple[int, Number]], AsJson()]
 
 
 class LrJson(Open):
     """`accmap lr`. Step 0 is the first update; one curve alone has no verdict."""
 
-    verdict: Literal["equal", "different", "partial", "undecided"] | None = None
-    not_compared: list[LeftOutJson] | None = None
+    verdict: Annotated[Literal["equal", "different", "partial", "undecided"] | None, Given()] = None
+    not_compared: Annotated[list[LeftOutJson], Given()]
     series: list[SeriesJson]
-    versions: list[VersionJson]
+    versions: Annotated[list[VersionJson], Given()]
     first_step: int
-    max_difference_of_peak: Number | None
-    first_difference: int | None
-    tolerance: float | None
+    steps: int
+    max_difference_of_peak: Annotated[Figure | None, From("comparison?.max_difference_of_peak")]
+    at_step: Annotated[int | None, From("comparison?.at_step")]
+    first_difference: Annotated[int | None, From("comparison?.first_difference")]
+    tolerance: Annotated[float | None, From("comparison?.tolerance")]
+    bound: Annotated[Figure | None, From("comparison?.bound")]
+    proven: Annotated[bool | None, From("comparison?.proven")]
+    summary: str
+    reasons: list[Annotated[str, Said("message")]]
+    remarks: list[str]
+    equivalent: EquivalentJson | None
 
 
 class _LossJson(Open):
@@ -417,3 +436,17 @@ OUTPUTS: dict[str, type[BaseModel]] = {
     "verify": VerifyJson,
     **EVIDENCE_OUTPUTS,
 }
+
+MODELS: tuple[type[Open], ...] = (SeriesJson, LrJson)
+"""What has a record in this room."""
+
+
+def products() -> dict[str, str]:
+    """The compiled module."""
+    from ..schemas.answer_writers import writers
+
+    known = dict.fromkeys(BELOW, "..mapper.answers_compiled")
+    text = writers(
+        "Writes the records of this room as the models of outputs.py say; compiled from them.", MODELS, known
+    )
+    return {"cli/answers_compiled.py": text}

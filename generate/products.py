@@ -45,6 +45,7 @@ MAKERS = (
     "evidence.answers",
     "evidence.codes",
     "cli.compile_options",
+    "cli.outputs",
     "cli.compile_schemas",
     "cli.configuration_page",
 )

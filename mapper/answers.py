@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ..schemas.answer_parts import From, Given, LeftOut, Open, Said, Spoken, Value
+from ..schemas.answer_parts import Figure, From, Given, LeftOut, Open, Said, Spoken, Value
 from ..schemas.answers import MODELS as BELOW
 from ..schemas.answers import Effective, SpanJson
 
@@ -131,9 +131,39 @@ class ReadBackJson(Open):
     unsaid: list[DiffRowJson]
 
 
+class ScheduleJson(Open):
+    """What a file says of its learning rate, and the landmarks of the curve, in steps."""
+
+    framework: Literal["megatron", "mindformers"]
+    framework_version: Annotated[str, From("version")]
+    type: str
+    parameters: Value
+    steps: int | None = Field(description="How many updates the run makes, where the file says so.")
+    total_steps: Annotated[int | None, From("total")] = Field(description="How many steps the schedule is made for.")
+    peak: Annotated[float, From("traits.peak")]
+    warmup_steps: Annotated[float, From("traits.warmup")]
+    decay_start: Annotated[float | None, From("traits.hold_end")]
+    decay_end: Annotated[float | None, From("traits.end")]
+    final: Annotated[Figure | None, From("traits.final")]
+    step_offset: Annotated[int, From("traits.offset")]
+    precision: Annotated[str, From("learning_rate.precision")]
+    notes: list[Annotated[str, Said("message")]]
+
+
+class EquivalentJson(Open):
+    """The same schedule in the other framework's words, and how near it comes."""
+
+    framework: Annotated[Literal["megatron", "mindformers"], From("schedule.framework")]
+    settings: dict[str, Any]
+    exact: bool
+    max_difference_of_peak: Annotated[Figure, From("comparison.max_difference_of_peak")]
+    at_step: Annotated[int, From("comparison.at_step")]
+    reasons: list[Annotated[str, Said("message")]]
+
+
 MODELS: tuple[type[Open], ...] = (
     RecipeValueJson, UnmappedJson, TransformerFieldJson, ReportRowJson, ObstacleJson, ChangeJson, SideJson, DiffRowJson,
-    ReadBackJson,
+    ReadBackJson, ScheduleJson, EquivalentJson,
 )  # fmt: skip
 """What has a record in this room."""
 

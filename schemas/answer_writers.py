@@ -35,7 +35,7 @@ def writers(about: str, models: Iterable[Model], known: Mapping[Any, str]) -> st
     return "\n".join(lines) + "\n"
 
 
-_VALUES = {"schemas": ".json_values", "mapper": "..schemas.json_values", "evidence": "..schemas.json_values"}
+_VALUES = {"schemas": ".json_values", **dict.fromkeys(("mapper", "evidence", "cli"), "..schemas.json_values")}
 
 
 def _name(model: Model) -> str:
@@ -131,7 +131,8 @@ def _written_union(parts: tuple[Any, ...], source: str, depth: int) -> str:
     """One kind or None; of several kinds each is written as it is."""
     others = [part for part in parts if part is not NoneType]
     written = _written(others[0], source, depth) if len(others) == 1 < len(parts) else source
-    return source if written == source else f"None if {source} is None else {written}"
+    takes_none = written == source or written.startswith("json_value(")
+    return written if takes_none else f"None if {source} is None else {written}"
 
 
 def _models_in(kind: Any) -> set[Any]:

@@ -55,11 +55,11 @@ def _megatron_mask_put(values: Values, scope: Scope) -> Written:
 def _mask_get(values: Values, scope: Scope) -> Values:
     reset, created, compressed, causal, columns = values[:5]
     del scope
-    if compressed is True:
+    if compressed:
         return (True,)
     listed = items(columns)
     given = listed is None or _MASK in listed
-    return (bool(reset) and created is not False and causal is not True and given,)
+    return (bool(reset) and (created is None or bool(created)) and not causal and given,)
 
 
 def _mask_put(values: Values, scope: Scope) -> Written:
@@ -75,7 +75,7 @@ def _padding_get(values: Values, scope: Scope) -> Values:
     pad, created, causal, compressed, columns = values[:5]
     legacy = scope.field("model.implementation") == "legacy"
     listed = items(columns) or ()
-    handed = causal is True or compressed is True or (_MASK in listed and created is not False)
+    handed = bool(causal or compressed) or (_MASK in listed and (created is None or bool(created)))
     if handed and not legacy and _LOSS_MASK in listed:
         return (-1,)
     return (pad,)

@@ -412,8 +412,12 @@ _MOST_LAYERS = 100_000
 
 
 def _layer_pattern_get(values: Values, scope: Scope) -> Values:
+    """Which layers have experts; a list of another length is refused, and says nothing of them."""
     frequency, layers = values
-    return (_pattern(frequency, scope.field("model.num_layers") if layers is None else layers),)
+    count = scope.field("model.num_layers") if layers is None else layers
+    listed = items(frequency)
+    refused = listed is not None and isinstance(count, int) and len(listed) != count
+    return (None if refused else _pattern(frequency, count),)
 
 
 def _layer_pattern_put(values: Values, scope: Scope) -> Written:
@@ -431,8 +435,8 @@ def _first_dense_get(values: Values, scope: Scope) -> Values:
     dense, frequency = values
     layers = scope.field("model.num_layers")
     first, count = integer(dense), integer(layers)
-    if first and count is not None and 0 < first <= count <= _MOST_LAYERS:
-        return ([0] * first + [1] * (count - first),)
+    if first and count is not None and first <= count <= _MOST_LAYERS:
+        return ([0] * first + [1] * min(count - first, count),)
     return (_pattern(1 if frequency is None else frequency, layers),)
 
 
