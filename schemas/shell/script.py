@@ -219,7 +219,7 @@ def _asked(shell: Shell) -> Words:
     for line in sorted(shell.questions.met, key=_line_order)[:10]:
         lines.setdefault(shell.questions.causes.get(line, NOTHING), []).append(line)
     told = [(", ".join(named), why) for why, named in lines.items()]
-    return joined([say.lines_where(lines=named, why=why) if why else named for named, why in told], ", ", "、")
+    return joined([say.lines_where(lines=named, why=why) if why else named for named, why in told], ", ", ", ")
 
 
 def _telling(shell: Shell) -> Diagnostic | None:
