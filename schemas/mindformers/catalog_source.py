@@ -60,7 +60,11 @@ def static_facts(version: str) -> dict[str, Any]:
         "expected_of_no_effect": " ".join(judged["expected_of_no_effect"]),
         **{name: judged[name] for name in _AS_JUDGED},
         "data_keys": " ".join(facts["data_keys"]),
-        "callbacks": {name: " ".join(words) for name, words in facts["callbacks"].items()},
+        "callbacks": {
+            name: dict.fromkeys(("type", "auto_register", *words))
+            for name, words in facts["callbacks"].items()
+            if "**" not in words
+        },
         "loaders": " ".join(facts["loaders"]),
     }
     return found

@@ -10,7 +10,7 @@ from math import prod
 from ..light_typing import TYPE_CHECKING
 from ..message import NOTHING
 from ..named_module import named_module
-from ..rows import Sourced, UndecidedError
+from ..rows import TOO_ODD, Sourced, UndecidedError
 from ..shape import is_list, is_mapping
 from .messages_compiled import say
 from .reading import Undecided
@@ -28,35 +28,17 @@ if TYPE_CHECKING:
 __all__ = ["NOTHING", "is_list", "near", "prod"]
 
 
-def build_callbacks(run: Trainer) -> None:
-    """The callbacks in effect, and the arguments that their constructors do not take."""
-    reading = run.reading
-    entries: list[Any] = reading.get("callbacks")
+def check_callbacks(run: Trainer) -> None:
+    """Report the arguments that the constructors of callbacks do not take."""
+    entries: list[Any] = run.reading.get("callbacks")
     for place, entry in enumerate(entries):
-        if not is_mapping(entry):
-            continue
-        section, kind = f"callbacks[{place}]", entry.get("type")
-        if "type" in entry and kind is None:
+        kind: Any = entry.get("type") if is_mapping(entry) else ""
+        if kind is None and "type" in entry:
             # tools/register/register.py:MindFormerRegister.get_cls: "Can't find class"
-            wrong_kind(reading, f"{section}.type", None, say.name_of_a_class())
-        arguments: str = reading.catalog["callbacks"].get(kind, "**") if isinstance(kind, str) else "**"
-        taken = Taken(str(kind), dict.fromkeys(("type", "auto_register", *arguments.split())))
-        for key in () if "**" in taken.arguments else entry:
-            if key not in taken.arguments:
-                run.foreign(taken, section, str(key))
-    kinds = _in_effect(reading.catalog, entries)
-    sources = ["callbacks"]
-    if reading.get("monitor_config.monitor_on") and "TrainingStateMonitor" not in kinds:
-        kinds.append("TrainingStateMonitor")
-        sources.append("monitor_config.monitor_on")
-    reading.resolve("resolved.callbacks", kinds, *sources)
-
-
-def _in_effect(catalog: dict[str, Any], entries: list[Any]) -> list[Any]:
-    """The types of the callbacks in the framework's order: its own first, each type of them once."""
-    own: list[Any] = [entry["type"] for entry in catalog["sections"]["callbacks"]["defaults"].values()]
-    kinds = [entry.get("type") for entry in entries if is_mapping(entry)]
-    return own + [kind for kind in kinds if kind not in own]
+            wrong_kind(run.reading, f"callbacks[{place}].type", None, say.name_of_a_class())
+        arguments = run.reading.catalog["callbacks"].get(kind) if isinstance(kind, str) else None
+        if arguments is not None:
+            run.strange(Taken(str(kind), arguments), f"callbacks[{place}]", entry)
 
 
 def track_logits(run: Dynamic) -> None:
@@ -107,29 +89,12 @@ def known(value: Any) -> bool:
     return not isinstance(value, Undecided)
 
 
-def as_int(value: Any) -> Any:
-    """What `int()` makes of a value; the value itself where it makes nothing of it."""
+def tried(make: Callable[[], Any], otherwise: Any = None) -> Any:
+    """What is made of values, or something else where nothing can be made of them, or nothing finite."""
     try:
-        return int(value)
-    except (TypeError, ValueError, OverflowError):
-        return value
-
-
-def better(value: str) -> str:
-    """How YAML 1.1 is told a number that it reads as a text, such as `1e-5`; nothing for any other text."""
-    try:
-        text = repr(float(value))
-    except ValueError:
-        return ""
-    return text.replace("e", ".e") if "e" in text and "." not in text else text
-
-
-def steps(epochs: Any, size: Any, by: Any = None) -> int | None:
-    """Steps of all epochs; None where a number is too large, or infinite: the framework cannot count them either."""
-    try:
-        return int(epochs * size if by is None else (size / by) * epochs)
-    except (OverflowError, ValueError):
-        return None
+        return make()
+    except TOO_ODD:
+        return otherwise
 
 
 def is_regex(text: Any) -> bool:

@@ -32,8 +32,6 @@ def fill(reading: Reading, given: dict[Any, Any], faults: Faults, *, legacy: boo
     for name in _applied(reading.catalog, given.get("run_mode"), given.get("do_eval", False)):
         if name == _GENERAL:
             filled.update(_section(reading, name, general, faults))
-        elif sections[name]["list"]:
-            filled[name] = _entries(reading, name, rest.pop(name, None), faults)
         elif name != "moe_config" or legacy:
             filled[name] = _section(reading, name, rest.pop(name, None), faults)
     return {**rest, **filled}, [str(key) for key in rest]
@@ -48,12 +46,15 @@ def _applied(catalog: dict[str, Any], run_mode: Any, do_eval: Any) -> list[str]:
     return [name for group in groups for name in catalog["order"][group]]
 
 
-def _section(reading: Reading, name: str, given: Any, faults: Faults) -> dict[Any, Any]:
+def _section(reading: Reading, name: str, given: Any, faults: Faults) -> Any:
     facts: dict[str, Any] = reading.catalog["sections"][name]
-    defaults: dict[str, Any] = facts["defaults"]
-    if not is_mapping(given) or not given:
-        if given is not None and not is_mapping(given):
-            faults.append(_wrong_type(name, say.a_mapping(), given))
+    listed, defaults = facts["list"], facts["defaults"]
+    if given is not None and not (is_list(given) if listed else is_mapping(given)):
+        faults.append(_wrong_type(name, say.a_list() if listed else say.a_mapping(), given))
+        given = None
+    if listed:
+        return _entries(reading, name, given or [], copied(list(defaults.values())), faults)
+    if not given:
         return copied(defaults)
     faults += [_missing(reading, name, key) for key in facts["required"] if key not in given]
     for key in given if facts["strict"] else ():
@@ -64,20 +65,16 @@ def _section(reading: Reading, name: str, given: Any, faults: Faults) -> dict[An
     return dict(given) if facts["spec"] else {**copied(defaults), **given}
 
 
-def _entries(reading: Reading, name: str, given: Any, faults: Faults) -> list[Any]:
+def _entries(reading: Reading, name: str, given: list[Any], defaults: list[Any], faults: Faults) -> list[Any]:
     """The entries of a list section; the framework puts its defaults first, here the file's keep their places."""
-    if given is not None and not is_list(given):
-        faults.append(_wrong_type(name, say.a_list(), given))
-    result: list[dict[Any, Any]] = []
-    for place, entry in enumerate(given if is_list(given) else ()):
+    for place, entry in enumerate(given):
         path = f"{name}[{place}]"
-        if is_mapping(entry):
-            faults += [] if "type" in entry else [_missing(reading, path, "type")]
-            result.append(entry)
-        else:
+        if not is_mapping(entry):
             faults.append(_wrong_type(path, say.a_mapping(), entry))
+        elif "type" not in entry:
+            faults.append(_missing(reading, path, "type"))
+    result = [entry for entry in given if is_mapping(entry)]
     named = [entry.get("type") for entry in result]
-    defaults: list[dict[Any, Any]] = copied(list(reading.catalog["sections"][name]["defaults"].values()))
     return [*result, *(entry for entry in defaults if entry["type"] not in named)]
 
 

@@ -18,7 +18,7 @@ from .reading import Undecided
 from .resolution import near, sections, words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from ..message import Severity, Words
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 _LONGEST = 60
 """How much of a value is shown."""
-
-
 REQUIRED = "<required>"
 """The default of an argument that has none."""
 
@@ -241,9 +239,7 @@ class Trainer(Run):
         given.pop("type", None)
         if part.known is not None:
             arguments = part.known.arguments
-            for key in self.given(part.section):
-                if key not in arguments and key not in part.apart:
-                    self.foreign(part.known, part.section, key)
+            self.strange(part.known, part.section, [key for key in self.given(part.section) if key not in part.apart])
             own = {
                 key: given.pop(key, None) or Sourced(default)
                 for key, default in arguments.items()
@@ -270,9 +266,13 @@ class Trainer(Run):
     def ignored(self, row: Row, value: dict[str, Any]) -> None:
         """Report the keys of a section that a class does not ask for."""
         taken = Taken(value["type"], dict.fromkeys(value["known"]), open=True)
-        for key in self.reading.section(row.target):
+        self.strange(taken, row.target, self.reading.section(row.target))
+
+    def strange(self, taken: Taken, section: str, keys: Iterable[Any]) -> None:
+        """Report the keys of a section that a class does not take."""
+        for key in keys:
             if key not in taken.arguments:
-                self.foreign(taken, row.target, str(key))
+                self.foreign(taken, section, str(key))
 
     # What the dynamic graph does in its own way.
 

@@ -12,7 +12,7 @@ from ..light_typing import TYPE_CHECKING
 from ..shape import is_list, is_mapping
 from .messages_compiled import say
 from .reading import Undecided
-from .resolution_functions import better
+from .resolution import definition
 from .trainer import wrong_kind
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _READS_AS_FALSE = frozenset(("false", "no", "off", "none", "null", "0", ""))
 _CONVERTED = "moe_router_dtype"
 """What TransformerConfig.__post_init__ makes a MindSpore type of, with experts or without (1.6-2.1)."""
+_TYPES = {"truth": (bool,), "bool": (bool, int), "str": (str,), "count": (int, str), "float": (int, float)}
+"""What the values of a kind are; of any other, whole numbers."""
 _WORDS = {
     "positive": "above_0",
     "float": "a_number",
@@ -39,20 +41,14 @@ _WORDS = {
 
 def fits(value: Any, kind: str) -> bool:
     """Whether a value is of a kind."""
-    if value is None:
-        return kind[-1] == "?"
     base = kind.rstrip("?")
-    if base == "truth":
-        return isinstance(value, bool)
-    if base == "bool":
-        return isinstance(value, bool) or (isinstance(value, int) and value in (0, 1))
-    if base == "str":
-        return isinstance(value, str)
+    if value is None:
+        return base != kind
+    if type(value) not in _TYPES.get(base, (int,)):
+        return False
     if base == "count" and isinstance(value, str):
         return value.strip().removeprefix("-").isdecimal()
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return False
-    return base == "float" or (isinstance(value, int) and (value > 0 or base != "positive"))
+    return value in (0, 1) if base == "bool" else base != "positive" or value > 0
 
 
 def checked_fields(reading: Reading, fields: dict[str, Sourced], choices: Mapping[str, str]) -> dict[str, Sourced]:
@@ -110,8 +106,9 @@ def _report(reading: Reading, path: str, value: Any, kind: str, severity: Severi
         wrong = isinstance(value, str) and truth and value.strip().lower() in _READS_AS_FALSE
         reading.note(said, path, severity="error" if wrong else None)
         return False
-    if base == "float" and isinstance(value, str) and better(value):
-        said = say.string_number(key=path, value=value, why=say.run_cannot(), better=better(value))
+    better: str = definition("better")(value) if base == "float" and isinstance(value, str) else ""
+    if better:
+        said = say.string_number(key=path, value=value, why=say.run_cannot(), better=better)
         reading.note(said, path, severity=severity)
     else:
         wrong_kind(reading, path, value, getattr(say, _WORDS.get(base, "a_whole_number"))(), severity)

@@ -86,7 +86,8 @@ def test_what_is_misspelt_is_named_with_file_and_line(right: str, wrong: str, li
         "    - lacking: missing_keys\n      to: dict()\n      at: train_dataset\n",
         "    - report: missing_key\n      to: dict(key=said('no_defualt'))\n      at: train_dataset\n",
         "    - do: build_optimiser\n",
-        "    - let: steps\n      to: 1\n",
+        "    - let: prod\n      to: 1\n",
+        "    - report: missing_key\n      to: dict()\n      when: noted('missing_kye')\n      at: train_dataset\n",
     ],
 )
 def test_a_misspelt_path_or_program_of_the_trainer(wrong: str, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import accmap.schemas.mindformers as room
 
 HERE = Path(room.__file__).resolve().parent
-MOST = 1104
+MOST = 1063
 """Lines of the modules below. The number only falls; the goal is 1,000."""
 SEMANTICS = {
     "conversion": "which keys of a model become which fields",
