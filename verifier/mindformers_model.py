@@ -237,8 +237,9 @@ class MindFormersModel:
         import mindspore as ms
 
         self.network = network
-        self.model = model = network.get_gpt_model()
-        self.config = config = network.get_gpt_transformer_config()
+        # 1.6 has no method for it.
+        self.model = model = network.get_gpt_model() if hasattr(network, "get_gpt_model") else network.model
+        self.config = config = model.config
         self.plan = blueprint.optimizer
         self._trains = blueprint.training
         self._documents = blueprint.documents
@@ -276,8 +277,15 @@ class MindFormersModel:
         return ParameterTuple([self._parameters[name] for name in self._trained])
 
     def _watch(self) -> None:
-        """See to it that the logits of a pass are known after it."""
+        """See to it that the logits of a pass, and what is added to its loss, are known after it."""
         self.model.output_layer.register_forward_hook(self._keep_logits)
+        for block in (self.model.decoder, getattr(self.model, "mtp", None)):
+            if block is not None:
+                block.register_forward_hook(self._keep_added)
+
+    def _keep_added(self, _cell: Any, _given: Any, found: Any) -> None:
+        """The last block's answer: what it computed, and balancing losses."""
+        self._added = found
 
     def _keep_logits(self, _cell: Any, _given: Any, found: Any) -> None:
         self._logits = found[0]
@@ -290,7 +298,14 @@ class MindFormersModel:
         return total.sum() * self._scale, *parts
 
     def _to_megatron(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
-        return self._table.to_megatron(arrays, self._joined_rows())
+        stacked = {name: self._stacked(name, array) for name, array in arrays.items()}
+        return self._table.to_megatron(stacked, self._joined_rows())
+
+    def _stacked(self, name: str, array: Array) -> Array:
+        """The experts' first matrices one below the other; 1.6 says the same memory as one matrix side by side."""
+        if array.ndim != 2 or not name.endswith("experts.weight1"):
+            return array
+        return array.reshape(self.config.num_moe_experts * self.config.hidden_size, -1)
 
     def _joined_rows(self) -> dict[str, int]:
         """The rows of the projections that concatenated latent attention joins."""
@@ -378,7 +393,7 @@ class MindFormersModel:
     def _parts(self, found: Any) -> dict[str, float]:
         _sum, loss, *rest = found
         if not rest:
-            return {"total": float(loss.asnumpy().sum())}
+            loss, *rest = self._taken_apart(loss)
         further, extra = rest
         parts = {"loss": float(loss.asnumpy().sum())}
         if self.config.mtp_num_layers:
@@ -386,6 +401,12 @@ class MindFormersModel:
         if self.config.num_moe_experts:
             parts["auxiliary"] = float(np.asarray(extra.asnumpy()).sum())
         return parts
+
+    def _taken_apart(self, total: Any) -> Any:
+        """The loss without its parts, and these: 1.6 answers with the sum alone."""
+        computed, balancing = self._added
+        further = computed if self.config.mtp_num_layers else balancing * 0
+        return total - further - balancing, further, balancing
 
     def gradients(self) -> dict[str, Array]:
         found = {name: _numbers(gradient) / np.float32(self._scale) for name, gradient in self._gradients.items()}
@@ -550,7 +571,8 @@ def layout_of(config: Any) -> Layout:
         experts=config.num_moe_experts or 0,
         mla=bool(config.multi_latent_attention),
         q_lora=bool(getattr(config, "q_lora_rank", None)),
-        mlp_interleaved=bool(config.use_interleaved_weight_layout_mlp),
-        qkv_contiguous=bool(config.use_contiguous_weight_layout_attention),
+        # 1.6 has one arrangement of gated units, and one class, whose attention is latent.
+        mlp_interleaved=bool(getattr(config, "use_interleaved_weight_layout_mlp", False)),
+        qkv_contiguous=bool(getattr(config, "use_contiguous_weight_layout_attention", False)),
         mla_concatenated=bool(config.multi_latent_attention and config.mla_qkv_concat),
     )

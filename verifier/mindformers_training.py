@@ -52,14 +52,17 @@ class MindFormersTraining:
     ) -> None:
         """`columns` are what the network is given beside tokens, labels and the weights of the labels."""
         from mindformers.wrapper import wrapper
+        from mindspore.nn.wrap.cell_wrapper import GradAccumulationCell
 
         from .mindspore_cells import overflowed
 
         self._inputs = [*_INPUTS, *(name for name in columns if name not in _INPUTS)]
         ordered = wrapper.DataOrderWrapperCell(self._inputs, network)
+        # 1.6 takes MindSpore's own, as `trainer/base_trainer.py:wrap_network_with_tool_cells` does.
+        accumulating = getattr(wrapper, "GradAccumulationCellWithMultiOutputs", GradAccumulationCell)
         with _OneDevice(wrapper):
             self._cell = wrapper.MFPipelineWithLossScaleCell(
-                wrapper.GradAccumulationCellWithMultiOutputs(ordered, MICRO_BATCHES),
+                accumulating(ordered, MICRO_BATCHES),
                 optimizer,
                 use_clip_grad=True,
                 max_grad_norm=plan.clip_norm or _NEVER,

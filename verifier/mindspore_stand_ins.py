@@ -53,6 +53,8 @@ LISTED = {
     "move": "nothing is moved between host and device",
     "morph": "a Morph's own Python function is called, as outside graph execution there is no Morph",
     "shared-experts": "the shared expert unpacks what its base class returns (1.9 unpacks one value too few)",
+    "exchange": "AlltoAll and AlltoAllV over one device give their tokens back",
+    "drawn-first": "a weight is drawn before it is cast: 1.6 casts one that is not drawn yet, on which 2.9 crashes",
     "context": "the model is told that it is the static graph's and not the legacy one, as the trainer's context says",
 }
 
@@ -175,7 +177,12 @@ def embedding(ids: Any, weight: Any) -> Any:
 class _Context:
     """What the trainer's context says: not the legacy model, and the class of the static graph."""
 
-    mf_ctx_opr = None
+    use_legacy = False
+
+    @property
+    def mf_ctx_opr(self) -> _Context:
+        """What the framework's own settings are asked of."""
+        return self
 
     @property
     def ms_ctx_opr(self) -> _Context:
@@ -268,15 +275,30 @@ def stand_ins() -> Iterator[set[str]]:
 def put_model(patches: Patches, noted: Noting, noted_inside: Noting) -> None:
     """What the static graph needs in its own cells, eager or compiled; a compiler reads what is noted inside."""
     from mindformers.parallel_core.training_graph.transformer import attention, mlp
-    from mindformers.parallel_core.training_graph.transformer.moe import shared_experts
+    from mindformers.parallel_core.training_graph.transformer.moe import shared_experts, token_dispatcher
 
     patches.put(attention.Attention, "_repeat_kv", noted_inside("repeat-kv", _unrepeated))
     patches.put(EagerCoreAttention, "construct", noted_inside("core-attention", EagerCoreAttention.construct))
     # The package holds a function of the same name.
     context = importlib.import_module("mindformers.core.context.build_context")
-    patches.put(context.MFContextOperator, "get_mf_ctx_instance", noted("context", _Context))
-    patches.put(context, "Context", noted("context", _Context))
+    told = noted("context", _Context)
+    told.is_exists = lambda: True  # 1.6 asks first
+    patches.put(context.MFContextOperator, "get_mf_ctx_instance", told)
+    patches.put(context, "Context", told)
+    if hasattr(token_dispatcher, "get_rank"):  # 1.6 asks, and exchanges, whatever the number of devices
+        patches.put(token_dispatcher, "get_rank", noted("exchange", lambda: 0))
+        patches.put(token_dispatcher, "create_group", lambda *_given: None)
+        for exchange in ("AlltoAll", "AlltoAllV"):
+            patches.put(ops, exchange, lambda *_given, **_named: lambda x, *_sizes: x)
+    astype, drawn = ms.Tensor.astype, noted("drawn-first", lambda x: x.init_data())
+    patches.put(
+        ms.Tensor,
+        "astype",
+        lambda self, kind, *rest, **named: astype(drawn(self) if self.has_init else self, kind, *rest, **named),
+    )
     for kind, base in (("SharedExpertMLP", "MLP"), ("SharedExpertMLPInterleaved", "MLPInterleaved")):
+        if not hasattr(mlp, base):
+            continue  # 1.6 has one of them
         shared = _shared(getattr(mlp, base).construct)
         patches.put(getattr(shared_experts, kind), "construct", noted_inside("shared-experts", shared))
 

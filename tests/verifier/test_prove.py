@@ -42,7 +42,7 @@ def test_a_context_says_what_it_is_named_for(context: str) -> None:
 def test_the_pairs_form_a_star() -> None:
     pairs = [str(pair) for pair in prove.star()]
     assert pairs[0] == "0.12 × 1.9"
-    assert len(pairs) == len(set(pairs)) == 13
+    assert len(pairs) == len(set(pairs)) == 14
     assert all("0.12 × " in pair or " × 1.9" in pair for pair in pairs)
 
 
