@@ -14,11 +14,11 @@ from .messages_compiled import say
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ...mapper.data_words import Blend
     from ...schemas.config import Config, Framework, Value
     from ...schemas.message import Problem, Words
     from ...schemas.source import Span
     from ...schemas.verdict import Unseen
-    from .blend import Blend
 
 Loader = Literal["blocks", "dealt", "cyclic"]
 """How samples become steps: see `sampler`."""
