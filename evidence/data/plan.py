@@ -87,6 +87,11 @@ class Plan(NamedTuple):
     """What a launch leaves open that could ask for anything else."""
 
     @property
+    def shuffled(self) -> bool:
+        """Whether MindSpore draws the order of the rows."""
+        return self.rows is not None and self.rows.shuffled
+
+    @property
     def ends_matter(self) -> bool:
         """Whether anything happens at the end of a document."""
         return self.masks_after_eod or self.resets_positions or self.resets_attention
