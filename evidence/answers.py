@@ -445,19 +445,19 @@ class LoggedRunJson(Open):
     dialect: str
     source: Literal["log", "events"]
     files: list[str]
-    steps: int
-    first_step: int
-    last_step: int
+    steps: Annotated[int, Given()]
+    first_step: Annotated[int, Given()]
+    last_step: Annotated[int, Given()]
     interval: int
-    first_loss: Number | None
-    last_loss: Number | None
-    mean_loss: Number | None
-    mean_grad_norm: Number | None
-    columns: list[str]
-    bad_steps: int = Field(description="Steps with a loss or norm that is NaN or infinite.")
-    first_bad_step: int | None
+    first_loss: Annotated[Number | None, Given()]
+    last_loss: Annotated[Number | None, Given()]
+    mean_loss: Annotated[Number | None, Given()]
+    mean_grad_norm: Annotated[Number | None, Given()]
+    columns: Annotated[list[str], Given()]
+    bad_steps: Annotated[int, Given()] = Field(description="Steps with a loss or norm that is NaN or infinite.")
+    first_bad_step: Annotated[int | None, Given()]
     problems: list[DiagnosticJson]
-    points: list[tuple[int, Number | None]]
+    points: Annotated[list[tuple[int, Number | None]], Given()]
 
 
 class LogCriterionJson(Open):
@@ -476,45 +476,45 @@ class LogSpikeJson(Open):
     """A step where the difference leaps; `difference` is its largest one."""
 
     step: int
-    difference: Number
+    difference: Annotated[Number, Given()]
 
 
 class LocalNormJson(Open):
     """The gradient norm of one parameter on both sides."""
 
-    a: str
-    b: str
+    a: Annotated[str, From("name")]
+    b: Annotated[str, From("other")]
     step: int
-    norm_a: Number
-    norm_b: Number
-    relative: Number
+    norm_a: Annotated[Number, Given()]
+    norm_b: Annotated[Number, Given()]
+    relative: Annotated[Number, Given()]
 
 
 class LogComparisonJson(Open):
     """One run beside the benchmark. `points`: step, how many steps the losses are a mean of, loss of A, loss of B."""
 
-    a: str
-    b: str
-    verdict: Literal["match", "mismatch", "partial", "undecided"]
-    summary: str
-    not_compared: list[NotComparedJson] | None = None
-    common_steps: int
-    criteria: list[LogCriterionJson]
-    notes: list[str]
-    spikes: list[LogSpikeJson]
-    diverges_at: int | None
-    local_norms: list[LocalNormJson]
-    points: list[tuple[int, int, Number, Number]]
+    a: Annotated[str, From("a.name")]
+    b: Annotated[str, From("b.name")]
+    verdict: Annotated[Literal["match", "mismatch", "partial", "undecided"], From("verdict.answer")]
+    summary: Annotated[str, From("verdict.said"), Said("text")]
+    not_compared: Annotated[list[NotComparedJson], From("verdict.unseen")]
+    common_steps: Annotated[int, From("aligned.loss.size")]
+    criteria: Annotated[list[LogCriterionJson], From("verdict.criteria")]
+    notes: list[Text]
+    spikes: Annotated[list[LogSpikeJson], Given()]
+    diverges_at: Annotated[int | None, Given()]
+    local_norms: Annotated[list[LocalNormJson], Given()]
+    points: Annotated[list[tuple[int, int, Number, Number]], Given()]
 
 
 class LogsJson(Open):
     """`accmap logs`. `criteria` is what a single log has to meet; with several, each comparison has its own."""
 
-    verdict: Literal["match", "mismatch", "partial", "undecided"]
+    verdict: Annotated[Literal["match", "mismatch", "partial", "undecided"], From("answer")]
     experiment: Literal["standard", "repeat", "first-steps", "lr-zero", "benchmark"]
-    runs: list[LoggedRunJson]
-    criteria: list[LogCriterionJson]
-    comparisons: list[LogComparisonJson]
+    runs: Annotated[list[LoggedRunJson], Given()]
+    criteria: Annotated[list[LogCriterionJson], From("alone")]
+    comparisons: Annotated[list[LogComparisonJson], Given()]
     defects: list[DiagnosticJson] = Field(
         default_factory=list[DiagnosticJson], description="Known defects that concern the files and fit what is seen."
     )
@@ -918,7 +918,7 @@ MODELS: tuple[type[Open], ...] = (
     WeightStatisticsJson, WeightSideJson, WeightRowJson, NotLoadedNameJson, NotLoadedJson, DataPieceJson, DataDrawnJson,
     DataPartingJson, DataAgreementJson, DataMembersJson, DataDecodedJson, OverflowJson, DumpScannedJson, DataFedJson,
     NotComparedJson, DataEndJson, DataSeenJson, DataLengthsJson, DataRoundTripJson, DataSetJson, DataSourceJson,
-    DataSideJson, DataCheckJson,
+    DataSideJson, DataCheckJson, LoggedRunJson, LogSpikeJson, LocalNormJson, LogComparisonJson, LogsJson,
 )  # fmt: skip
 """What has a record in this room."""
 
