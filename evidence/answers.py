@@ -83,7 +83,7 @@ class NotComparedJson(Open):
     """Something relevant that was not compared, and why."""
 
     what: str
-    reason: str
+    reason: Annotated[str, Spoken()]
 
 
 class InsertionJson(Open):
@@ -445,19 +445,19 @@ class LoggedRunJson(Open):
     dialect: str
     source: Literal["log", "events"]
     files: list[str]
-    steps: int
-    first_step: int
-    last_step: int
+    steps: Annotated[int, Given()]
+    first_step: Annotated[int, Given()]
+    last_step: Annotated[int, Given()]
     interval: int
-    first_loss: Number | None
-    last_loss: Number | None
-    mean_loss: Number | None
-    mean_grad_norm: Number | None
-    columns: list[str]
-    bad_steps: int = Field(description="Steps with a loss or norm that is NaN or infinite.")
-    first_bad_step: int | None
+    first_loss: Annotated[Number | None, Given()]
+    last_loss: Annotated[Number | None, Given()]
+    mean_loss: Annotated[Number | None, Given()]
+    mean_grad_norm: Annotated[Number | None, Given()]
+    columns: Annotated[list[str], Given()]
+    bad_steps: Annotated[int, Given()] = Field(description="Steps with a loss or norm that is NaN or infinite.")
+    first_bad_step: Annotated[int | None, Given()]
     problems: list[DiagnosticJson]
-    points: list[tuple[int, Number | None]]
+    points: Annotated[list[tuple[int, Number | None]], Given()]
 
 
 class LogCriterionJson(Open):
@@ -476,45 +476,45 @@ class LogSpikeJson(Open):
     """A step where the difference leaps; `difference` is its largest one."""
 
     step: int
-    difference: Number
+    difference: Annotated[Number, Given()]
 
 
 class LocalNormJson(Open):
     """The gradient norm of one parameter on both sides."""
 
-    a: str
-    b: str
+    a: Annotated[str, From("name")]
+    b: Annotated[str, From("other")]
     step: int
-    norm_a: Number
-    norm_b: Number
-    relative: Number
+    norm_a: Annotated[Number, Given()]
+    norm_b: Annotated[Number, Given()]
+    relative: Annotated[Number, Given()]
 
 
 class LogComparisonJson(Open):
     """One run beside the benchmark. `points`: step, how many steps the losses are a mean of, loss of A, loss of B."""
 
-    a: str
-    b: str
-    verdict: Literal["match", "mismatch", "partial", "undecided"]
-    summary: str
-    not_compared: list[NotComparedJson] | None = None
-    common_steps: int
-    criteria: list[LogCriterionJson]
-    notes: list[str]
-    spikes: list[LogSpikeJson]
-    diverges_at: int | None
-    local_norms: list[LocalNormJson]
-    points: list[tuple[int, int, Number, Number]]
+    a: Annotated[str, From("a.name")]
+    b: Annotated[str, From("b.name")]
+    verdict: Annotated[Literal["match", "mismatch", "partial", "undecided"], From("verdict.answer")]
+    summary: Annotated[str, From("verdict.said"), Said("text")]
+    not_compared: Annotated[list[NotComparedJson], From("verdict.unseen")]
+    common_steps: Annotated[int, From("aligned.loss.size")]
+    criteria: Annotated[list[LogCriterionJson], From("verdict.criteria")]
+    notes: list[Text]
+    spikes: Annotated[list[LogSpikeJson], Given()]
+    diverges_at: Annotated[int | None, Given()]
+    local_norms: Annotated[list[LocalNormJson], Given()]
+    points: Annotated[list[tuple[int, int, Number, Number]], Given()]
 
 
 class LogsJson(Open):
     """`accmap logs`. `criteria` is what a single log has to meet; with several, each comparison has its own."""
 
-    verdict: Literal["match", "mismatch", "partial", "undecided"]
+    verdict: Annotated[Literal["match", "mismatch", "partial", "undecided"], From("answer")]
     experiment: Literal["standard", "repeat", "first-steps", "lr-zero", "benchmark"]
-    runs: list[LoggedRunJson]
-    criteria: list[LogCriterionJson]
-    comparisons: list[LogComparisonJson]
+    runs: Annotated[list[LoggedRunJson], Given()]
+    criteria: Annotated[list[LogCriterionJson], From("alone")]
+    comparisons: Annotated[list[LogComparisonJson], Given()]
     defects: list[DiagnosticJson] = Field(
         default_factory=list[DiagnosticJson], description="Known defects that concern the files and fit what is seen."
     )
@@ -661,6 +661,13 @@ class WeightsLogJson(Open):
     verdict: Literal["fine", "problems"]
 
 
+class DataEndJson(Open):
+    """How many sequences end with an id."""
+
+    id: int
+    sequences: int
+
+
 class DataSeenJson(Open):
     """What the tokens of a file are."""
 
@@ -669,28 +676,44 @@ class DataSeenJson(Open):
     complete: bool
     minimum: int | None
     maximum: int | None
-    counts: dict[str, int]
-    ends: list[dict[str, int]]
+    counts: Annotated[dict[str, int], AsJson()]
+    ends: Annotated[list[DataEndJson], From("common_ends")]
+
+
+class DataLengthsJson(Open):
+    """How long the sequences of a file are."""
+
+    minimum: int
+    maximum: int
+    mean: float
+    quartiles: list[float]
+
+
+class DataRoundTripJson(Open):
+    """Sequences that were decoded to text and encoded again."""
+
+    equal: int
+    tried: int
 
 
 class DataSetJson(Open):
     """One pair of data files."""
 
-    prefix: str
-    dtype: str
-    bytes: int
-    sequences: int
-    documents: int
-    tokens: int
+    prefix: Annotated[str, From("data.prefix")]
+    dtype: Annotated[str, From("data.dtype")]
+    bytes: Annotated[int, From("data.bin_bytes")]
+    sequences: Annotated[int, From("data.sequences")]
+    documents: Annotated[int, From("data.documents")]
+    tokens: Annotated[int, From("data.tokens")]
     multimodal: bool
-    empty_sequences: int
-    empty_documents: int
-    lengths: dict[str, Any] | None
+    empty_sequences: Annotated[int, From("data.empty_sequences")]
+    empty_documents: Annotated[int, From("data.empty_documents")]
+    lengths: DataLengthsJson | None
     seen: DataSeenJson | None
-    round_trip: dict[str, int] | None
-    checksum: str | None
-    files: list[str] | None = None
-    columns: list[str] | None = None
+    round_trip: DataRoundTripJson | None
+    checksum: Annotated[str | None, Given()]
+    files: Annotated[list[str], From("data.paths")]
+    columns: list[str] | None
 
 
 class DataSourceJson(Open):
@@ -708,23 +731,23 @@ class DataSourceJson(Open):
 class DataSideJson(Open):
     """What one configuration asks of the data."""
 
-    file: str
-    framework: Literal["megatron", "mindformers"]
-    framework_version: str
-    data: list[DataSourceJson]
-    split: str | None
-    seed: int | None
-    sample_length: int | None
-    samples: int | None
-    global_batch: int | None
-    data_parallel: int | None
-    order: Literal["blocks", "dealt", "cyclic"]
-    shuffled: bool | None = None
-    steps: int | None
-    vocabulary: int | None
-    eod: int | None
-    decided: bool
-    drawn: int | None
+    file: Annotated[str, From("plan.file")]
+    framework: Annotated[Literal["megatron", "mindformers"], From("plan.framework")]
+    framework_version: Annotated[str, From("plan.version")]
+    data: Annotated[list[DataSourceJson], From("sources")]
+    split: Annotated[str | None, From("plan.split")]
+    seed: Annotated[int | None, From("plan.seed")]
+    sample_length: Annotated[int | None, From("plan.sample_length")]
+    samples: Annotated[int | None, From("plan.samples")]
+    global_batch: Annotated[int | None, From("plan.global_batch")]
+    data_parallel: Annotated[int | None, From("plan.ranks")]
+    order: Annotated[Literal["blocks", "dealt", "cyclic"], From("plan.loader")]
+    shuffled: Annotated[bool, From("plan.shuffled")]
+    steps: Annotated[int | None, From("plan.steps")]
+    vocabulary: Annotated[int | None, From("plan.vocabulary")]
+    eod: Annotated[int | None, From("plan.eod")]
+    decided: Annotated[bool, From("plan.decided")]
+    drawn: Annotated[int | None, From("draws?.size")]
 
 
 class DataPieceJson(Open):
@@ -787,8 +810,8 @@ class DataCheckJson(Open):
     """`accmap data check`."""
 
     verdict: Literal["good", "bad", "partial", "undecided"]
-    not_compared: list[NotComparedJson] | None = None
-    datasets: list[DataSetJson]
+    not_compared: Annotated[list[NotComparedJson], From("unseen")]
+    datasets: Annotated[list[DataSetJson], Given()]
     sides: list[DataSideJson]
     members: DataMembersJson | None = None
     agreement: DataAgreementJson | None
@@ -894,6 +917,8 @@ MODELS: tuple[type[Open], ...] = (
     ScoreJson, TokenizerJson, TokenizerRowJson, LogCriterionJson, WeightFileJson, VocabularyRowsJson,
     WeightStatisticsJson, WeightSideJson, WeightRowJson, NotLoadedNameJson, NotLoadedJson, DataPieceJson, DataDrawnJson,
     DataPartingJson, DataAgreementJson, DataMembersJson, DataDecodedJson, OverflowJson, DumpScannedJson, DataFedJson,
+    NotComparedJson, DataEndJson, DataSeenJson, DataLengthsJson, DataRoundTripJson, DataSetJson, DataSourceJson,
+    DataSideJson, DataCheckJson, LoggedRunJson, LogSpikeJson, LocalNormJson, LogComparisonJson, LogsJson,
 )  # fmt: skip
 """What has a record in this room."""
 

@@ -13,8 +13,8 @@ import re
 import zlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..mapper.data_words import SomeWeightsError, blend_of, split_weights
 from ..mapper.recipe.reading import recipe_of
-from ..schemas.number_text import is_number
 from .blueprint import SamplePlan
 from .corpora import MEAN
 from .dimensions import VOCABULARY, Target, both, made_small
@@ -282,8 +282,10 @@ def _both(one: int | None, other: int | None) -> tuple[int, int]:
 def _paths(run: _Run) -> list[str]:
     """The paths among the words; of as many numbers and paths in turn the numbers are weights."""
     words = run.words or []
-    weighted = len(words) % 2 == 0 and all(map(is_number, words[::2]))
-    return words[1::2] if weighted else words
+    try:
+        return list(blend_of(words).prefixes)
+    except SomeWeightsError:
+        return words
 
 
 def _names(*each: Sequence[str]) -> list[dict[str, str]]:
@@ -301,7 +303,7 @@ def _shares(run: _Run) -> list[float]:
     if run.own or run.split is None:
         return [1.0]
     try:
-        given = [float(word) for word in re.findall(r"[.0-9]+", run.split)]
+        given = split_weights(run.split)
     except ValueError:
         given = []
     if not given or not given[0]:
@@ -328,7 +330,7 @@ def _small_tokens(tokens: Sequence[int | None], vocabulary: int) -> dict[int | N
 
 def _settings(run: _Run, names: Mapping[str, str], length: int, tokens: Mapping[int | None, int]) -> dict[str, Any]:
     """What the framework's own data set is told."""
-    words = [names.get(word, word) for word in run.words or ()]
+    words = [names.get(word.strip(), word) for word in run.words or ()]
     end, pad = tokens.get(run.end, -1), tokens.get(run.pad, -1)
     split = None if run.own else run.split
     told: dict[str, Any] = {**run.settings, "words": words, "own": run.own}

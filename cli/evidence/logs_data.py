@@ -7,12 +7,17 @@ from array import array
 from operator import sub
 from typing import TYPE_CHECKING
 
-from ...evidence.answers_compiled import log_criterion_json
+from ...evidence.answers_compiled import (
+    local_norm_json,
+    log_comparison_json,
+    log_spike_json,
+    logged_run_json,
+    logs_json,
+)
 from ...evidence.logs.columns import ABSENT, GRAD_NORM, LOSS
 from ...evidence.logs.verdict import bad_steps, column_mean
 from ...schemas.border.outgoing import csv_text
 from ...schemas.json_values import json_value
-from ...schemas.verdict import unseen_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -61,40 +66,33 @@ def share(a: float, b: float) -> float:
 
 def to_json(report: Report) -> dict[str, object]:
     """The contract's answer of `logs`."""
-    return {
-        "verdict": report.answer,
-        "experiment": report.experiment,
-        "runs": [_run_json(run, report.language) for run in report.runs],
-        "criteria": [log_criterion_json(criterion, report.language) for criterion in report.alone],
-        "comparisons": [_comparison_json(comparison, report.language) for comparison in report.comparisons],
-        "defects": [found.to_json(report.language) for found in report.defects],
-    }
+    language = report.language
+    return logs_json(
+        report,
+        language,
+        runs=[_run_json(run, language) for run in report.runs],
+        comparisons=[_comparison_json(comparison, language) for comparison in report.comparisons],
+    )
 
 
 def _run_json(run: Run, language: Language) -> dict[str, object]:
     losses = run.column(LOSS)
     bad = bad_steps(run)
-    rows = thinned(losses)
-    return {
-        "name": run.name,
-        "framework": run.framework,
-        "dialect": run.dialect,
-        "source": run.source,
-        "files": list(run.files),
-        "steps": len(run.steps),
-        "first_step": run.steps[0],
-        "last_step": run.steps[-1],
-        "interval": run.interval,
-        "first_loss": _value(losses[0]),
-        "last_loss": _value(losses[-1]),
-        "mean_loss": _value(column_mean(losses)),
-        "mean_grad_norm": _value(column_mean(run.column(GRAD_NORM))),
-        "columns": sorted(name for name in run.columns if run.has(name)),
-        "bad_steps": len(bad),
-        "first_bad_step": bad[0] if bad else None,
-        "problems": [problem.to_json(language) for problem in run.problems],
-        "points": [[run.steps[row], _value(losses[row])] for row in rows],
-    }
+    return logged_run_json(
+        run,
+        language,
+        steps=len(run.steps),
+        first_step=run.steps[0],
+        last_step=run.steps[-1],
+        first_loss=_value(losses[0]),
+        last_loss=_value(losses[-1]),
+        mean_loss=_value(column_mean(losses)),
+        mean_grad_norm=_value(column_mean(run.column(GRAD_NORM))),
+        columns=sorted(name for name in run.columns if run.has(name)),
+        bad_steps=len(bad),
+        first_bad_step=bad[0] if bad else None,
+        points=[[run.steps[row], _value(losses[row])] for row in thinned(losses)],
+    )
 
 
 def _value(value: float) -> object:
@@ -105,33 +103,20 @@ def _comparison_json(comparison: Comparison, language: Language) -> dict[str, ob
     loss = comparison.aligned.loss
     found = comparison.verdict.departure
     rows = thinned(differences(loss))
-    return {
-        "a": comparison.a.name,
-        "b": comparison.b.name,
-        "verdict": comparison.verdict.answer,
-        "summary": comparison.verdict.said.text(language),
-        "not_compared": unseen_json(comparison.verdict.unseen, language),
-        "common_steps": loss.size,
-        "criteria": [log_criterion_json(criterion, language) for criterion in comparison.verdict.criteria],
-        "notes": [note.text(language) for note in comparison.notes],
-        "spikes": [
-            {"step": spike.step, "difference": _value(loss.b[spike.worst] - loss.a[spike.worst])}
+    return log_comparison_json(
+        comparison,
+        language,
+        spikes=[
+            log_spike_json(spike, difference=_value(loss.b[spike.worst] - loss.a[spike.worst]))
             for spike in found.spikes[:POINTS]
         ],
-        "diverges_at": None if found.apart is None else loss.steps[found.apart],
-        "local_norms": [
-            {
-                "a": row.name,
-                "b": row.other,
-                "step": row.step,
-                "norm_a": _value(row.a),
-                "norm_b": _value(row.b),
-                "relative": _value(row.relative),
-            }
+        diverges_at=None if found.apart is None else loss.steps[found.apart],
+        local_norms=[
+            local_norm_json(row, norm_a=_value(row.a), norm_b=_value(row.b), relative=_value(row.relative))
             for row in comparison.norms.rows
         ],
-        "points": [[loss.steps[row], loss.windows[row], _value(loss.a[row]), _value(loss.b[row])] for row in rows],
-    }
+        points=[[loss.steps[row], loss.windows[row], _value(loss.a[row]), _value(loss.b[row])] for row in rows],
+    )
 
 
 def to_csv(report: Report) -> Outgoing:

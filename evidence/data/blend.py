@@ -1,14 +1,14 @@
 """Several datasets in one: the list of weights and prefixes, how much is asked of each, and in which turn they come.
 
-A list that alternates weights and prefixes is weighted; a list of prefixes alone is mixed by the datasets' own sizes.
-Each sample comes from the dataset that lags furthest behind its share.
+A list without weights is mixed by the datasets' own sizes. Each sample comes from the dataset that lags furthest
+behind its share.
 
 Where the frameworks differ: of a dataset with weight w, Megatron asks ceil(ceil(N·w)·1.005) samples and draws
 Σ ceil(N·w) in all; MindFormers asks ceil(N·w·1.005) and draws the sum of that. One prefix with the weight "1" is a
 weighted list in both, one without is asked for exactly N. More samples can mean one more epoch, and then every
 sample changes its place.
 
-Sources: Megatron-Core 0.12 to 0.19 `core/datasets/utils.py:get_blend_from_list`, `normalize`,
+Sources: Megatron-Core 0.12 to 0.19 `core/datasets/utils.py:normalize`,
 `blended_megatron_dataset_builder.py:_get_size_per_split_per_dataset`, `_build_blended_dataset_splits`,
 `helpers.cpp:build_blending_indices`; MindFormers 1.6 to 2.1 `dataset/blended_datasets`, the same files.
 """
@@ -18,36 +18,30 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from ...mapper import data_words
 from .messages_compiled import say
 from .problems import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ...mapper.data_words import Blend
+
 Rounding = Literal["megatron", "mindformers"]
 
 
-class Blend(NamedTuple):
-    """Prefixes, and their weights where the list has any."""
-
-    prefixes: tuple[str, ...]
-    weights: tuple[float, ...] | None
-
-
 def blend_of(words: Sequence[object]) -> Blend:
-    """What a list of data paths says."""
+    """What a list of data paths says, where a run can go by it."""
     if not words:
         raise RefusedError(say.the_list_of_data_paths())
-    texts = [str(word) for word in words]
-    weights = [] if len(texts) % 2 else [_number(text) for text in texts[::2]]
-    known = tuple(weight for weight in weights if weight is not None)
-    if not known:
-        return Blend(tuple(text.strip() for text in texts), None)
-    if len(known) < len(weights):
-        raise RefusedError(say.some_prefixes_have_a_weight(listed=" ".join(texts)))
-    if min(known) <= 0 or not math.isfinite(sum(known)):
-        raise RefusedError(say.every_weight_must_be_above(listed=" ".join(texts)))
-    return Blend(tuple(text.strip() for text in texts[1::2]), known)
+    listed = " ".join(map(str, words))
+    try:
+        blend = data_words.blend_of(words)
+    except data_words.SomeWeightsError:
+        raise RefusedError(say.some_prefixes_have_a_weight(listed=listed)) from None
+    if blend.weights is not None and (min(blend.weights) <= 0 or not math.isfinite(sum(blend.weights))):
+        raise RefusedError(say.every_weight_must_be_above(listed=listed))
+    return blend
 
 
 def normalised(weights: Sequence[float]) -> list[float]:
@@ -92,10 +86,3 @@ def turns(weights: Sequence[float], count: int) -> tuple[Any, Any]:
         sample[turn] = taken[behind]
         taken[behind] += 1
     return dataset, sample
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None

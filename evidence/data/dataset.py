@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ...schemas.diagnostic import Diagnostic, finding
 from .messages_compiled import say
+from .mindrecord import RecordFile
 from .plan import Plan, told
 from .special import ids_to_count, special_findings, usual_end
 from .tokens import Scan, scan
@@ -34,14 +35,50 @@ class Asked(NamedTuple):
     decode: int = 0
 
 
+class RoundTrip(NamedTuple):
+    """Of the sequences decoded to text and encoded again, how many came back the same, and how many were tried."""
+
+    equal: int
+    tried: int
+
+
+class Lengths(NamedTuple):
+    """How long the sequences of a file are."""
+
+    minimum: int
+    maximum: int
+    mean: float
+    quartiles: list[float]
+
+
 class DataSet(NamedTuple):
     """One pair of files and what was found in it."""
 
     data: DataFile
     seen: Scan | None
     problems: tuple[Diagnostic, ...]
-    round_trip: tuple[int, int] | None = None
-    """Of the sequences decoded to text and encoded again, how many came back the same, and how many were tried."""
+    round_trip: RoundTrip | None = None
+
+    @property
+    def multimodal(self) -> bool:
+        """Whether sequences have modes."""
+        return self.data.modes is not None
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """All arrays of a row; an indexed file has no rows."""
+        return self.data.names if isinstance(self.data, RecordFile) else None
+
+    @property
+    def lengths(self) -> Lengths | None:
+        """How long the sequences are; None where there are none."""
+        import numpy as np
+
+        lengths = self.data.lengths
+        if not lengths.size:
+            return None
+        quarters = [float(value) for value in cast("Any", np.percentile(lengths, (25, 50, 75)))]
+        return Lengths(int(lengths.min()), int(lengths.max()), float(lengths.mean()), quarters)
 
 
 _ANY_ID = 1 << 62
@@ -112,7 +149,7 @@ def _limits(plans: Sequence[Plan], asked: Asked) -> dict[int, str]:
     return found
 
 
-def _round_trip(data: DataFile, asked: Asked) -> tuple[int, int] | None:
+def _round_trip(data: DataFile, asked: Asked) -> RoundTrip | None:
     """Decode the first sequences and encode them again."""
     if asked.encoder is None or asked.tokenizer is None or not data.sound:
         return None
@@ -129,4 +166,4 @@ def _round_trip(data: DataFile, asked: Asked) -> tuple[int, int] | None:
         text = asked.encoder.decode(ids, skip_special_tokens=False)
         tried += 1
         same += asked.encoder.encode(text, add_special_tokens=False).ids == ids
-    return (same, tried) if tried else None
+    return RoundTrip(same, tried) if tried else None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ...mapper.recipe.reading import recipe_of
 from ...schemas.border.incoming import read_text
 from ...schemas.diagnostic import UnreadableError
-from .blend import Blend, blend_of
+from .blend import blend_of
 from .messages_compiled import say
 from .plan import Plan, Reader
 from .problems import RefusedError
@@ -22,6 +22,7 @@ from .problems import RefusedError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ...mapper.data_words import Blend
     from ...schemas.config import Config, Value
 
 _OTHER_DATA = {

@@ -12,13 +12,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...schemas.versions import number_of
-from .blend import Blend, blend_of
+from .blend import blend_of
 from .messages_compiled import say
 from .plan import Plan, Reader
 from .problems import RefusedError
 from .record_plan import LOADER, record_plan
 
 if TYPE_CHECKING:
+    from ...mapper.data_words import Blend
     from ...schemas.config import Config
 
 _MEGATRON_LOADER = "BlendedMegatronDatasetDataLoader"

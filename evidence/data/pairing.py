@@ -22,6 +22,18 @@ if TYPE_CHECKING:
     from .row_draws import AnyDraws, RowDraws
 
 
+class Source(NamedTuple):
+    """One prefix of a configuration, and the index that its settings give."""
+
+    prefix: str
+    path: str | None
+    weight: float | None
+    asked: int | None
+    samples: int | None
+    epochs: int | None
+    last_epoch_apart: bool | None
+
+
 class Side(NamedTuple):
     """One configuration."""
 
@@ -31,6 +43,25 @@ class Side(NamedTuple):
     problems: tuple[Diagnostic, ...]
     shuffled: RowDraws | None = None
     """Rows whose order MindSpore draws: what is drawn from is known, and when is not."""
+
+    @property
+    def sources(self) -> list[Source]:
+        """Every prefix, and the index that the settings give; or the rows."""
+        blend, rows, draws = self.plan.blend, self.plan.rows, self.draws
+        found: list[Source] = []
+        for number, prefix in enumerate(() if blend is None else blend.prefixes):
+            weight = None if blend is None or blend.weights is None else blend.weights[number]
+            path = self.files[prefix].prefix if prefix in self.files else None
+            index = None if draws is None else draws.indices[number]
+            if draws is None or index is None:
+                found.append(Source(prefix, path, weight, None, None, None, None))
+                continue
+            apart = index.separate_last_epoch
+            found.append(Source(prefix, path, weight, draws.requests[number], len(index), index.epochs, apart))
+        if rows is not None:
+            first = next(iter(self.files), None)
+            found.append(Source(rows.names[0], first, None, None, self.plan.samples, rows.epochs, None))
+        return found
 
 
 class Pair(NamedTuple):

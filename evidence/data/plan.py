@@ -14,11 +14,11 @@ from .messages_compiled import say
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ...mapper.data_words import Blend
     from ...schemas.config import Config, Framework, Value
     from ...schemas.message import Problem, Words
     from ...schemas.source import Span
     from ...schemas.verdict import Unseen
-    from .blend import Blend
 
 Loader = Literal["blocks", "dealt", "cyclic"]
 """How samples become steps: see `sampler`."""
@@ -85,6 +85,11 @@ class Plan(NamedTuple):
     """What is drawn from MindRecord files; a plan has these or a blend."""
     open_words: tuple[Unseen, ...] = ()
     """What a launch leaves open that could ask for anything else."""
+
+    @property
+    def shuffled(self) -> bool:
+        """Whether MindSpore draws the order of the rows."""
+        return self.rows is not None and self.rows.shuffled
 
     @property
     def ends_matter(self) -> bool:

@@ -10,19 +10,17 @@ up to 0.19 and in MindFormers 1.6 to 2.1.
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
+from ...mapper.data_words import split_weights
 from .messages_compiled import say
 from .problems import RefusedError
-
-_NUMBER = re.compile(r"[.0-9]+")
 
 
 def shares(split: str) -> tuple[float, float, float]:
     """The shares of training, validation and test that a split asks for."""
     try:
-        weights = [float(word) for word in _NUMBER.findall(split)]
+        weights = split_weights(split)
     except ValueError:
         raise RefusedError(say.the_split_is_no_list(split=split)) from None
     weights += [0.0] * (3 - len(weights))

@@ -32,6 +32,16 @@ class Outside(NamedTuple):
     position: int
 
 
+class End(NamedTuple):
+    """How many sequences end with an id."""
+
+    id: int
+    sequences: int
+
+
+_MOST_ENDS = 5
+
+
 class Scan(NamedTuple):
     """What the tokens of a file are."""
 
@@ -47,6 +57,11 @@ class Scan(NamedTuple):
     ends: dict[int, int]
     """How many sequences end with each id, for the most frequent ones."""
     outside: tuple[Outside, ...]
+
+    @property
+    def common_ends(self) -> list[End]:
+        """The ids that sequences end with most often."""
+        return [End(token, count) for token, count in list(self.ends.items())[:_MOST_ENDS]]
 
     def ending(self, token: int) -> int:
         """How many sequences end with `token`."""

@@ -54,24 +54,27 @@ def vocabulary() -> Mapping[FieldName, Field]:
     return _vocabulary
 
 
-_KINDS = {"int": (int, float), "float": (int, float, str), "number": (int, float), "bool": (bool,), "str": (str,)}
-"""Classes of the values of a field, by its type; the others are told by what reads them."""
-
-
-def is_of_kind(field: FieldName, value: Value) -> bool:
-    """Whether a value is one that the field can have: a list is no number, and True is none either."""
-    if value is None:
-        return True
-    kinds = _KINDS.get(vocabulary()[field].type)
-    return kinds is None or value.__class__ in kinds
-
-
 _JSON_TYPES = {
     "int": ["integer", "null"], "float": ["number", "string", "null"], "number": ["number", "null"],
     "bool": ["boolean", "null"], "str": ["string", "null"], "dtype": ["string", "null"],
     "list": ["array", "integer", "null"],
 }  # fmt: skip
-"""A list that is one of each layer may be a frequency where the number of layers is not known."""
+"""What the values of a field are, by its type; a word of a choice is told by what reads it.
+
+A list that is one of each layer may be a frequency where the number of layers is not known.
+"""
+_CLASSES: dict[str, tuple[type, ...]] = {
+    "integer": (int, float), "number": (int, float), "string": (str,), "boolean": (bool,), "array": (list, tuple),
+    "null": (type(None),),
+}  # fmt: skip
+"""What Python has for a type of JSON, in which 4.0 is an integer."""
+_KINDS = {kind: tuple(found for name in names for found in _CLASSES[name]) for kind, names in _JSON_TYPES.items()}
+
+
+def is_of_kind(field: FieldName, value: Value) -> bool:
+    """Whether a value is one that the field can have: a list is no number, and True is none either."""
+    kinds = _KINDS.get(vocabulary()[field].type)
+    return kinds is None or value.__class__ in kinds
 
 
 def json_schema() -> dict[str, object]:
