@@ -285,9 +285,9 @@ def put_model(patches: Patches, noted: Noting, noted_inside: Noting) -> None:
     told.is_exists = lambda: True  # 1.6 asks first
     patches.put(context.MFContextOperator, "get_mf_ctx_instance", told)
     patches.put(context, "Context", told)
-    if hasattr(token_dispatcher, "get_rank"):  # 1.6 asks, and exchanges, whatever the number of devices
-        patches.put(token_dispatcher, "get_rank", noted("exchange", lambda: 0))
-        patches.put(token_dispatcher, "create_group", lambda *_given: None)
+    if hasattr(token_dispatcher, "create_group"):  # 1.6 makes a group, and exchanges, whatever the number of devices
+        patches.put(token_dispatcher, "get_rank", lambda: 0)
+        patches.put(token_dispatcher, "create_group", noted("exchange", lambda *_given: None))
         for exchange in ("AlltoAll", "AlltoAllV"):
             patches.put(ops, exchange, lambda *_given, **_named: lambda x, *_sizes: x)
     astype, drawn = ms.Tensor.astype, noted("drawn-first", lambda x: x.init_data())
