@@ -87,3 +87,13 @@ def test_the_configuration_is_the_one_that_megatron_makes_of_its_arguments(versi
     found = answer("megatron_config_proofs", version, before=(str(TREES[version]),))
     assert len(found) > 35
     assert {name: fields for name, fields in found.items() if fields} == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", [version for version in TREES if version not in ("0.17", "0.18")])
+def test_the_model_is_built_with_what_megatron_hands_to_it(version: str) -> None:
+    """The wheels of 0.17 and 0.18 have no program that builds one."""
+    pytest.importorskip("torch")
+    found = answer("megatron_builder_proofs", version, before=(str(TREES[version]),))
+    assert len(found) > 35
+    assert {name: arguments for name, arguments in found.items() if arguments} == {}
