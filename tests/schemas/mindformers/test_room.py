@@ -7,13 +7,12 @@ from pathlib import Path
 import accmap.schemas.mindformers as room
 
 HERE = Path(room.__file__).resolve().parent
-MOST = 1063
-"""Lines of the modules below. The number only falls; the goal is 1,000."""
+MOST = 991
+"""Lines of the modules below. The number only falls."""
 SEMANTICS = {
     "conversion": "which keys of a model become which fields",
     "legacy": "the older classes and their networks",
     "network": "from the model's section to its class and the fields of its network, in both graphs",
-    "resolution": "the rows of resolution.yaml, as they are compiled",
     "resolution_functions": "what the rows call where a row would be a program",
     "template": "the sections with their defaults",
     "trainer": "the run that the rows are applied to, and what the classes get that a section names by type",
@@ -40,6 +39,7 @@ OTHERS = {
     "pretrained": "reader of a config.json",
     "probe": "developers' program: what the real classes say",
     "reading": "reader: values and where they stand",
+    "resolution": "loads the compiled rows of resolution.yaml, as `catalog` does facts",
     "source_digests": "developers' program: which functions changed",
 }
 
