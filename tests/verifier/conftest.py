@@ -1,4 +1,4 @@
-"""Worker processes that all pairs share: a framework is imported once."""
+"""Worker processes that the pairs of a module share: one that served them all would hold gigabytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def workers() -> Iterator[Workers]:
     with Workers() as started:
         yield started
