@@ -41,8 +41,10 @@ def layout_of(recipe: Recipe, config: Config | None = None) -> Layout:
     sizes = _Sizes(recipe)
     dynamic = config is not None and config.dialect == "dynamic"
 
-    def switch(name: str) -> bool:
-        return config is not None and config.value(f"resolved.transformer.{name}") is True
+    def switch(kind: str) -> bool:
+        if config is None:
+            return False
+        return any(config.value(f"resolved.transformer.{name}") is True for name in LAYOUT_SWITCHES[kind])
 
     return Layout(
         norm=sizes.norm,
@@ -55,9 +57,9 @@ def layout_of(recipe: Recipe, config: Config | None = None) -> Layout:
         q_lora=sizes.q_rank is not None,
         # The dynamic graph has one arrangement, whatever the file says: `pynative/transformers/mlp.py`,
         # `multi_latent_attention.py` of 2.1.
-        mlp_interleaved=dynamic or switch(LAYOUT_SWITCHES["gated"]),
-        qkv_contiguous=not dynamic and not sizes.latent and switch(LAYOUT_SWITCHES["grouped"]),
-        mla_concatenated=sizes.latent and (dynamic or switch(LAYOUT_SWITCHES["latent"])),
+        mlp_interleaved=dynamic or switch("gated"),
+        qkv_contiguous=not dynamic and not sizes.latent and switch("grouped"),
+        mla_concatenated=sizes.latent and (dynamic or switch("latent")),
         dynamic=dynamic,
     )
 

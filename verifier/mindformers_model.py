@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..mapper.weights import Layout, WeightTable
+from ..mappings.keys_compiled import LAYOUT_SWITCHES
 from . import inert_hyper_parallel, mindformers_samples
 from .draw import arranged
 from .mindformers_training import LISTED as TRAINING_LISTED
@@ -562,6 +563,10 @@ def _plain_name(name: str) -> str:
 
 def layout_of(config: Any) -> Layout:
     """The static graph's layout of its weights."""
+
+    def switch(kind: str) -> bool:
+        return any(bool(getattr(config, name, False)) for name in LAYOUT_SWITCHES[kind])
+
     return Layout(
         norm=config.normalization,
         gated=bool(config.gated_linear_unit),
@@ -571,8 +576,7 @@ def layout_of(config: Any) -> Layout:
         experts=config.num_moe_experts or 0,
         mla=bool(config.multi_latent_attention),
         q_lora=bool(getattr(config, "q_lora_rank", None)),
-        # 1.6 has one arrangement of gated units, and one class, whose attention is latent.
-        mlp_interleaved=bool(getattr(config, "use_interleaved_weight_layout_mlp", False)),
-        qkv_contiguous=bool(getattr(config, "use_contiguous_weight_layout_attention", False)),
-        mla_concatenated=bool(config.multi_latent_attention and config.mla_qkv_concat),
+        mlp_interleaved=switch("gated"),
+        qkv_contiguous=not config.multi_latent_attention and switch("grouped"),
+        mla_concatenated=bool(config.multi_latent_attention) and switch("latent"),
     )

@@ -45,6 +45,8 @@ _OTHER_DATA = (
 )  # fmt: skip
 """What makes other samples than those of a plain stream of tokens."""
 _BATCH, _LENGTH = Target(4, 2), Target(16, 4)
+_VOCABULARY = 96
+"""Of the corpora, which no model is given: it may know fewer tokens than files name."""
 _LEAST_DOCUMENTS, _MOST_DOCUMENTS = 1000, 40_000
 _LEAST_OF_A_PART = 6
 """Documents: each part of a split must hold a sample."""
@@ -90,10 +92,10 @@ class _Run(NamedTuple):
     pad: int | None
 
 
-def samples_of(a: Config, b: Config, vocabulary: int) -> Samples | Words:
+def samples_of(a: Config, b: Config) -> Samples | Words:
     """What both are asked, or why they are not."""
     try:
-        return _asked(_run_of(a), _run_of(b), vocabulary)
+        return _asked(_run_of(a), _run_of(b))
     except _NotAskedError as error:
         return error.why
 
@@ -218,7 +220,7 @@ def _token(config: Config, value: Value) -> int | None:
     return value if value >= 0 and (not isinstance(size, int) or value < size) else -1
 
 
-def _asked(a: _Run, b: _Run, vocabulary: int) -> Samples:
+def _asked(a: _Run, b: _Run) -> Samples:
     given = a, b = _completed(a, b), _completed(b, a)
     names = _names(_paths(a), _paths(b))
     if not names[0] or not names[1]:
@@ -236,13 +238,13 @@ def _asked(a: _Run, b: _Run, vocabulary: int) -> Samples:
     most = int(line * documents / (max(short) * max(small)))
     few = made_small(*steps, Target(most, most // 2))
     asked = tuple(map(_amount, samples, batches, small, few))
-    tokens = _small_tokens((a.end, b.end, a.pad, b.pad), vocabulary)
+    tokens = _small_tokens((a.end, b.end, a.pad, b.pad))
     plans = tuple(
         SamplePlan(
             _settings(run, named, length, tokens),
             {name: int(name, 16) for name in dict.fromkeys(named.values())},
             documents,
-            vocabulary,
+            _VOCABULARY,
             tuple(dict.fromkeys(tokens.values())),
             count,
             batch,
@@ -320,9 +322,9 @@ def _documents(given: Sequence[_Run], least: int) -> int:
     return count
 
 
-def _small_tokens(tokens: Sequence[int | None], vocabulary: int) -> dict[int | None, int]:
+def _small_tokens(tokens: Sequence[int | None]) -> dict[int | None, int]:
     """Tokens that mean something, in the small vocabulary: equal ones equal; 0 is what padding becomes, and stays."""
-    free = iter(range(vocabulary - 1, 0, -1))
+    free = iter(range(_VOCABULARY - 1, 0, -1))
     known = dict.fromkeys(token for token in tokens if token is not None and token >= 0)
     small: dict[int | None, int] = {token: token and next(free) for token in known}
     return small or {None: next(free)}

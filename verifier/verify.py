@@ -474,7 +474,7 @@ def _prepare(a: Config, b: Config, options: Options) -> _Pair:
     undrawn = None
     if not options.against:
         blueprints = _with_stages_of_their_own((a, b), blueprints, shrunk, drop=not options.graph)
-        blueprints, undrawn = _with_samples((a, b), blueprints, shrunk, vocabulary)
+        blueprints, undrawn = _with_samples((a, b), blueprints, shrunk)
     inputs = tuple(plain._replace(seed=101 + at) for at in range(_STEPS[options.stage]))
     padded = None if pad is None or options.stage == "local-norm" else plain._replace(seed=99, avoid=None, include=pad)
     sides = (a.framework, b.framework if not options.against else options.against)
@@ -500,10 +500,9 @@ def _with_samples(
     configs: tuple[Config, Config],
     blueprints: tuple[Blueprint, Blueprint],
     shrunk: dict[str, list[Any]],
-    vocabulary: int,
 ) -> tuple[tuple[Blueprint, Blueprint], Words | None]:
     """What both data sets are asked, or why they are not."""
-    found = samples.samples_of(*configs, vocabulary)
+    found = samples.samples_of(*configs)
     if not isinstance(found, samples.Samples):
         return blueprints, found
     shrunk.update(found.shrunk)

@@ -106,7 +106,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     for name, case in TABLE["cases"].items():
         (folder / name).mkdir()
         pairs[name] = pair(case, folder / name)
-        found = samples_of(*pairs[name], 96)
+        found = samples_of(*pairs[name])
         assert isinstance(found, Samples), (name, found)
         asked[name] = found
     told: list[dict[str, Any]] = []
@@ -187,7 +187,7 @@ class TestBothDataSets:
 
 @pytest.mark.parametrize("name", TABLE["undrawn"])
 def test_why_no_samples_are_drawn(name: str, tmp_path: Path) -> None:
-    found = samples_of(*pair(TABLE["undrawn"][name], tmp_path), 96)
+    found = samples_of(*pair(TABLE["undrawn"][name], tmp_path))
     assert not isinstance(found, Samples)
     assert TABLE["undrawn"][name]["said"] in found.text("en")
     assert found.text("zh") != found.text("en")

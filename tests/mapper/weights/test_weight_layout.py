@@ -21,6 +21,7 @@ from accmap.mapper.weight_names import (
     with_layer,
 )
 from accmap.mapper.weights import WeightTable
+from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import read_config
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "verifier" / "pairs"))
@@ -46,6 +47,23 @@ def test_both_files_of_a_pair_ask_for_the_same_weights(family: str, tmp_path: Pa
         assert name in pairing.megatron
         share = table.share_shape(pairing, ours[name])
         assert table.undone_shape(pairing, share) == ours[name]
+
+
+@pytest.mark.parametrize(("version", "key"), [
+    ("1.6", "use_contiguous_weight_layout"), ("1.7", "use_contiguous_weight_layout_attention"),
+])  # fmt: skip
+def test_the_weights_of_queries_keys_and_values_stand_as_the_version_has_them(
+    version: str, key: str, tmp_path: Path
+) -> None:
+    def contiguous(settings: dict[str, bool]) -> bool:
+        own = {"model_type": "deepseek_v3", "architectures": ["DeepseekV3ForCausalLM"], "multi_latent_attention": False}
+        _script, config = write_pair({"family": "dense", "model": own | settings}, tmp_path)
+        read = read_config(str(config), ReadOptions(mindformers=version))
+        return layout_of(recipe_of(read), read).qkv_contiguous
+
+    assert contiguous({}) is (version == "1.6")
+    for value in (True, False):
+        assert contiguous({key: value}) is value
 
 
 def test_an_open_size_is_an_error_that_names_it(tmp_path: Path) -> None:

@@ -127,10 +127,11 @@ class Bench:
             return {one.key: one.value for one in origin.translation.settings}
         by_option = catalog(self.versions.megatron).by_option
         settings: dict[str, Value] = {}
-        for flag, value in TABLE["base"].items():
+        needed = TABLE["needed"].get(f"mindformers {self.versions.mindformers}", {"base": {}, "fields": {}})
+        for flag, value in {**TABLE["base"], **needed["base"]}.items():
             fact = by_option[f"--{flag}"]
             settings[fact.dest] = fact.action != "false" if value is True else value
-        wanted = CONTEXTS[context]
+        wanted = {**needed["fields"], **CONTEXTS[context]}
         recipe = recipe_of(read(self.text("megatron", settings), "megatron", self.versions.megatron))
         for field, value in wanted.items():
             settings = {**settings, **self.put("megatron", field, value, recipe, wanted, stays=True)}
