@@ -229,8 +229,8 @@ class Bench:
                 recipe = self._recipe(name)
             except NotWrittenError:
                 continue
-            counts = known is not None or gate is None or all_hold(gate.counts, recipe) is not False
-            if counts and meaningful(row, recipe) is not False:
+            counts = gate is None or all_hold(gate.counts, recipe) is not False
+            if known is not None or (counts and meaningful(row, recipe) is not False):
                 yield name
 
 

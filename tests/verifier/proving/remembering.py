@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     Answers = OrderedDict[str, WorkerAnswer | WorkerFailure]
 
-_MOST = 96
-"""Answers that are kept a framework, some 8 MB each; those not asked for longest go first."""
 _NOT_TRACED = WorkerFailure("where two models part is not looked for", "error")
 
 
@@ -53,7 +51,7 @@ class RememberingWorker(Worker):
         found = super().answer(progress)
         if not known_to_fail and not (isinstance(found, WorkerFailure) and found.kind != "error"):
             self._known[self._key] = found
-            if len(self._known) > _MOST:
+            if len(self._known) > self._mode.most:
                 self._known.popitem(last=False)
         return found
 
@@ -61,8 +59,10 @@ class RememberingWorker(Worker):
 class RememberingWorkers(Workers):
     """The workers of a pair of versions; what one remembers, the one that takes its place after a failure does, too."""
 
-    def __init__(self, limits: Limits | None = None) -> None:
+    def __init__(self, limits: Limits | None = None, most: int = 96) -> None:
         super().__init__(limits)
+        self.most = most
+        """Answers that are kept a framework, some 8 MB each; those not asked for longest go first."""
         self.traces = True
         """Whether the module is looked for at which two models part; a proof does not need it."""
         self._answers: dict[tuple[str, str | None], Answers] = {}
