@@ -376,6 +376,18 @@ def def556() -> dict[str, Any]:
     return {"read": sum(1 / shares for shares, _share in taken)}
 
 
+def def558() -> dict[str, Any]:
+    """The type that attention's output projection casts to, built as attention builds it, in a float32 model."""
+    from mindformers.parallel_core.training_graph.tensor_parallel.layers import RowParallelLinear
+    from mindformers.parallel_core.transformer_config import TransformerConfig
+
+    config = TransformerConfig(
+        num_layers=1, num_attention_heads=1, hidden_size=8, compute_dtype="float32", params_dtype="float32"
+    )
+    made = RowParallelLinear(8, 8, config=config, init_method=config.init_method, bias=False, skip_bias_add=True)
+    return {"dtype": str(made.compute_dtype)}
+
+
 def answered(code: str) -> dict[str, Any]:
     """The figures of one experiment, or what it ended in."""
     try:
