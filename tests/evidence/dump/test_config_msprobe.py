@@ -160,7 +160,7 @@ def test_msprobe_refuses_what_is_wrong(tmp_path: Path) -> None:
 # --- mappings ---
 
 
-@pytest.fixture(scope="module", params=["dense", "deepseek"])
+@pytest.fixture(scope="module", params=[pytest.param("dense", marks=pytest.mark.slow), "deepseek"])
 def dumped(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Subject, Plan, Path]:
     """A pair, what was written for it, and both sides' real records of its first step."""
     if find_spec("msprobe") is None or find_spec("megatron.core") is None:

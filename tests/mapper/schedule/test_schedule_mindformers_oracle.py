@@ -14,7 +14,7 @@ from accmap.mapper.schedule.mindformers import MindFormersParameters, mindformer
 from accmap.mapper.schedule.mindformers_arguments import Inner, arguments_of
 
 pytestmark = pytest.mark.frameworks
-SETS = 600
+SETS = 200
 ARGUMENTS = arguments_of()
 CLASSES = [name for name in ARGUMENTS if name != "LearningRateWiseLayer"]
 
