@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isfinite
+from math import frexp, isfinite
 
 from ..mappings.tables import field_named
 from ..schemas.light_typing import TYPE_CHECKING
@@ -139,6 +139,10 @@ def _is_within(value: Value, size: Value) -> bool:
     return not isinstance(value, int) or not isinstance(size, int) or 0 <= value < size
 
 
+def _is_power_of_two(value: Value) -> bool:
+    return isinstance(value, (int, float)) and value > 0 and frexp(value)[0] == 0.5
+
+
 def _says_a_number(entry: Value) -> bool:
     try:
         return isinstance(entry, str) and isfinite(float(entry))
@@ -186,5 +190,6 @@ COMPARISONS: dict[str, Callable[[Value, Value, Callable[[FieldName], Value]], bo
     "lacks": lambda value, operand, _: isinstance(value, (list, tuple)) and operand not in value,
     "has": lambda value, operand, _: isinstance(value, (list, tuple)) and operand in value,
     "endswith": lambda value, operand, _: isinstance(value, str) and value.endswith(str(operand)),
+    "power_of_two": lambda value, _operand, _: _is_power_of_two(value),
     "isfraction": lambda value, _operand, _: isinstance(value, float) and not value.is_integer(),
 }
