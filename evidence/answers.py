@@ -377,13 +377,13 @@ class CheckedArrayJson(Open):
 class CheckNpyJson(Open):
     """`accmap check npy`."""
 
-    verdict: Literal["equal", "close", "different", "partial", "undecided"]
-    not_compared: list[NotComparedJson] | None = None
-    files: list[str]
-    arrays: list[CheckedArrayJson]
+    verdict: Annotated[Literal["equal", "close", "different", "partial", "undecided"], Given()]
+    files: Annotated[list[str], Given()]
+    arrays: Annotated[list[CheckedArrayJson], From("checks")]
     only_a: list[str]
     only_b: list[str]
-    unreadable: list[str]
+    not_compared: Annotated[list[NotComparedJson], Given()]
+    unreadable: list[Annotated[str, Said("diagnostic.message")]]
 
 
 class ScoreJson(Open):
@@ -399,16 +399,16 @@ class ScoreJson(Open):
 class CheckScoresJson(Open):
     """`accmap check scores`."""
 
-    verdict: Literal["pass", "fail", "partial", "undecided"]
-    not_compared: list[NotComparedJson] | None = None
-    files: list[str]
+    verdict: Annotated[Literal["pass", "fail", "partial", "undecided"], Given()]
+    files: Annotated[list[str], Given()]
     tolerance: float
     absolute: bool
     rows: list[ScoreJson]
     mean: ScoreJson
     only_scores: list[str]
     only_benchmark: list[str]
-    notes: list[str]
+    not_compared: Annotated[list[NotComparedJson], Given()]
+    notes: list[Text]
 
 
 class TokenizerJson(Open):
@@ -432,8 +432,8 @@ class CheckTokenizersJson(Open):
     """`accmap check tokenizers`."""
 
     verdict: Literal["same", "different", "partial", "undecided"]
-    not_compared: list[NotComparedJson]
-    tokenizers: list[TokenizerJson]
+    not_compared: Annotated[list[NotComparedJson], From("unseen")]
+    tokenizers: Annotated[list[TokenizerJson], Given()]
     rows: list[TokenizerRowJson]
 
 
@@ -867,7 +867,7 @@ class DataBatchJson(Open):
     """The samples of one step."""
 
     step: int
-    samples: list[DataFedJson]
+    samples: Annotated[list[DataFedJson], Given()]
 
 
 class DataShownJson(Open):
@@ -875,8 +875,8 @@ class DataShownJson(Open):
 
     file: str
     framework: Literal["megatron", "mindformers"]
-    framework_version: str
-    steps: list[DataBatchJson] | None
+    framework_version: Annotated[str, From("version")]
+    steps: Annotated[list[DataBatchJson] | None, Given()]
 
 
 class DataShowJson(Open):
@@ -884,11 +884,11 @@ class DataShowJson(Open):
 
     verdict: Literal["same", "different", "partial", "shown", "undecided"]
     first: int
-    count: int
+    count: Annotated[int, From("length")]
     first_difference: int | None
     """The first step of other tokens, or of the same ones under other masks or positions."""
-    not_compared: list[NotComparedJson]
-    sides: list[DataShownJson]
+    not_compared: Annotated[list[NotComparedJson], From("unseen")]
+    sides: Annotated[list[DataShownJson], Given()]
     problems: list[DiagnosticJson]
 
 
@@ -919,6 +919,7 @@ MODELS: tuple[type[Open], ...] = (
     DataPartingJson, DataAgreementJson, DataMembersJson, DataDecodedJson, OverflowJson, DumpScannedJson, DataFedJson,
     NotComparedJson, DataEndJson, DataSeenJson, DataLengthsJson, DataRoundTripJson, DataSetJson, DataSourceJson,
     DataSideJson, DataCheckJson, LoggedRunJson, LogSpikeJson, LocalNormJson, LogComparisonJson, LogsJson,
+    CheckNpyJson, CheckScoresJson, CheckTokenizersJson, DataBatchJson, DataShownJson, DataShowJson,
 )  # fmt: skip
 """What has a record in this room."""
 

@@ -43,7 +43,7 @@ def run(
     lang: Language = "en",
 ) -> int:
     """Compare and print."""
-    from ...evidence.answers_compiled import checked_array_json
+    from ...evidence.answers_compiled import check_npy_json
     from ...evidence.array_check import Rules, check_files
 
     if tolerance is not None and not 0 <= tolerance < 1:
@@ -51,7 +51,8 @@ def run(
     a, b = files
     if os.path.isdir(a) != os.path.isdir(b):
         raise UsageError(say.check_npy_takes_two_files())
-    checks, only_a, only_b, unreadable = check_files(a, b, Rules(tolerance, precision, any_dtype, equal_nan, guide))
+    found = check_files(a, b, Rules(tolerance, precision, any_dtype, equal_nan, guide))
+    checks, only_a, only_b, unreadable = found
     for error in unreadable:
         report(error, lang)
     verdicts = {check.verdict for check in checks}
@@ -60,10 +61,8 @@ def run(
     unseen = [Unseen(error.diagnostic.file, "it cannot be read", "无法读取") for error in unreadable]
     verdict = concluded(fine, "different", wrong=bad, compared=len(checks), unseen=unseen)
     if format == "json":
-        compared = {"arrays": list(map(checked_array_json, checks)), "only_a": list(only_a), "only_b": list(only_b)}
-        said = [error.diagnostic.message(lang) for error in unreadable]
-        apart = {"not_compared": unseen_json(unseen, lang), "unreadable": said}
-        emit(json_text({"verdict": verdict, "files": [a, b], **compared, **apart}))
+        apart = unseen_json(unseen, lang)
+        emit(json_text(check_npy_json(found, lang, verdict=verdict, files=[a, b], not_compared=apart)))
     else:
         emit(_page(checks, only_a, only_b, lang))
     return UNUSABLE if unreadable else FINE if verdict == fine else BAD

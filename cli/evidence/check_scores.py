@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from ...evidence.answers_compiled import score_json
+from ...evidence.answers_compiled import check_scores_json
 from ...evidence.score_settings import apart
 from ...evidence.scores import TOLERANCE, check_scores, read_scores
 from ...schemas.border.outgoing import emit, json_text, page, painted
@@ -57,19 +57,8 @@ def run(
     wrong = not found.passes or bool(found.only_benchmark)
     verdict = concluded("pass", "fail", wrong=wrong, compared=len(found.rows), unseen=unseen)
     if format == "json":
-        answer = {
-            "verdict": verdict,
-            "files": list(files),
-            "tolerance": found.tolerance,
-            "absolute": found.absolute,
-            "rows": [score_json(row) for row in found.rows],
-            "mean": score_json(found.mean),
-            "only_scores": list(found.only_scores),
-            "only_benchmark": list(found.only_benchmark),
-            "not_compared": unseen_json(unseen, lang),
-            "notes": [note.text(lang) for note in found.notes],
-        }
-        emit(json_text(answer))
+        apart = unseen_json(unseen, lang)
+        emit(json_text(check_scores_json(found, lang, verdict=verdict, files=list(files), not_compared=apart)))
     else:
         emit(_page(found, verdict, unseen, lang))
     return FINE if verdict == "pass" else BAD

@@ -7,14 +7,14 @@ A and B are tokenizers, or a launch script or YAML, which stands for the tokeniz
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ...evidence.answers_compiled import tokenizer_json, tokenizer_row_json
+from ...evidence.answers_compiled import check_tokenizers_json, tokenizer_json
 from ...evidence.data.tokenizer_named import is_tokenizer, named_tokenizer
 from ...evidence.data.tokenizer_pair import PROBES, compare, first_difference, open_tokenizer
 from ...schemas.border.incoming import read_text
 from ...schemas.border.outgoing import emit, json_text, page, painted
-from ...schemas.verdict import WORDS, unseen_json
+from ...schemas.verdict import WORDS
 from ..exit_codes import BAD, FINE
 from ..inputs import load
 from ..messages_compiled import say
@@ -47,19 +47,10 @@ def run(
     texts = PROBES if text is None else [line for line in read_text(text).text.splitlines() if line]
     found = compare(a, b, texts)
     if format == "json":
-        emit(json_text(_json(found, (a, b), lang)))
+        emit(json_text(check_tokenizers_json(found, lang, tokenizers=list(map(tokenizer_json, (a, b))))))
     else:
         emit(_page(found, (a, b), lang))
     return FINE if found.verdict == "same" else BAD
-
-
-def _json(found: TokenizerPair, sides: Sequence[TokenizerFiles], language: Language) -> dict[str, Any]:
-    return {
-        "verdict": found.verdict,
-        "not_compared": unseen_json(found.unseen, language),
-        "tokenizers": [tokenizer_json(side) for side in sides],
-        "rows": [tokenizer_row_json(row) for row in found.rows],
-    }
 
 
 def _page(found: TokenizerPair, sides: Sequence[TokenizerFiles], language: Language) -> Outgoing:

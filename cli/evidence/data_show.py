@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...evidence.answers_compiled import data_fed_json
+from ...evidence.answers_compiled import data_batch_json, data_fed_json, data_show_json, data_shown_json
 from ...schemas.border.outgoing import emit, json_text, page, tell
 from ...schemas.diagnostic import Diagnostic, UnreadableError, finding
 from ...schemas.verdict import unseen_json
@@ -138,6 +138,11 @@ class Answer(NamedTuple):
         return masked_otherwise(self.sides[0], self.sides[1], known[0]) if len(known) == 2 else None
 
     @property
+    def first_difference(self) -> int | None:
+        """The first step of other tokens, or of the same ones under other masks or positions."""
+        return self.masked_otherwise if self.other is None else self.other
+
+    @property
     def unseen(self) -> tuple[Unseen, ...]:
         """What decides the batches, too, and is not read."""
         from ...evidence.data.batches import not_read
@@ -151,38 +156,24 @@ class Answer(NamedTuple):
             return "undecided"
         if len(self.sides) == 1:
             return "shown"
-        if self.other is not None or self.masked_otherwise is not None:
+        if self.first_difference is not None:
             return "different"
         return "partial" if self.unseen else "same"
 
 
 def _json(answer: Answer, language: Language) -> dict[str, Any]:
-    return {
-        "verdict": answer.verdict,
-        "first": answer.first,
-        "count": answer.length,
-        "first_difference": answer.masked_otherwise if answer.other is None else answer.other,
-        "not_compared": unseen_json(answer.unseen, language),
-        "sides": [
-            {
-                "file": side.plan.file,
-                "framework": side.plan.framework,
-                "framework_version": side.plan.version,
-                "steps": None if found is None else [_batch(batch, answer.tokenizer) for batch in found],
-            }
-            for side, found in zip(answer.sides, answer.shown, strict=True)
-        ],
-        "problems": [entry.to_json(language) for entry in answer.problems],
-    }
+    def batch(one: Batch) -> dict[str, Any]:
+        told = (
+            data_fed_json(fed, text=None if answer.tokenizer is None else answer.tokenizer.text(fed.ids))
+            for fed in one.samples
+        )
+        return data_batch_json(one, samples=list(told))
 
-
-def _batch(batch: Batch, tokenizer: Tokenizer | None) -> dict[str, Any]:
-    return {
-        "step": batch.step,
-        "samples": [
-            data_fed_json(fed, text=None if tokenizer is None else tokenizer.text(fed.ids)) for fed in batch.samples
-        ],
-    }
+    sides = [
+        data_shown_json(side.plan, steps=None if found is None else list(map(batch, found)))
+        for side, found in zip(answer.sides, answer.shown, strict=True)
+    ]
+    return data_show_json(answer, language, sides=sides)
 
 
 def _lines(answer: Answer, language: Language, *, whole: bool) -> Iterator[str]:
