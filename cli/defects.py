@@ -7,11 +7,11 @@ from ..mapper.computed.words import in_both
 from ..mapper.differences import Difference, Found, differences
 from ..mapper.gates import counts
 from ..mapper.recipe.reading import recipe_of
-from ..mapper.row_words import in_brackets
 from ..mappings.tables import table
 from ..schemas.border.outgoing import emit, json_text, painted, say
 from ..schemas.known_versions import check_versions
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.marks import in_brackets
 from ..schemas.megatron.dialects import dialect_versions
 from ..schemas.reader import config_of
 from ..schemas.terms import term

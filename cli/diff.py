@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..mappings.names_compiled import FieldName
     from ..schemas.config import Config, ReadOptions
     from ..schemas.diagnostic import Language
+    from ..schemas.message import Words
 
 _STYLE = {"different": "red", "undecided": "yellow", "only-a": "cyan", "only-b": "cyan", "equal": "green"}
 _VERDICTS = {
@@ -57,12 +58,12 @@ def run(
     rows = [_gated(row, a, b) for row in differences(a, b)]
     unseen = [*unseen_words(configs), *_stopped_alone(configs)]
     verdict = _verdict(rows, unseen)
-    reasons: dict[FieldName, tuple[str, str]] = {**open_because(configs[0], a), **open_because(configs[1], b)}
+    reasons: dict[FieldName, Words] = {**open_because(configs[0], a), **open_because(configs[1], b)}
     if format == "json":
         said = [row.to_json() for row in rows]
         for row, entry in zip(rows, said, strict=True):
             if row.status == "undecided" and row.field and (reason := reasons.get(row.field)) is not None:
-                entry["reason"] = reason[lang == "zh"]
+                entry["reason"] = reason.text(lang)
         versions = [{"file": side.file, **side.basis.to_json(lang)} for side in (a, b) if side.basis is not None]
         emit(
             json_text(

@@ -40,7 +40,7 @@ def run(
         answer = recipe.to_json(lang)
         answer["summary"] = summary_line(recipe.fields, lang)
         for name, reason in reasons.items():
-            answer["fields"][name]["reason"] = reason[lang == "zh"]  # type: ignore[index]  # pyright: ignore[reportIndexIssue]
+            answer["fields"][name]["reason"] = reason.text(lang)  # type: ignore[index]  # pyright: ignore[reportIndexIssue]
         emit(json_text(answer))
     else:
         _page(recipe, lang)

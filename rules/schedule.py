@@ -95,7 +95,7 @@ def length_open(subject: Subject) -> Iterator[Found]:
         reasons = open_because(side.config, side.recipe)
         names: list[FieldName] = [name for name in reasons if name.startswith("schedule.")]
         if names and _compared(subject) is None:
-            english, chinese = reasons[names[0]]
+            english, chinese = reasons[names[0]].both()
             yield Found(on(side.framework, names[-1]), {"reason": english, "reason_zh": chinese}, fields=tuple(names))
             return
 

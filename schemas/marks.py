@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from .message import Words
 
-    Mark: TypeAlias = Literal["comma", "clause", "semicolon", "colon", "stop", "or"]
+    Mark: TypeAlias = Literal["comma", "clause", "semicolon", "colon", "stop", "or", "and"]
 
 
 def mark(name: Mark, language: str) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, cast
 
-from ...mapper.row_words import listed
 from ...schemas.border.outgoing import emit, json_text, page, painted
+from ...schemas.marks import listed
 from ...schemas.verdict import Unseen, concluded, unseen_json
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..messages_compiled import say
