@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
     from .message import Words
 
-    Mark: TypeAlias = Literal["comma", "clause", "semicolon", "colon", "stop", "or", "and"]
+    Mark: TypeAlias = Literal["comma", "clause", "semicolon", "colon", "stop", "or", "and", "sentence"]
 
 
 def mark(name: Mark, language: str) -> str:
-    """`comma` stands between the names of a list, `clause` between parts of a sentence."""
+    """`comma` stands between the names of a list, `clause` between parts of a sentence, `sentence` between two."""
     return say.page("marks", language)(name)
 
 

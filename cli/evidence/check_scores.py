@@ -12,7 +12,8 @@ from ...evidence.answers_compiled import score_json
 from ...evidence.score_settings import apart
 from ...evidence.scores import TOLERANCE, check_scores, read_scores
 from ...schemas.border.outgoing import emit, json_text, page, painted
-from ...schemas.verdict import WORDS, Unseen, concluded, unseen_json
+from ...schemas.marks import mark
+from ...schemas.verdict import Unseen, concluded, unseen_json, word_of
 from ..exit_codes import BAD, FINE
 from ..messages_compiled import say
 from ..parsing import UsageError
@@ -88,13 +89,13 @@ def _evaluated_otherwise(found: ScoreCheck, reports: Sequence[Settings]) -> Iter
 
 
 def _page(found: ScoreCheck, verdict: str, unseen: Sequence[Unseen], language: Language) -> Outgoing:
-    zh = language == "zh"
     word = say.page("check_scores", language)
     colour = wants_colour()
     limit = word("points", found.tolerance) if found.absolute else f"{found.tolerance:g}%"
     said = word("fails" if verdict == "fail" else "passes", limit)
-    if verdict in WORDS:
-        said = f"{WORDS[verdict][zh]}：{said}" if zh else f"{WORDS[verdict][zh]}: {said}"
+    short = word_of(verdict, language)
+    if short is not None:
+        said = short + mark("colon", language) + said
     lines = [painted(said, {"pass": "green", "fail": "red"}.get(verdict, "yellow"), colour)]
     lines += _row_lines(found, language, colour=colour)
     otherwise = [one.text(language) for one in unseen if one.what not in found.only_scores]

@@ -15,7 +15,6 @@ from ...evidence.playbook.progress import judged, next_of, standing
 from ...schemas.border.incoming import read_json
 from ...schemas.border.outgoing import emit, json_text, painted, say
 from ...schemas.diagnostic import UnreadableError
-from ...schemas.message import Words
 from ...schemas.verdict import Unseen, concluded, unseen_json
 from ..exit_codes import BAD, FINE
 from ..messages_compiled import say as usage
@@ -74,7 +73,7 @@ def plan_in(directory: str) -> Plan:
         ) from None
     except (PlanError, ValueError) as error:
         path = os.path.join(directory, FILE)
-        why = Words(error.en, error.zh) if isinstance(error, PlanError) else usage.not_valid_json_of_a_plan(said=error)
+        why = error.why if isinstance(error, PlanError) else usage.not_valid_json_of_a_plan(said=error)
         raise UsageError(usage.cannot_be_used(path=path, why=why)) from None
 
 

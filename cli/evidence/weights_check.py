@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ...evidence.answers_compiled import not_loaded_json, weight_row_json
 from ...evidence.weights.not_loaded import is_hugging_face
 from ...schemas.border.outgoing import emit, json_text, painted, say, tell
-from ...schemas.verdict import PARTIAL, WORDS, Unseen, concluded, unseen_json
+from ...schemas.verdict import PARTIAL, Unseen, concluded, unseen_json, word_of
 from ..exit_codes import BAD, FINE
 from ..inputs import load, read_input
 from ..messages_compiled import say as usage
@@ -182,9 +182,9 @@ def _page(found: Check, language: Language, *, everything: bool) -> None:
 
 def _say_of_configuration(found: Check, language: Language) -> None:
     """That the checkpoints are not the configuration's, or that there is none."""
-    word, chinese = usage.page("weights_check", language), language == "zh"
+    word = usage.page("weights_check", language)
     for one in found.misfits:
-        say(f"{painted(WORDS[PARTIAL][chinese], 'yellow', wants_colour())}  {one.text(language)}")
+        say(f"{painted(word_of(PARTIAL, language) or '', 'yellow', wants_colour())}  {one.text(language)}")
     if found.inferred:
         say(word("inferred"))
 
