@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from .message import Words
 
-    Mark: TypeAlias = Literal["comma", "clause", "semicolon", "colon", "stop", "or", "and", "sentence"]
+    Mark: TypeAlias = Literal["comma", "clause", "semicolon", "colon", "stop", "or", "either", "and", "sentence"]
 
 
 def mark(name: Mark, language: str) -> str:

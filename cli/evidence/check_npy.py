@@ -24,11 +24,7 @@ if TYPE_CHECKING:
     from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
 
-_VERDICTS = {
-    "equal": ("equal", "相同", "green"),
-    "close": ("close", "接近", "green"),
-    "different": ("different", "不一致", "red"),
-}
+_STYLES = {"equal": "green", "close": "green", "different": "red"}
 
 
 def run(
@@ -57,7 +53,7 @@ def run(
     verdicts = {check.verdict for check in checks}
     bad = "different" in verdicts or bool(only_a or only_b)
     fine = "close" if "close" in verdicts else "equal"
-    unseen = [Unseen(error.diagnostic.file, "it cannot be read", "无法读取") for error in unreadable]
+    unseen = [Unseen(error.diagnostic.file, *say.cannot_be_read().both()) for error in unreadable]
     verdict = concluded(fine, "different", wrong=bad, compared=len(checks), unseen=unseen)
     if format == "json":
         compared = {"arrays": list(map(checked_array_json, checks)), "only_a": list(only_a), "only_b": list(only_b)}
@@ -70,13 +66,11 @@ def run(
 
 
 def _page(checks: Sequence[ArrayCheck], only_a: Sequence[str], only_b: Sequence[str], language: Language) -> Outgoing:
-    zh = language == "zh"
     colour = wants_colour()
-    word = say.page("check_npy", language)
+    word, verdict = say.page("check_npy", language), say.page("npy_verdict", language)
     lines: list[str] = []
     for check in checks:
-        *words, style = _VERDICTS[check.verdict]
-        lines.append(f"{painted(words[zh], style, colour)}  {check.name}")
+        lines.append(f"{painted(verdict(check.verdict), _STYLES[check.verdict], colour)}  {check.name}")
         if check.verdict == "different" or len(checks) == 1:
             lines += [f"  {line}" for line in _details(check, language)]
     for heading, names in ((word("only_a"), only_a), (word("only_b"), only_b)):
@@ -91,7 +85,7 @@ def _page(checks: Sequence[ArrayCheck], only_a: Sequence[str], only_b: Sequence[
 def _details(check: ArrayCheck, language: Language) -> list[str]:
     word, reason = say.page("check_npy", language), say.page("npy_reason", language)
     why = map(reason, cast("Any", check.reasons))
-    lines = [("；" if language == "zh" else "; ").join(why)] if check.reasons else []
+    lines = [listed(why, language, "semicolon")] if check.reasons else []
     for side, dtype, shape in (("A", check.dtype_a, check.shape_a), ("B", check.dtype_b, check.shape_b)):
         lines.append(f"{side}  {dtype} {list(shape)}{_statistics(check, side)}")
     measured, guide = check.measured, check.guide

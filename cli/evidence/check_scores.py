@@ -53,7 +53,7 @@ def run(
         reports=reports,
         names=(files[0], files[1]),
     )
-    unseen = [Unseen(name, "there is no benchmark for it", "没有对应的基准") for name in found.only_scores]
+    unseen = [Unseen(name, *say.no_benchmark().both()) for name in found.only_scores]
     unseen += _evaluated_otherwise(found, reports)
     wrong = not found.passes or bool(found.only_benchmark)
     verdict = concluded("pass", "fail", wrong=wrong, compared=len(found.rows), unseen=unseen)
