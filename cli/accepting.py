@@ -4,24 +4,16 @@ from __future__ import annotations
 
 from ..schemas.border.outgoing import tell
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.marks import joined
 from .configuration import find_configuration, ignored_configurations
 from .exit_codes import BAD, FINE
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..mapper.translate.report import ReportRow
     from ..schemas.diagnostic import Language
-
-_LOST = (
-    "{count} settings that change numbers could not be carried over: {names}",
-    "{count} 项影响数值的设置未能转换：{names}",
-)
-_LOST_ONE = ("1 setting that changes numbers could not be carried over: {names}", _LOST[1])
-_STALE = (
-    "--accept-loss {name}: nothing of that name is lost here; take it out",
-    "--accept-loss {name}：此处没有该名称的损失，请删除该项",
-)
 
 
 def accepted_losses(file: str, given: Sequence[str], language: Language) -> tuple[str, ...]:
@@ -36,17 +28,16 @@ def accepted_losses(file: str, given: Sequence[str], language: Language) -> tupl
 
 def close_report(rows: Sequence[ReportRow], accepted: Sequence[str], language: Language, *, strict: bool) -> int:
     """Say on stderr what changes numbers and was lost; the exit code of the translation. `strict` accepts nothing."""
-    zh = language == "zh"
     losses = [row for row in rows if row.changes_numbers]
     for name in accepted:
         if not any(name in _names(row) for row in losses):
-            tell(f"accmap: {_STALE[zh].format(name=name)}")
+            tell(f"accmap: {say.nothing_lost_by_name(name=name).text(language)}")
     lost = [row for row in losses if strict or not _names(row) & set(accepted)]
     if not lost:
         return FINE
     names = list(dict.fromkeys(map(_called, lost)))
-    text = (_LOST_ONE if len(names) == 1 else _LOST)[zh]
-    tell(text.format(count=len(names), names=("、" if zh else ", ").join(names)))
+    said = say.one_setting_lost if len(names) == 1 else say.settings_lost
+    tell(said(count=len(names), names=joined(names)).text(language))
     return BAD
 
 

@@ -18,30 +18,21 @@ from typer.core import TyperCommand, TyperGroup
 
 from ..schemas.border.outgoing import composed, emit
 from .commands import ALL_COMMANDS, members
+from .messages_compiled import say
 from .options import Command, Option, options_of
 from .running import language_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-_ABOUT = {
-    "en": "Will this MindSpore Transformers run train the same model, the same way, as that Megatron-LM run?",
-    "zh": "这个 MindSpore Transformers 训练任务，与那个 Megatron-LM 训练任务，是否以同样的方式训练同一个模型？",
-}
+    from .messages_compiled import HelpWords
+
+_OWN_OPTIONS = ("help", "install_completion", "show_completion")
+"""Options that Typer adds, and describes in English alone."""
 
 
-_WORDS = {
-    "en": ("Usage: ", "[OPTIONS]", "COMMAND [ARGS]...", "Options:", "Commands:"),
-    "zh": ("用法：", "[选项]", "命令 [参数]...", "选项：", "命令："),
-}
-_VERSION = {"en": "Print the version.", "zh": "显示版本。"}
-_VERBOSE = {"en": "With --version: what a bug report needs.", "zh": "与 --version 合用：显示报告缺陷所需的信息。"}
-_CHINESE = {
-    "help": "显示本页。",
-    "install_completion": "为当前 shell 安装命令补全。",
-    "show_completion": "显示当前 shell 的命令补全脚本，以便复制或自行安装。",
-}
-"""What Typer's own options do; in English it says so itself."""
+def _word(language: str) -> HelpWords:
+    return say.page("help", language)
 
 
 class _Page(TyperCommand):
@@ -73,7 +64,7 @@ class _GroupPage(TyperGroup):
         members = [(name, self.commands[name]) for name in self.list_commands(ctx)]
         width = formatter.width - 6 - max(len(name) for name, _ in members)
         rows = [(name, member.get_short_help_str(width)) for name, member in members]
-        _write_list(_WORDS[self.language][4], rows, formatter)
+        _write_list(_word(self.language)("commands"), rows, formatter)
 
 
 class _ChinesePage(_Page):
@@ -90,21 +81,21 @@ _PAGES = {"en": (_Page, _GroupPage), "zh": (_ChinesePage, _ChineseGroupPage)}
 
 def _operands(path: str, language: str) -> str:
     command = ALL_COMMANDS.get(path.partition(" ")[2])
-    return _WORDS[language][2] if command is None else command.operands
+    return _word(language)("command") if command is None else command.operands
 
 
 def _write_usage(language: str, path: str, operands: str, formatter: Any) -> None:
-    begin, options = _WORDS[language][:2]
-    formatter.write(f"{begin}{path} {options} {operands}\n")
+    word = _word(language)
+    formatter.write(f"{word('usage')}{path} {word('options_of_usage')} {operands}\n")
 
 
 def _write_options(command: Any, language: str, ctx: Any, formatter: Any) -> None:
     rows: list[tuple[str, str]] = [
-        (record[0], (_CHINESE.get(option.name) if language == "zh" else None) or record[1])
+        (record[0], _word(language)(option.name) if option.name in _OWN_OPTIONS else record[1])
         for option, record in ((option, option.get_help_record(ctx)) for option in command.get_params(ctx))
         if record is not None
     ]
-    _write_list(_WORDS[language][3], rows, formatter)
+    _write_list(_word(language)("options"), rows, formatter)
 
 
 def _write_list(heading: str, rows: list[tuple[str, str]], formatter: Any) -> None:
@@ -144,9 +135,10 @@ def run_application(words: Sequence[str]) -> int:
 def build_application(language: str = "en") -> typer.Typer:
     """The application with one command for each row of the table."""
     page, group = _PAGES[language]
+    word = _word(language)
     application = typer.Typer(
         cls=group,
-        help=_ABOUT[language],
+        help=word("about"),
         no_args_is_help=True,
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -154,12 +146,12 @@ def build_application(language: str = "en") -> typer.Typer:
 
     @application.callback()
     def root(  # pyright: ignore[reportUnusedFunction]
-        version: bool = typer.Option(False, "--version", "-V", help=_VERSION[language]),
-        verbose: bool = typer.Option(False, "--verbose", help=_VERBOSE[language]),
+        version: bool = typer.Option(False, "--version", "-V", help=word("version")),
+        verbose: bool = typer.Option(False, "--verbose", help=word("verbose")),
     ) -> None:
         del version, verbose
 
-    root.__doc__ = _ABOUT[language]
+    root.__doc__ = word("about")
     groups: dict[str, typer.Typer] = {}
     for command in ALL_COMMANDS.values():
         described = command.help_zh if language == "zh" else command.help

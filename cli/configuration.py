@@ -9,6 +9,7 @@ import os
 
 from ..schemas.border.incoming import is_inside, read_regular, require_inside
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
+from ..schemas.marks import joined
 from .messages_compiled import say
 from .parsing import UsageError
 
@@ -212,10 +213,8 @@ def ignored_configurations(found: Configuration, language: str) -> str | None:
     """The sentence on files that were not used because they are another user's; None where there are none."""
     if not found.ignored:
         return None
-    if language == "zh":
-        return f"{'、'.join(found.ignored)} 属于其他用户且不在仓库中，未使用；--config 可指定使用"
-    names, are = ", ".join(found.ignored), "are" if len(found.ignored) > 1 else "is"
-    return f"{names} {are} another user's, outside of any repository, and not used; --config names one to use"
+    said = say.configurations_of_another if len(found.ignored) > 1 else say.configuration_of_another
+    return said(names=joined(found.ignored)).text(language)
 
 
 def _confined(read: Callable[[str], str | None], path: str) -> Callable[[str], str | None]:

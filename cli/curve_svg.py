@@ -12,6 +12,7 @@ import math
 from ..schemas.border.outgoing import markup
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .curve_scale import rate_label, ticks
+from .messages_compiled import say
 from .page_shell import FONT
 from .wide_text import wrapped
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from ..mapper.schedule.comparison import Comparison
     from .curve_report import Report, Series
+    from .messages_compiled import CurveWords
 
     _Point = TypeVar("_Point")
 
@@ -51,16 +53,6 @@ _STYLE = f"""
 .lr .here {{ stroke: var(--gap); stroke-width: 1.2; stroke-dasharray: 2 3 }}
 .lr .flag {{ fill: var(--gap); font-weight: 600 }}
 """
-_WORDS = {
-    "rate": ("learning rate", "学习率"),
-    "step": ("step (0 is the first update)", "步（0 为第一次更新）"),
-    "gap": ("Distance between A and B, share of the peak", "A 与 B 的差异（占峰值）"),
-    "close": ("A closer look at where they part", "分开处的放大图"),
-    "first": ("first differs: step {}", "首个差异：第 {} 步"),
-    "worst": ("largest: {} at step {}", "最大：{}，第 {} 步"),
-    "log": ("as Megatron-LM logs it: the next step's rate", "按 Megatron-LM 日志：下一步的学习率"),
-    "title": ("Learning rate", "学习率"),
-}
 
 
 class _Frame(NamedTuple):
@@ -95,7 +87,7 @@ def drawing(report: Report) -> str:
         y += _LINE
     y += 12
     for index, series in enumerate(report.series):
-        parts.append(_legend(index, series, edge, y, report.language == "zh"))
+        parts.append(_legend(index, series, edge, y, _word(report)("log")))
         y += _LEGEND_LINE
     top = main_top(report)
     main = _Frame(LEFT, top, WIDTH - LEFT - RIGHT, MAIN_HEIGHT, 0, max(1, report.steps - 1), *_span(report))
@@ -122,14 +114,14 @@ def main_top(report: Report) -> float:
     return _SUMMARY_TOP + _LINE * len(_lines(report.summary)) + 12 + _LEGEND_LINE * len(report.series) + 14
 
 
-def _word(report: Report, name: str, *values: object) -> str:
-    return _WORDS[name][report.language == "zh"].format(*values)
+def _word(report: Report) -> CurveWords:
+    return say.page("curve", report.language)
 
 
 def heading(report: Report) -> str:
     """The title: which files."""
     names = " · ".join(dict.fromkeys(series.file.rpartition("/")[2] for series in report.series))
-    return f"{_word(report, 'title')}: {names}" if report.language == "en" else f"{_word(report, 'title')}：{names}"
+    return _word(report)("title", names)
 
 
 def _text(x: float, y: float, text: str, style: str = "", anchor: str = "start") -> str:
@@ -145,7 +137,7 @@ def _lines(text: str) -> list[str]:
     return wrapped(text, 118)
 
 
-def _legend(index: int, series: Series, x: float, y: float, zh: bool) -> str:
+def _legend(index: int, series: Series, x: float, y: float, logged: str) -> str:
     from .curve_report import FRAMEWORKS
 
     schedule = series.schedule
@@ -156,7 +148,7 @@ def _legend(index: int, series: Series, x: float, y: float, zh: bool) -> str:
     named = f"{series.letter}  {series.file}"
     of = f"{FRAMEWORKS[schedule.framework]} {schedule.version}, {schedule.type}"
     if series.shift:
-        of += f" ({_WORDS['log'][zh]})"
+        of += f" ({logged})"
     parts.append(
         f'<text x="{x + 50:.1f}" y="{y:.1f}"><tspan class="head">{markup(named)}</tspan>'
         f'<tspan class="soft" dx="10">{markup(of)}</tspan></text>'
@@ -192,9 +184,9 @@ def _grid(frame: _Frame, rows: int, columns: int) -> list[str]:
 
 
 def _main(report: Report, frame: _Frame) -> list[str]:
-    parts = [_text(frame.left, frame.top - 8, _word(report, "rate"), "soft small"), *_grid(frame, 5, 8)]
+    parts = [_text(frame.left, frame.top - 8, _word(report)("rate"), "soft small"), *_grid(frame, 5, 8)]
     right = frame.left + frame.width
-    parts.append(_text(right, frame.top + frame.height + 40, _word(report, "step"), "soft small", "end"))
+    parts.append(_text(right, frame.top + frame.height + 40, _word(report)("step"), "soft small", "end"))
     comparison = report.comparison
     for index, series in enumerate(report.series):
         parts.append(f'<path class="curve {"ab"[index]}" d="{_path(frame, _thinned(series.points))}"/>')
@@ -209,7 +201,7 @@ def _flag(report: Report, frame: _Frame, step: int) -> list[str]:
     """The line where two curves part."""
     x = frame.x(step)
     left = x > frame.left + frame.width * 0.72
-    label = _word(report, "first", f"{step:,}")
+    label = _word(report)("first", f"{step:,}")
     return [
         _line(x, frame.top, x, frame.top + frame.height, "here"),
         _text(x + (-8 if left else 8), frame.top + 12, label, "flag small", "end" if left else "start"),
@@ -257,7 +249,7 @@ def _distance(report: Report, comparison: Comparison, box: tuple[float, float, f
     worst = max([gap for _, gap in gaps if math.isfinite(gap)] or [1.0])
     high = max(floor + 1.0, math.ceil(math.log10(worst)) if worst > 0 else floor + 1.0)
     frame = _Frame(*box, 0, max(1, report.steps - 1), floor, high)
-    parts = [_text(frame.left, frame.top - 14, _word(report, "gap"), "head")]
+    parts = [_text(frame.left, frame.top - 14, _word(report)("gap"), "head")]
     every = max(1, math.ceil((high - floor) / 4))
     for mark in range(int(floor), int(high) + 1, every):
         y = frame.y(mark)
@@ -277,7 +269,7 @@ def _distance(report: Report, comparison: Comparison, box: tuple[float, float, f
     foot = f"L{frame.x(points[-1][0]):.1f} {base:.1f}L{frame.x(points[0][0]):.1f} {base:.1f}Z"
     parts.append(f'<path class="wash" d="{line}{foot}"/>')
     parts.append(f'<path class="gap" d="{line}"/>')
-    label = _word(report, "worst", percent(comparison.max_difference_of_peak), f"{comparison.at_step:,}")
+    label = _word(report)("worst", percent(comparison.max_difference_of_peak), f"{comparison.at_step:,}")
     parts.append(_text(frame.left + frame.width, base + 40, label, "flag small", "end"))
     return parts
 
@@ -325,7 +317,7 @@ def _closer(report: Report, comparison: Comparison, box: tuple[float, float, flo
     low, high = min(values), max(values)
     room = (high - low) * 0.1 or abs(high) * 0.1 or 1.0
     frame = _Frame(*box, start, max(end, start + 1), low - (room if low else 0.0), high + room)
-    parts = [_text(frame.left, frame.top - 14, _word(report, "close"), "head"), *_grid(frame, 3, 4)]
+    parts = [_text(frame.left, frame.top - 14, _word(report)("close"), "head"), *_grid(frame, 3, 4)]
     for index, points in enumerate(curves):
         parts.append(f'<path class="curve {"ab"[index]}" d="{_path(frame, points)}"/>')
         if len(points) <= 40:

@@ -13,35 +13,29 @@ from ..schemas.border.outgoing import page as as_page
 from ..schemas.light_typing import TYPE_CHECKING
 from .curve_scale import rate_label, ticks
 from .dot_plot import STYLES, beside, can_draw, drawn, plain, stroke
+from .messages_compiled import say
 from .terminal import wants_colour
 from .wide_text import wrapped
 
 if TYPE_CHECKING:
     from ..schemas.border.outgoing import Outgoing
     from .curve_report import Report, Series
+    from .messages_compiled import CurveTerminalWords
 
 COLUMNS, ROWS, MARGIN = 68, 14, 10
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _ASCII_BLOCKS = " .:-=+*#@"
-_WORDS = {
-    "step": ("step", "步"),
-    "difference": ("|A-B|", "|A-B|"),
-    "of-peak": ("of the peak; blocks: 1e-9 … 1", "（占峰值；方块刻度 1e-9 … 1）"),
-    "equal-settings": ("Equal settings for {}:", "{} 的等价设置："),
-    "near-settings": (
-        "No equal settings for {}; the nearest, {:.3g}% of the peak off at step {:,}:",
-        "{} 没有等价设置；最接近的设置如下，最大差异为峰值的 {:.3g}%，位于第 {:,} 步：",
-    ),
-    "log": ("shown as Megatron-LM logs it: the next step's rate", "按 Megatron-LM 日志显示：下一步的学习率"),
-    "note": ("note", "注意"),
-}
+_DIFFERENCE = "|A-B|"
+
+
+def _word(report: Report) -> CurveTerminalWords:
+    return say.page("curve_terminal", report.language)
 
 
 def page(report: Report, *, to_file: bool = False) -> Outgoing:
     """The whole answer as text."""
     colour = wants_colour() and not to_file
     unicode = to_file or can_draw()
-    zh = report.language == "zh"
     lines = _wrapped(report.summary)
     lines += [line for remark in report.remarks for line in _wrapped(remark)]
     lines += ["", *_plot(report, colour, unicode), ""]
@@ -50,7 +44,7 @@ def page(report: Report, *, to_file: bool = False) -> Outgoing:
         lines += _wrapped(f"{series.letter}  {basis.text(report.language)}", "    ")
     for series in report.series:
         for note in series.schedule.notes:
-            lines += _wrapped(f"{series.letter}  {_WORDS['note'][zh]}: {note.message(report.language)}", "    ")
+            lines += _wrapped(f"{series.letter}  {_word(report)('note')}: {note.message(report.language)}", "    ")
     lines += _equivalent(report)
     text = as_page(line.rstrip() for line in lines)
     return text if unicode else composed(plain(text))
@@ -86,7 +80,7 @@ def _columns(steps: int) -> list[int]:
 
 
 def _step_labels(report: Report) -> str:
-    word = _WORDS["step"][report.language == "zh"]
+    word = _word(report)("step")
     line = [" "] * (COLUMNS + MARGIN)
     line[MARGIN - 2 - 2 * len(word) : MARGIN - 2] = word.rjust(2 * len(word))
     for mark in ticks(0, report.steps, 5):
@@ -113,8 +107,7 @@ def _difference_row(report: Report, columns: list[int], unicode: bool, colour: b
         size = max(_apart(a.value(step), b.value(step)) for step in steps) / (comparison.peak or 1.0)
         level = 0 if size < comparison.tolerance else 8 if size >= 1 else max(1, round(8 + math.log10(size) * 8 / 9))
         line += blocks[min(8, level)]
-    label = _WORDS["difference"][report.language == "zh"]
-    return f"{label:>{MARGIN - 2}} {'│' if unicode else '|'}" + painted(line, "red", colour)
+    return f"{_DIFFERENCE:>{MARGIN - 2}} {'│' if unicode else '|'}" + painted(line, "red", colour)
 
 
 def _apart(one: float, other: float) -> float:
@@ -128,9 +121,9 @@ def _legend(report: Report, colour: bool, unicode: bool) -> list[str]:
         sample = painted(stroke(index, unicode=unicode), STYLES[index], colour)
         lines.append(f"{series.letter} {sample}  {_name(series)}")
         if series.shift:
-            lines.append(f"       {_WORDS['log'][report.language == 'zh']}")
+            lines.append(f"       {_word(report)('log')}")
     if len(report.series) == 2:
-        lines.append(f"{_WORDS['difference'][0]}  {_WORDS['of-peak'][report.language == 'zh']}")
+        lines.append(f"{_DIFFERENCE}  {_word(report)('of-peak')}")
     return lines
 
 
@@ -148,13 +141,14 @@ def _equivalent(report: Report) -> list[str]:
         return []
     from .curve_report import FRAMEWORKS
 
-    zh = report.language == "zh"
+    word = _word(report)
     name = FRAMEWORKS[found.schedule.framework]
     if found.exact:
-        lines = ["", _WORDS["equal-settings"][zh].format(name)]
+        lines = ["", word("equal-settings", name)]
     else:
         share = found.comparison.max_difference_of_peak * 100
-        lines = ["", *_wrapped(_WORDS["near-settings"][zh].format(name, share, found.comparison.at_step))]
+        at = f"{found.comparison.at_step:,}"
+        lines = ["", *_wrapped(word("near-settings", framework=name, share=f"{share:.3g}", step=at))]
     if found.schedule.framework == "mindformers":
         lines.append("  lr_schedule:")
         lines += [f"    {key}: {yaml_number(value)}" for key, value in found.settings.items()]

@@ -7,11 +7,11 @@ from ..mapper.computed.words import in_both
 from ..mapper.differences import Difference, Found, differences
 from ..mapper.gates import counts
 from ..mapper.recipe.reading import recipe_of
-from ..mapper.row_words import in_brackets
 from ..mappings.tables import table
 from ..schemas.border.outgoing import emit, json_text, painted, say
 from ..schemas.known_versions import check_versions
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.marks import in_brackets
 from ..schemas.megatron.dialects import dialect_versions
 from ..schemas.reader import config_of
 from ..schemas.terms import term
@@ -26,7 +26,7 @@ from .terminal import shortened, wants_colour, width
 from .wide_text import padded
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from ..mapper.recipe.values import Recipe
@@ -36,15 +36,6 @@ if TYPE_CHECKING:
 
 _FRAMEWORKS: tuple[Framework, ...] = ("megatron", "mindformers")
 _FORKS = ("mindspeed-llm",)
-_HEADINGS = {
-    "lost": ("It leaves behind", "不再涉及"),
-    "gained": ("It meets", "新涉及"),
-    "kept": ("It keeps", "仍然涉及"),
-    "problems": ("What the new version says of the file", "新版本对该文件的提示"),
-    "changed": ("Values that change with the version alone", "仅因版本而改变的取值"),
-}
-_NOTHING = ("nothing", "无")
-_NO_DEFECT = ("no known defect", "没有已知缺陷")
 _STYLE = {"error": "red", "warning": "yellow", "info": "cyan"}
 
 
@@ -149,16 +140,17 @@ def _upgraded(
         emit(json_text({**answer, "changed": [row.to_json() for row in changed]}))
         return FINE
     say(f"{painted(after.config.file, 'bold', wants_colour())}  {framework} {upgrade[0]} → {upgrade[1]}")
+    word: Callable[..., str] = usage.page("defects", language)
     for key, listed in parts.items():
-        _headed(_HEADINGS[key], language)
+        _headed(word(key))
         _list(listed, language)
-    _headed(_HEADINGS["changed"], language)
+    _headed(word("changed"))
     for row in changed:
         a, b = (_value(one, language) for one in (row.a, row.b))
         impact = in_brackets(term(row.impact, language), language)
         say(f"  {row.field or (row.a and row.a.key)}: {a} → {b}{impact}")
     if not changed:
-        say(f"  {_NOTHING[language == 'zh']}")
+        say(f"  {word('nothing')}")
     return FINE
 
 
@@ -224,9 +216,9 @@ def _value(found: Found | None, language: Language) -> str:
     return "-" if found is None else shortened(in_both(str(found.value)).text(language), 40)
 
 
-def _headed(heading: tuple[str, str], language: Language) -> None:
+def _headed(heading: str) -> None:
     say()
-    say(painted(heading[language == "zh"], "bold", wants_colour()))
+    say(painted(heading, "bold", wants_colour()))
 
 
 def _list(found: Iterable[Diagnostic], language: Language) -> None:
@@ -237,4 +229,4 @@ def _list(found: Iterable[Diagnostic], language: Language) -> None:
         place = "" if one.span is None else f":{one.span.line}:{one.span.column}"
         say(f"  {painted(one.kind.code, _STYLE[one.kind.severity], colour)} {place} {one.message(language)}")
     if not listed:
-        say(f"  {_NO_DEFECT[language == 'zh']}")
+        say(f"  {usage.no_known_defect().text(language)}")

@@ -18,28 +18,21 @@ from ..schemas.terms import term
 from ..schemas.verdict import Unseen, concluded, unseen_json
 from .exit_codes import BAD, FINE
 from .inputs import load
+from .messages_compiled import say as usage
 from .open_values import print_open
 from .terminal import shortened, wants_colour
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from ..mapper.differences import Difference, Found
     from ..mapper.recipe.values import Recipe
     from ..mappings.names_compiled import FieldName
     from ..schemas.config import Config, ReadOptions
     from ..schemas.diagnostic import Language
+    from ..schemas.message import Words
 
 _STYLE = {"different": "red", "undecided": "yellow", "only-a": "cyan", "only-b": "cyan", "equal": "green"}
-_VERDICTS = {
-    "equal": ("equal in every field that both sides have", "双方共有的字段全部相同"),
-    "different": ("different", "不同"),
-    "undecided": (
-        "undecided: a value that counts cannot be read from the files, or a run would not start",
-        "无法确定：有影响的取值无法从文件读出，或训练无法启动",
-    ),
-}
-_STATUS_ZH = {"equal": "相同", "different": "不同", "undecided": "无法确定", "only-a": "仅 A", "only-b": "仅 B"}
 
 
 def run(
@@ -57,12 +50,12 @@ def run(
     rows = [_gated(row, a, b) for row in differences(a, b)]
     unseen = [*unseen_words(configs), *_stopped_alone(configs)]
     verdict = _verdict(rows, unseen)
-    reasons: dict[FieldName, tuple[str, str]] = {**open_because(configs[0], a), **open_because(configs[1], b)}
+    reasons: dict[FieldName, Words] = {**open_because(configs[0], a), **open_because(configs[1], b)}
     if format == "json":
         said = [row.to_json() for row in rows]
         for row, entry in zip(rows, said, strict=True):
             if row.status == "undecided" and row.field and (reason := reasons.get(row.field)) is not None:
-                entry["reason"] = reason[lang == "zh"]
+                entry["reason"] = reason.text(lang)
         versions = [{"file": side.file, **side.basis.to_json(lang)} for side in (a, b) if side.basis is not None]
         emit(
             json_text(
@@ -80,7 +73,8 @@ def run(
         print_open(reasons, lang)
         for one in unseen:
             say(one.text(lang))
-        say(painted(_VERDICTS[verdict][lang == "zh"], "green" if verdict == "equal" else "red", wants_colour()))
+        word: Callable[..., str] = usage.page("diff", lang)
+        say(painted(word(verdict), "green" if verdict == "equal" else "red", wants_colour()))
     return FINE if verdict == "equal" else BAD
 
 
@@ -102,7 +96,7 @@ def _stopped_alone(configs: Sequence[Config]) -> Iterator[Unseen]:
         for text, one in own.items():
             if text not in others:
                 place = config.file if one.span is None else f"{config.file}:{one.span.line}"
-                yield Unseen(place, f"this run would not start: {text}", f"该训练无法启动：{one.message('zh')}")
+                yield Unseen(place, *usage.would_not_start(problem=one.words()).both())
 
 
 def _verdict(rows: Sequence[Difference], unseen: Sequence[Unseen]) -> str:
@@ -132,22 +126,20 @@ def _name(letter: str, side: Recipe, language: Language, *, colour: bool) -> Non
 
 def _page(rows: Sequence[Difference], sides: Sequence[Recipe], language: Language, *, everything: bool) -> None:
     colour = wants_colour()
+    word: Callable[..., str] = usage.page("diff_status", language)
     for letter, side in zip("AB", sides, strict=True):
         _name(letter, side, language, colour=colour)
     say()
     for row in rows:
         if not everything and (row.status == "equal" or row.impact == "none"):
             continue
-        status = _STATUS_ZH[row.status] if language == "zh" else row.status
+        status = word(row.status)
         named = row.field or _key(row)
         say(f"{painted(status, _STYLE[row.status], colour)}  {named}")
         for letter, side in (("A", row.a), ("B", row.b)):
             if side is not None:
                 say(f"    {letter}  {_shown(named, side, language)}")
-    counted = (
-        f"{count} {_STATUS_ZH[status] if language == 'zh' else status}" for status, count in _summary(rows).items()
-    )
-    say(", ".join(counted))
+    say(", ".join(f"{count} {word(status)}" for status, count in _summary(rows).items()))
 
 
 def _key(row: Difference) -> str:

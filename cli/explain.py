@@ -48,7 +48,7 @@ def _of_evidence(word: str, language: Language) -> Page | None:
     if not word.startswith("EVD"):
         return None
     from ..evidence.codes import codes
-    from ..rules.pages import HEADINGS, Page
+    from ..rules.pages import Page, heading
 
     found = codes().get(word)
     if found is None:
@@ -59,7 +59,7 @@ def _of_evidence(word: str, language: Language) -> Page | None:
         term(found.kinds[0].severity, language),
         ", ".join(f"accmap {name}" for name in found.commands.split(", ")),
     )
-    return Page(found.code, found.kinds[0].name, facts, ((HEADINGS["message"][zh], sentences),))
+    return Page(found.code, found.kinds[0].name, facts, ((heading("message", language), sentences),))
 
 
 def _written(described: Page, form: str) -> Outgoing:

@@ -6,6 +6,7 @@ from ..schemas.border.outgoing import tell
 from ..schemas.border.writing import rewrite
 from ..schemas.light_typing import TYPE_CHECKING
 from .exit_codes import FINE, UNUSABLE
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from ..schemas.diagnostic import Language
@@ -38,10 +39,7 @@ def add_comments(report: Report, language: Language) -> int:
     for file, places in wanted.items():
         rewrite(report.sources[file], _commented(report.sources[file], places))
     count = sum(len(places) for places in wanted.values())
-    text = (
-        f"accmap: 已添加 {count} 处注释" if language == "zh" else f"accmap: added {count} comment{'s' * (count != 1)}"
-    )
-    tell(text)
+    tell((say.added_one_comment if count == 1 else say.added_comments)(count=count).text(language))
     return UNUSABLE if report.unreadable else FINE
 
 

@@ -12,12 +12,10 @@ TYPE_CHECKING = False  # importing `typing` costs as much as starting Python
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ..schemas.message import Words
+
 _UNREAD = 141
 """What a shell says of a program that SIGPIPE ended."""
-_WHERE_TO_LOOK = (
-    "`accmap --help` lists the commands, `accmap COMMAND --help` the options",
-    "`accmap --help` 列出命令，`accmap COMMAND --help` 列出选项",
-)
 _HELP = ("-h", "--help")
 _VERBOSE = ("--verbose", "-v")
 _COMPLETION = ("--install-completion", "--show-completion")
@@ -62,14 +60,13 @@ def _guarded(given: list[str]) -> int:
         return _without_reader()
     except OSError as error:
         from ..schemas.system_reasons import system_reason
+        from .messages_compiled import say
         from .running import language_in
 
-        reason = system_reason(error)
-        why, why_zh = str(reason), reason.zh
-        chinese = language_in(given) == "zh"
+        said = say.answer_cannot_be_written(reason=system_reason(error))
         from ..schemas.border.outgoing import tell
 
-        tell(f"accmap: 无法写出结果：{why_zh}" if chinese else f"accmap: the answer cannot be written: {why}")
+        tell(f"accmap: {said.text(language_in(given))}")
         return UNUSABLE
     except KeyboardInterrupt:
         return 130
@@ -151,40 +148,38 @@ def _run(words: list[str]) -> int:
     try:
         parsed = parse(command, words[len(command.name.split()) :])
     except UsageError as error:
-        return _usage((error.en, error.zh), words)
+        return _usage(error.said, words)
     from .running import run_command
 
     return run_command(command, parsed)
 
 
-def _unknown(words: list[str]) -> tuple[str, str]:
-    """What is wrong with the name of a command, and what was probably meant, in English and Chinese."""
+def _unknown(words: list[str]) -> Words:
+    """What is wrong with the name of a command, and what was probably meant."""
+    from ..schemas.marks import joined
     from ..schemas.suggestion import closest
     from .commands import ALL_COMMANDS, members
+    from .messages_compiled import say
 
-    group = members(words[0])
+    group = joined(members(words[0]), "or")
     if group:
-        given, given_zh = (f", not {words[1]!r}", f"，而不是 {words[1]!r}") if len(words) > 1 else ("", "")
-        return (
-            f"{words[0]} is followed by {' or '.join(group)}{given}",
-            f"{words[0]} 之后应为 {' 或 '.join(group)}{given_zh}",
-        )
+        if len(words) == 1:
+            return say.is_followed_by(word=words[0], members=group)
+        return say.is_followed_by_not(word=words[0], members=group, given=words[1])
     swapped = (name for name in ALL_COMMANDS if sorted(name) == sorted(words[0]))
     close = next(swapped, None) or closest(words[0], ALL_COMMANDS)
-    hint, hint_zh = (
-        (f"did you mean {close}?", f"是否应为 {close}？")
-        if close
-        else (f"the commands are {', '.join(ALL_COMMANDS)}", f"命令有 {', '.join(ALL_COMMANDS)}")
-    )
-    return f"there is no command {words[0]!r}; {hint}", f"没有命令 {words[0]!r}；{hint_zh}"
+    if close:
+        return say.no_command_but(word=words[0], close=close)
+    return say.no_command_among(word=words[0], commands=", ".join(ALL_COMMANDS))
 
 
-def _usage(message: tuple[str, str], words: Sequence[str]) -> int:
+def _usage(message: Words, words: Sequence[str]) -> int:
+    from .messages_compiled import say
     from .running import language_in
 
-    zh = language_in(words) == "zh"
+    language = language_in(words)
     from ..schemas.border.outgoing import tell
 
-    tell(f"accmap: {message[zh]}")
-    tell(f"accmap: {_WHERE_TO_LOOK[zh]}")
+    for said in (message, say.where_to_look()):
+        tell(f"accmap: {said.text(language)}")
     return UNUSABLE

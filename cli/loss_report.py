@@ -10,6 +10,7 @@ from ..mappings.messages_compiled import say as of_rows
 from ..schemas.border.outgoing import painted, tell
 from ..schemas.config import Basis
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.marks import listed, mark
 from ..schemas.terms import term
 from .messages_compiled import say
 
@@ -21,19 +22,13 @@ if TYPE_CHECKING:
     from ..mapper.translate.target import Translation
     from ..schemas.config import Config
     from ..schemas.diagnostic import Diagnostic, Language
+    from .messages_compiled import LossReportWords
 
 _STYLE = {"dropped": "red", "unresolved": "red", "approximate": "yellow", "conditional": "cyan"}
 _STYLE_OF = {"error": "red", "warning": "yellow"}
 _RANK = ("unresolved", "dropped", "approximate", "conditional")
 _IMPACT = ("numerics", "performance", "none")
-_SILENT = (
-    "{} fields of the TransformerConfig that differ without effect (named in the JSON report)",
-    "TransformerConfig 中有 {} 个字段不同但无影响（见 JSON 报告）",
-)
-
-
 _MOST_PROBLEMS = 10
-_MORE = ("{count} more: accmap show {file}", "另有 {count} 条，见 accmap show {file}")
 
 
 def print_problems(config: Config, language: Language) -> None:
@@ -48,8 +43,11 @@ def print_problems(config: Config, language: Language) -> None:
         word = painted(term(severity, language), _STYLE_OF[severity], colour)
         tell(f"{place}: {word} {problem.kind.code} {problem.message(language)}")
     if len(telling) > _MOST_PROBLEMS:
-        more = _MORE[language == "zh"].format(count=len(telling) - _MOST_PROBLEMS, file=config.file)
-        tell(more)
+        tell(_word(language)("more", count=len(telling) - _MOST_PROBLEMS, file=config.file))
+
+
+def _word(language: Language) -> LossReportWords:
+    return say.page("loss_report", language)
 
 
 def _is_grave(problem: Diagnostic) -> bool:
@@ -58,16 +56,12 @@ def _is_grave(problem: Diagnostic) -> bool:
     return severity == "error" or (severity == "warning" and problem.kind.code.startswith("SYN"))
 
 
-_STOPS = ("{file} will not run: {why}", "{file} 无法运行：{why}")
-_INSTEAD = (" What runs and comes nearest: {instead}.", "可运行的最接近设置：{instead}。")
-
-
 def print_obstacles(file: str, obstacles: Sequence[Obstacle], language: Language) -> None:
     """Print to stderr why the written file will not run, before anything else is said of it."""
-    colour, chinese = sys.stderr.isatty() and not os.environ.get("NO_COLOR"), language == "zh"
+    colour, word = sys.stderr.isatty() and not os.environ.get("NO_COLOR"), _word(language)
     for obstacle in obstacles:
-        line = _STOPS[chinese].format(file=file, why=obstacle.message(language))
-        more = "" if obstacle.instead is None else _INSTEAD[chinese].format(instead=obstacle.instead)
+        line = word("stops", file=file, reason=obstacle.message(language))
+        more = "" if obstacle.instead is None else word("instead", instead=obstacle.instead)
         tell(painted(line, "red", colour) + more)
 
 
@@ -123,18 +117,11 @@ def _whole(key: str) -> str:
 
 
 def _line(row: ReportRow, names: list[str], language: Language, colour: bool) -> str:
-    chinese = language == "zh"
-    status = term(row.status, language)
-    impact = term(row.impact, language)
-    if row.defines_model:
-        impact = "影响模型" if chinese else "another model"
+    word = _word(language)
+    impact = word("model") if row.defines_model else term(row.impact, language)
     named = f" {', '.join(filter(None, names))}".rstrip()
-    status = painted(status, _STYLE[row.status], colour)
-    return f"{status}（{impact}）{named}：{row.zh}" if chinese else f"{status} ({impact}){named}: {row.en}"
-
-
-_OF = ("{count} {words}", "{words} {count} 项")
-_EXACT = ("of {count} exact rows that change numbers: {named}", "{count} 个影响数值的精确条目中：{named}")
+    status = painted(term(row.status, language), _STYLE[row.status], colour)
+    return word("line", status=status, impact=impact, named=named, said=row.zh if language == "zh" else row.en)
 
 
 def _count(translation: Translation, language: Language) -> str:
@@ -145,14 +132,11 @@ def _count(translation: Translation, language: Language) -> str:
             silent += 1
         else:
             counts[row.status] = counts.get(row.status, 0) + 1
-    chinese = language == "zh"
-    named = [
-        f"{term(status, language)} {count} 项" if chinese else f"{count} {term(status, language)}"
-        for status, count in sorted(counts.items())
-    ]
+    word = _word(language)
+    named = [word("of", count=count, words=term(status, language)) for status, count in sorted(counts.items())]
     if silent:
-        named.append(_SILENT[chinese].format(silent))
-    return f"{translation.source}：{'，'.join(named)}" if chinese else f"{translation.source}: {', '.join(named)}"
+        named.append(word("silent", silent))
+    return f"{translation.source}{mark('colon', language)}{listed(named, language, 'clause')}"
 
 
 def _proofs(translation: Translation, language: Language) -> str:
@@ -162,11 +146,12 @@ def _proofs(translation: Translation, language: Language) -> str:
     words = Counter(str(proof["words"]) for row in held if (proof := row.proof(versions, language)) is not None)
     if not held:
         return ""
-    named = [_OF[language == "zh"].format(count=count, words=word) for word, count in words.most_common()]
+    word = _word(language)
+    named = [word("of", count=count, words=said) for said, count in words.most_common()]
     left = len(held) - sum(words.values())
     if left:
-        named.append(_OF[language == "zh"].format(count=left, words=of_rows.exact_by_reading().text(language)))
-    return _EXACT[language == "zh"].format(count=len(held), named=("，" if language == "zh" else ", ").join(named))
+        named.append(word("of", count=left, words=of_rows.exact_by_reading().text(language)))
+    return word("exact", count=len(held), named=listed(named, language, "clause"))
 
 
 def _versions(translation: Translation, language: Language) -> str:

@@ -13,9 +13,10 @@ from ..mapper.schedule.from_config import schedule_of
 from ..schemas.border.outgoing import composed, csv_text, emit, json_text, tell
 from ..schemas.border.writing import write_text
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.marks import listed, mark
 from ..schemas.open_words import unseen_words
 from ..schemas.purpose import require_schedule
-from ..schemas.verdict import WORDS, Unseen, concluded, unseen_json
+from ..schemas.verdict import Unseen, concluded, unseen_json, word_of
 from .curve_report import Report, Series
 from .exit_codes import BAD, FINE, UNUSABLE
 from .inputs import load
@@ -82,12 +83,11 @@ def verdict_of(report: Report) -> str | None:
 
 def _owned_up(report: Report) -> Report:
     """A summary that begins with the verdict where the curves are equal only as far as they were compared."""
-    word = WORDS.get(verdict_of(report) or "")
-    if word is None:
+    verdict = word_of(verdict_of(report) or "", report.language)
+    if verdict is None:
         return report
-    zh = report.language == "zh"
-    left = ("；" if zh else "; ").join(one.text(report.language) for one in unseen(report))
-    said = f"{word[1]}（未比较：{left}）：" if zh else f"{word[0].capitalize()} (not compared: {left}). "
+    left = listed((one.text(report.language) for one in unseen(report)), report.language, "semicolon")
+    said = say.page("lr", report.language)("partly", verdict=verdict.capitalize(), left=left)
     return report._replace(summary=said + report.summary)
 
 
@@ -103,13 +103,13 @@ def unseen(report: Report) -> list[Unseen]:
     lengths = [one.schedule.steps for one in report.series]
     if None not in lengths and len(set(lengths)) > 1:
         text = f"steps from {report.steps} on"
-        found.append(Unseen(text, "one run is shorter", "其中一次运行较短"))
+        found.append(Unseen(text, *say.one_run_is_shorter().both()))
     for one in report.series:
         notes = (note for note in one.schedule.notes if note.name in _PARTS)
         found += [Unseen(one.file, note.message("en"), note.message("zh")) for note in notes]
     if not report.comparison.proven:
         bound = f"{report.comparison.bound:.3g}"
-        found.append(Unseen("steps between those looked at", f"proven only up to {bound}", f"仅证明到 {bound} 以内"))
+        found.append(Unseen("steps between those looked at", *say.proven_only_up_to(bound=bound).both()))
     return found
 
 
@@ -179,51 +179,35 @@ def _equivalent(schedule: Schedule, steps: int) -> Equivalent | None:
 def _alone(schedule: Schedule, steps: int, language: Language) -> str:
     """One curve in a sentence."""
     traits = schedule.traits
-    zh = language == "zh"
-    words = [
-        f"{schedule.type}: {steps:,} 步，峰值 {traits.peak:g}"
-        if zh
-        else f"{schedule.type}: {steps:,} steps, peak {traits.peak:g}"
-    ]
+    word = say.page("lr", language)
+    words = [word("schedule", type=schedule.type, steps=f"{steps:,}", peak=f"{traits.peak:g}")]
     if traits.warmup:
-        words.append(f"预热 {traits.warmup:g} 步" if zh else f"warm-up {traits.warmup:g} steps")
+        words.append(word("warmup", steps=f"{traits.warmup:g}"))
     if traits.end is not None and traits.final is not None:
-        words.append(
-            f"第 {traits.end:g} 步降至 {traits.final:g}" if zh else f"down to {traits.final:g} at step {traits.end:g}"
-        )
-    return ("，" if zh else ", ").join(words) + ("。" if zh else ".")
+        words.append(word("down", end=f"{traits.end:g}", final=f"{traits.final:g}"))
+    return listed(words, language, "clause") + mark("stop", language)
 
 
 def _remarks(a: Schedule, b: Schedule, steps: int, language: Language) -> tuple[str, ...]:
     """What the run's length, the weight decay and the loss scale say about the pair."""
-    zh = language == "zh"
+    word = say.page("lr", language)
     found: list[str] = []
     if a.steps and b.steps and a.steps != b.steps:
-        text = f"两次运行的长度不同：{a.steps:,} 与 {b.steps:,} 步；此处比较前 {steps:,} 步。"
-        found.append(
-            text
-            if zh
-            else f"The runs differ in length: {a.steps:,} against {b.steps:,} updates; compared are {steps:,}."
-        )
+        found.append(word("lengths", a=f"{a.steps:,}", b=f"{b.steps:,}", steps=f"{steps:,}"))
     quantities = (
-        ("weight decay", "权重衰减", a.weight_decay, b.weight_decay),
-        ("loss scale (while nothing overflows)", "损失缩放（无溢出时）", a.loss_scale, b.loss_scale),
+        (word("weight_decay"), a.weight_decay, b.weight_decay),
+        (word("loss_scale"), a.loss_scale, b.loss_scale),
     )
-    for english, chinese, one, other in quantities:
+    for name, one, other in quantities:
         if one is None or other is None:
             continue
         comparison = compare(one, other, steps)
-        name = chinese if zh else english
         if comparison.same:
-            found.append(f"{name}：相同。" if zh else f"{name[0].upper()}{name[1:]}: equal.")
+            found.append(word("equal", name=name))
             continue
         step = comparison.first_difference or 0
-        values = f"{one.value(step):g}", f"{other.value(step):g}"
-        found.append(
-            f"{name}：自第 {step:,} 步起不同，{values[0]} 与 {values[1]}。"
-            if zh
-            else f"{name[0].upper()}{name[1:]}: differs from step {step:,} on, {values[0]} against {values[1]}."
-        )
+        values = {"a": f"{one.value(step):g}", "b": f"{other.value(step):g}"}
+        found.append(word("differs", name=name, step=f"{step:,}", **values))
     return tuple(found)
 
 

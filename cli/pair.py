@@ -31,11 +31,6 @@ if TYPE_CHECKING:
     from ..schemas.config import ReadOptions
     from ..schemas.diagnostic import Language
 
-_WORDS = {
-    "step": ("step {number} of {last} ({name}): {text}", "第 {number}/{last} 级（{name}）：{text}"),
-    "same": ("nothing in this run comes back at this step", "该级没有需要恢复的内容"),
-}
-
 
 def run(
     files: Sequence[str],
@@ -99,11 +94,7 @@ def _check_step(step: int | None) -> None:
 
 
 def _page(pair: Pair, names: Sequence[str], language: Language) -> None:
-    colour = wants_colour()
-
-    def word(key: str, /, **values: object) -> str:
-        return _WORDS[key][language == "zh"].format_map(values)
-
+    colour, word = wants_colour(), usage.page("pair", language)
     if pair.alignment is not None:
         number, step = pair.alignment.number, pair.alignment.step
         line = word("step", number=number, last=len(steps()) - 1, name=step.name, text=step.text(language))

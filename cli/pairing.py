@@ -242,12 +242,11 @@ class Gathering:
         except (UsageError, ModuleNotFoundError):  # a mistake of the caller, and a checkout that is not built
             raise
         except Exception as error:  # noqa: BLE001 - a bug of a reader must not lose what the other files have to say
-            from ..rules.engine import CRASHED
+            from ..rules.engine import crashed
             from ..schemas.border.outgoing import tell_crash
 
             tell_crash(error)
-            why = f"{type(error).__name__}: {error}"
-            self._unreadable[name] = Diagnostic(CRASHED, name, None, (("rule", "reading"), ("why", why)))
+            self._unreadable[name] = crashed("reading", error, name)
             return None
         if side.model is None or side.model.key == TOKENIZER_MODEL:
             side = side._replace(model=self._model or side.model)

@@ -9,6 +9,7 @@ from ..schemas.json_values import json_value
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.terms import term
 from .inputs import load
+from .messages_compiled import say as usage
 from .open_values import print_open
 from .summary_line import summary_line
 from .terminal import shortened, wants_colour, width
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from ..schemas.diagnostic import Language
 
 _MOST_KEYS = 12
-_UNMAPPED = ("without a field", "没有对应字段")
 
 
 def run(
@@ -40,7 +40,7 @@ def run(
         answer = recipe.to_json(lang)
         answer["summary"] = summary_line(recipe.fields, lang)
         for name, reason in reasons.items():
-            answer["fields"][name]["reason"] = reason[lang == "zh"]  # type: ignore[index]  # pyright: ignore[reportIndexIssue]
+            answer["fields"][name]["reason"] = reason.text(lang)  # type: ignore[index]  # pyright: ignore[reportIndexIssue]
         emit(json_text(answer))
     else:
         _page(recipe, lang)
@@ -72,7 +72,7 @@ def _page(recipe: Recipe, language: Language) -> None:
         say(f"  {name:<40} {shortened(value, max(20, width() - 70)):<20} {origin}".rstrip())
     if recipe.unmapped:
         say()
-        say(painted(_UNMAPPED[language == "zh"], "bold", colour))
+        say(painted(usage.without_a_field().text(language), "bold", colour))
         for entry in recipe.unmapped:
             place = "" if entry.span is None else f":{entry.span.line}:{entry.span.column}"
             reason = entry.zh if language == "zh" else entry.en

@@ -23,12 +23,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-_NOT_BUILT = (
-    "accmap: this checkout is not built ({name} is missing): run `python -m generate` in it, or `pip install -e .`",
-    "accmap: 此检出尚未构建（缺少 {name}）：请在其中运行 `python -m generate` 或 `pip install -e .`",
-)
-
-
 def run_command(command: Command, parsed: Parsed) -> int:
     """The exit code of the command."""
     outer = exchange_inputs()
@@ -70,10 +64,8 @@ def _run(command: Command, parsed: Parsed) -> int:
             raise  # nobody reads the answer, or it cannot be written
         from ..schemas.system_reasons import system_reason
 
-        reason = system_reason(error)
-        why, why_zh = str(reason), reason.zh
-        chinese = values["lang"] == "zh"
-        tell(f"accmap: {error.filename}{'：' if chinese else ': '}{why_zh if chinese else why}")
+        said = say.of_file(file=error.filename, said=system_reason(error))
+        tell(f"accmap: {said.text(str(values['lang']))}")
         return UNUSABLE
     except Exception as error:  # noqa: BLE001 - the last line of defence: a bug becomes exit code 3
         return _bug(error, str(values["lang"]))
@@ -163,13 +155,10 @@ def _words(value: object) -> tuple[str, ...]:
 
 def _bug(error: Exception, language: str) -> int:
     if isinstance(error, ModuleNotFoundError) and str(error.name).endswith("_compiled"):
-        tell(_NOT_BUILT[language == "zh"].format(name=error.name))
+        from .not_built import not_built
+
+        tell(not_built(error.name, language))
         return UNUSABLE
     tell_crash(error)
-    name = type(error).__name__
-    tell(
-        f"accmap: 这是 accmap 的缺陷（{name}），不是您文件的问题；请报告以上内容。"
-        if language == "zh"
-        else f"accmap: this is a bug in accmap ({name}), not in your file; please report the lines above."
-    )
+    tell(say.bug_in_accmap(name=type(error).__name__).text(language))
     return BROKEN

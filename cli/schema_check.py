@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ..schemas.border.outgoing import emit, json_text, page
+from ..schemas.marks import mark
 from ..schemas.yaml_text import read_yaml
 from .configuration import find_configuration, read_configuration, toml_table
 from .exit_codes import BAD, FINE
@@ -129,7 +130,14 @@ def _meanings(source: SourceText) -> list[Fault]:
     except UsageError as error:
         en = error.en.removeprefix(f"{source.name}: ")
         key = en.partition(":")[0]
-        return [Fault((key,) if key.isidentifier() else (), "meaning", en, error.zh.removeprefix(f"{source.name}："))]
+        return [
+            Fault(
+                (key,) if key.isidentifier() else (),
+                "meaning",
+                en,
+                error.zh.removeprefix(source.name + mark("colon", "zh")),
+            )
+        ]
     return []
 
 
@@ -156,14 +164,12 @@ def _answer(
 def _lines(
     name: str, kind: str, found: Sequence[Fault], places: Sequence[Span | None], language: Language
 ) -> list[str]:
-    chinese = language == "zh"
+    chinese, word = language == "zh", say.page("schema_check", language)
     lines = [
-        f"{name}{'' if place is None else f':{place.line}:{place.column}'}{'：' if chinese else ': '}"
+        f"{name}{'' if place is None else f':{place.line}:{place.column}'}{mark('colon', language)}"
         f"{fault.zh if chinese else fault.en}"
         for fault, place in zip(found, places, strict=True)
     ]
     if not found:
-        return [f"{name} 符合 schema {kind}" if chinese else f"{name} is as the schema {kind} says"]
-    count = len(found)
-    many = f"{count} places do not fit" if count > 1 else "1 place does not fit"
-    return [*lines, f"{name}：{count} 处不符合 schema {kind}" if chinese else f"{name}: {many} the schema {kind}"]
+        return [word("fits", name=name, kind=kind)]
+    return [*lines, word("several" if len(found) > 1 else "one", name=name, count=len(found), kind=kind)]

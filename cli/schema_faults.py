@@ -7,42 +7,28 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from jsonschema import Draft202012Validator
 
+from ..schemas.marks import joined
 from ..schemas.message import Words, in_chinese
 from ..schemas.suggestion import suggestion
 from .messages_compiled import say
 from .terminal import shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from jsonschema import ValidationError
 
-_SENTENCES: dict[str, tuple[str, str]] = {
-    "type": ("{key} must be {limit}, not {value}", "{key} 应为{limit_zh}，而不是 {value}"),
-    "enum": ("{key} is {value}; it must be one of {limit}", "{key} 是 {value}；应为 {limit} 之一"),
-    "const": ("{key} is {value}; it must be {limit}", "{key} 是 {value}；应为 {limit}"),
-    "required": ("{key} needs {name}", "{key} 需要 {name}"),
-    "additionalProperties": ("{key} has no {name}{hint}", "{key} 没有 {name}{hint}"),
-    "minimum": ("{key} is {value}; it must be at least {limit}", "{key} 是 {value}；至少应为 {limit}"),
-    "maximum": ("{key} is {value}; it must be at most {limit}", "{key} 是 {value}；至多应为 {limit}"),
-    "minItems": ("{key} must have at least {limit} entries", "{key} 至少应有 {limit} 项"),
-    "maxItems": ("{key} must have at most {limit} entries", "{key} 至多应有 {limit} 项"),
-    "pattern": ("{key} is {value}, which does not match {limit}", "{key} 是 {value}，与 {limit} 不匹配"),
-}
-_OTHER = (
-    "{key} is {value}, which its schema ({keyword}) does not allow",
-    "{key} 是 {value}，其 schema（{keyword}）不允许",
-)
+_SAID = frozenset(
+    (
+        "type", "enum", "const", "required", "additionalProperties", "minimum", "maximum", "minItems", "maxItems",
+        "pattern",
+    )
+)  # fmt: skip
+"""Keywords of a schema that have a sentence of their own."""
 _KINDS = {
-    "array": ("a list", "列表"),
-    "boolean": ("true or false", "布尔值"),
-    "integer": ("a whole number", "整数"),
-    "null": ("null", "null"),
-    "number": ("a number", "数值"),
-    "object": ("a table of keys", "键值表"),
-    "string": ("a text", "字符串"),
-}
-_WHOLE = ("the file", "文件")
+    "array": say.kind_array, "boolean": say.kind_boolean, "integer": say.kind_integer, "null": say.kind_null,
+    "number": say.kind_number, "object": say.kind_object, "string": say.kind_string,
+}  # fmt: skip
 _LONGEST = 60
 _MOST_WORDS = 30
 
@@ -135,18 +121,19 @@ def _unknown_keys(error: ValidationError, path: tuple[str | int, ...]) -> Iterat
 
 
 def _kind_fault(path: tuple[str | int, ...], value: object, kinds: Iterable[Any]) -> Fault:
-    names = [_KINDS.get(str(kind), (str(kind), str(kind))) for kind in dict.fromkeys(kinds)]
-    listed, listed_zh = " or ".join(name for name, _ in names), "或".join(name for _, name in names)
-    return _fault(path, "type", path, value=_shown(value), limit=listed, limit_zh=listed_zh)
+    names = [_KINDS[kind]() if kind in _KINDS else kind for kind in map(str, dict.fromkeys(kinds))]
+    return _fault(path, "type", path, value=_shown(value), limit=joined(names, "either"))
 
 
 def _fault(path: tuple[str | int, ...], keyword: str, named: tuple[str | int, ...], **said: str) -> Fault:
-    english, chinese = _SENTENCES.get(keyword, _OTHER)
-    key = dotted(named)
-    en = english.format(key=key or _WHOLE[0], keyword=keyword, **said)
-    told = {name: in_chinese(one) for name, one in said.items()}
-    zh = chinese.format(key=key or _WHOLE[1], keyword=keyword, **told)
-    return Fault(path, keyword, en, zh)
+    chinese = {name: in_chinese(one) for name, one in said.items()}
+    return Fault(path, keyword, _sentence("en", keyword, named, said), _sentence("zh", keyword, named, chinese))
+
+
+def _sentence(language: str, keyword: str, named: tuple[str | int, ...], said: Mapping[str, str]) -> str:
+    word: Callable[..., str] = say.page("fault", language)
+    key = dotted(named) or word("whole")
+    return word(keyword if keyword in _SAID else "other", key=key, keyword=keyword, **said)
 
 
 def _hint(name: str, known: Iterable[str]) -> Words:

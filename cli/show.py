@@ -9,6 +9,7 @@ from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.purpose import trains_gpt
 from ..schemas.terms import term
 from .inputs import load
+from .messages_compiled import say as usage
 from .summary_line import summary_line
 from .terminal import shortened, wants_colour, width
 
@@ -18,29 +19,12 @@ if TYPE_CHECKING:
     from ..schemas.config import Config, Launch, ReadOptions, Setting
     from ..schemas.diagnostic import Diagnostic, Language
     from ..schemas.source import Span
+    from .messages_compiled import ShowWords
 
 MOST_OTHERS = 30
 MOST_OWN_WORDS = 8
 _SEVERITY_STYLE = {"error": "red", "warning": "yellow", "info": "blue"}
 _ORIGIN_STYLE = {"explicit": "green", "derived": "cyan", "default": "dim"}
-_WORDS = {
-    "launch": ("launch", "启动"),
-    "devices": ("{} devices", "{} 个设备"),
-    "unknown-devices": (
-        "number of devices unknown (--world-size N gives it)",
-        "设备数未知（可用 --world-size N 指定）",
-    ),
-    "others": ("other launches", "其他启动"),
-    "unresolved": ("unresolved", "未解析"),
-    "problems": ("problems", "问题"),
-    "unset": ("unresolved", "未解析"),
-    "from": ("from", "来自"),
-    "more": ("{} defaults not shown; --all shows them", "未显示 {} 个默认值；用 --all 显示"),
-    "computed": ("computed by the validation", "由校验计算"),
-    "other": ("not an argument of this version", "不是该版本的参数"),
-    "top": ("top level", "顶层"),
-    "none": ("no value matches {}", "没有与 {} 匹配的值"),
-}
 
 
 def run(
@@ -129,10 +113,10 @@ class _Page:
         for name, members in groups.items():
             self._values(name, members)
         if patterns and not groups:
-            say(self._word("none").format(", ".join(patterns)))
+            say(self._word("none", ", ".join(patterns)))
         if hidden:
             say()
-            say(self._paint(self._word("more").format(hidden), "dim"))
+            say(self._paint(self._word("more", hidden), "dim"))
         self._unresolved()
         self._problems(self.config.problems)
 
@@ -145,7 +129,7 @@ class _Page:
         launch = config.launch
         if launch is not None:
             size = launch.world_size
-            devices = self._word("unknown-devices") if size is None else self._word("devices").format(size)
+            devices = self._word("unknown-devices") if size is None else self._word("devices", size)
             started = " ".join(filter(None, (launch.launcher, launch.script)))
             say(f"{self._word('launch')}: {started}  {self._paint(self._at(launch.span), 'dim')}  {devices}")
         summary = summary_of(config, self.language)
@@ -233,8 +217,9 @@ class _Page:
             f"{span.file or self.config.file}:{span.line}:{span.column}" if span.file else f":{span.line}:{span.column}"
         )
 
-    def _word(self, name: str) -> str:
-        return _WORDS[name][self.language == "zh"]
+    @property
+    def _word(self) -> ShowWords:
+        return usage.page("show", self.language)
 
     def _paint(self, text: str, style: str) -> str:
         return painted(text, style, self.colour)

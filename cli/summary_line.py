@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.marks import listed, mark
 from ..schemas.shape import is_mapping
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -12,18 +14,8 @@ if TYPE_CHECKING:
     from ..mappings.names_compiled import FieldName
     from ..schemas.config import Value
     from ..schemas.diagnostic import Language
+    from .messages_compiled import NetworkWords
 
-_WORDS = {
-    "parameters": ("{} parameters", "参数量 {}"),
-    "within": ("{} parameters within the layers", "各层参数量 {}"),
-    "further": ("{} for multi-token prediction", "MTP 另有 {}"),
-    "active": ("{} active", "激活 {}"),
-    "layers": ("{} layers", "{} 层"),
-    "layer": ("1 layer", "1 层"),
-    "dense": ("{} dense", "{} 层稠密"),
-    "experts": ("{} with {} experts", "{} 层各 {} 个专家"),
-    "tokens": ("{} tokens a step", "每步 {} 个 token"),
-}
 _MOST = 10**30
 """Beyond it a number is a slip, and nobody reads it."""
 _UNITS = (("T", 1e12), ("B", 1e9), ("M", 1e6), ("k", 1e3))
@@ -34,12 +26,12 @@ def summary_line(fields: Mapping[FieldName, RecipeValue], language: Language) ->
     parts = [*_size(fields, language), *_kinds(fields, language)]
     tokens = _number(fields, "computed.tokens_per_step")
     if tokens is not None:
-        parts.append(_word(language, "tokens", _short(tokens)))
-    return ("，" if language == "zh" else ", ").join(parts)
+        parts.append(_word(language)("tokens", _short(tokens)))
+    return listed(parts, language, "clause")
 
 
-def _word(language: Language, name: str, *values: str) -> str:
-    return _WORDS[name][language == "zh"].format(*values)
+def _word(language: Language) -> NetworkWords:
+    return say.page("network", language)
 
 
 def _size(fields: Mapping[FieldName, RecipeValue], language: Language) -> list[str]:
@@ -47,14 +39,14 @@ def _size(fields: Mapping[FieldName, RecipeValue], language: Language) -> list[s
     total, active = _number(fields, "computed.parameters"), _number(fields, "computed.active_parameters")
     kinds = _value(fields, "computed.parameters_by_kind")
     if total is None or active is None:
-        return [_word(language, "within", _short(sum(kinds.values())))] if is_mapping(kinds) else []
+        return [_word(language)("within", _short(sum(kinds.values())))] if is_mapping(kinds) else []
     further = kinds.get("mtp") if is_mapping(kinds) else None
     main = total - (further if isinstance(further, int) else 0)
-    parts = [_word(language, "parameters", _short(main))]
+    parts = [_word(language)("parameters", _short(main))]
     if isinstance(further, int):
-        parts.append(_word(language, "further", _short(further)))
+        parts.append(_word(language)("further", _short(further)))
     if active != main:
-        parts.append(_word(language, "active", _short(active)))
+        parts.append(_word(language)("active", _short(active)))
     return parts
 
 
@@ -65,15 +57,14 @@ def _kinds(fields: Mapping[FieldName, RecipeValue], language: Language) -> list[
     if not counted:
         return []
     count = sum(number for number, _ in counted)
-    told = _word(language, "layer") if count == 1 else _word(language, "layers", str(count))
+    told = _word(language)("layer") if count == 1 else _word(language)("layers", str(count))
     if not any(experts for _, experts in counted):
         return [told]
-    colon, comma = ("：", "，") if language == "zh" else (": ", ", ")
     named = [
-        _word(language, "experts", str(number), experts) if experts else _word(language, "dense", str(number))
+        _word(language)("experts", str(number), experts) if experts else _word(language)("dense", str(number))
         for number, experts in counted
     ]
-    return [told + colon + comma.join(named)]
+    return [told + mark("colon", language) + listed(named, language, "clause")]
 
 
 def _value(fields: Mapping[FieldName, RecipeValue], name: FieldName) -> Value:

@@ -12,6 +12,7 @@ from ..schemas.border.writing import write_text
 from ..schemas.diagnostic import UnreadableError
 from ..schemas.json_values import json_value
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.marks import joined, listed
 from ..schemas.purpose import require_training
 from ..schemas.reader import config_of
 from ..schemas.refused import require_accepted, unknown_class
@@ -330,7 +331,7 @@ def _alike(a: Recipe, b: Recipe, language: Language) -> Iterator[tuple[FieldName
     """Fields and keys whose values differ between two files of one framework."""
     from ..mapper.differences import COMPUTED, differences
 
-    reason = ("The files differ here.", "两文件在此不同。")[language == "zh"]
+    reason = say.files_differ_here().text(language)
     for row in differences(a, b):
         if row.status != "equal" and row.impact == "numerics" and not (row.field or "").startswith(COMPUTED):
             sides = (row.a, row.b)
@@ -417,10 +418,7 @@ def missing_sentence(error: Any, language: Language) -> str:
     """What is missing, and the one command that installs it."""
     from ..schemas.installation import install_command
 
-    install = install_command("verify")
-    if language == "zh":
-        return f"缺少 {'、'.join(error.modules)}；请运行 {install}"
-    return f"{', '.join(error.modules)} not installed; {install} installs what verify needs"
+    return say.verify_needs(packages=joined(error.modules), command=install_command("verify")).text(language)
 
 
 def _rendered(
@@ -443,5 +441,5 @@ def _rendered(
 
     if format == "html":
         return html_page(answer, language)
-    read_as = "；".join if language == "zh" else "; ".join
-    return composed(text_page(answer, language) + page([read_as(basis.text(language) for basis in bases)]))
+    read_as = listed((basis.text(language) for basis in bases), language, "semicolon")
+    return composed(text_page(answer, language) + page([read_as]))

@@ -8,7 +8,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _WIDE = "\u2e80"
-_CLOSING = "，。；：）、"
+_CLOSING = "\uff0c\u3002\uff1b\uff1a\uff09\u3001"
+"""The full-width marks that no line begins with: comma, stop, semicolon, colon, bracket, and the comma of a list."""
 
 
 def columns(text: str) -> int:

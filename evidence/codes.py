@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
+from .messages_compiled import say
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -49,8 +51,8 @@ def _kinds(part: str) -> Iterable[Kind]:
 
 def products() -> dict[str, str]:
     """The page of all codes, in both languages."""
-    lines = ["# Codes of evidence / 证据类代码", ""]
-    lines += ["What the commands that look at real runs report. / 检查实际训练的命令所报告的问题。", ""]
+    english, chinese = (say.page("codes", language) for language in ("en", "zh"))
+    lines = [f"# {english('heading')} / {chinese('heading')}", "", f"{english('about')} / {chinese('about')}", ""]
     for code in codes().values():
         lines += [f"## {code.code}", "", f"`{code.kinds[0].name}` · {code.kinds[0].severity} · {code.commands}", ""]
         for kind in code.kinds:

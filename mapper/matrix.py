@@ -16,6 +16,7 @@ from ..mappings.tables import table
 from ..schemas.border.incoming import package_text
 from ..schemas.house_yaml import house_yaml
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.marks import in_brackets, listed
 from ..schemas.terms import term
 from ..schemas.versions import known_names
 from .recipe.vocabulary import COMPUTED, vocabulary
@@ -24,8 +25,6 @@ from .row_words import (
     beside_chinese,
     conditions,
     differs_from_guide,
-    in_brackets,
-    listed,
     loss_means,
     megatron_names,
     mindformers_names,

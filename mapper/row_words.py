@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from ..schemas.json_values import json_value
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.marks import in_brackets, listed, mark
 from ..schemas.megatron.catalog import DEFAULT_VERSION, VERSIONS, catalog
 from ..schemas.terms import term
 from .messages_compiled import say
@@ -120,7 +121,8 @@ def conditions(given: Sequence[Condition], language: Language) -> str:
         if chinese and len(several) == 1:
             comparison = _OF_ONE.get(comparison, comparison)
         parts.append(word(comparison, field=field, value=value, first=ends[0], last=ends[1]))
-    return "，且".join([parts[0], *map(beside_chinese, parts[1:])]) if chinese and parts else " and ".join(parts)
+    rest = map(beside_chinese, parts[1:]) if chinese else parts[1:]
+    return listed([*parts[:1], *rest], language, "and")
 
 
 def _words(page: Literal["to", "from", "conditions"], language: Language) -> Callable[..., str]:
@@ -144,9 +146,9 @@ def caveat_words(caveat: Caveat, language: Language) -> str:
         if version is not None:
             target += f" {words(version=version).text(language)}"
     sentence = (caveat.zh if chinese else caveat.en).replace("{", "").replace("}", "")
-    if chinese:
-        return f"{target}，若{beside_chinese(when)}（{term(caveat.status, language)}）：{sentence}"
-    return f"{target}, where {when} ({caveat.status}): {sentence}"
+    condition, status = beside_chinese(when) if chinese else when, term(caveat.status, language)
+    said = say.page("caveat", language)
+    return said("said", target=target, condition=condition, status=status, sentence=sentence)
 
 
 def proof_words(row: Row, language: Language) -> str:
@@ -167,24 +169,12 @@ def proof_words(row: Row, language: Language) -> str:
         else:
             reasons = dict.fromkeys(one.zh if language == "zh" else one.en for one in unproved(field))
             read = proved.exact_by_reading() if row.loss == "exact" else proved.by_reading()
-            words = read.text(language) + in_brackets(listed(list(reasons), language, ("; ", "；")), language)
+            words = read.text(language) + in_brackets(listed(reasons, language, "semicolon"), language)
         by_words.setdefault(words, []).append(field)
     if len(by_words) == 1:
         return next(iter(by_words))
-    said = [
-        f"{listed(names, language)}{': ' if language == 'en' else '：'}{words}" for words, names in by_words.items()
-    ]
-    return listed(said, language, ("; ", "；"))
-
-
-def listed(words: Sequence[str], language: Language, between: tuple[str, str] = (", ", "、")) -> str:
-    """Words one after another, with each language's own mark between them."""
-    return between[language == "zh"].join(words)
-
-
-def in_brackets(text: str, language: Language) -> str:
-    """What follows in brackets; nothing where there is nothing."""
-    return (f"（{text}）" if language == "zh" else f" ({text})") if text else ""
+    said = (f"{listed(names, language)}{mark('colon', language)}{words}" for words, names in by_words.items())
+    return listed(said, language, "semicolon")
 
 
 def differs_from_guide(row: Row) -> bool:

@@ -12,6 +12,7 @@ from ..mappings.keys_compiled import MODEL_TYPE, RUN_LENGTH
 from ..mappings.tables import rows_of
 from ..schemas.light_typing import TYPE_CHECKING
 from .comparators import equal
+from .messages_compiled import say
 from .places import places_of
 from .rule import Change, Repair, at_key
 
@@ -42,9 +43,7 @@ def agreement(name: FieldName, left: Side, right: Side) -> Repair | None:
             changes = _changes(name, row, wanted, left, right, family)
             if changes:
                 written = ", ".join(f"{change.at.name}: {change.text}" for change in changes)
-                return Repair(
-                    "unsafe", f"Write {written}, as in Megatron-LM.", f"按 Megatron-LM 写入 {written}。", changes
-                )
+                return Repair("unsafe", *say.write_as_in_megatron(written=written).both(), changes)
     return None
 
 

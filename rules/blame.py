@@ -12,6 +12,7 @@ from ..mapper.recipe.reading import side_of
 from ..mappings.tables import table
 from ..schemas.diagnostic import Related
 from ..schemas.light_typing import TYPE_CHECKING
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,11 +67,8 @@ def _at(entry: Diagnostic, setting: Setting) -> Diagnostic:
     """A finding at one of the values that it is about; the place that it had is a further one."""
     related = [one for one in entry.related if one.span != setting.span]
     if entry.span is not None and entry.span[:2] != entry.span[2:4]:
-        related.insert(0, Related(entry.file, entry.span, *_WITH))
+        related.insert(0, Related(entry.file, entry.span, *say.together_with_this().both()))
     return entry._replace(span=setting.span, related=tuple(related))
-
-
-_WITH = ("together with this", "与此处一起")
 
 
 def decided_by(side: Side, key: str) -> list[str]:

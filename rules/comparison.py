@@ -12,8 +12,10 @@ from ..mapper.recipe.reading import side_of
 from ..mapper.recipe.vocabulary import vocabulary
 from ..mappings.tables import rows_of
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.marks import joined
 from .comparators import COMPARATORS, equal
-from .naming import describe_origin, labels, shown, shown_in_both, spelled
+from .messages_compiled import say
+from .naming import describe_origin, labels, shown, spelled
 from .places import places_of
 from .rule import Found, Note, Place, on
 
@@ -145,10 +147,11 @@ def _is_unasked(name: FieldName, written: Sequence[bool]) -> bool:
 def _depending(found: Found, name: FieldName, left: Side, right: Side) -> Found:
     """A difference that counts only where a value that cannot be read lets it."""
     fields = deciding(name, left.recipe, right.recipe)
-    told = [labels(field) for field in fields]
-    said = {"gate": "; ".join(one[0] for one in told), "gate_zh": "；".join(one[1] for one in told)}
+    gate, gate_zh = joined(map(labels, fields), "semicolon").both()
     severity = "warning" if found.severity == "error" else found.severity
-    return found._replace(values={**found.values, **said}, variant="depends", severity=severity)
+    return found._replace(
+        values={**found.values, "gate": gate, "gate_zh": gate_zh}, variant="depends", severity=severity
+    )
 
 
 _NOWHERE = object()
@@ -263,7 +266,7 @@ def difference(
     name: FieldName, first: object, second: object, left: Side, right: Side, *, main: Side | None = None
 ) -> Found:
     """The finding that says what each side has and where it comes from; it stands in `main`, or where one can write."""
-    english, chinese = labels(name)
+    english, chinese = labels(name).both()
     values: dict[str, object] = {
         "field": name,
         "label": english,
@@ -278,8 +281,7 @@ def difference(
             main = left  # a file that is at odds with itself is to blame before one that is not
     for side, letter in ((left, "a"), (right, "b")):
         spots = places_of(side).spots(name)
-        origin = describe_origin(side, name, spots)
-        values[f"{letter}_from"], values[f"{letter}_from_zh"] = origin
+        values[f"{letter}_from"], values[f"{letter}_from_zh"] = describe_origin(side, name, spots).both()
         notes += _notes(side, name, spots, primary=side is main)
     return Found(on(main.framework, name), values, tuple(notes), (name,))
 
@@ -288,7 +290,7 @@ def _notes(side: Side, name: FieldName, spots: Sequence[Spot], *, primary: bool)
     """The places that take part in the value; the finding's own place is not repeated."""
     framework = side.framework
     if not spots and not primary:
-        yield Note(on(framework, name), f"{_NAMES[framework]}: not given", f"{_NAMES[framework]}：未给出")
+        yield Note(on(framework, name), *say.side_not_given(framework=_NAMES[framework]).both())
     field = side.field(name)
     own = field.span if field is not None and field.span is not None else spots[0].span if spots else None
     for spot in spots:
@@ -297,10 +299,7 @@ def _notes(side: Side, name: FieldName, spots: Sequence[Spot], *, primary: bool)
         key = spelled(spot, framework)
         at = Place(framework, "span", "", spot.span)
         if spot.setting is None:
-            yield Note(at, f"{key} is not given", f"未给出 {key}")
-        elif spot.written:
-            value, value_zh = shown_in_both(spot.setting.value)
-            yield Note(at, f"{key} is {value}", f"{key} 为 {value_zh}")
+            yield Note(at, *say.key_is_not_given(key=key).both())
         else:
-            value, value_zh = shown_in_both(spot.setting.value)
-            yield Note(at, f"{key} is not given: its default is {value}", f"未给出 {key}：默认值为 {value_zh}")
+            said = say.key_is if spot.written else say.key_has_default
+            yield Note(at, *said(key=key, value=shown(spot.setting.value)).both())

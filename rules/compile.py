@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..schemas.house_yaml import house_yaml
 from ..schemas.literal_module import literal_module
+from ..schemas.message import Words
 from ..schemas.mindformers.catalog import DEFAULT_STATIC
 from . import compile_defects as defects
+from .messages_compiled import say
 from .source_links import link_of
 
 if TYPE_CHECKING:
@@ -31,10 +33,6 @@ READERS = (
 """Modules whose `PROBLEMS` a reader raises: their codes are explained too."""
 
 _SEVERITY = {"numerics": "error", "performance": "info", "none": "info"}
-_DIFFERS = (
-    "{label}: {a} in Megatron-LM ({a_from}), but {b} in MindSpore Transformers ({b_from}).",
-    "{label_zh}：Megatron-LM 为 {a}（{a_from_zh}），而 MindSpore Transformers 为 {b}（{b_from_zh}）。",
-)
 
 
 def catalog() -> dict[str, dict[str, Any]]:
@@ -122,6 +120,8 @@ def compiled_catalog() -> str:
     rules, fields = catalog(), recipe_fields()
     owners = compared_fields(rules, fields)
     rows: dict[str, Any] = {}
+    said = {name: _both(texts) for name, texts in house_yaml((ROOM / "open.yaml").read_text("utf-8")).items()}
+    differs = said.pop("differs")
     for code, rule in rules.items():
         own = [name for name, owner in owners.items() if owner == code]
         messages: dict[str, tuple[str, str]] = {}
@@ -130,7 +130,7 @@ def compiled_catalog() -> str:
         for variant, sentences in rule.get("messages", {}).items():
             messages[variant] = _both(sentences)
         if own or rule.get("owns"):
-            messages.setdefault("", _DIFFERS)
+            messages.setdefault("", differs)
         severity = rule.get("severity", "error")
         rows[code] = (
             rule["name"],
@@ -161,7 +161,7 @@ def compiled_catalog() -> str:
         COMPARED=compared,
         CAUSES=causes(rules, fields),
         KEYS=idle_keys(),
-        OPEN={name: _both(said) for name, said in house_yaml((ROOM / "open.yaml").read_text("utf-8")).items()},
+        OPEN=said,
         OWNED=tuple(name for rule in rules.values() if rule.get("owns") for name in rule.get("fields", ())),
     )
 
@@ -282,7 +282,8 @@ def compiled_checklist() -> str:
         what = rules[first].get("what")
         if what is None:
             own = [name for name, owner in owners.items() if owner == first]
-            what = (f"{fields[own[0]]['en']}: the same on both sides", f"{fields[own[0]]['zh']}：两侧一致")
+            label = Words(fields[own[0]]["en"], fields[own[0]]["zh"])
+            what = say.same_on_both_sides(label=label).both()
         person = any(rules[code].get("kind") == "checklist-item" for code in covering)
         compares = any("check" not in rules[code] for code in covering)
         names = _row_fields(rules, covering)

@@ -11,9 +11,11 @@ from ..mapper.recipe.vocabulary import vocabulary
 from ..schemas.house_yaml import house_yaml
 from ..schemas.literal_module import literal_module
 from ..schemas.megatron.dialects import dialect_named, dialect_versions
+from ..schemas.message import Words
 from ..schemas.version_sets import versions_in
 from ..schemas.versions import names
 from .defect_model import Alternatives, Defect
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -27,7 +29,6 @@ FRAMEWORKS: dict[str, Framework] = {"megatron": "megatron", "mindformers": "mind
 """Whose an advisory is, by its folder: a framework's, or a fork's, which is read as the framework it stands on."""
 _NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers", "mindspeed-llm": "MindSpeed-LLM"}
 _PACKAGES = {"transformer-engine": "Transformer Engine"}
-_UNMENDED = ("not mended so far", "尚未修复")
 
 
 @cache
@@ -62,7 +63,7 @@ def pages() -> dict[str, dict[str, Any]]:
 def _page(owner: str, defect: Defect) -> dict[str, Any]:
     evidence = defect.evidence
     concerned = _concerned(owner, defect)
-    what = (f"{defect.title[0]}\n\n{concerned[0]}.", f"{defect.title[1]}\n\n{concerned[1]}。")
+    what = say.defect_title(title=Words(*defect.title), concerned=concerned).both()
     figures = evidence.figures or ["", ""]
     told = zip((" ", ""), zip(defect.effect, defect.do, figures, strict=True), strict=True)  # Chinese has no blanks
     why = [between.join(filter(None, said)) for between, said in told]
@@ -81,13 +82,12 @@ def _page(owner: str, defect: Defect) -> dict[str, Any]:
 
 def _rule(code: str, owner: str, defect: Defect) -> tuple[Any, ...]:
     """What a `Rule` is made of."""
-    concerned = _concerned(owner, defect)
-    english = f"{defect.title[0]} ({concerned[0]}) {defect.effect[0]} {defect.do[0]}"
-    chinese = f"{defect.title[1]}（{concerned[1]}）{defect.effect[1]}{defect.do[1]}"
+    title, effects, remedy = (Words(*texts) for texts in (defect.title, defect.effect, defect.do))
+    told = say.defect(title=title, concerned=_concerned(owner, defect), effect=effects, remedy=remedy)
     messages = {
-        "": (english, chinese),
-        "may": (f"This may concern the run, {{why}}. {english}", f"可能涉及本次训练，{{why_zh}}。{chinese}"),
-        "both": (f"Both sides have this defect, and so agree. {english}", f"两侧都有该缺陷，因此彼此一致。{chinese}"),
+        "": told.both(),
+        "may": say.defect_may_concern(why=Words("{why}", "{why_zh}"), defect=told).both(),
+        "both": say.defect_on_both_sides(defect=told).both(),
     }
     effect = "stops" if defect.quantities == ["stops"] else "numbers" if defect.severity == "error" else ""
     return (
@@ -107,26 +107,24 @@ def _rule(code: str, owner: str, defect: Defect) -> tuple[Any, ...]:
     )
 
 
-def _concerned(owner: str, defect: Defect) -> tuple[str, str]:
+def _concerned(owner: str, defect: Defect) -> Words:
     """Which versions have the defect, and what ends it."""
-    fixed = defect.affected.fixed
-    until = (f"mended by {fixed}", f"由 {fixed} 修复") if fixed else _UNMENDED
+    fixed, package = defect.affected.fixed, defect.affected.package
+    until = say.mended_by(fixed=fixed) if fixed else say.not_mended()
     name = f"{_NAMES[owner]} {defect.affected.versions}"
-    package = _package_words(defect.affected.package)
-    beside = (f" with {package[0]}", f"，{package[1]}") if package else ("", "")
-    return f"{name}{beside[0]}; {until[0]}", f"{name}{beside[1]}；{until[1]}"
-
-
-def _package_words(package: Package | None) -> tuple[str, str] | None:
-    """Which releases of a package are meant."""
     if package is None:
-        return None
+        return say.versions_concerned(name=name, until=until)
+    return say.versions_concerned_with(name=name, package=_package_words(package), until=until)
+
+
+def _package_words(package: Package) -> Words:
+    """Which releases of a package are meant."""
     name, first, mended = _PACKAGES[package.name], package.at_least, package.below
     if first is None:
-        return f"{name} older than {mended}", f"{name} 低于 {mended}"
+        return say.package_below(name=name, mended=mended)
     if mended is None:
-        return f"{name} {first} or later", f"{name} 不低于 {first}"
-    return f"{name} {first} to before {mended}", f"{name} 不低于 {first} 且低于 {mended}"
+        return say.package_from(name=name, first=first)
+    return say.package_between(name=name, first=first, mended=mended)
 
 
 def _named(conditions: Iterable[Condition | Alternatives]) -> Iterator[str]:
@@ -151,7 +149,8 @@ def products() -> dict[str, str]:
         affected, order = defect.affected, _order(owner)
         versions = versions_in(affected.versions, order)
         when = tuple(_condition(code, owner, row) for row in defect.when)
-        place, beside = _place(code, owner, defect.at), _package_words(affected.package)
+        place = _place(code, owner, defect.at)
+        beside = None if affected.package is None else _package_words(affected.package).both()
         told = (tuple(defect.dialects), when, place, tuple(defect.cancels), beside)
         if owner in table:
             for version in versions:

@@ -12,6 +12,7 @@ from ..mappings.tables import field_named, table
 from ..schemas.light_typing import TYPE_CHECKING, cast
 from ..schemas.shape import is_mapping
 from .comparison import DIFFERENCES, differences
+from .messages_compiled import say
 from .naming import labels, shown, spelled
 from .places import Places, Spot, places_of
 from .rule import Found, Note, Place, at_span
@@ -100,14 +101,14 @@ def _differing(subject: Subject, name: FieldName) -> Found | None:
     from ..mapper.computed.words import in_both  # only where something differs
 
     one, other = map(in_both, _told(a.value, b.value))
-    english, chinese = labels(name)
+    english, chinese = labels(name).both()
     values = {
         "label": english, "label_zh": chinese, "a": one, "b": other,
         "a_from": _fed_by(left, name), "b_from": _fed_by(right, name),
     }  # fmt: skip
     apart = _apart(subject)
     alone = not any(field in apart for side in (left, right) for field in feeding(side, name))
-    note = Note(_place(left, name, apart), f"{one} in Megatron-LM", f"Megatron-LM 为 {one.zh}")
+    note = Note(_place(left, name, apart), *say.in_megatron(value=one).both())
     return Found(_place(right, name, apart), values, (note,), (name,), variant="alone" if alone else "")
 
 

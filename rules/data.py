@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from ..mappings.keys_compiled import DATA_LENGTH, DATA_LENGTHS, DATA_REQUIRED, LOADER, PARALLEL_SWITCHES, RUN_MODE
 from ..schemas.light_typing import TYPE_CHECKING
+from .messages_compiled import say
 from .rule import Change, Found, Note, Repair, at_key, on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ..schemas.message import Words
     from .subject import Side, Subject
 
 _PARALLEL_MODES = (1, "semi", "semi_auto_parallel", 2, "auto", "auto_parallel")
@@ -21,18 +23,21 @@ def seed_ignored(subject: Subject) -> Iterator[Found]:
     if side is None or given is None or side.config.dialect == "dynamic":
         return
     if given.value == 0:
-        yield Found(at_key("mindformers", "seed"), {"why_en": "when it is 0", "why_zh": "值为 0"})
+        yield Found(at_key("mindformers", "seed"), _why(say.when_it_is_zero()))
         return
     switch, kind = PARALLEL_SWITCHES
     mode = side.config.value(kind)
     if side.config.value(switch) is True and str(mode).lower() in [str(entry) for entry in _PARALLEL_MODES]:
         notes = tuple(
-            Note(at_key("mindformers", given.key), f"{given.key} is {given.value}", f"{given.key} 为 {given.value}")
+            Note(at_key("mindformers", given.key), *say.key_is(key=given.key, value=given.value).both())
             for key in PARALLEL_SWITCHES
             if (given := side.explicit(key)) is not None
         )
-        values = {"why_en": f"in parallel mode {mode}", "why_zh": f"并行模式 {mode}"}
-        yield Found(at_key("mindformers", "seed"), values, notes)
+        yield Found(at_key("mindformers", "seed"), _why(say.in_parallel_mode(mode=mode)), notes)
+
+
+def _why(said: Words) -> dict[str, object]:
+    return {"why_en": str(said), "why_zh": said.zh}
 
 
 _TOKENS = ("eod", "pad")
@@ -59,7 +64,7 @@ def data_keys_missing(subject: Subject) -> Iterator[Found]:
             yield Found(place, {"key": name}, variant="token", severity="info")
         else:
             change = Change("set", place, "False")
-            repair = Repair("unsafe", f"Write {name}: False.", f"写入 {name}: False。", (change,))
+            repair = Repair("unsafe", *say.write_new(line=f"{name}: False").both(), (change,))
             yield Found(place, {"key": name}, repair=repair, severity="info")
 
 
@@ -76,7 +81,7 @@ def two_sequence_lengths(subject: Subject) -> Iterator[Found]:
     data = side.explicit(f"{LOADER['dynamic' if dynamic else 'static']}.{DATA_LENGTH}")
     length = side.value("data.sequence_length")
     if data is not None and isinstance(data.value, int) and length is not None and data.value != length:
-        note = Note(on("mindformers", "data.sequence_length"), f"the model has {length}", f"模型为 {length}")
+        note = Note(on("mindformers", "data.sequence_length"), *say.model_has(length=length).both())
         place = at_key("mindformers", data.key)
-        repair = Repair("unsafe", f"Write {length}.", f"改为 {length}。", (Change("set", place, str(length)),))
+        repair = Repair("unsafe", *say.write(text=length).both(), (Change("set", place, str(length)),))
         yield Found(place, {"data": data.value, "model": length}, (note,), repair=repair)

@@ -14,7 +14,9 @@ from ..mapper.conditions import COMPARISONS, all_hold
 from ..mapper.gates import says_something
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.megatron.forks import fork_of
+from ..schemas.message import Words
 from .defects_compiled import DEFECTS, FORKS
+from .messages_compiled import say
 from .rule import Found, Place, Rule
 
 if TYPE_CHECKING:
@@ -32,7 +34,6 @@ CANCELLED = "cancelled"
 _UNKNOWN = frozenset(("MAP002", "MAP042"))
 _EVERYWHERE: dict[str, frozenset[str]] = {}
 """The defects of every version of a framework, once they were asked for."""
-_IN_A_FORK = ("which runs a fork", "其程序为分支版本")
 
 
 def codes() -> tuple[str, ...]:
@@ -58,16 +59,14 @@ def advisories(subject: Subject) -> Iterator[tuple[str, Found]]:
             if any(other in met for other in cancels):
                 yield code, Found(at, {CANCELLED: True}, variant="both", severity="info")
             elif doubts:
-                why, why_zh = doubts[0]
-                yield (
-                    code,
-                    Found(at, {"why": why, "why_zh": why_zh}, variant="may", severity=_BELOW[rule_of(code).severity]),
-                )
+                why, why_zh = doubts[0].both()
+                severity = _BELOW[rule_of(code).severity]
+                yield code, Found(at, {"why": why, "why_zh": why_zh}, variant="may", severity=severity)
             else:
                 yield code, Found(at)
 
 
-def _concerning(side: Side) -> Iterator[tuple[str, tuple[str, str], list[tuple[str, str]], tuple[str, ...]]]:
+def _concerning(side: Side) -> Iterator[tuple[str, tuple[str, str], list[Words], tuple[str, ...]]]:
     config = side.config
     for (code, patched, dialects, when, place, cancels, beside), doubtful in _candidates(config):
         if (not dialects or config.dialect in dialects) and not mended(config.release, patched):
@@ -75,26 +74,25 @@ def _concerning(side: Side) -> Iterator[tuple[str, tuple[str, str], list[tuple[s
             if met or (met is None and any(_met(condition, side) for condition in when)):
                 doubts = [*_doubts(side, patched, met), *doubtful]
                 if beside is not None:
-                    doubts.append((f"if it runs with {beside[0]}", f"前提是其 {beside[1]}"))
+                    doubts.append(say.runs_with_package(package=Words(*beside)))
                 yield code, place, doubts, cancels
 
 
-def _candidates(config: Config) -> Iterator[tuple[tuple[Any, ...], list[tuple[str, str]]]]:
+def _candidates(config: Config) -> Iterator[tuple[tuple[Any, ...], list[Words]]]:
     """The defects of a file's version, and of its fork's, with why the run may be of another one."""
     versions: Mapping[str, Any] = DEFECTS.get(config.framework, {})
     fork = fork_of(config)
     for row in versions.get(config.framework_version, ()):
-        doubts: list[tuple[str, str]] = []
+        doubts: list[Words] = []
         if config.version_origin == "assumed" and not _always(config.framework, row[0]):
-            version = config.framework_version
-            doubts.append((f"whose version is assumed to be {version}", f"其版本假定为 {version}"))
+            doubts.append(say.version_is_assumed(version=config.framework_version))
         if fork is not None:
-            doubts.append(_IN_A_FORK)
+            doubts.append(say.runs_a_fork())
         yield row, doubts
     for row, has, stays in FORKS.get(config.dialect, ()):
         # What is not given is the lowest version that takes every argument: a later one may run.
         if config.version_origin != "given" and not stays:
-            yield row, [(f"whose version is {config.dialect} or a later one", f"其版本不低于 {config.dialect}")]
+            yield row, [say.version_or_later(version=config.dialect)]
         elif has:
             yield row, []
 
@@ -116,15 +114,15 @@ def mended(release: str | None, patched: str) -> bool:
     return ours >= theirs
 
 
-def _doubts(side: Side, patched: str, met: bool | None) -> Iterator[tuple[str, str]]:
+def _doubts(side: Side, patched: str, met: bool | None) -> Iterator[Words]:
     """Why a defect may, and need not, be met."""
     config = side.config
     if met is None:
-        yield "which depends on what cannot be read here", "取决于此处无法读出的设置"
+        yield say.depends_on_unreadable()
     if patched and config.release is None:
-        yield f"unless its version is {patched} or a later patch", f"除非其版本为 {patched} 或其后的补丁版本"
+        yield say.unless_patched(patched=patched)
     if any(problem.kind.code in _UNKNOWN for problem in config.problems):
-        yield _IN_A_FORK
+        yield say.runs_a_fork()
 
 
 def _all_met(when: tuple[tuple[Any, ...], ...], side: Side) -> bool | None:

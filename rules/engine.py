@@ -5,13 +5,15 @@ Every rule is run by itself: one that crashes becomes a finding, and the others 
 
 from __future__ import annotations
 
-from ..schemas.diagnostic import Diagnostic, Kind, Related, once
+from ..schemas.diagnostic import Diagnostic, Kind, Related, finding, once
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.megatron.forks import fork_of, in_doubt
+from ..schemas.message import verbatim
 from ..schemas.named_module import named_module
 from ..schemas.purpose import SAID_FIRST, trains_gpt
 from .comparison import DIFFERENCES, differences
 from .defects import advisories
+from .messages_compiled import say
 from .places import keep_places, places_of
 from .registry import compared, functions, rule
 
@@ -22,15 +24,6 @@ if TYPE_CHECKING:
     from ..schemas.source import Span
     from .rule import Found, Place, Repair, Rule
     from .subject import Side, Subject
-
-CRASHED = Kind(
-    "SYN990",
-    "rule-crashed",
-    "error",
-    "The rule {rule} failed on this file: {why}. This is a bug in accmap; the other rules were still run.",
-    "规则 {rule} 在此文件上执行失败：{why}。这是 accmap 的缺陷；其余规则仍已执行。",
-)
-
 
 _COMPARED_ANYWAY = frozenset(("MAP032", "MAP033"))
 """What a framework's own validation makes of a value: of a pair the resulting values are compared in any case."""
@@ -117,6 +110,11 @@ def _functions_of(runs: Sequence[_Run], more: Sequence[Rule]) -> Iterator[tuple[
                 yield entry, concerned
 
 
+def crashed(rule: str, error: Exception, file: str) -> Diagnostic:
+    """The finding that a bug of ours makes."""
+    return finding(say.rule_crashed(rule=rule, why=verbatim(f"{type(error).__name__}: {error}")), file)
+
+
 class _Run:
     def __init__(self, subject: Subject, selection: Selection) -> None:
         self.subject = subject
@@ -197,8 +195,7 @@ class _Run:
         self.crashed = True
         tell_crash(error)
         side = self.subject.sides[-1]
-        why = f"{type(error).__name__}: {error}"
-        self.found.append(Diagnostic(CRASHED, side.config.file, None, (("rule", code), ("why", why))))
+        self.found.append(crashed(code, error, side.config.file))
 
     def _add(self, entry: Rule, found: Found) -> None:
         if self.subject.profile not in entry.profiles:

@@ -66,7 +66,7 @@ def graph_kernel_on(subject: Subject) -> Iterator[Found]:
     given = None if side is None else side.explicit("context.enable_graph_kernel")
     if given is not None and given.value is True:
         place = at_key("mindformers", "context.enable_graph_kernel")
-        repair = Repair("unsafe", "Switch graph kernel fusion off.", "关闭图算融合。", (Change("set", place, "False"),))
+        repair = Repair("unsafe", *say.switch_graph_kernels_off().both(), (Change("set", place, "False"),))
         yield Found(place, repair=repair)
 
 

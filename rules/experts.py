@@ -17,6 +17,7 @@ from ..mappings.keys_compiled import (
 from ..schemas.light_typing import TYPE_CHECKING
 from .comparators import equal
 from .comparison import difference, repaired
+from .messages_compiled import say
 from .naming import key_of, shown
 from .rule import Change, Found, Note, Repair, at_key, on
 
@@ -107,7 +108,7 @@ def shared_size_disagrees(subject: Subject) -> Iterator[Found]:
         return
     if isinstance(total.value, int) and total.value != number.value * width:
         values = {"number": number.value, "width": width, "total": total.value}
-        note = Note(at_key("mindformers", total.key), "the total width, which counts", "总宽度，以此为准")
+        note = Note(at_key("mindformers", total.key), *say.total_width_counts().both())
         yield Found(at_key("mindformers", number.key), values, (note,))
 
 
@@ -123,7 +124,7 @@ def dynamic_class_refuses(subject: Subject) -> Iterator[Found]:
         grouped = side.setting(RESOLVED_GROUPED)
         if grouped is not None and grouped.decided and grouped.value is not True:
             place = at_key("mindformers", GROUPED_EXPERTS)
-            repair = Repair("safe", "Write True.", "改为 True。", (Change("set", place, "True"),))
+            repair = Repair("safe", *say.write(text=True).both(), (Change("set", place, "True"),))
             yield Found(place, repair=repair, variant="grouped")
     elif side.config.value(MODEL_TYPE["dynamic"]) == EXPERTS_ONLY_CLASS:
         yield Found(at_key("mindformers", EXPERTS), variant="experts")

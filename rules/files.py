@@ -6,6 +6,7 @@ from ..mappings.keys_compiled import DROPOUTS
 from ..schemas.config import explicit_of
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.refused import NOT_KNOWN
+from .messages_compiled import say
 from .naming import shown
 from .rule import Change, Found, Repair, at_key, at_span
 
@@ -38,7 +39,7 @@ def unresolved_values(subject: Subject) -> Iterator[Found]:
             setting = _holding(named.values(), entry.span)
             if setting is None and not entry.may_split:
                 continue
-            key, key_zh = ("what follows it", "其后的内容") if setting is None else (setting.key, setting.key)
+            key, key_zh = say.what_follows_it().both() if setting is None else (setting.key, setting.key)
             reasons = {"reason": entry.reason, "reason_zh": entry.why("zh")}
             values = {"text": entry.text, **reasons, "key": key, "key_zh": key_zh}
             yield Found(at_span(side.framework, entry.span), values)
@@ -100,8 +101,7 @@ def _when(condition: str) -> tuple[str, str]:
     """When a requirement counts, in both languages; nothing where that is the training script's affair."""
     if condition.startswith("script_default"):
         return "", ""
-    so = f" {condition.split(' and script_default')[0]}"
-    return f" when{so}", f"（当{so} 时）"
+    return say.when_condition(condition=condition.split(" and script_default")[0]).both()
 
 
 def placeholders_left(subject: Subject) -> Iterator[Found]:
@@ -150,7 +150,7 @@ def integer_where_float(subject: Subject) -> Iterator[Found]:
         if isinstance(given.value, int) and not _reported(side, key):
             better = f"{given.value}.0"
             place = at_key("mindformers", key)
-            repair = Repair("safe", f"Write {better}.", f"改为 {better}。", (Change("set", place, better),))
+            repair = Repair("safe", *say.write(text=better).both(), (Change("set", place, better),))
             yield Found(place, {"key": name, "value": given.value, "better": better}, repair=repair)
 
 

@@ -32,7 +32,7 @@ def switched_off(subject: Subject) -> Iterator[Found]:
         if switch is None or not switch.decided or switch.value not in off:
             continue
         for key, given in _standing(side, keys):
-            gate = say.switch_is_not_given(flag=flag)
+            gate = say.key_is_not_given(key=flag)
             other = None if rival is None else side.setting(rival)
             lacks = other is None or not other.value
             remedy = (
@@ -83,7 +83,7 @@ def without_gate(subject: Subject) -> Iterator[Found]:
     section = "model" if side.config.dialect == "dynamic" else "model.model_config"
     own = side.explicit(f"{section}.{LINEAR_BIAS}")
     if own is not None and own.value is False and side.value("model.bias_linear") is True:
-        note = Note(on("mindformers", "model.bias_linear"), "every linear layer has a bias", "所有线性层均带 bias")
+        note = Note(on("mindformers", "model.bias_linear"), *say.every_layer_has_bias().both())
         yield Found(at_key("mindformers", own.key), {"key": LINEAR_BIAS}, (note,), variant="covered", severity="info")
 
 
@@ -146,7 +146,7 @@ def two_names(subject: Subject) -> Iterator[Found]:
         yield Found(
             at_key("mindformers", one.key),
             {"first": first, "a": shown(one.value), "second": second, "b": shown(other.value), "used": used},
-            (Note(at_key("mindformers", other.key), f"{second} is here", f"{second} 在此处"),),
+            (Note(at_key("mindformers", other.key), *say.key_is_here(key=second).both()),),
         )
 
 

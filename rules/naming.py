@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..mapper.recipe.vocabulary import vocabulary
 from ..schemas.light_typing import TYPE_CHECKING, cast
-from ..schemas.message import in_chinese
+from ..schemas.message import Words
 from .messages_compiled import say
 from .places import places_of
 
@@ -39,12 +39,6 @@ def _mix(value: object) -> str | None:
     return " ".join(words) or None
 
 
-def shown_in_both(value: object) -> tuple[str, str]:
-    """A value in English and in Chinese."""
-    text = shown(value)
-    return str(text), in_chinese(text)
-
-
 def spelled(spot: Spot, framework: Framework) -> str:
     """A key as the file spells it."""
     if framework == "mindformers":
@@ -69,21 +63,20 @@ def _made_of(value: object, written: list[Spot]) -> bool:
     return len(numbers) == 2 and own != value
 
 
-def describe_origin(side: Side, name: FieldName, spots: list[Spot]) -> tuple[str, str]:
-    """Where a value comes from, in both languages."""
+def describe_origin(side: Side, name: FieldName, spots: list[Spot]) -> Words:
+    """Where a value comes from."""
     field = side.field(name)
     if field is None or not spots:
-        return "not given", "未给出"
+        return say.not_given()
     keys = ", ".join(dict.fromkeys(spelled(spot, side.framework) for spot in spots if spot.written))
     if field.origin == "default" or not keys:
-        key = spelled(spots[0], side.framework)
-        return f"the default of {key}", f"{key} 的默认值"
+        return say.default_of(key=spelled(spots[0], side.framework))
     if field.origin == "explicit" and not _made_of(field.value, [spot for spot in spots if spot.written]):
-        return keys, keys
-    return f"from {keys}", f"由 {keys} 得出"
+        return Words(keys, keys)
+    return say.from_keys(keys=keys)
 
 
-def labels(field: FieldName) -> tuple[str, str]:
-    """What a recipe field is, in both languages."""
+def labels(field: FieldName) -> Words:
+    """What a recipe field is."""
     found = vocabulary().get(field)
-    return (field, field) if found is None else (found.en, found.zh)
+    return Words(field, field) if found is None else Words(found.en, found.zh)

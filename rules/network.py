@@ -14,6 +14,7 @@ from ..mappings.keys_compiled import (
 )
 from ..schemas.light_typing import TYPE_CHECKING
 from .comparison import difference, repaired
+from .messages_compiled import say
 from .naming import describe_origin, key_of, shown
 from .places import places_of
 from .rule import Found, Note, at_key, on
@@ -102,7 +103,7 @@ def attention_dropout_without_effect(subject: Subject) -> Iterator[Found]:
     name = "attention.dropout"
     one, other = left.value(name), right.value(name)
     if isinstance(one, float) and one > 0 and isinstance(other, float) and other > 0:
-        note = Note(on("megatron", name), "this side drops attention weights", "这一侧会丢弃注意力权重")
+        note = Note(on("megatron", name), *say.drops_attention_weights().both())
         values = {"key": key_of(right, name), "value": shown(other), "other": shown(one)}
         yield Found(on("mindformers", name), values, (note,))
 
@@ -115,7 +116,7 @@ def latent_attention_bias(subject: Subject) -> Iterator[Found]:
     if side.value("attention.latent.enabled") is True and side.value("model.bias_linear") is True:
         yield Found(
             on("mindformers", "model.bias_linear"),
-            notes=(Note(on("mindformers", "attention.latent.enabled"), "multi-latent attention", "MLA"),),
+            notes=(Note(on("mindformers", "attention.latent.enabled"), *say.latent_attention().both()),),
         )
 
 
@@ -128,7 +129,7 @@ def mtp_with_tied_embeddings(subject: Subject) -> Iterator[Found]:
     if isinstance(depth, int) and depth > 0 and side.value("model.tie_embeddings") is True:
         yield Found(
             on("mindformers", "model.tie_embeddings"),
-            notes=(Note(on("mindformers", "mtp.num_layers"), "multi-token prediction", "多 token 预测"),),
+            notes=(Note(on("mindformers", "mtp.num_layers"), *say.multi_token_prediction().both()),),
         )
 
 
@@ -144,17 +145,16 @@ def swiglu_fusion(subject: Subject) -> Iterator[Found]:
     also = function == "fusedswiglu" or (function == "swiglu" and right.config.value(FUSED_ACTIVATION) is True)
     if fused == also:
         return
-    words = {True: ("fused", "融合算子"), False: ("several small operators", "多个小算子")}
     values: dict[str, object] = {}
     sides: tuple[tuple[str, Side, FieldName, bool], ...] = (
         ("a", left, "fusion.bias_swiglu", fused),
         ("b", right, "activation.function", also),
     )
     for letter, side, name, one in sides:
-        values[letter], values[f"{letter}_zh"] = words[one]
+        values[letter], values[f"{letter}_zh"] = (say.fused() if one else say.small_operators()).both()
         origin = describe_origin(side, name, places_of(side).spots(name))
-        values[f"{letter}_from"], values[f"{letter}_from_zh"] = origin
-    note = Note(on("megatron", "fusion.bias_swiglu"), "the fusion of the other side", "另一侧的融合")
+        values[f"{letter}_from"], values[f"{letter}_from_zh"] = origin.both()
+    note = Note(on("megatron", "fusion.bias_swiglu"), *say.fusion_of_other_side().both())
     # By default Megatron-LM fuses and MindSpore Transformers does not; the other way round somebody chose it.
     severity = "warning" if also and subject.profile == "align" else None
     yield Found(on("mindformers", "activation.function"), values, (note,), severity=severity)
@@ -168,7 +168,7 @@ def two_activations(subject: Subject) -> Iterator[Found]:
     for key in OTHER_ACTIVATIONS:
         given = side.explicit(key)
         if given is not None and given.value is True:
-            note = Note(at_key("megatron", "swiglu"), "SwiGLU is asked for here", "此处启用了 SwiGLU")
+            note = Note(at_key("megatron", "swiglu"), *say.swiglu_asked_for().both())
             yield Found(at_key("megatron", key), {"flag": given.flag or key}, (note,))
 
 
@@ -190,9 +190,9 @@ def vocabulary_padded(subject: Subject) -> Iterator[Found]:
     if padded == size + (left.value("tokenizer.type") == "NullTokenizer") and left.explicit(at.name) is None:
         return  # the null tokenizer adds one token, and nothing is padded
     values = {"size": shown(size), "padded": shown(padded), "divisor": shown(divisor)}
-    note = Note(on("megatron", "model.vocab_size"), f"{size} tokens before padding", f"填充前为 {size} 个 token")
+    note = Note(on("megatron", "model.vocab_size"), *say.tokens_before_padding(size=size).both())
     notes = (
         note,
-        Note(at_key("megatron", VOCABULARY_DIVISOR), f"padded to a multiple of {divisor}", f"填充为 {divisor} 的倍数"),
+        Note(at_key("megatron", VOCABULARY_DIVISOR), *say.padded_to_multiple(divisor=divisor).both()),
     )
     yield Found(at_key("mindformers", given.key), values, notes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..mappings.keys_compiled import DECAY_SCOPES, FUSED_OPTIMIZER, OPTIMIZER_RATE, RUN_MODE, SCHEDULE
 from ..schemas.light_typing import TYPE_CHECKING
 from .comparators import equal
+from .messages_compiled import say
 from .naming import key_of, shown
 from .rule import Change, Found, Repair, at_key, on
 
@@ -32,7 +33,7 @@ def not_equal_to_adam(subject: Subject) -> Iterator[Found]:
     kind = side.setting("optimizer.type")
     if kind is not None and kind.value == _NOT_ADAM:
         place = at_key("mindformers", "optimizer.type")
-        repair = Repair("unsafe", "Write AdamW.", "改为 AdamW。", (Change("set", place, "AdamW"),))
+        repair = Repair("unsafe", *say.write(text="AdamW").both(), (Change("set", place, "AdamW"),))
         yield Found(place, {"type": kind.value}, repair=repair)
 
 
@@ -74,7 +75,7 @@ def fused_first_steps(subject: Subject) -> Iterator[Found]:
     fused = None if side is None else side.explicit(FUSED_OPTIMIZER)
     if fused is not None and fused.value is True:
         place = at_key("mindformers", FUSED_OPTIMIZER)
-        repair = Repair("unsafe", "Use the plain AdamW.", "使用普通 AdamW。", (Change("set", place, "False"),))
+        repair = Repair("unsafe", *say.use_plain_adamw().both(), (Change("set", place, "False"),))
         yield Found(place, repair=repair)
 
 

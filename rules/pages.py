@@ -7,50 +7,15 @@ from __future__ import annotations
 
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
 from ..schemas.terms import term
+from .messages_compiled import say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any, Literal
 
-    from ..schemas.diagnostic import Language
+    from ..schemas.diagnostic import Kind, Language
 
-HEADINGS = {
-    "what": ("What it checks", "检查内容"),
-    "why": ("Why it matters", "为什么重要"),
-    "message": ("Message", "消息"),
-    "example": ("Example", "示例"),
-    "instead": ("Use instead", "应改为"),
-    "fields": ("Compared fields", "比较的字段"),
-    "options": ("Options", "选项"),
-    "source": ("Source", "来源"),
-}
-_SIDES = {
-    "megatron": (("Megatron-LM", "Megatron-LM"), "bash"),
-    "mindformers": (("MindSpore Transformers", "MindSpore Transformers"), "yaml"),
-    "command": (("Command line", "命令行"), "bash"),
-}
-_KINDS = {
-    "rule": ("rule", "规则"),
-    "checklist-item": ("checklist item, for a person to tick", "检查项，由人工确认"),
-    "reader": ("found while reading the file", "读取文件时发现"),
-    "advisory": ("known defect of a framework", "框架的已知缺陷"),
-}
-_MEANING = {
-    "SYN": ("Files", "文件"),
-    "MAP": ("Keys", "键"),
-    "NET": ("Network", "网络结构"),
-    "MOE": ("Mixture of experts", "MoE"),
-    "OPT": ("Optimizer", "优化器"),
-    "SCH": ("Learning rate", "学习率"),
-    "WGT": ("Weights", "权重"),
-    "PRC": ("Precision", "混合精度"),
-    "PAR": ("Parallelism", "并行策略"),
-    "RCP": ("Recomputation", "重计算"),
-    "DAT": ("Data", "数据"),
-    "ENV": ("Environment", "环境"),
-    "RUN": ("Run", "运行"),
-    "DEF": ("Known defects", "已知缺陷"),
-}
+_FENCES = {"megatron": "bash", "mindformers": "yaml", "command": "bash"}
 
 
 class Page(NamedTuple):
@@ -69,7 +34,14 @@ class Page(NamedTuple):
         return "\n".join(lines) + "\n"
 
 
-_LANGUAGES: tuple[Language, Language] = ("en", "zh")
+def heading(section: str, language: Language) -> str:
+    """What a page calls one of its sections."""
+    return _words("headings", language)(section)
+
+
+def _words(page: Literal["headings", "sides", "kinds", "checklists"], language: Language) -> Callable[..., str]:
+    """Words by keys that stand in the tables."""
+    return say.page(page, language)
 
 
 def page(code: str, language: Language) -> Page | None:
@@ -79,10 +51,9 @@ def page(code: str, language: Language) -> Page | None:
     entry = cast("Mapping[str, Any] | None", PAGES.get(code))
     if entry is None:
         return _own_page(code, language)
-    place = 1 if language == "zh" else 0
     if "reader" in entry:
-        return _reader_page(code, entry, place)
-    return _rule_page(code, entry, place)
+        return _reader_page(code, entry, language)
+    return _rule_page(code, entry, language)
 
 
 def every_page() -> Iterator[str]:
@@ -93,59 +64,54 @@ def every_page() -> Iterator[str]:
     yield from _own_kinds()
 
 
-def _rule_page(code: str, entry: Mapping[str, Any], place: int) -> Page:
+def _rule_page(code: str, entry: Mapping[str, Any], language: Language) -> Page:
     from .registry import rule
 
-    known = rule(code)
+    known, place = rule(code), language == "zh"
     facts = [
-        _MEANING[code[:3]][place],
-        term(known.severity, _LANGUAGES[place]),
+        _words("checklists", language)(code[:3]),
+        term(known.severity, language),
         ", ".join(known.profiles),
-        _KINDS[known.kind][place],
+        _words("kinds", language)(known.kind),
     ]
-    sections: list[tuple[str, str]] = [(HEADINGS["what"][place], _what(entry, place))]
-    sections.append((HEADINGS["why"][place], entry["why"][place]))
+    sections: list[tuple[str, str]] = [(heading("what", language), _what(entry, language))]
+    sections.append((heading("why", language), entry["why"][place]))
     messages = [sentences[place] for sentences in known.messages.values()]
     if known.check and messages and known.kind == "rule":
-        sections.append((HEADINGS["message"][place], "\n".join(f"- {sentence}" for sentence in messages)))
-    sections += _examples(entry, place)
+        sections.append((heading("message", language), "\n".join(f"- {sentence}" for sentence in messages)))
+    sections += _examples(entry, language)
     if entry["options"]:
         listed = "\n".join(f"- `rules.{code}.{name} = {value}`" for name, value in entry["options"].items())
-        sections.append((HEADINGS["options"][place], listed))
-    sections.append((HEADINGS["source"][place], _sources(entry)))
+        sections.append((heading("options", language), listed))
+    sections.append((heading("source", language), _sources(entry)))
     return Page(code, known.name, tuple(facts), tuple(sections))
 
 
-def _what(entry: Mapping[str, Any], place: int) -> str:
+def _what(entry: Mapping[str, Any], language: Language) -> str:
     from ..mapper.recipe.vocabulary import vocabulary
 
-    fields = vocabulary()
-    listed = [
-        f"- `{name}`: {fields[name].zh if place else fields[name].en}" for name in entry["fields"] if name in fields
-    ]
+    fields, zh = vocabulary(), language == "zh"
+    listed = [f"- `{name}`: {fields[name].zh if zh else fields[name].en}" for name in entry["fields"] if name in fields]
     if entry["what"] is not None:
-        return "\n".join([entry["what"][place], *(["", *listed] if listed else [])])
-    first = (
-        "Whether both sides have the same effective value; a key that is not given means that side's default.",
-        "两侧的有效值是否一致；未给出的键按该侧默认值处理。",
-    )[place]
-    return "\n".join([first, "", *listed])
+        return "\n".join([entry["what"][zh], *(["", *listed] if listed else [])])
+    return "\n".join([say.same_effective_value().text(language), "", *listed])
 
 
-def _reader_page(code: str, entry: Mapping[str, Any], place: int) -> Page:
-    facts = (_MEANING[code[:3]][place], term(entry["severity"], _LANGUAGES[place]), _KINDS["reader"][place])
+def _reader_page(code: str, entry: Mapping[str, Any], language: Language) -> Page:
+    place = language == "zh"
+    meaning, found_by = _words("checklists", language)(code[:3]), _words("kinds", language)("reader")
     sections = (
-        (HEADINGS["what"][place], entry["what"][place]),
-        (HEADINGS["why"][place], entry["why"][place]),
-        (HEADINGS["message"][place], "\n".join(f"- {messages[place]}" for messages in entry["messages"])),
-        *_examples(entry, place),
-        (HEADINGS["source"][place], _sources(entry)),
+        (heading("what", language), entry["what"][place]),
+        (heading("why", language), entry["why"][place]),
+        (heading("message", language), "\n".join(f"- {messages[place]}" for messages in entry["messages"])),
+        *_examples(entry, language),
+        (heading("source", language), _sources(entry)),
     )
-    return Page(code, str(entry["reader"]), facts, sections)
+    return Page(code, str(entry["reader"]), (meaning, term(entry["severity"], language), found_by), sections)
 
 
-def _examples(entry: Mapping[str, Any], place: int) -> list[tuple[str, str]]:
-    return [(HEADINGS[name][place], _blocks(entry[name], place)) for name in ("example", "instead") if entry[name]]
+def _examples(entry: Mapping[str, Any], language: Language) -> list[tuple[str, str]]:
+    return [(heading(name, language), _blocks(entry[name], language)) for name in ("example", "instead") if entry[name]]
 
 
 def _sources(entry: Mapping[str, Any]) -> str:
@@ -154,11 +120,8 @@ def _sources(entry: Mapping[str, Any]) -> str:
     return "\n".join(f"- {source}: {link}" if link else f"- {source}" for source, link in pairs)
 
 
-def _own_kinds() -> dict[str, Any]:
-    from .engine import CRASHED
-    from .suppressions import UNKNOWN, UNUSED
-
-    return {kind.code: kind for kind in (UNUSED, UNKNOWN, CRASHED)}
+def _own_kinds() -> dict[str, Kind]:
+    return {kind.code: kind for kind in say.kinds.values()}
 
 
 def _own_page(code: str, language: Language) -> Page | None:
@@ -168,24 +131,27 @@ def _own_page(code: str, language: Language) -> Page | None:
     if kind is None:
         return None
     said = {"reader": kind.name, "severity": kind.severity, "messages": ((kind.en, kind.zh),)}
-    return _reader_page(code, {**cast("Mapping[str, Any]", OWN)[code], **said}, 1 if language == "zh" else 0)
+    return _reader_page(code, {**cast("Mapping[str, Any]", OWN)[code], **said}, language)
 
 
-def _blocks(example: Mapping[str, str], place: int) -> str:
+def _blocks(example: Mapping[str, str], language: Language) -> str:
     parts: list[str] = []
     for side, text in example.items():
-        names, language = _SIDES[side]
+        fence = _FENCES[side]
         if side == "mindformers" and text.startswith(("export ", "python ")):
-            language = "bash"
-        parts += [f"{names[place]}:", "", f"```{language}", text, "```", ""]
+            fence = "bash"
+        parts += [f"{_words('sides', language)(side)}:", "", f"```{fence}", text, "```", ""]
     return "\n".join(parts).rstrip()
 
 
 def products() -> dict[str, str]:
     """Every file of `docs/rules/`: an index, and a page a code in both languages."""
     files: dict[str, str] = {}
-    index = ["# Rules", "", "Every code that `accmap lint` reports, by checklist. / `accmap lint` 报告的全部代码。", ""]
-    codes = sorted(every_page(), key=lambda code: (list(_MEANING).index(code[:3]), code))
+    from .compile import PREFIXES
+
+    english_name, chinese_name = (_words("checklists", language) for language in ("en", "zh"))
+    index = ["# Rules", "", f"{english_name('all')} / {chinese_name('all')}", ""]
+    codes = sorted(every_page(), key=lambda code: (PREFIXES.index(code[:3]), code))
     before = ""
     for code in codes:
         english, chinese = page(code, "en"), page(code, "zh")
@@ -193,8 +159,8 @@ def products() -> dict[str, str]:
         assert chinese is not None
         if code[:3] != before:
             before = code[:3]
-            meaning = _MEANING[before]
-            index += ["", f"## {before} {meaning[0]} / {meaning[1]}", "", "| Code | Name | |", "| --- | --- | --- |"]
+            named = f"{english_name(before)} / {chinese_name(before)}"
+            index += ["", f"## {before} {named}", "", "| Code | Name | |", "| --- | --- | --- |"]
         index.append(f"| [{code}]({code}.md) | {english.name} | {' · '.join(english.facts[1:])} |")
         files[f"docs/rules/{code}.md"] = f"{english.markdown()}\n---\n\n{chinese.markdown()}"
     files["docs/rules/README.md"] = "\n".join(index) + "\n"

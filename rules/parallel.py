@@ -6,6 +6,7 @@ from math import prod
 
 from ..mappings.keys_compiled import INTERLEAVED_COPIES, SEQUENCE_FLAG, SEQUENCE_PARALLEL, UNEVEN_STAGES
 from ..schemas.light_typing import TYPE_CHECKING
+from .messages_compiled import say
 from .naming import key_of, shown
 from .rule import Change, Found, Note, Repair, at_key, at_span, on
 
@@ -56,9 +57,7 @@ def devices_do_not_divide(subject: Subject) -> Iterator[Found]:
                 on(side.framework, first),
                 {"world": world, "product": product, "spelled": spelled},
                 tuple(
-                    Note(
-                        on(side.framework, name), f"{key_of(side, name)} is {value}", f"{key_of(side, name)} 为 {value}"
-                    )
+                    Note(on(side.framework, name), *say.key_is(key=key_of(side, name), value=value).both())
                     for name, value in others
                 ),
             )
@@ -94,7 +93,7 @@ def layers_do_not_divide(subject: Subject) -> Iterator[Found]:
             yield Found(
                 on(side.framework, "model.num_layers"),
                 {"layers": layers, "stages": pieces},
-                (Note(on(side.framework, "parallel.pipeline_size"), f"{stages} stages", f"{stages} 个阶段"),),
+                (Note(on(side.framework, "parallel.pipeline_size"), *say.stages(stages=stages).both()),),
             )
 
 
@@ -117,7 +116,7 @@ def dropout_with_recompute(subject: Subject) -> Iterator[Found]:
             yield Found(
                 on("mindformers", name),
                 {"dropout": shown(value)},
-                (Note(on("mindformers", "recompute.granularity"), "recomputation", "重计算"),),
+                (Note(on("mindformers", "recompute.granularity"), *say.recomputation().both()),),
             )
             return
 
@@ -130,5 +129,5 @@ def interleave_refused(subject: Subject) -> Iterator[Found]:
         return
     if isinstance(given.value, int) and given.value > 1:
         place = at_key("mindformers", INTERLEAVED_COPIES)
-        repair = Repair("unsafe", "Write 1.", "改为 1。", (Change("set", place, "1"),))
+        repair = Repair("unsafe", *say.write(text=1).both(), (Change("set", place, "1"),))
         yield Found(place, {"value": given.value}, repair=repair)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..mapper.lenses.general import dtype_name
 from ..mappings.keys_compiled import EMBEDDING_TYPES, SOFTMAX_TYPES
 from ..schemas.light_typing import TYPE_CHECKING
+from .messages_compiled import say
 from .naming import shown
 from .rule import Found, Note, at_key, on
 
@@ -39,8 +40,8 @@ def embedding_precision(subject: Subject) -> Iterator[Found]:
     own = next((given for given in map(right.explicit, _embedding_keys(right)) if given is not None), None)
     other = left.value("precision.compute_dtype")
     notes = (
-        Note(on("mindformers", "precision.compute_dtype"), "the type of the computation", "计算精度"),
-        Note(on("megatron", "precision.compute_dtype"), "the same on the other side", "另一侧的计算精度"),
+        Note(on("mindformers", "precision.compute_dtype"), *say.type_of_computation().both()),
+        Note(on("megatron", "precision.compute_dtype"), *say.same_on_other_side().both()),
     )
     values = {"params": shown(params), "compute": shown(compute), "other": shown(other)}
     loud = "warning" if subject.profile == "align" else None

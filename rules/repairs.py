@@ -9,6 +9,7 @@ from __future__ import annotations
 from ..schemas.diagnostic import Edit, Fix
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.source import Span
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -68,7 +69,7 @@ def mended(problem: Diagnostic, side: Side) -> Diagnostic:
         return problem
     applicability = "safe" if code in _SAFE else "unsafe"
     edit = Edit(problem.file, span, text)
-    return problem._replace(fix=Fix(applicability, f"Write {text}.", f"改为 {text}。", (edit,)))
+    return problem._replace(fix=Fix(applicability, *say.write(text=text).both(), (edit,)))
 
 
 def _renamed(problem: Diagnostic, side: Side) -> Diagnostic:
@@ -84,9 +85,7 @@ def _renamed(problem: Diagnostic, side: Side) -> Diagnostic:
     if node is None or node.key_span is None or node.key_span.file is not None:
         return problem
     edit = Edit(problem.file, node.key_span, better)
-    return problem._replace(
-        fix=Fix("unsafe", f"Rename {name} to {better}, which counts.", f"将 {name} 改名为有效的 {better}。", (edit,))
-    )
+    return problem._replace(fix=Fix("unsafe", *say.rename_to(name=name, better=better).both(), (edit,)))
 
 
 _recent: list[tuple[SourceText, YamlDocument]] = []

@@ -6,6 +6,7 @@ from ..mapper.recipe.run_length import open_because
 from ..mappings.keys_compiled import FUSED_OPTIMIZER, SCHEDULE, SCHEDULE_CLASS, SCHEDULE_PIECES, WARMUP_SHARE
 from ..schemas.light_typing import TYPE_CHECKING, cast
 from .comparison import difference, equal, repaired
+from .messages_compiled import say
 from .naming import shown
 from .rule import Found, Note, at_key, on
 
@@ -58,8 +59,8 @@ def _pieces(side: Side) -> Iterator[Note]:
     for name in SCHEDULE_PIECES:
         given = side.explicit(f"{section}.{name}")
         if given is not None:
-            value = shown(given.value)
-            yield Note(at_key("mindformers", given.key), f"{given.key} is {value}", f"{given.key} 为 {value}")
+            said = say.key_is(key=given.key, value=shown(given.value))
+            yield Note(at_key("mindformers", given.key), *said.both())
 
 
 def curves_differ(subject: Subject) -> Iterator[Found]:
@@ -82,7 +83,7 @@ def curves_differ(subject: Subject) -> Iterator[Found]:
             "b": shown(b.value(step)),
             "largest": f"{comparison.max_difference_of_peak:.3g}",
         },
-        (Note(on("megatron", _blamed(subject)), "the other curve", "另一条曲线"),),
+        (Note(on("megatron", _blamed(subject)), *say.other_curve().both()),),
     )
 
 
@@ -94,7 +95,7 @@ def length_open(subject: Subject) -> Iterator[Found]:
         reasons = open_because(side.config, side.recipe)
         names: list[FieldName] = [name for name in reasons if name.startswith("schedule.")]
         if names and _compared(subject) is None:
-            english, chinese = reasons[names[0]]
+            english, chinese = reasons[names[0]].both()
             yield Found(on(side.framework, names[-1]), {"reason": english, "reason_zh": chinese}, fields=tuple(names))
             return
 

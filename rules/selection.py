@@ -10,12 +10,11 @@ if TYPE_CHECKING:
 
 def every_code() -> tuple[str, ...]:
     """Every code that a lint may report: the rules' and the readers'."""
-    from .engine import CRASHED
+    from .messages_compiled import say
     from .pages_compiled import PAGES
     from .registry import codes
-    from .suppressions import UNKNOWN, UNUSED
 
-    return tuple(dict.fromkeys((*codes(), *PAGES, CRASHED.code, UNUSED.code, UNKNOWN.code)))
+    return tuple(dict.fromkeys((*codes(), *PAGES, *(kind.code for kind in say.kinds.values()))))
 
 
 def expanded(given: Iterable[str]) -> tuple[str, ...]:

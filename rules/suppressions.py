@@ -7,26 +7,18 @@ its continuation lines and those of a text that begins there, because no comment
 
 from __future__ import annotations
 
-from ..schemas.diagnostic import Diagnostic, Kind
+from ..schemas.diagnostic import finding
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.source import Span
+from .messages_compiled import say
 from .text_lines import last_line, lines_inside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from ..schemas.diagnostic import Diagnostic
     from ..schemas.source import SourceText
 
-UNUSED = Kind(
-    "SYN950",
-    "unused-ignore",
-    "warning",
-    "This comment ignores {codes}, but nothing of that is found here. Delete it.",
-    "此注释忽略 {codes}，但此处没有相应的发现。请删除。",
-)
-UNKNOWN = Kind(
-    "SYN951", "unknown-code", "warning", "There is no code {code}{suggestion}.", "没有代码 {code}{suggestion}。"
-)
 _WORD = "accmap:"
 
 
@@ -111,8 +103,8 @@ def _complaints(comments: Sequence[Suppression], used: set[Suppression], known: 
     for comment in comments:
         wrong = [code for code in comment.codes if not any(name.startswith(code) for name in known)]
         for code in wrong:
-            values = (("code", code), ("suggestion", suggestion(code, known)))
-            yield Diagnostic(UNKNOWN, comment.file, comment.span, values)
+            problem = say.unknown_code(code=code, suggestion=suggestion(code, known))
+            yield finding(problem, comment.file, comment.span)
         if comment not in used and not wrong:
-            values = (("codes", ", ".join(comment.codes) or "everything"),)
-            yield Diagnostic(UNUSED, comment.file, comment.span, values)
+            problem = say.unused_ignore(codes=", ".join(comment.codes) or "everything")
+            yield finding(problem, comment.file, comment.span)

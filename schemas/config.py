@@ -7,6 +7,7 @@ Both readers answer with a `Config`. It is the contract's `show` as values: `set
 from __future__ import annotations
 
 from .light_typing import TYPE_CHECKING, NamedTuple
+from .marks import in_brackets, mark
 from .message import NOTHING, Words, in_chinese, verbatim
 from .messages_compiled import say
 from .versions import Framework as Framework
@@ -184,9 +185,8 @@ class Basis(NamedTuple):
         reason = self.reason.text(language)
         label = label_of(self.framework, self.version)
         version = f"{self.framework} {self.release or self.version}" + (f" = {label}" if label else "")
-        if language == "zh":
-            return f"{version}（{word}{'：' + reason if reason else ''}）"
-        return f"{version} ({word}{': ' + reason if reason else ''})"
+        said = word + mark("colon", language) + reason if reason else word
+        return version + in_brackets(said, language)
 
 
 class Config(NamedTuple):

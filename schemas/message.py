@@ -49,7 +49,7 @@ class Words(str):
 
     def without_stop(self) -> Words:
         """A sentence that is to stand within another one."""
-        return Words(self.rstrip("."), self.zh.rstrip("。"))
+        return Words(self.rstrip("."), self.zh.rstrip("\u3002"))  # the full stop of Chinese
 
 
 class Kind(NamedTuple):

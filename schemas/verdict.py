@@ -7,6 +7,8 @@ that is relevant was compared; *partial* is compared in part, *undecided* is wit
 from __future__ import annotations
 
 from .light_typing import TYPE_CHECKING, NamedTuple
+from .marks import mark
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -14,7 +16,6 @@ if TYPE_CHECKING:
     from .diagnostic import Language
 
 PARTIAL, UNDECIDED = "partial", "undecided"
-WORDS = {PARTIAL: ("partial", "部分比较"), UNDECIDED: ("undecided", "无法判定")}
 
 
 class Unseen(NamedTuple):
@@ -26,7 +27,12 @@ class Unseen(NamedTuple):
 
     def text(self, language: Language) -> str:
         """For a person."""
-        return f"{self.what}：{self.zh}" if language == "zh" else f"{self.what}: {self.en}"
+        return f"{self.what}{mark('colon', language)}{self.zh if language == 'zh' else self.en}"
+
+
+def word_of(verdict: str, language: str) -> str | None:
+    """What a person is told of the two verdicts that are neither fine nor bad; None of any other."""
+    return say.page("verdict", language)(verdict) if verdict in (PARTIAL, UNDECIDED) else None
 
 
 def concluded(fine: str, bad: str, *, wrong: bool, compared: int, unseen: Sequence[Unseen] = ()) -> str:

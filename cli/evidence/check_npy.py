@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, cast
 
-from ...mapper.row_words import listed
 from ...schemas.border.outgoing import emit, json_text, page, painted
+from ...schemas.marks import listed
 from ...schemas.verdict import Unseen, concluded, unseen_json
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..messages_compiled import say
@@ -24,11 +24,7 @@ if TYPE_CHECKING:
     from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
 
-_VERDICTS = {
-    "equal": ("equal", "相同", "green"),
-    "close": ("close", "接近", "green"),
-    "different": ("different", "不一致", "red"),
-}
+_STYLES = {"equal": "green", "close": "green", "different": "red"}
 
 
 def run(
@@ -58,7 +54,7 @@ def run(
     verdicts = {check.verdict for check in checks}
     bad = "different" in verdicts or bool(only_a or only_b)
     fine = "close" if "close" in verdicts else "equal"
-    unseen = [Unseen(error.diagnostic.file, "it cannot be read", "无法读取") for error in unreadable]
+    unseen = [Unseen(error.diagnostic.file, *say.cannot_be_read().both()) for error in unreadable]
     verdict = concluded(fine, "different", wrong=bad, compared=len(checks), unseen=unseen)
     if format == "json":
         apart = unseen_json(unseen, lang)
@@ -69,13 +65,11 @@ def run(
 
 
 def _page(checks: Sequence[ArrayCheck], only_a: Sequence[str], only_b: Sequence[str], language: Language) -> Outgoing:
-    zh = language == "zh"
     colour = wants_colour()
-    word = say.page("check_npy", language)
+    word, verdict = say.page("check_npy", language), say.page("npy_verdict", language)
     lines: list[str] = []
     for check in checks:
-        *words, style = _VERDICTS[check.verdict]
-        lines.append(f"{painted(words[zh], style, colour)}  {check.name}")
+        lines.append(f"{painted(verdict(check.verdict), _STYLES[check.verdict], colour)}  {check.name}")
         if check.verdict == "different" or len(checks) == 1:
             lines += [f"  {line}" for line in _details(check, language)]
     for heading, names in ((word("only_a"), only_a), (word("only_b"), only_b)):
@@ -90,7 +84,7 @@ def _page(checks: Sequence[ArrayCheck], only_a: Sequence[str], only_b: Sequence[
 def _details(check: ArrayCheck, language: Language) -> list[str]:
     word, reason = say.page("check_npy", language), say.page("npy_reason", language)
     why = map(reason, cast("Any", check.reasons))
-    lines = [("；" if language == "zh" else "; ").join(why)] if check.reasons else []
+    lines = [listed(why, language, "semicolon")] if check.reasons else []
     for side, dtype, shape in (("A", check.dtype_a, check.shape_a), ("B", check.dtype_b, check.shape_b)):
         lines.append(f"{side}  {dtype} {list(shape)}{_statistics(check, side)}")
     measured, guide = check.measured, check.guide

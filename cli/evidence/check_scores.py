@@ -12,7 +12,8 @@ from ...evidence.answers_compiled import check_scores_json
 from ...evidence.score_settings import apart
 from ...evidence.scores import TOLERANCE, check_scores, read_scores
 from ...schemas.border.outgoing import emit, json_text, page, painted
-from ...schemas.verdict import WORDS, Unseen, concluded, unseen_json
+from ...schemas.marks import mark
+from ...schemas.verdict import Unseen, concluded, unseen_json, word_of
 from ..exit_codes import BAD, FINE
 from ..messages_compiled import say
 from ..parsing import UsageError
@@ -52,7 +53,7 @@ def run(
         reports=reports,
         names=(files[0], files[1]),
     )
-    unseen = [Unseen(name, "there is no benchmark for it", "没有对应的基准") for name in found.only_scores]
+    unseen = [Unseen(name, *say.no_benchmark().both()) for name in found.only_scores]
     unseen += _evaluated_otherwise(found, reports)
     wrong = not found.passes or bool(found.only_benchmark)
     verdict = concluded("pass", "fail", wrong=wrong, compared=len(found.rows), unseen=unseen)
@@ -77,13 +78,13 @@ def _evaluated_otherwise(found: ScoreCheck, reports: Sequence[Settings]) -> Iter
 
 
 def _page(found: ScoreCheck, verdict: str, unseen: Sequence[Unseen], language: Language) -> Outgoing:
-    zh = language == "zh"
     word = say.page("check_scores", language)
     colour = wants_colour()
     limit = word("points", found.tolerance) if found.absolute else f"{found.tolerance:g}%"
     said = word("fails" if verdict == "fail" else "passes", limit)
-    if verdict in WORDS:
-        said = f"{WORDS[verdict][zh]}：{said}" if zh else f"{WORDS[verdict][zh]}: {said}"
+    short = word_of(verdict, language)
+    if short is not None:
+        said = short + mark("colon", language) + said
     lines = [painted(said, {"pass": "green", "fail": "red"}.get(verdict, "yellow"), colour)]
     lines += _row_lines(found, language, colour=colour)
     otherwise = [one.text(language) for one in unseen if one.what not in found.only_scores]

@@ -14,7 +14,7 @@ from ...evidence.data.tokenizer_named import is_tokenizer, named_tokenizer
 from ...evidence.data.tokenizer_pair import PROBES, compare, first_difference, open_tokenizer
 from ...schemas.border.incoming import read_text
 from ...schemas.border.outgoing import emit, json_text, page, painted
-from ...schemas.verdict import WORDS
+from ...schemas.verdict import word_of
 from ..exit_codes import BAD, FINE
 from ..inputs import load
 from ..messages_compiled import say
@@ -67,9 +67,8 @@ def _page(found: TokenizerPair, sides: Sequence[TokenizerFiles], language: Langu
 
 def _word(verdict: str, language: Language) -> str:
     """The verdict for a person."""
-    if verdict in WORDS:
-        return WORDS[verdict][language == "zh"]
-    return (say.tokenizers_are_same() if verdict == "same" else say.tokenizers_are_different()).text(language)
+    said = say.tokenizers_are_same() if verdict == "same" else say.tokenizers_are_different()
+    return word_of(verdict, language) or said.text(language)
 
 
 def _lines(row: Row, colour: bool) -> list[str]:

@@ -121,17 +121,10 @@ def _tokenizer(path: str | None, language: Language) -> dict[str, Any]:
     read = read_tokenizer(path)
     packaged = encoder(path)
     if packaged is None:
-        said = (
-            "the package tokenizers is missing or refuses this file, so texts are decoded but not encoded again"
-            if language == "en"
-            else "未安装 tokenizers 包或其无法使用该文件，因此只解码而不再编码"
-        )
-        tell(f"accmap data check: {said}")
+        tell(say.decoded_but_not_encoded().text(language))
     return {"tokenizer": read, "encoder": packaged}
 
 
 def said_missing(package: str, language: Language) -> str:
     """That a package is not installed, and how it is."""
-    if language == "zh":
-        return f"缺少 {package}；请运行 {install_command('evidence')}"
-    return f"{package} is not installed; {install_command('evidence')} installs what data check needs"
+    return say.data_check_needs(package=package, command=install_command("evidence")).text(language)

@@ -246,7 +246,7 @@ def _unseen(parts: Sequence[dict[str, Any]]) -> list[Unseen]:
     for part in parts:
         place = "" if part["step"] is None else f"step {part['step']} rank {part['rank']}"
         if part["gaps"]:
-            found.append(Unseen(place or "dump", "one dump lacks a part of the model", "一份 dump 缺少模型的一部分"))
+            found.append(Unseen(place or "dump", *usage.dump_lacks_a_part().both()))
         apart = sum(unit["skipped"] == "operation" for unit in part["units"])
         if apart and not any(unit["level"] == "module" for unit in part["units"]):
             found.append(Unseen(place or "dump", *say.operations_apart(count=apart).both()))
@@ -271,7 +271,7 @@ def _unseen_tensors(part: dict[str, Any]) -> Iterator[Words]:
 
 
 def _elsewhere(side: str, names: Sequence[str]) -> Unseen:
-    return Unseen(listing(names), f"only dump {side.upper()} has it", f"仅 dump {side.upper()} 中有")
+    return Unseen(listing(names), *usage.only_one_dump_has_it(side=side.upper()).both())
 
 
 def listing(names: Sequence[str]) -> str:

@@ -26,11 +26,6 @@ if TYPE_CHECKING:
     from ...schemas.config import ReadOptions
     from ...schemas.diagnostic import Language
 
-_WRITTEN = ("written", "已写出")
-_NOTHING = (
-    "nothing was written: such a dump would be empty or wrong",
-    "未写出任何文件：按此要求采集的数据会为空或不正确",
-)
 _STYLES = {"error": "red", "warning": "yellow", "info": "cyan"}
 MOST_ENDS = 2
 
@@ -104,15 +99,15 @@ def _spans(option: str, text: str) -> tuple[Span, ...]:
 
 def _page(plan: Plan, names: Sequence[str], language: Language) -> None:
     colour = wants_colour()
-    chinese = language == "zh"
+    word = usage.page("dump_config", language)
     for found in plan.findings:
         style = _STYLES[found.kind.severity]
         say(f"{found.file}: {painted(found.kind.code, style, colour)} {found.message(language)}")
     if plan.failed:
-        say(_NOTHING[chinese])
+        say(word("nothing"))
         return
     for name in names:
-        say(f"{_WRITTEN[chinese]}: {name}")
+        say(word("written", name))
     for name, value in plan.environment.items():
         say(f"export {name}={shlex.quote(value)}")
     for commands in plan.commands.values():

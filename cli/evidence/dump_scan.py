@@ -14,7 +14,7 @@ from ...evidence.answers_compiled import dump_scanned_json
 from ...evidence.dump.messages_compiled import say as told
 from ...schemas.border.outgoing import emit, json_text, page
 from ...schemas.diagnostic import UnreadableError, finding
-from ...schemas.verdict import WORDS, Unseen, concluded, unseen_json
+from ...schemas.verdict import PARTIAL, UNDECIDED, Unseen, concluded, unseen_json, word_of
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..messages_compiled import say
 from ..parsing import require_jobs
@@ -87,7 +87,7 @@ def _lines(answer: dict[str, Any], language: Language, *, everything: bool) -> I
     words = {
         "finite": say.scan_finite().text(language),
         "overflow": say.scan_overflow().text(language),
-        **{name: pair[language == "zh"] for name, pair in WORDS.items()},
+        **{name: word_of(name, language) for name in (PARTIAL, UNDECIDED)},
     }
     word = say.page("dump_value", language)
     yield f"{words[answer['verdict']]}  {answer['dump']}"

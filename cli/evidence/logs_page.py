@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from ...evidence.logs.verdict import Criterion
     from .logs_report import Report
 
-_STATUS = {"pass": ("pass", "通过"), "fail": ("fail", "不通过"), "undecided": ("?", "无法判定"), "info": ("–", "–")}
 _POINTS = 4000
 _MOST_NORMS = 200
 
@@ -169,9 +168,10 @@ def _judgement(report: Report) -> str:
 
 def _table(report: Report, criteria: Sequence[Criterion], title: str) -> str:
     language = report.language
+    word = say.page("criterion", language)
     rows = "".join(
         f'<tr><td>{markup(criterion.label.text(language))}</td><td class="{criterion.status}">'
-        f"{_STATUS[criterion.status][language == 'zh']}</td>"
+        f"{word(criterion.status)}</td>"
         f'<td class="text">{markup(criterion.said.text(language))}</td></tr>\n'
         for criterion in criteria
     )

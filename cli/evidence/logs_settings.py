@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from ...evidence.logs.grounds import Settings
 from ...mapper.differences import differences
 from ...mapper.gates import counts
-from ...rules.engine import CRASHED, Selection, check
+from ...rules.engine import Selection, check
+from ...rules.messages_compiled import say as of_rules
 from ...rules.subject import Side, Subject
 from ...schemas.message import Words, verbatim
 from ...schemas.open_words import unseen_words
@@ -60,7 +61,7 @@ def _unjudged(sides: Iterable[Side], outcome: Outcome) -> Iterator[Words]:
         if purpose is not None and not purpose.trains_gpt:
             yield purpose.problem.words()
     for one in outcome.diagnostics:
-        if one.kind.code == CRASHED.code:
+        if one.kind.code == of_rules.kinds["rule_crashed"].code:
             yield one.words()
 
 

@@ -12,6 +12,7 @@ from ...evidence.logs.figures import figure
 from ...evidence.logs.verdict import bad_steps
 from ...schemas.border.outgoing import composed, painted
 from ...schemas.border.outgoing import page as as_page
+from ...schemas.marks import listed
 from ..advisories import title
 from ..curve_scale import ticks
 from ..dot_plot import STYLES, beside, can_draw, drawn, plain, stroke
@@ -164,7 +165,6 @@ def _shortened(name: str, most: int = 26) -> str:
 
 
 def _described(report: Report, run: Run) -> str:
-    joint = "，" if report.language == "zh" else ", "
     words = [_NAMES[run.framework] + (f" ({run.dialect})" if run.dialect else "")]
     words.append(_word(report, "steps", f"{run.steps[0]:,}", f"{run.steps[-1]:,}", f"{len(run.steps):,}"))
     if run.interval > 1:
@@ -173,7 +173,7 @@ def _described(report: Report, run: Run) -> str:
         last = next((value for value in reversed(run.column(LOSS)) if value != ABSENT), None)
         if last is not None and not bad_steps(run):
             words.append(_word(report, "last", figure(last)))
-    return joint.join(words)
+    return listed(words, report.language, "clause")
 
 
 def _criteria(report: Report, criteria: Sequence[Criterion], colour: bool, unicode: bool) -> list[str]:

@@ -41,10 +41,6 @@ _OTHER = {
     "megatron": ("mindformers", "configuration/example.yaml"),
     "mindformers": ("megatron", "configuration/example.sh"),
 }
-_WORDS = {
-    "written": ("{count} files written to {directory}", "已在 {directory} 写出 {count} 个文件"),
-    "next": ("next: accmap playbook status {directory}", "下一步：accmap playbook status {directory}"),
-}
 
 
 def run(
@@ -123,12 +119,12 @@ def _tell(directory: str, written: list[str], plan: Plan, form: str, language: L
         ]
         emit(json_text({"directory": directory, "files": written, "checks": checks, "stand_ins": stand_ins}))
         return
-    zh = language == "zh"
-    say(_WORDS["written"][zh].format(count=len(written), directory=directory))
+    word = usage.page("playbook_written", language)
+    say(word("written", count=len(written), directory=directory))
     if stand_ins:
         path = os.path.join(directory, SETTINGS)
         say(usage.stand_ins(path=path, names=", ".join(stand_ins)).text(language))
-    say(_WORDS["next"][zh].format(directory=shlex.quote(directory)))
+    say(word("next", directory=shlex.quote(directory)))
 
 
 def _names(by_framework: dict[str, Config], directory: str) -> Names:

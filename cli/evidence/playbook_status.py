@@ -15,13 +15,13 @@ from ...evidence.playbook.progress import judged, next_of, standing
 from ...schemas.border.incoming import read_json
 from ...schemas.border.outgoing import emit, json_text, painted, say
 from ...schemas.diagnostic import UnreadableError
-from ...schemas.message import Words
+from ...schemas.marks import mark
 from ...schemas.verdict import Unseen, concluded, unseen_json
 from ..exit_codes import BAD, FINE
 from ..messages_compiled import say as usage
 from ..parsing import UsageError
 from ..terminal import wants_colour
-from ..wide_text import columns
+from ..wide_text import padded
 from .playbook import PROGRAM
 from .playbook_files import layout_of
 
@@ -37,17 +37,9 @@ _FINDING = re.compile(r"\b[A-Z]{3}\d{3}\b")
 _VERDICT_FIRST = ("logs", "dump", "check", "lr")
 """Commands whose answer begins with the verdict."""
 
-_UNDECIDED = ("undecided", "partial", "not decidable", "无法判定", "无法确定", "部分比较")
-"""How an answer begins that lacks its evidence, or some of it: nothing was found to be wrong."""
-
-_STATES = {
-    "passed": ("passed", "通过", "green"),
-    "failed": ("failed", "未通过", "red"),
-    "undecided": ("undecided", "无法判定", "yellow"),
-    "unusable": ("unusable", "无法判断", "red"),
-    "waiting": ("waiting", "等待", "dim"),
-    "ready": ("ready", "待判断", "dim"),
-}
+_STYLES = {
+    "passed": "green", "failed": "red", "undecided": "yellow", "unusable": "red", "waiting": "dim", "ready": "dim",
+}  # fmt: skip
 
 
 def run(files: Sequence[str], *, format: str, lang: Language) -> int:  # noqa: A002 - the option's name
@@ -74,7 +66,7 @@ def plan_in(directory: str) -> Plan:
         ) from None
     except (PlanError, ValueError) as error:
         path = os.path.join(directory, FILE)
-        why = Words(error.en, error.zh) if isinstance(error, PlanError) else usage.not_valid_json_of_a_plan(said=error)
+        why = error.why if isinstance(error, PlanError) else usage.not_valid_json_of_a_plan(said=error)
         raise UsageError(usage.cannot_be_used(path=path, why=why)) from None
 
 
@@ -89,11 +81,7 @@ def _unseen(standings: Sequence[Standing]) -> list[Unseen]:
     return [
         Unseen(
             f"{found.stage.id}/{found.check.id}",
-            *(
-                ("what it rests on is missing", "缺少所依据的数据")
-                if found.state == "undecided"
-                else ("it has not been done yet", "尚未完成")
-            ),
+            *(usage.what_it_rests_on_is_missing() if found.state == "undecided" else usage.not_done_yet()).both(),
         )
         for found in standings
         if found.state in ("waiting", "ready", "undecided") and not found.check.optional
@@ -107,8 +95,14 @@ def judge(found: Standing, directory: str, language: Language) -> Standing:
     command = [*PROGRAM, *found.check.judge, "--lang", language]
     done = subprocess.run(command, cwd=directory, capture_output=True, text=True, encoding="utf-8", check=False)
     said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-    undecided = done.stdout.lstrip().lower().startswith(_UNDECIDED)
+    undecided = done.stdout.lstrip().lower().startswith(_without_evidence(language))
     return judged(found, done.returncode, _reason(said, found.check.judge[0]).strip(), undecided=undecided)
+
+
+def _without_evidence(language: Language) -> tuple[str, ...]:
+    """How an answer begins that lacks its evidence, or some of it: nothing was found to be wrong."""
+    word = usage.page("without_evidence", language)
+    return word("undecided"), word("undecidable"), word("partial")
 
 
 def _reason(said: Sequence[str], command: str) -> str:
@@ -128,23 +122,22 @@ def _sentences(said: Sequence[str]) -> str:
     for line in said:
         chinese = line[:1] > "\u2e80" and found[-1:] > "\u2e80"
         found += line if chinese or not found else f" {line}"
-        if line.endswith((".", "。")):
+        if line.endswith((mark("stop", "en"), mark("stop", "zh"))):
             break
     return found
 
 
 def page(standings: Sequence[Standing], language: Language) -> None:
     """Print where every check stands, and what comes next."""
-    colour, zh = wants_colour(), language == "zh"
+    colour, state_word = wants_colour(), usage.page("check_state", language)
     stage = None
     for found in standings:
         if found.stage.id != stage:
             stage = found.stage.id
             say(painted(found.stage.title[language], "bold", colour))
-        *words, style = _STATES[found.state]
+        state = state_word(found.state)
         detail = "" if found.state == "passed" else _detail(found, language)
-        state = words[zh] + " " * (9 - columns(words[zh]))
-        line = f"  {painted(state, style, colour)} {found.check.title[language]}"
+        line = f"  {painted(padded(state, 9), _STYLES[found.state], colour)} {found.check.title[language]}"
         say(f"{line} · {detail}" if detail else line)
     following = next_of(list(standings))
     word = usage.page("playbook_status", language)

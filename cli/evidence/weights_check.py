@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ...evidence.answers_compiled import not_loaded_json, weight_row_json
 from ...evidence.weights.not_loaded import is_hugging_face
 from ...schemas.border.outgoing import emit, json_text, painted, say, tell
-from ...schemas.verdict import PARTIAL, WORDS, Unseen, concluded, unseen_json
+from ...schemas.verdict import PARTIAL, Unseen, concluded, unseen_json, word_of
 from ..exit_codes import BAD, FINE
 from ..inputs import load, read_input
 from ..messages_compiled import say as usage
@@ -23,23 +23,14 @@ from ..steps import at_step
 from ..terminal import in_bytes, wants_colour
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ...evidence.weights.comparison import Check, Row, Statistics
     from ...mapper.weight_names import Beside
     from ...schemas.config import Config, ReadOptions
     from ...schemas.diagnostic import Diagnostic, Language
 
-_STATUS = {
-    "equal": ("equal", "相同", "green"),
-    "rounded": ("equal only after rounding to bfloat16", "舍入为 bfloat16 后才相同", "yellow"),
-    "different": ("different", "不同", "red"),
-    "shape": ("shapes differ", "形状不同", "red"),
-    "not-finite": ("NaN or infinite", "含 NaN 或无穷", "red"),
-    "only-a": ("only in A", "仅 A 有", "red"),
-    "only-b": ("only in B", "仅 B 有", "red"),
-    "unknown": ("not in the weight table", "权重映射表中没有", "red"),
-}
+_STYLES = {"equal": "green", "rounded": "yellow"}  # and red for all others
 
 
 def run(
@@ -133,8 +124,7 @@ def _unseen(found: Check) -> list[Unseen]:
     return [
         Unseen(
             found.a,
-            "there is neither a second checkpoint nor a configuration to compare it with",
-            "没有可与之比较的另一份权重或配置",
+            *usage.nothing_to_compare_with().both(),
         )
     ]
 
@@ -156,8 +146,8 @@ def _answer(found: Check, findings: Sequence[Diagnostic], language: Language) ->
 
 
 def _page(found: Check, language: Language, *, everything: bool) -> None:
-    chinese = language == "zh"
     word = usage.page("weights_check", language)
+    called: Callable[..., str] = usage.page("weight_status", language)
     colour = wants_colour()
     say(f"A {painted(found.a, 'bold', colour)}")
     if found.b is not None:
@@ -168,7 +158,7 @@ def _page(found: Check, language: Language, *, everything: bool) -> None:
             continue
         _print_row(row, _title(row, found), language, colour)
     counts = Counter(row.status for row in found.rows)
-    say(", ".join(f"{count} {_STATUS[status][chinese]}" for status, count in counts.items()))
+    say(", ".join(f"{count} {called(status)}" for status, count in counts.items()))
     for path, count in foreign.items():
         say(usage.hugging_face_names(path=path, count=count).text(language))
     if found.copies:
@@ -182,9 +172,9 @@ def _page(found: Check, language: Language, *, everything: bool) -> None:
 
 def _say_of_configuration(found: Check, language: Language) -> None:
     """That the checkpoints are not the configuration's, or that there is none."""
-    word, chinese = usage.page("weights_check", language), language == "zh"
+    word = usage.page("weights_check", language)
     for one in found.misfits:
-        say(f"{painted(WORDS[PARTIAL][chinese], 'yellow', wants_colour())}  {one.text(language)}")
+        say(f"{painted(word_of(PARTIAL, language) or '', 'yellow', wants_colour())}  {one.text(language)}")
     if found.inferred:
         say(word("inferred"))
 
@@ -221,9 +211,9 @@ def _title(row: Row, found: Check) -> str:
 
 
 def _print_row(row: Row, title: str, language: Language, colour: bool) -> None:
-    status, chinese = _STATUS[row.status], language == "zh"
     word = usage.page("weights_check", language)
-    say(f"{painted(status[chinese], status[2], colour)}  {title}")
+    status = usage.page("weight_status", language)(row.status)
+    say(f"{painted(status, _STYLES.get(row.status, 'red'), colour)}  {title}")
     for letter, side in (("A", row.a), ("B", row.b)):
         if side is None:
             continue

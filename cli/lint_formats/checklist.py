@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ...schemas.message import in_chinese
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Literal, TypeAlias
 
     from ...mappings.names_compiled import FieldName
     from ...rules.checklist import Row
@@ -14,13 +16,7 @@ if TYPE_CHECKING:
     from ...schemas.diagnostic import Diagnostic, Language
     from ..linting import Report
 
-STATES = {
-    "failed": ("failed", "未通过"),
-    "passed": ("passed", "通过"),
-    "undecided": ("undecided", "无法判定，待人工确认"),
-    "alone": ("one file only", "仅一个文件"),
-    "none": ("not applicable", "不适用"),
-}
+State: TypeAlias = "Literal['failed', 'passed', 'undecided', 'alone', 'none']"
 """A row is passed only by what the files say; a remark on it, and what no file says, leave it to a person."""
 
 
@@ -37,6 +33,11 @@ class Line(NamedTuple):
     what: str
 
 
+def state_word(state: State, language: Language) -> str:
+    """What a state is called."""
+    return say.page("states", language)(state)
+
+
 def lines(report: Report, subject: Subject, language: Language) -> Iterator[Line]:
     """Every row of the checklists for one pair or file."""
     from ...rules.checklist import ROWS
@@ -50,7 +51,7 @@ def lines(report: Report, subject: Subject, language: Language) -> Iterator[Line
             row.identifier,
             row.identifier.split(".")[1],
             row.key,
-            STATES[state][language == "zh"],
+            state_word(state, language),
             " ".join(dict.fromkeys(entry.kind.code for entry in found)),
             _evidence(subject.megatron, row.fields, language),
             _evidence(subject.mindformers, row.fields, language),
@@ -58,7 +59,7 @@ def lines(report: Report, subject: Subject, language: Language) -> Iterator[Line
         )
 
 
-def _state(row: Row, subject: Subject, found: Sequence[Diagnostic]) -> str:
+def _state(row: Row, subject: Subject, found: Sequence[Diagnostic]) -> State:
     if any(entry.kind.severity != "info" for entry in found):
         return "failed"
     if row.when and not any(side.value(name) for side in subject.sides for name in row.when):

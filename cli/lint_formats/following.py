@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...rules.catalog_compiled import CAUSES
 from ...schemas.diagnostic import causes_of
 from ...schemas.light_typing import TYPE_CHECKING
+from .messages_compiled import say
 from .places import place_of
 
 if TYPE_CHECKING:
@@ -31,33 +32,27 @@ def following(found: Sequence[Diagnostic]) -> tuple[list[Diagnostic], Mapping[in
 
 def because(cause: Diagnostic, language: Language) -> str:
     """What the cause is, in a few words."""
-    chinese = language == "zh"
+    word = say.page("following", language)
     row = CAUSES.get(cause.kind.code)
     if row is not None and row[3]:
-        return f"由于{row[3][1]}" if chinese else f"because {row[3][0]}"
+        return word("row", row[3][language == "zh"])
     values = dict(cause.values)
     for name in ("flag", "key", "text"):
         if values.get(name):
-            return f"由于 {values[name]}" if chinese else f"because of {values[name]}"
+            return word("of", values[name])
     if len(cause.fields) == 1:
-        name = cause.fields[0]
-        return f"由于 {name} 不同" if chinese else f"because {name} differs"
-    return f"由于 {cause.kind.code}" if chinese else f"because of {cause.kind.code}"
+        return word("differs", cause.fields[0])
+    return word("of", cause.kind.code)
 
 
 def counted(cause: Diagnostic, follow: Sequence[Diagnostic], language: Language) -> str:
     """`because moe.num_experts differs: 4 more`."""
-    if language == "zh":
-        return f"{because(cause, language)}：另有 {len(follow)} 条"
-    return f"{because(cause, language)}: {len(follow)} more"
+    return say.page("following", language)("counted", because(cause, language), len(follow))
 
 
 def from_what(cause: Diagnostic, language: Language) -> str:
     """The end of a message of its own, where a format has no place for what belongs together."""
-    place = place_of(cause.file, cause.span)
-    if language == "zh":
-        return f"（源于 {cause.kind.code}，{place}）"
-    return f" (Follows from {cause.kind.code}, {place}.)"
+    return say.page("following", language)("from", cause.kind.code, place_of(cause.file, cause.span))
 
 
 def messages(found: Sequence[Diagnostic], language: Language) -> list[tuple[Diagnostic, str]]:

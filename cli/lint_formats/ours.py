@@ -27,7 +27,11 @@ _HEADS = (
 )
 _SUMMARY = (
     rb"\d+ errors?, \d+ warnings?, \d+ remarks?[^\n]* in \d+ files? \(\d+ pairs?[;)][^\n]*\n\Z",
-    "\\d+ 个错误、\\d+ 个警告、\\d+ 条提示[^\\n]*（\\d+ 个文件，\\d+ 对[；）][^\\n]*\\n\\Z".encode(),
+    # It reads the same line in Chinese: as many errors, warnings and remarks, in so many files and pairs.
+    (
+        "\\d+ \u4e2a\u9519\u8bef\u3001\\d+ \u4e2a\u8b66\u544a\u3001\\d+ \u6761\u63d0\u793a[^\\n]*"
+        "\uff08\\d+ \u4e2a\u6587\u4ef6\uff0c\\d+ \u5bf9[\uff1b\uff09][^\\n]*\\n\\Z"
+    ).encode(),
 )
 """What the formats for people end with; the remarks of `azure` are lines like theirs."""
 

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.marks import listed, mark
+from .messages_compiled import say
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Literal
+
     from ...schemas.diagnostic import Language
     from ...schemas.source import Span
     from ..linting import Report
@@ -17,32 +22,21 @@ def place_of(file: str, span: Span | None) -> str:
 
 def summary_line(report: Report, language: Language) -> str:
     """One line that counts."""
-    counts = report.counts()
-    profile, configuration = report.settings
-    if language == "zh":
-        parts = [
-            f"{counts['error']} 个错误",
-            f"{counts['warning']} 个警告",
-            _remarks(counts["info"], report.shows_remarks, zh=True),
-        ]
-        tail = f"，已忽略 {report.suppressed} 条" if report.suppressed else ""
-        read = _versions(report, language)
-        counted = f"{'、'.join(parts)}{tail}（{len(report.files)} 个文件，{len(report.pairs)} 对{read}）"
-        return f"{counted}；用途 {profile}" + (f"，来自 {configuration}" if configuration else "")
-    parts = [
-        _many(counts["error"], "error"),
-        _many(counts["warning"], "warning"),
-        _remarks(counts["info"], report.shows_remarks),
-    ]
-    tail = f", {report.suppressed} suppressed" if report.suppressed else ""
-    files, pairs, read = _many(len(report.files), "file"), _many(len(report.pairs), "pair"), _versions(report, language)
-    counted = f"{', '.join(parts)}{tail} in {files} ({pairs}{read})"
-    return f"{counted}; profile {profile}" + (f", configuration {configuration}" if configuration else "")
-
-
-def _remarks(count: int, shown: bool, *, zh: bool = False) -> str:
-    hint = "" if shown or not count else "（--remarks 显示）" if zh else " (--remarks)"
-    return f"{count} 条提示{hint}" if zh else f"{_many(count, 'remark')}{hint}"
+    counts, (profile, configuration) = report.counts(), report.settings
+    word = say.page("summary", language)
+    named = [_many(counts["error"], "error", language), _many(counts["warning"], "warning", language)]
+    remarks = _many(counts["info"], "remark", language)
+    hidden = counts["info"] and not report.shows_remarks
+    return word(
+        "all",
+        counts=listed([*named, remarks + word("hidden") if hidden else remarks], language),
+        suppressed=word("suppressed", report.suppressed) if report.suppressed else "",
+        files=_many(len(report.files), "file", language),
+        pairs=_many(len(report.pairs), "pair", language),
+        versions=_versions(report, language),
+        profile=profile,
+        configuration=word("configuration", configuration) if configuration else "",
+    )
 
 
 def _versions(report: Report, language: Language) -> str:
@@ -51,9 +45,9 @@ def _versions(report: Report, language: Language) -> str:
     for _file, basis in report.versions:
         if basis.purpose is None or basis.purpose.trains_gpt:
             shown[basis.name(language)] = None
-    comma, colon = ("，", "；") if language == "zh" else (", ", "; ")
-    return f"{colon}{comma.join(shown)}" if shown else ""
+    return mark("semicolon", language) + listed(shown, language, "clause") if shown else ""
 
 
-def _many(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+def _many(count: int, what: Literal["error", "warning", "remark", "file", "pair"], language: Language) -> str:
+    word: Callable[..., str] = say.page("summary", language)
+    return word(what if count == 1 else f"{what}s", count)

@@ -74,16 +74,15 @@ def _rules(entries: Iterable[Diagnostic], codes: list[str], language: Language) 
 
 def _explained(code: str, language: Language) -> dict[str, object]:
     """What the code's page says; a plugin's code has none."""
-    from ...rules.pages import HEADINGS, page
+    from ...rules.pages import heading, page
 
     found = page(code, language)
     if found is None:
         return {}
-    zh = language == "zh"
     sections = dict(found.sections)
     text = "\n\n".join(f"{heading}\n{said}" for heading, said in found.sections)
     return {
-        "fullDescription": {"text": sections[HEADINGS["what"][zh]]},
+        "fullDescription": {"text": sections[heading("what", language)]},
         "help": {"text": text, "markdown": found.markdown(2)},
         "properties": {"tags": [code[:3], *found.facts[:1]]},
     }

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ..linting import Report
 
 _STYLES = {"error": "red", "warning": "yellow", "info": "blue"}
-_WORDS = {"fix": ("fix", "修复"), "unsafe": ("fix (unsafe)", "修复（不安全）")}
 _MOST_RELATED = 4
 _ORDER = ("error", "warning", "info")
 _AT_LENGTH = 3
@@ -128,7 +127,7 @@ def _following(
         return
     from .following import counted
 
-    hint = "" if report.shows_remarks else "（--remarks 显示）" if language == "zh" else " (--remarks)"
+    hint = "" if report.shows_remarks else say.page("summary", language)("hidden")
     yield f"  {painted(counted(cause, follow, language), 'bold', colour)}{hint}"
     if report.shows_remarks:
         for entry in sorted(follow, key=lambda one: _ORDER.index(one.kind.severity)):
@@ -161,8 +160,8 @@ def _finding(entry: Diagnostic, report: Report, language: Language, colour: bool
         if framed:
             yield from _frame(place.file, place.span, report, colour, "cyan")
     if entry.fix is not None:
-        name = _WORDS["fix" if entry.fix.applicability == "safe" else "unsafe"][language == "zh"]
-        yield f"  {painted(name, 'green', colour)}: {entry.fix.zh if language == 'zh' else entry.fix.en}"
+        name = say.fix() if entry.fix.applicability == "safe" else say.unsafe_fix()
+        yield f"  {painted(name.text(language), 'green', colour)}: {entry.fix.zh if language == 'zh' else entry.fix.en}"
 
 
 def _frame(file: str, span: Span | None, report: Report, colour: bool, style: str) -> Iterator[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...schemas.message import NOTHING, joined
+from ...schemas.marks import joined
+from ...schemas.message import NOTHING
 from .messages_compiled import say
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def suggestion(a: Plan, b: Plan, drawn: tuple[AnyDraws | None, AnyDraws | None])
         return NOTHING
     said = say.in_in(file=a.file, file2=b.file, left=_told(left), right=_told(right))
     if a.samples == b.samples and _weighted(a) != _weighted(b):
-        return joined([said, say.a_prefix_with_a_weight()], " ", "")
+        return joined([said, say.a_prefix_with_a_weight()], "sentence")
     return say.ask_both_for_the_same(said=said)
 
 
@@ -63,7 +64,7 @@ def _told(epochs: list[tuple[int, bool]]) -> Words:
     if epochs == [(1, False)]:
         return say.one_epoch()
     words = [say.last_apart(count=count) if apart else say.count_of_epochs(count=count) for count, apart in epochs]
-    return say.epochs(counts=joined(words, ", ", "、"))
+    return say.epochs(counts=joined(words))
 
 
 def _weighted(plan: Plan) -> bool:

@@ -22,7 +22,8 @@ from itertools import islice
 from operator import sub
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
-from ...schemas.message import Words, joined
+from ...schemas.marks import joined
+from ...schemas.message import Words
 from ...schemas.verdict import Unseen, concluded
 from .columns import ABSENT, GRAD_NORM, LEARNING_RATE, LM_LOSS, LOSS, NAN_ITERATIONS, SKIPPED
 from .departure import departure
@@ -344,7 +345,7 @@ def _settings(experiment: Experiment, settings: Settings | None) -> list[Criteri
 
 def _listed(told: Sequence[Words]) -> Words:
     """The first few of them in one sentence."""
-    return joined(told[:_NAMED], "; ", "；")
+    return joined(told[:_NAMED], "semicolon")
 
 
 def _unproven(grounds: Grounds, said: Words | None) -> Criterion | None:
@@ -399,13 +400,13 @@ def _concluded(criteria: list[Criterion], found: Departure, count: int, unseen: 
     elif answer == "undecided":
         said = say.undecided(names=_labels(open_ones))
     elif answer == "partial":
-        left = joined([Words(one.text("en"), one.text("zh")) for one in unseen], "; ", "；")
+        left = joined([Words(one.text("en"), one.text("zh")) for one in unseen], "semicolon")
         said = say.partial(count=f"{count:,}", left=left)
     return Verdict(answer, tuple(criteria), found, said, unseen)
 
 
 def _labels(criteria: Sequence[Criterion]) -> Words:
-    return joined(dict.fromkeys(criterion.label for criterion in criteria), ", ", "、")
+    return joined(dict.fromkeys(criterion.label for criterion in criteria))
 
 
 def bad_steps(run: Run) -> list[int]:

@@ -9,6 +9,7 @@ from ...mapper.align.alignment import align, steps
 from ...mapper.conditions import holds
 from ...schemas.border.outgoing import shell_word
 from .launching import MADE, Layout, actions_of
+from .messages_compiled import say
 from .table import Stage, stages
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from ...mapper.recipe.values import Recipe
     from ...schemas.config import ReadOptions
+    from ...schemas.message import Words
     from .table import Check
 
 
@@ -59,11 +61,11 @@ _READING = re.compile(rf"--unset-empty|--({_NAMES})=.*", re.DOTALL)
 
 
 class PlanError(ValueError):
-    """A `plan.json` that is none, and why in both languages."""
+    """A `plan.json` that is none, and why."""
 
-    def __init__(self, en: str, zh: str) -> None:
-        super().__init__(en)
-        self.en, self.zh = en, zh
+    def __init__(self, why: Words) -> None:
+        super().__init__(why)
+        self.why = why
 
 
 def reading_words(options: ReadOptions) -> tuple[str, ...]:
@@ -90,16 +92,16 @@ def plan_of(recipe: Recipe, names: Names, reading: tuple[str, ...] = (), layout:
 def plan_from(content: object, layout: Layout = Layout()) -> Plan:  # noqa: B008 - it is immutable
     """The plan that a `plan.json` describes; PlanError where it describes none."""
     if not isinstance(content, dict):
-        raise PlanError("it is not a playbook's plan", "它不是流程目录的 plan")
+        raise PlanError(say.is_no_plan())
     found = cast("dict[str, object]", content)
     if found.get("format") != FORMAT:
-        raise PlanError("it is not a playbook's plan of this version", "它不是此版本流程目录的 plan")
+        raise PlanError(say.is_of_another_version())
     names = _names(found)
     reading = _reading(found.get("reading"))
     rungs = _rungs(found.get("rungs"))
     checks = found.get("checks")
     if not isinstance(checks, list):
-        raise PlanError("it does not list its checks", "其中没有列出检查项")
+        raise PlanError(say.lists_no_checks())
     layout = layout._replace(devices=_devices(found.get("devices", {})), dynamic=found.get("dynamic") is True)
     plan = _planned(names, reading, rungs, lambda _check: True, layout)
     return _chosen(plan, {str(check) for check in cast("list[object]", checks)})
@@ -108,7 +110,7 @@ def plan_from(content: object, layout: Layout = Layout()) -> Plan:  # noqa: B008
 def _names(found: Mapping[str, object]) -> Names:
     texts = [text for text in map(found.get, Names._fields) if isinstance(text, str) and text and text[0] != "-"]
     if len(texts) != len(Names._fields):
-        raise PlanError("it does not name the pair's files", "其中没有两个文件的名称")
+        raise PlanError(say.names_no_files())
     return Names(*texts)
 
 
@@ -116,7 +118,7 @@ def _reading(content: object) -> tuple[str, ...]:
     words = cast("list[object]", content) if isinstance(content, list) else [None]
     known = tuple(word for word in words if isinstance(word, str) and _READING.fullmatch(word))
     if len(known) != len(words):
-        raise PlanError("it does not say how the pair's files are read", "其中没有说明如何读取两个文件")
+        raise PlanError(say.says_no_reading())
     return known
 
 
@@ -124,7 +126,7 @@ def _rungs(content: object) -> tuple[int, ...]:
     listed = cast("list[object]", content) if isinstance(content, list) else [None]
     rungs = tuple(rung for rung in listed if type(rung) is int and rung in range(1, len(steps())))
     if len(set(rungs)) != len(listed):
-        raise PlanError("its rungs are not those of the ladder", "其中的级别不属于对齐阶梯")
+        raise PlanError(say.other_rungs())
     return rungs
 
 
@@ -136,10 +138,7 @@ def _chosen(plan: Plan, chosen: set[str]) -> Plan:
     ]
     unknown = chosen - {f"{stage.id}/{check.id}" for stage in plan.stages for check in stage.checks}
     if unknown:
-        listed = ", ".join(sorted(unknown))
-        raise PlanError(
-            f"it lists checks that this version does not have: {listed}", f"其中列出了此版本没有的检查项：{listed}"
-        )
+        raise PlanError(say.unknown_checks(listed=", ".join(sorted(unknown))))
     return plan._replace(stages=tuple(stage for stage in kept if stage.checks))
 
 
@@ -148,7 +147,7 @@ def _devices(content: object) -> dict[str, int]:
         found = cast("dict[object, object]", content)
         if all(isinstance(name, str) and type(count) is int and count > 0 for name, count in found.items()):
             return cast("dict[str, int]", found)
-    raise PlanError("it does not say how many devices its files take", "其中没有说明各文件所用的设备数")
+    raise PlanError(say.says_no_devices())
 
 
 def _planned(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...mappings.tables import rows_of
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..gates import says_something
+from ..messages_compiled import say
 from ..recipe.values import Recipe, RecipeValue
 from ..recipe.vocabulary import vocabulary
 from .rules import RULES, Situation
@@ -20,25 +21,12 @@ if TYPE_CHECKING:
 
 PLACEHOLDER = "/path/to/data_text_document"
 SHARES = "969,30,1"
-_SHARES = (
-    "With a data path and no --split, Megatron uses these shares; both files name them.",
-    "设置了数据路径而未设 --split 时，Megatron 使用该比例；两个文件均写出该比例。",
-)
 _SPLIT_SOURCE = "megatron 0.12 arguments.py:validate_args"
-_NO_PATH = (
-    "Where the data lie cannot be read from the file; both files name the same placeholder, to be filled in.",
-    "无法由文件确定数据路径；两个文件写入相同的占位路径，请填写。",
-)
-
 _TOKENIZER: dict[FieldName, str] = {
     "tokenizer.vocab_file": "/path/to/vocab.json",
     "tokenizer.merge_file": "/path/to/merges.txt",
     "tokenizer.model": "/path/to/tokenizer",
 }
-_NO_TOKENIZER = (
-    "Where the tokenizer's file lies cannot be read from the file, and Megatron-LM stops without one; fill it in.",
-    "无法由文件确定分词器文件的位置，而 Megatron-LM 缺少它会停止；请填写。",
-)
 
 
 class Change(NamedTuple):
@@ -123,10 +111,10 @@ def _without_data(recipe: Recipe) -> Iterator[Change]:
     if entry is None or entry.value is not None or recipe.value("data.mock") or recipe.value("data.train_paths"):
         return
     blend: Value = [[None, PLACEHOLDER]]
-    yield Change("data.blend", None, blend, *_NO_PATH, ("proc.data.same",))
+    yield Change("data.blend", None, blend, *say.data_path_unknown().both(), ("proc.data.same",))
     split = recipe.fields.get("data.split")
     if recipe.framework == "megatron" and split is not None and split.value is None:
-        yield Change("data.split", None, SHARES, *_SHARES, (_SPLIT_SOURCE,))
+        yield Change("data.split", None, SHARES, *say.shares_of_megatron().both(), (_SPLIT_SOURCE,))
 
 
 def _without_tokenizer(recipe: Recipe) -> Iterator[Change]:
@@ -135,7 +123,7 @@ def _without_tokenizer(recipe: Recipe) -> Iterator[Change]:
         entry = recipe.fields.get(field)
         if entry is not None and not entry.decided:
             source = "megatron 0.12 training/tokenizer/tokenizer.py:build_tokenizer"
-            yield Change(field, None, placeholder, *_NO_TOKENIZER, (source,))
+            yield Change(field, None, placeholder, *say.tokenizer_unknown().both(), (source,))
 
 
 class _Simplifying:

@@ -8,7 +8,9 @@ the source's own framework cannot be told again, as a fork's argument in a scrip
 from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.message import Words
 from ..gates import says_something
+from ..messages_compiled import say
 from ..recipe.reading import recipe_of
 from ..recipe.values import Recipe, RecipeValue
 from ..recipe.vocabulary import COMPUTED, vocabulary
@@ -30,10 +32,6 @@ _NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
 _ROUNDS = 3
 """What one value in place of another loses in its turn is settled, too."""
 _SOURCES = ("proc.data.same",)
-_OPEN = (
-    "The source leaves it open; both files have the same value, to be filled in.",
-    "源文件未确定该值，两个文件取相同的值，请填写。",
-)
 
 
 def without_losses(
@@ -98,7 +96,7 @@ def settled(
         before = recipe.fields.get(row.field)
         if after is None or before is None or (before.decided and before.value == after):
             continue
-        changes[row.field] = Change(row.field, before.value, after, *_OPEN, _SOURCES)
+        changes[row.field] = Change(row.field, before.value, after, *say.left_open().both(), _SOURCES)
     changes.update(_following(_with(recipe, changes), across, along))
     return _with(recipe, changes), tuple(changes.values()), tuple(row for row in rows if row.field in changes)
 
@@ -118,7 +116,7 @@ def _following(
         if name.startswith(COMPUTED):
             continue
         if vocabulary()[name].impact == "numerics" and mine.value is not None and mine.value != theirs.value:
-            yield name, Change(name, None, mine.value, *_OPEN, _SOURCES)
+            yield name, Change(name, None, mine.value, *say.left_open().both(), _SOURCES)
 
 
 def _after_reading(here: RecipeValue | None, other: RecipeValue | None) -> Value:
@@ -131,8 +129,8 @@ def _after_reading(here: RecipeValue | None, other: RecipeValue | None) -> Value
 def placed(row: ReportRow, recipe: Recipe) -> ReportRow:
     """A row about an open setting, with what both files have in its place."""
     assert row.field is not None
-    value = recipe.value(row.field)
-    return row._replace(en=f"{row.en} Both files have {value} in its place.", zh=f"{row.zh}两个文件暂取 {value}。")
+    said = say.both_have_for_now(said=Words(row.en, row.zh), value=recipe.value(row.field))
+    return row._replace(en=str(said), zh=said.zh)
 
 
 def _is_lost(row: ReportRow) -> bool:
@@ -151,9 +149,8 @@ def _instead(recipe: Recipe, translation: Translation) -> Iterator[tuple[FieldNa
         after: Value = vocabulary()[row.field].default if there is None or not there.decided else there.value
         if after == before and type(after) is type(before):
             continue
-        english = f"{name} cannot do the source's; both files have what it does. {row.en}"
-        chinese = f"{name} 无法实现源配置的设置，两个文件均采用其实际行为。{row.zh}"
-        yield row.field, Change(row.field, before, after, english.strip(), chinese, _SOURCES)
+        said = say.both_do_what_it_does(framework=name, said=Words(row.en, row.zh))
+        yield row.field, Change(row.field, before, after, said.strip(), said.zh, _SOURCES)
 
 
 def _with(recipe: Recipe, changes: dict[FieldName, Change]) -> Recipe:

@@ -31,19 +31,6 @@ if TYPE_CHECKING:
     from .plan import Network, PlannedRow
     from .settings import Found
 
-_ACCEPTANCE = {
-    "ignored": (
-        "MindSpore Transformers {version} does not read this key here; it has no effect.",
-        "MindSpore Transformers {version} 在此处不读取该键，不产生效果。",
-    ),
-    "unknown": ("{framework} {version} does not know this key.", "{framework} {version} 不认识该键。"),
-    "conflict": (
-        "This key contradicts another one that sets the same; MindSpore Transformers {version} stops.",
-        "该键与另一个键设置同一项，MindSpore Transformers {version} 会报错。",
-    ),
-}
-_IDLE = ("It changes nothing in this run.", "在本次训练中不改变任何内容。")
-
 
 def recipe_of(config: Config) -> Recipe:
     """What a file says in the shared vocabulary; of what is no GPT training run every field is undecided."""
@@ -420,13 +407,15 @@ class RecipeReading:
     def _not_accepted(self, key: str, setting: Setting) -> Unmapped:
         if setting.acceptance == "unknown" and self._is_anothers(key):
             return self._without_row(key, setting)
-        names = {
-            "version": self.config.framework_version,
-            "framework": "Megatron-LM" if self.side == "megatron" else "MindSpore Transformers",
-        }
-        en, zh = (text.format_map(names) for text in _ACCEPTANCE[setting.acceptance])
-        impact = "none" if setting.acceptance == "ignored" else "numerics"
-        return Unmapped(key, setting.value, setting.span, impact, en, zh)
+        from .messages_compiled import say
+
+        version, ignored = self.config.framework_version, setting.acceptance == "ignored"
+        if setting.acceptance == "unknown":
+            framework = "Megatron-LM" if self.side == "megatron" else "MindSpore Transformers"
+            said = say.key_is_unknown(framework=framework, version=version)
+        else:
+            said = (say.key_is_ignored if ignored else say.key_contradicts)(version=version)
+        return Unmapped(key, setting.value, setting.span, "none" if ignored else "numerics", *said.both())
 
     def _is_anothers(self, key: str) -> bool:
         """Whether an unknown argument is an earlier version's or another program's, and what it does is known."""
@@ -445,7 +434,7 @@ class RecipeReading:
         if read or key not in fork.own:
             return None
         if key in fork.read or fork.about(key) is not None:
-            return Unmapped(key, setting.value, setting.span, "none", *_IDLE, setting.decided)
+            return Unmapped(key, setting.value, setting.span, "none", *_changes_nothing(), setting.decided)
         return Unmapped(key, setting.value, setting.span, "numerics", *_no_row(), setting.decided, sure=False)
 
     def _less_than_written(self, fork: Dialect, key: str, setting: Setting) -> Iterator[Unmapped]:
@@ -526,6 +515,12 @@ def _by_default(found: Found) -> bool:
 
 def _origin(settings: Sequence[Setting]) -> Origin:
     return "derived" if any(setting.origin == "derived" for setting in settings) else "default"
+
+
+def _changes_nothing() -> tuple[str, str]:
+    from .messages_compiled import say
+
+    return say.changes_nothing().both()
 
 
 def _no_row() -> tuple[str, str]:

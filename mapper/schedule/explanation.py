@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.marks import listed
 from .messages_compiled import say
 from .problems import Note, note
 
@@ -134,29 +135,19 @@ def _close(one: float | None, two: float | None) -> bool:
 
 def summary(a: Schedule, b: Schedule, comparison: Comparison, language: Language = "en") -> str:
     """The answer in one sentence: equal and how far, or where they part, by how much, and why."""
-    chinese = language == "zh"
-    steps, count = comparison.steps, f"{comparison.steps:,}"
+    word, count = say.page("summary", language), f"{comparison.steps:,}"
+    worst = _size(comparison.max_difference_of_peak)
     if comparison.same:
-        size = _size(comparison.max_difference_of_peak)
-        within = _size(comparison.tolerance)
         rounded = comparison.max_difference_of_peak > comparison.tolerance
-        if chinese:
-            why = "全部来自浮点舍入，公式相同" if rounded else f"容差 {within}，即浮点舍入"
-            return f"在 {count} 步内相同：最大差异为峰值的 {size}（{why}）。"
-        why = "all of it float rounding; the formulas agree" if rounded else f"tolerance {within}, rounding"
-        return f"Equal over {count} steps: the largest difference is {size} of the peak ({why})."
+        why = word("rounding") if rounded else word("tolerance", within=_size(comparison.tolerance))
+        return word("same", count=count, size=worst, reason=why)
     step = comparison.first_difference
     assert step is not None
-    values = _apart(a.learning_rate.value(step), b.learning_rate.value(step))
-    reasons = [reason.message(language) for reason in explain(a, b, comparison)]
-    worst = _size(comparison.max_difference_of_peak)
-    if chinese:
-        text = f"首个差异在第 {step:,} 步：{values[0]} 与 {values[1]}，因为{reasons[0]}。"
-        text += f"最大差异为峰值的 {worst}，位于第 {comparison.at_step:,} 步（共 {steps:,} 步）。"
-        return text + (f"此外：{'；'.join(reasons[1:])}。" if reasons[1:] else "")
-    text = f"First differs at step {step:,}: {values[0]} against {values[1]}, because {reasons[0]}. "
-    text += f"The largest difference is {worst} of the peak, at step {comparison.at_step:,} of {count}."
-    return text + (f" Also: {'; '.join(reasons[1:])}." if reasons[1:] else "")
+    one, other = _apart(a.learning_rate.value(step), b.learning_rate.value(step))
+    first, *others = (reason.message(language) for reason in explain(a, b, comparison))
+    at = f"{comparison.at_step:,}"
+    text = word("apart", step=f"{step:,}", a=one, b=other, reason=first, worst=worst, at=at, count=count)
+    return text + (word("also", reasons=listed(others, language, "semicolon")) if others else "")
 
 
 def _apart(one: float, two: float) -> tuple[str, str]:

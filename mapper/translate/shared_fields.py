@@ -11,9 +11,11 @@ from ...mappings.keys_compiled import LATENT
 from ...mappings.transformer_config import closed_reasons, shared_fields
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.megatron.forks import catalog
+from ...schemas.message import Words
 from ...schemas.versions import within
 from ..conditions import holds
 from ..gates import closed_by
+from .messages_compiled import say
 from .report import FieldValues, ReportRow
 
 if TYPE_CHECKING:
@@ -29,11 +31,6 @@ _DIALECTS = ("static", "dynamic")
 _TOLD = ("exact", "made-explicit")
 """Statuses of rows that speak of no difference."""
 _DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64"}
-_NO_EFFECT = (
-    "{name} of the TransformerConfig is {megatron} in Megatron-LM and {mindformers} in MindSpore Transformers: {why}",
-    "TransformerConfig 的 {name} 在 Megatron-LM 中为 {megatron}，在 MindSpore Transformers 中为 {mindformers}：{why}",
-)
-_NO_REASON = ("no row of this report says why; compare them by hand.", "报告中没有说明原因，请人工确认。")
 
 
 def with_shared_fields(translation: Translation, source: Config, written: Config) -> Translation:
@@ -88,17 +85,15 @@ def _own_row(
     translation: Translation, field: SharedField, values: FieldValues, megatron: Config, mindformers: Config
 ) -> ReportRow:
     reason = _closed(translation, field) or _reason(translation, field, values, mindformers)
-    why = reason or _NO_REASON
+    why = say.no_row_says_why() if reason is None else Words(*reason)
     arguments = [setting.key for setting in _settings(field, megatron) if setting is not None]
     here, keys = list(arguments), list(mindformers.settings[_PREFIX + field.name].derived_from)
     value, source = values.megatron, megatron
     if translation.source_framework == "mindformers":
         here, keys, value, source = keys, here, values.mindformers, mindformers
     written = mindformers if source is megatron else megatron
-    en, zh = (
-        text.format(name=field.name, megatron=_shown(values.megatron), mindformers=_shown(values.mindformers), why=said)
-        for text, said in zip(_NO_EFFECT, why, strict=True)
-    )
+    theirs, ours = _shown(values.megatron), _shown(values.mindformers)
+    said = say.shared_field_differs(name=field.name, megatron=theirs, mindformers=ours, why=why)
     return ReportRow(
         None,
         tuple(here),
@@ -107,8 +102,7 @@ def _own_row(
         "conditional",
         "numerics" if reason is None else "none",
         True,
-        en,
-        zh,
+        *said.both(),
         any(_is_written(source, key) for key in here),
         (values,),
     )

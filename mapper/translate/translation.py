@@ -502,8 +502,7 @@ class _Translating:
         """Why a value of the run, its length above all, is left to the user."""
         if self.config.framework == "huggingface" and field in _STAND_INS:
             return _STAND_INS[field](given=_shown(wanted))
-        settled = None if entry.decided else settled_by(self.config, field)
-        return None if settled is None else Words(*settled)
+        return None if entry.decided else settled_by(self.config, field)
 
     def _source(self, row: Row) -> Side | None:
         """The source's own side of a row; a model's description has no keys that anything goes back to."""

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ...mappings.tables import SideName
     from ...schemas.config import Setting, Value
     from ...schemas.diagnostic import Language
+    from ...schemas.message import Words
     from ..differences import Difference
     from ..recipe.values import Recipe
 
@@ -50,30 +51,6 @@ _DECIDED_BY = {"model.vocab_size": "model.padded_vocab_size", "model.vocab_divis
 """Fields that count only through another one."""
 _ENABLERS = {"static": {"parallel": PARALLEL_SWITCHES, "batch": PARALLEL_SWITCHES}}
 """Keys without which the keys of a topic do nothing."""
-_DEVICES = (
-    "The launch starts {found} devices, {wanted} are wanted; change its launch line.",
-    "启动命令使用 {found} 个设备，应为 {wanted} 个；请修改启动命令。",
-)
-_LEFT = (
-    "It should be {wanted}, and still is {found}; change it by hand.",
-    "应为 {wanted}，目前仍为 {found}；请手工修改。",
-)
-_UNDECIDED = (
-    "Its value in the file cannot be decided, so it was left alone; it should be {wanted}.",
-    "文件中的值无法确定，因此未修改；应为 {wanted}。",
-)
-_OTHER_FAMILY = (
-    "The file's model class {found} cannot express {fields}; {wanted} was written in its place.",
-    "文件中的模型类 {found} 无法表达 {fields}，已改为 {wanted}。",
-)
-_NOT_TRAINED = (
-    "MindSpore Transformers {version} cannot train the file's model class {found}; {wanted} was written in its place.",
-    "MindSpore Transformers {version} 不能训练文件中的模型类 {found}，已改为 {wanted}。",
-)
-_MOVED = (
-    "It changed from {found} to {wanted} along with a value that it shares.",
-    "它与被修改的值共用同一处定义，由 {found} 变为 {wanted}。",
-)
 
 
 class Refusal(NamedTuple):
@@ -447,37 +424,36 @@ class _Updating:
                 entry = recipe.fields.get(field)
                 wanted = _shown(self.wanted_recipe.value(field))
                 keys = tuple(setting.key for setting in self._settings(row)) or (() if entry is None else entry.keys)
-                words = _UNDECIDED if _is_open(recipe, field) else _LEFT
                 found = say.unset() if entry is None else _shown(entry.value)
-                self._refuse(keys, field, words, wanted=wanted, found=found)
+                is_open = _is_open(recipe, field)
+                said = say.left_alone(wanted=wanted) if is_open else say.still_is(wanted=wanted, found=found)
+                self._refuse(keys, field, said)
         for key in sorted(self._moved(config)):
             before, after = self.original.settings[key], config.settings[key]
-            self._refuse((key,), None, _MOVED, found=_shown(before.value), wanted=_shown(after.value))
+            self._refuse((key,), None, say.changed_along(found=_shown(before.value), wanted=_shown(after.value)))
         launch, wanted_launch = config.launch, self.wanted.launch
         if launch is not None and wanted_launch is not None and launch.world_size != wanted_launch.world_size:
             found, wanted = _shown(launch.world_size), _shown(wanted_launch.world_size)
-            self._refuse((), "parallel.world_size", _DEVICES, found=found, wanted=wanted)
+            self._refuse((), "parallel.world_size", say.change_devices(found=found, wanted=wanted))
 
     def _other_family(self) -> Iterator[Refusal]:
         """That the file's model class was changed, and what it cannot express."""
         choice, own = self.translation.family, family_of(recipe_of(self.original).value("model.family"), self.side)
         if choice is None or own is None or own.name == choice.family.name:
             return
-        words = {"found": own.name, "wanted": choice.family.name}
+        found, wanted = own.name, choice.family.name
         if not own.trains_in(self.side, self.version):
-            yield _refusal((), "model.family", _NOT_TRAINED, **words, version=self.version)
+            said = say.class_is_not_trained(version=self.version, found=found, wanted=wanted)
+            yield Refusal((), "model.family", *said.both())
             return
         misfits = misfits_of(own, self.translation.recipe.value)
         if misfits:
             fields = ", ".join(f"{misfit.field} {_shown(misfit.wanted)}" for misfit in misfits)
-            yield _refusal((), "model.family", _OTHER_FAMILY, **words, fields=fields)
+            said = say.class_cannot_express(found=found, fields=fields, wanted=wanted)
+            yield Refusal((), "model.family", *said.both())
 
-    def _refuse(self, keys: tuple[str, ...], field: FieldName | None, words: tuple[str, str], **values: object) -> None:
-        self.refused.append(_refusal(keys, field, words, **values))
-
-
-def _refusal(keys: tuple[str, ...], field: FieldName | None, words: tuple[str, str], **values: object) -> Refusal:
-    return Refusal(keys, field, words[0].format_map(values), words[1].format_map(values))
+    def _refuse(self, keys: tuple[str, ...], field: FieldName | None, said: Words) -> None:
+        self.refused.append(Refusal(keys, field, *said.both()))
 
 
 def _is_asked_for(difference: Difference) -> bool:

@@ -166,12 +166,16 @@ def csv_text(rows: Iterable[Sequence[object]]) -> Outgoing:
     return cast("Outgoing", out.getvalue())
 
 
+_BEGINS_A_FORMULA = "=+-@\uff1d\uff0b\uff0d\uff20"
+"""The full-width signs, too, which a spreadsheet takes for the plain ones."""
+
+
 def _cell(text: str) -> str:
     from ..number_text import is_number
 
     text = visible(text)
     start = text.lstrip("\t \u3000\u00a0")[:1]
-    return f"'{text}" if start and start in "=+-@＝＋－＠" and not is_number(text) else text
+    return f"'{text}" if start and start in _BEGINS_A_FORMULA and not is_number(text) else text
 
 
 def markdown(text: str) -> str:

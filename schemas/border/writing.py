@@ -11,7 +11,7 @@ import os
 import stat
 
 from ..light_typing import TYPE_CHECKING
-from ..message import Words
+from ..marks import joined
 from ..messages_compiled import say
 from ..system_reasons import system_reason
 from ..usage import UsageError
@@ -32,7 +32,7 @@ _AHEAD = 1 << 25
 
 def standing_already(*names: str) -> UsageError:
     """The refusal to write over files unasked."""
-    return UsageError(say.already_there(names=Words(", ".join(names), "、".join(names))))
+    return UsageError(say.already_there(names=joined(names)))
 
 
 def one_file(first: str, second: str) -> UsageError:

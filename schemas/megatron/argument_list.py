@@ -9,7 +9,6 @@ from __future__ import annotations
 from ..config import Argument
 from ..diagnostic import UnreadableError, finding
 from ..light_typing import TYPE_CHECKING
-from ..message import Words
 from ..number_text import is_number
 from .messages_compiled import say
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import NoReturn
 
+    from ..message import Words
     from ..source import SourceText
 
 _BLANK = " \t\r\n\f\v"
@@ -128,7 +128,7 @@ def json_words(source: SourceText) -> tuple[Argument, ...]:
             try:
                 value, end = scan(text, at + 1, True)
             except decoder.JSONDecodeError as error:
-                _refuse(source, min(error.pos, len(text) - 1), Words(error.msg, "字符串有误"))
+                _refuse(source, min(error.pos, len(text) - 1), say.broken_string(said=error.msg))
         else:
             value, end = _number_at(source, at)
         words.append(Argument(value, source.span(at, end)))

@@ -11,7 +11,8 @@ from __future__ import annotations
 from ..config import Config, Setting
 from ..diagnostic import finding
 from ..light_typing import TYPE_CHECKING, NamedTuple, cast
-from ..message import NOTHING, Words, joined
+from ..marks import joined
+from ..message import NOTHING, Words
 from ..named_module import named_module
 from ..rows import Sourced, UndecidedError
 from ..suggestion import closest
@@ -397,7 +398,7 @@ def _described(kind: str) -> Words:
         "bool": say.true_or_false(),
         "None": "null",
     }
-    return joined([names.get(option, option) for option in kind.split(" | ")], " or ", " 或 ")
+    return joined([names.get(option, option) for option in kind.split(" | ")], "or")
 
 
 def _shown(value: Any) -> str:

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import pytest
 
-from accmap.rules.pages import HEADINGS, every_page, page
+from accmap.rules.pages import every_page, heading, page
 from accmap.rules.source_links import link_of
 
+if TYPE_CHECKING:
+    from accmap.schemas.diagnostic import Language
+
 PARTS = ("what", "why", "example", "instead", "source")
+LANGUAGES: tuple[Language, Language] = ("en", "zh")
 
 
 @pytest.mark.table(5)
 @pytest.mark.parametrize("code", sorted(every_page()))
 def test_page(code: str) -> None:
-    for place, language in enumerate(("en", "zh")):
-        found = page(code, language)  # pyright: ignore[reportArgumentType]
+    for language in LANGUAGES:
+        found = page(code, language)
         assert found is not None
         sections = dict(found.sections)
         for part in PARTS:
-            assert sections.get(HEADINGS[part][place], "").strip(), f"{code}: {part} ({language})"
-        assert re.search(r": https://\S+$", sections[HEADINGS["source"][place]], re.MULTILINE), code
-        said = sections[HEADINGS["what"][place]] + sections[HEADINGS["why"][place]]
+            assert sections.get(heading(part, language), "").strip(), f"{code}: {part} ({language})"
+        assert re.search(r": https://\S+$", sections[heading("source", language)], re.MULTILINE), code
+        said = sections[heading("what", language)] + sections[heading("why", language)]
         assert (re.search("[\u4e00-\u9fff]", said) is not None) == (language == "zh"), code
 
 

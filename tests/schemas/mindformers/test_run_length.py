@@ -111,7 +111,7 @@ def test_an_open_length_has_a_reason_in_both_languages() -> None:
     assert any("--dataset-size N" in text for text in said)
     reasons = open_because(config, recipe_of(config))
     assert {"run.train_steps", "schedule.decay_steps", "schedule.warmup_steps"} <= reasons.keys()
-    assert all("--steps N" in text for reason in reasons.values() for text in reason)
+    assert all("--steps N" in text for reason in reasons.values() for text in reason.both())
 
 
 @pytest.mark.parametrize(

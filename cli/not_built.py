@@ -1,0 +1,13 @@
+"""What a checkout says whose products are missing, its catalogues perhaps among them: so the words stand here."""
+
+from __future__ import annotations
+
+_SAID = (
+    "accmap: this checkout is not built ({name} is missing): run `python -m generate` in it, or `pip install -e .`",
+    "accmap: 此检出尚未构建（缺少 {name}）：请在其中运行 `python -m generate` 或 `pip install -e .`",
+)
+
+
+def not_built(name: str | None, language: str) -> str:
+    """Which module is missing, and how it is made."""
+    return _SAID[language == "zh"].format(name=name)
