@@ -68,6 +68,14 @@ def _guarded(given: list[str]) -> int:
 
         tell(f"accmap: {said.text(language_in(given))}")
         return UNUSABLE
+    except ModuleNotFoundError as error:
+        from ..schemas.border.outgoing import tell
+        from .not_built import is_not_built, not_built
+
+        if not is_not_built(error):
+            raise
+        tell(not_built(error, given))
+        return UNUSABLE
     except KeyboardInterrupt:
         return 130
 

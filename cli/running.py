@@ -15,6 +15,7 @@ from ..schemas.named_module import named_module
 from .branches import branches_of
 from .exit_codes import BROKEN, UNUSABLE
 from .messages_compiled import say
+from .not_built import is_not_built
 from .options import QUIET, Command, reading_of
 from .parsing import Parsed, UsageError, counts_from_one
 
@@ -67,7 +68,9 @@ def _run(command: Command, parsed: Parsed) -> int:
         said = say.of_file(file=error.filename, said=system_reason(error))
         tell(f"accmap: {said.text(str(values['lang']))}")
         return UNUSABLE
-    except Exception as error:  # noqa: BLE001 - the last line of defence: a bug becomes exit code 3
+    except Exception as error:
+        if is_not_built(error):
+            raise
         return _bug(error, str(values["lang"]))
 
 
@@ -154,11 +157,6 @@ def _words(value: object) -> tuple[str, ...]:
 
 
 def _bug(error: Exception, language: str) -> int:
-    if isinstance(error, ModuleNotFoundError) and str(error.name).endswith("_compiled"):
-        from .not_built import not_built
-
-        tell(not_built(error.name, language))
-        return UNUSABLE
     tell_crash(error)
     tell(say.bug_in_accmap(name=type(error).__name__).text(language))
     return BROKEN

@@ -14,7 +14,15 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ("api", "cli", "evidence", "generate", "mapper", "mappings", "rules", "schemas", "verifier")
 FILE = str(ROOT / "examples" / "qwen3_dense" / "megatron.sh")
-COMMANDS = (["show", FILE], ["lint", FILE], ["explain", "NET001"])
+COMMANDS = (
+    ["show", FILE],
+    ["lint", FILE],
+    ["explain", "NET001"],
+    ["--help"],
+    ["lint", "--help"],
+    ["logs"],
+    ["nonsense"],
+)
 
 
 def generate(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -38,6 +46,14 @@ def bare(place: Path) -> None:
     """The checkout without its products."""
     for room in SOURCES:
         shutil.copytree(ROOT / room, place / room, ignore=shutil.ignore_patterns("*_compiled.py", "__pycache__"))
+
+
+def test_no_product_is_in_the_repository() -> None:
+    command = ["git", "ls-files", "--cached", "--ignored", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode != 0:
+        pytest.skip("no git repository")
+    assert listed.stdout == ""
 
 
 def test_the_products_are_fresh() -> None:
