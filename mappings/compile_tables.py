@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 HERE = Path(__file__).parent
+FACTS = HERE.parent / "schemas" / "mindformers"
+_WORD = re.compile(r"[A-Za-z_]\w*")
 TOPICS = (
     "model", "attention", "position", "moe", "precision", "optimizer", "schedule", "batch", "parallel", "recompute",
     "fusion", "data", "training",
@@ -50,6 +53,9 @@ def compiled() -> dict[str, Any]:
     misspelt = _keys(rows) - derived - {dest for version in VERSIONS for dest in catalog(version).by_dest}
     if misspelt:
         raise ValueError(f"no version of Megatron-LM has an argument of this name: {', '.join(sorted(misspelt))}")
+    strange = _mindformers_words(rows) - _known_words()
+    if strange:
+        raise ValueError(f"no version of MindSpore Transformers has a key of this name: {', '.join(sorted(strange))}")
     return {
         "ROWS": tuple(rows),
         "NOTES": tuple(notes),
@@ -190,6 +196,20 @@ def _reasons(rows: list[Any]) -> tuple[Any, dict[str, int], Any]:
 def _keys(rows: list[Any]) -> set[str]:
     """The arguments of Megatron-LM that rows name."""
     return {name for row in rows for side in row[6] for key in side[0] + side[4] for name in key.split("|")}
+
+
+def _mindformers_words(rows: list[Any]) -> set[str]:
+    """The words of the keys of MindSpore Transformers that rows name."""
+    return {
+        word for row in rows for sides in row[7:9] for side in sides for key in side[0] for word in _WORD.findall(key)
+    }
+
+
+def _known_words() -> set[str]:
+    """The words of its facts and of what we make of them, and those of keys that it hands on unread."""
+    known = "".join((FACTS / name).read_text("utf-8") for name in ("facts.yaml", "resolution.yaml"))
+    handed_on: list[str] = house_yaml((HERE / "keys.yaml").read_text("utf-8"))["HANDED_ON"]
+    return {*_WORD.findall(known), *handed_on}
 
 
 def compiled_families() -> dict[str, Any]:

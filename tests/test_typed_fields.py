@@ -46,18 +46,18 @@ def misspelt(one: str) -> str:
 def test_a_misspelt_name_is_an_error_of_the_tables_maker(
     topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each kind of name of every topic, once: a field, a condition's field, a comparison, a lens, an argument."""
+    """Each kind of name of every topic, once: a field, a condition's, a comparison, a lens, an argument, a key."""
     authored = (compile_tables.HERE / f"{topic}.yaml").read_text("utf-8")
     path = tmp_path / f"{topic}.yaml"
     monkeypatch.setattr(compile_tables, "topics", lambda: [path])
     path.write_text(authored, encoding="utf-8")
     compile_tables.compiled()
-    for change in (_field, _condition, _comparison, _lens, _argument):
+    for change in (_field, _condition, _comparison, _lens, _argument, _lens_of_a_graph, _key):
         content = house_yaml(authored)
         if not any(change(row) for row in content["rows"]):
             continue
         path.write_text(yaml.safe_dump(content, allow_unicode=True), encoding="utf-8")
-        with pytest.raises((ValidationError, ValueError), match=r"Input should be|no version of Megatron-LM"):
+        with pytest.raises((ValidationError, ValueError), match=r"Input should be|no version of M"):
             compile_tables.compiled()
 
 
@@ -97,6 +97,22 @@ def _argument(row: dict[str, Any]) -> bool:
         return False
     row["megatron"] = misspelt(row["megatron"])
     return True
+
+
+def _lens_of_a_graph(row: dict[str, Any]) -> bool:
+    for side in (row[graph] for graph in ("static", "dynamic") if isinstance(row.get(graph), dict)):
+        if "lens" in side:
+            side["lens"] = misspelt(str(side["lens"]))
+            return True
+    return False
+
+
+def _key(row: dict[str, Any]) -> bool:
+    for side in (row[graph] for graph in ("static", "dynamic") if isinstance(row.get(graph), dict)):
+        if side.get("keys"):
+            side["keys"][0] = misspelt(side["keys"][0])
+            return True
+    return False
 
 
 def test_a_misspelt_field_or_group_of_a_module_stops_the_maker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,11 +9,13 @@ from ..mapper.lenses.network import SCALED_FROM
 from ..schemas.versions import within
 from . import dimensions as size
 from .blueprint import Blueprint, OptimizerPlan, TrainingPlan
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..schemas.config import Config
+    from ..schemas.message import Words
 
 _SIZES = {
     size.LAYERS: "num_layers",
@@ -66,28 +68,28 @@ def sizes_of(config: Config) -> size.Sizes:
 _RENAMED = {"layernorm_epsilon": "norm_epsilon", "layernorm_zero_centered_gamma": "apply_layernorm_1p"}
 """Arguments that Megatron-LM keeps under another name from 0.16 on, with the one that the worker knows."""
 _OTHER_MODELS = {
-    "use_legacy_models": "the legacy model code is not Megatron-Core",
-    "spec": "a custom layer specification is code of its own",
-    "heterogeneous_layers_config_path": "heterogeneous layers come from a file of their own",
-    "experimental_attention_variant": "an experimental attention has a layer specification of its own",
+    "use_legacy_models": say.legacy_model,
+    "spec": say.own_specification,
+    "heterogeneous_layers_config_path": say.heterogeneous_layers,
+    "experimental_attention_variant": say.experimental_attention,
 }
 _NEEDED = ("num_layers", "hidden_size", "num_attention_heads")
 _LEARNED = "max_position_embeddings"
 """As long as the table of learned positions is: `core/models/common/embeddings/language_model_embedding.py`, 0.12."""
 
 
-def obstacle(config: Config) -> str | None:
+def obstacle(config: Config) -> Words | None:
     """Why no model can be built from this file; None where one can."""
     values = settings_of(config)
     learned = values.get("position_embedding_type") == "learned_absolute"
     needed = (*_NEEDED, _LEARNED) if learned else _NEEDED
     unknown = [name for name in needed if not isinstance(values.get(name), int)]
     if unknown:
-        return f"the file leaves {', '.join(unknown)} unknown"
+        return say.sizes_unknown(names=", ".join(unknown))
     if values.get("num_experts") and values.get("moe_router_group_topk") and not values.get("moe_router_num_groups"):
-        return "the file limits routing to groups of experts and leaves their number unknown"
+        return say.groups_of_experts_unknown()
     given = next((name for name in _OTHER_MODELS if values.get(name)), None)
-    return None if given is None else f"{_OTHER_MODELS[given]}: {_flag(given, values[given])}"
+    return None if given is None else _OTHER_MODELS[given](given=_flag(given, values[given]))
 
 
 def _flag(name: str, value: Any) -> str:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 from ..mapper.recipe.reading import recipe_of
 from . import dimensions as size
 from .blueprint import Blueprint, OptimizerPlan, TrainingPlan
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from ..schemas.config import Config
+    from ..schemas.message import Words
     from ..schemas.versions import Dialect
 
 _SIZES = {
@@ -48,17 +50,17 @@ _NUMBERS = ("optimizer.eps", "optimizer.weight_decay", "schedule.learning_rate",
 """Settings that YAML 1.1 easily makes a text of."""
 
 
-def obstacle(config: Config) -> str | None:
+def obstacle(config: Config) -> Words | None:
     """Why no model can be built from this file; None where one can."""
     if config.dialect not in ("static", DYNAMIC, ""):
-        return f"a {config.dialect} configuration: what is built is the training graph, static or dynamic"
+        return say.other_dialect_is_not_built(dialect=config.dialect)
     for key in _NUMBERS:
         value = config.value(f"resolved.{key}")
         if isinstance(value, str):
-            return f"{key} is the text {value!r}, not a number, and training stops on it; write 1.0e-8 rather than 1e-8"
+            return say.number_is_text(key=key, value=repr(value))
     fields = fields_of(config)
     unknown = [name for name in _NEEDED if not isinstance(fields.get(name), int) or not fields[name]]
-    return f"the file leaves {', '.join(unknown)} unknown" if unknown else None
+    return say.sizes_unknown(names=", ".join(unknown)) if unknown else None
 
 
 def fields_of(config: Config) -> dict[str, Any]:

@@ -298,7 +298,7 @@ def verify(
     if (a.framework, b.framework) == ("mindformers", "megatron"):
         a, b = b, a
     obstacles = {
-        config.framework: WorkerFailure(why, "error")
+        config.framework: WorkerFailure(why.text(language), "error")
         for config in (a, b)
         if (why := _SIDES[config.framework].obstacle(config))
     }

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 from typing import NamedTuple as Standard
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from accmap.schemas.light_typing import NamedTuple
 
@@ -28,6 +31,41 @@ class Same(Standard):
     x: int
     y: int = 2
     label: str = ""
+
+
+def records(names: list[str], defaults: int) -> list[Any]:
+    """Both records of these fields, the last of which have defaults."""
+    plain = len(names) - defaults
+    lines = [f"    {name}: int" + (f" = {at}" if at >= plain else "") for at, name in enumerate(names)]
+    source = "class Record(Base):\n" + "\n".join(lines)
+    made: list[Any] = []
+    for base in (NamedTuple, Standard):
+        space: dict[str, Any] = {"Base": base, "__name__": __name__}
+        exec(source, space)
+        made.append(space["Record"])
+    return made
+
+
+@given(
+    st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=6, unique=True),
+    st.lists(st.none() | st.integers() | st.text(max_size=3), max_size=8),
+    st.integers(0, 6),
+    st.lists(st.sampled_from("abcdefghz"), max_size=3, unique=True),
+)
+def test_both_records_are_one(names: list[str], values: list[object], last: int, keywords: list[str]) -> None:
+    """Made of the same words, both are the same tuple with the same names, or both refuse."""
+    ours, theirs = records(names, min(last, len(names)))
+    assert (ours._fields, ours._field_defaults) == (theirs._fields, theirs._field_defaults)
+    told: list[Any] = []
+    for kind in (ours, theirs):
+        try:
+            made = kind(*values, **dict.fromkeys(keywords, 7))
+        except TypeError:
+            told.append(None)
+            continue
+        other = made._replace(**{made._fields[0]: "other"})
+        told.append((tuple(made), made._asdict(), repr(made), hash(made), tuple(other), kind._make(made) == made))
+    assert told[0] == told[1]
 
 
 def test_construction() -> None:
