@@ -35,7 +35,10 @@ def writers(about: str, models: Iterable[Model], known: Mapping[Any, str]) -> st
     return "\n".join(lines) + "\n"
 
 
-_VALUES = {"schemas": ".json_values", **dict.fromkeys(("mapper", "evidence", "cli"), "..schemas.json_values")}
+_VALUES = {
+    "schemas": ".json_values",
+    **dict.fromkeys(("mapper", "verifier", "evidence", "cli"), "..schemas.json_values"),
+}
 
 
 def _name(model: Model) -> str:

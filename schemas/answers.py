@@ -132,6 +132,12 @@ class BasisJson(Open):
     purpose: Annotated[PurposeJson | None, LeftOut(None)] = None
 
 
+class VersionJson(BasisJson):
+    """The version whose facts an answer rests on, of one file of several."""
+
+    file: str | None = None
+
+
 MODELS: tuple[type[Open], ...] = (
     SpanJson, LaunchJson, OtherLaunchJson, ValueJson, UnresolvedJson, RelatedJson, EditJson, FixJson, DiagnosticJson,
     PurposeJson, BasisJson,
