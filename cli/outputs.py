@@ -23,32 +23,15 @@ from ..mapper.answers import (
     ReportRowJson,
     ScheduleJson,
 )
-from ..schemas.answer_parts import AsJson, Figure, From, Given, Number, Open, Said
+from ..schemas.answer_parts import AsJson, Figure, From, Given, Number, Open, Said, Spoken
 from ..schemas.answers import (
     BasisJson,
     DiagnosticJson,
-    LaunchJson,
-    OtherLaunchJson,
+    ShowJson,
     SpanJson,
-    UnresolvedJson,
-    ValueJson,
     VersionJson,
 )
 from ..verifier.answers import VerifyJson
-
-
-class ShowJson(BasisJson):
-    """`accmap show`."""
-
-    file: str
-    dialect: str
-    summary: str
-    """How large the network is and what a step takes, in one line; empty where nothing of it is decided."""
-    launch: LaunchJson | None
-    other_launches: list[OtherLaunchJson]
-    values: list[ValueJson]
-    unresolved: list[UnresolvedJson]
-    problems: list[DiagnosticJson]
 
 
 class SeriesJson(Open):
@@ -261,7 +244,7 @@ class FaultJson(Open):
 
     key: str
     keyword: str
-    message: str
+    message: Annotated[str, Spoken()]
     span: SpanJson | None
 
 
@@ -293,7 +276,7 @@ OUTPUTS: dict[str, type[BaseModel]] = {
     **EVIDENCE_OUTPUTS,
 }
 
-MODELS: tuple[type[Open], ...] = (SeriesJson, LrJson)
+MODELS: tuple[type[Open], ...] = (SeriesJson, LrJson, FaultJson, SchemaCheckJson)
 """What has a record in this room."""
 
 
@@ -301,7 +284,7 @@ def products() -> dict[str, str]:
     """The compiled module."""
     from ..schemas.answer_writers import writers
 
-    known = dict.fromkeys(BELOW, "..mapper.answers_compiled")
+    known = {**dict.fromkeys(BELOW, "..mapper.answers_compiled"), SpanJson: "..schemas.answers_compiled"}
     text = writers(
         "Writes the records of this room as the models of outputs.py say; compiled from them.", MODELS, known
     )

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from jsonschema import ValidationError
 
+    from ..schemas.source import Span
+
 _SENTENCES: dict[str, tuple[str, str]] = {
     "type": ("{key} must be {limit}, not {value}", "{key} 应为{limit_zh}，而不是 {value}"),
     "enum": ("{key} is {value}; it must be one of {limit}", "{key} 是 {value}；应为 {limit} 之一"),
@@ -54,6 +56,7 @@ class Fault(NamedTuple):
     keyword: str
     en: str
     zh: str
+    span: Span | None = None
 
     @property
     def key(self) -> str:
