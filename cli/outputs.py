@@ -23,36 +23,15 @@ from ..mapper.answers import (
     ReportRowJson,
     ScheduleJson,
 )
-from ..schemas.answer_parts import AsJson, Figure, From, Given, Number, Open, Said
+from ..schemas.answer_parts import AsJson, Figure, From, Given, Number, Open, Said, Spoken
 from ..schemas.answers import (
     BasisJson,
     DiagnosticJson,
-    LaunchJson,
-    OtherLaunchJson,
+    ShowJson,
     SpanJson,
-    UnresolvedJson,
-    ValueJson,
+    VersionJson,
 )
-
-
-class VersionJson(BasisJson):
-    """The version whose facts an answer rests on, of one file of several."""
-
-    file: str | None = None
-
-
-class ShowJson(BasisJson):
-    """`accmap show`."""
-
-    file: str
-    dialect: str
-    summary: str
-    """How large the network is and what a step takes, in one line; empty where nothing of it is decided."""
-    launch: LaunchJson | None
-    other_launches: list[OtherLaunchJson]
-    values: list[ValueJson]
-    unresolved: list[UnresolvedJson]
-    problems: list[DiagnosticJson]
+from ..verifier.answers import VerifyJson
 
 
 class SeriesJson(Open):
@@ -146,146 +125,6 @@ class RuleJson(Open):
 
 class RulesJson(RootModel[list[RuleJson]]):
     """`accmap rules --format json`."""
-
-
-class InputsJson(Open):
-    """One draw of weights and tokens."""
-
-    seed: int
-    batch: int
-    sequence: int
-
-
-class LossJson(Open):
-    """The loss of one step on both sides."""
-
-    step: int
-    a: Number | None
-    b: Number | None
-    relative: Number | None
-
-
-class GradientJson(Open):
-    """The norm of one parameter's gradient on both sides."""
-
-    parameter: str
-    a: Number | None
-    b: Number | None
-    relative: Number | None
-
-
-class NotComparedJson(Open):
-    """A field, or a key that has none, which the small run cannot speak for; `differs` makes the verdict partial.
-
-    `accepted` stands in place of `differs` where the configuration's `[verify] accept` names it.
-    """
-
-    field: str
-    reason: str
-    a: Any = None
-    b: Any = None
-    differs: bool = False
-    accepted: bool = False
-
-
-class DivergenceJson(Open):
-    """The first module whose input agrees and whose output does not."""
-
-    module: str
-    direction: str
-    fields: list[str]
-    rules: list[str]
-    defects: list[DiagnosticJson] = Field(
-        default_factory=list[DiagnosticJson],
-        description="Known defects of the versions that ran which concern the files and fit the divergence.",
-    )
-
-
-class RanJson(Open):
-    """What one side was run with; `exact` says whether it is the version that its file asks for.
-
-    `graph` is MindSpore Transformers'; Megatron-LM has none.
-    """
-
-    framework: str
-    version: str
-    path: str
-    origin: Literal["environment", "source", "prepared"]
-    asked: str
-    exact: bool
-    graph: Literal["static, eager", "static, compiled", "dynamic"] | None = None
-
-
-class RoundingJson(Open):
-    """How far both sides are from their own float32, and from each other, in ulp."""
-
-    name: str
-    a: float | str
-    b: float | str
-    apart: float | str
-    agrees: bool
-
-
-class TypeTriedJson(Open):
-    """A type that differs between the files; how far the other file's moved a number, in ulp."""
-
-    field: str
-    a: Any
-    b: Any
-    moved: float | str | None
-    toward: float | None
-    nearer: bool | None
-    failure: str | None
-
-
-class AsWrittenJson(Open):
-    """The first pass in the files' own types; `agrees` is null where a CPU could not compute it."""
-
-    compute: list[str]
-    ulp: float
-    agrees: bool | None
-    errors: list[RoundingJson]
-    types: list[TypeTriedJson]
-    most: dict[str, float]
-    alike: dict[str, float]
-    near_ties: list[int]
-
-
-class LayoutRunJson(Open):
-    """Megatron-LM's model spread over ranks, held to one rank; `agrees` is null where it was not run."""
-
-    layout: str
-    file: str
-    ranks: int
-    fields: list[str]
-    settings: dict[str, Any]
-    agrees: bool | None
-    changed: dict[str, list[str]]
-    worst_gradient: float | str | None
-    stand_ins: dict[str, str]
-    reason: str | None
-
-
-class VerifyJson(Open):
-    """`accmap verify`. A relative difference uses max(|a|, |b|, floor)."""
-
-    verdict: Literal["match", "partial", "mismatch", "not-verifiable"]
-    sides: list[str]
-    ran: list[RanJson] = Field(default_factory=list[RanJson])
-    shrunk: dict[str, tuple[Any, Any]]
-    inputs: list[InputsJson]
-    tolerance: float
-    floor: float
-    loss: list[LossJson]
-    logits: Any
-    gradients: list[GradientJson]
-    initialisation: list[Any]
-    stand_ins: list[Any]
-    not_compared: list[NotComparedJson]
-    read_as: list[VersionJson] = Field(default_factory=list[VersionJson])
-    first_divergence: DivergenceJson | None
-    precision: AsWrittenJson | None = None
-    ranks: list[LayoutRunJson] | None = None
 
 
 class DiffJson(Open):
@@ -405,7 +244,7 @@ class FaultJson(Open):
 
     key: str
     keyword: str
-    message: str
+    message: Annotated[str, Spoken()]
     span: SpanJson | None
 
 
@@ -437,7 +276,7 @@ OUTPUTS: dict[str, type[BaseModel]] = {
     **EVIDENCE_OUTPUTS,
 }
 
-MODELS: tuple[type[Open], ...] = (SeriesJson, LrJson)
+MODELS: tuple[type[Open], ...] = (SeriesJson, LrJson, FaultJson, SchemaCheckJson)
 """What has a record in this room."""
 
 
@@ -445,7 +284,7 @@ def products() -> dict[str, str]:
     """The compiled module."""
     from ..schemas.answer_writers import writers
 
-    known = dict.fromkeys(BELOW, "..mapper.answers_compiled")
+    known = {**dict.fromkeys(BELOW, "..mapper.answers_compiled"), SpanJson: "..schemas.answers_compiled"}
     text = writers(
         "Writes the records of this room as the models of outputs.py say; compiled from them.", MODELS, known
     )

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from ..schemas.border.outgoing import emit, json_text, page
 from ..schemas.marks import mark
 from ..schemas.yaml_text import read_yaml
+from .answers_compiled import schema_check_json
 from .configuration import find_configuration, read_configuration, toml_table
 from .exit_codes import BAD, FINE
 from .inputs import read_input
 from .messages_compiled import say
 from .parsing import UsageError
 from .published_schemas import NAMES, schema_of
-from .schema_faults import Fault, dotted, faults
+from .schema_faults import Fault, faults
 from .schema_places import JsonPlaces, nearest, toml_places, yaml_place
 from .schemas_compiled import SCHEMAS
 
@@ -31,6 +32,15 @@ _TOML = ("accmap.toml", "pyproject.toml")
 _TABLES = {"rows": "table", "stops": "stops", "fields": "transformer-config", "reasons": "unmapped"}
 """The first key of a table under `mappings/`, and what it is a table of."""
 _NOT_ANSWERS = ("config", "stops", "table", "transformer-config", "unmapped")
+
+
+class Checked(NamedTuple):
+    """The answer."""
+
+    file: str
+    kind: str
+    fits: bool
+    faults: Sequence[Fault]
 
 
 class _Read(NamedTuple):
@@ -62,7 +72,8 @@ def check_file(
     placed.sort(key=lambda entry: (0, 0) if entry[0] is None else entry[0][:2])
     places, found = [place for place, _ in placed], [fault for _, fault in placed]
     if as_json:
-        emit(json_text(_answer(source.name, kind, found, places, language)))
+        told = [fault._replace(span=place) for fault, place in zip(found, places, strict=True)]
+        emit(json_text(schema_check_json(Checked(source.name, kind, not found, told), language)))
     else:
         emit(page(_lines(source.name, kind, found, places, language)))
     return BAD if found else FINE
@@ -139,26 +150,6 @@ def _meanings(source: SourceText) -> list[Fault]:
             )
         ]
     return []
-
-
-def _answer(
-    name: str, kind: str, found: Sequence[Fault], places: Sequence[Span | None], language: Language
-) -> dict[str, object]:
-    """The contract's answer of `schema --check`."""
-    return {
-        "file": name,
-        "kind": kind,
-        "fits": not found,
-        "faults": [
-            {
-                "key": dotted(fault.path),
-                "keyword": fault.keyword,
-                "message": fault.zh if language == "zh" else fault.en,
-                "span": None if place is None else place.to_json(),
-            }
-            for fault, place in zip(found, places, strict=True)
-        ],
-    }
 
 
 def _lines(

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from jsonschema import ValidationError
 
+    from ..schemas.source import Span
+
 _SAID = frozenset(
     (
         "type", "enum", "const", "required", "additionalProperties", "minimum", "maximum", "minItems", "maxItems",
@@ -40,6 +42,7 @@ class Fault(NamedTuple):
     keyword: str
     en: str
     zh: str
+    span: Span | None = None
 
     @property
     def key(self) -> str:

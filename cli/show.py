@@ -54,25 +54,10 @@ def run(
 
 def to_json(config: Config, settings: Iterable[Setting], language: Language) -> dict[str, object]:
     """The contract's answer of `show`."""
-    return {
-        "file": config.file,
-        "framework": config.framework,
-        **config.basis.to_json(language),
-        "dialect": config.dialect,
-        "summary": summary_of(config, language),
-        "launch": None if config.launch is None else config.launch.to_json(),
-        "other_launches": [
-            {
-                "script": launch.script,
-                "span": launch.span.to_json(),
-                "argv": [argument.text for argument in launch.arguments],
-            }
-            for launch in config.other_launches
-        ],
-        "values": [setting.to_json() for setting in settings],
-        "unresolved": [entry.to_json(language) for entry in config.unresolved],
-        "problems": [problem.to_json(language) for problem in config.problems],
-    }
+    from ..schemas.answers_compiled import show_json
+
+    values = [setting.to_json() for setting in settings]
+    return show_json(config, language, summary=summary_of(config, language), values=values)
 
 
 def summary_of(config: Config, language: Language) -> str:

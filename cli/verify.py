@@ -429,17 +429,13 @@ def _rendered(
     bases: Sequence[Basis] = (),
     defects: Sequence[Diagnostic] = (),
 ) -> Outgoing:
-    answer = found.to_json(rules)
-    if answer["first_divergence"] is not None:
-        answer["first_divergence"]["defects"] = [one.to_json(language) for one in defects]
-    answer["read_as"] = [
-        {"file": file, **basis.to_json(language)} for file, basis in zip(answer["files"], bases, strict=False)
-    ]
+    read_as = [{"file": file, **basis.to_json(language)} for file, basis in zip(found.files, bases, strict=False)]
+    answer = found.to_json(rules, [one.to_json(language) for one in defects], read_as)
     if format == "json":
         return json_text(json_value(answer))
     from .verify_report import html_page, text_page
 
     if format == "html":
         return html_page(answer, language)
-    read_as = listed((basis.text(language) for basis in bases), language, "semicolon")
-    return composed(text_page(answer, language) + page([read_as]))
+    said = listed((basis.text(language) for basis in bases), language, "semicolon")
+    return composed(text_page(answer, language) + page([said]))

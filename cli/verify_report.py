@@ -137,7 +137,7 @@ def _divergence_lines(answer: Answer, word: VerifyWords, language: Language) -> 
         lines.append(f"  {word('depends')} {', '.join(divergence['fields'])}")
     if divergence["rules"]:
         lines.append(f"  {word('rules')}: {', '.join(divergence['rules'])}")
-    known = divergence.get("defects", ())
+    known = divergence["defects"]
     return [*lines, *(f"  {word('defect')} {one['code']}: {title(one['code'], language)}" for one in known)]
 
 

@@ -7,9 +7,12 @@ so, and `accmap schema` prints its JSON Schema. A member without a mark is the r
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 Number = float | Literal["nan", "inf", "-inf"]
 
@@ -18,6 +21,8 @@ class Open(BaseModel):
     """An object that may gain keys."""
 
     model_config = ConfigDict(extra="allow", populate_by_name=True)
+    taken_from: ClassVar[Mapping[str, str]] = {}
+    """Base model → the attribute of the record that the base's members are taken from."""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from inspect import get_annotations
 from itertools import groupby
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
 
     from pydantic.fields import FieldInfo
 
-    Model = type[BaseModel]
+    from .answer_parts import Open
+
+    Model = type[Open]
 
 
 def writers(about: str, models: Iterable[Model], known: Mapping[Any, str]) -> str:
@@ -35,10 +38,13 @@ def writers(about: str, models: Iterable[Model], known: Mapping[Any, str]) -> st
     return "\n".join(lines) + "\n"
 
 
-_VALUES = {"schemas": ".json_values", **dict.fromkeys(("mapper", "evidence", "cli"), "..schemas.json_values")}
+_VALUES = {
+    "schemas": ".json_values",
+    **dict.fromkeys(("mapper", "verifier", "evidence", "cli"), "..schemas.json_values"),
+}
 
 
-def _name(model: Model) -> str:
+def _name(model: type[BaseModel]) -> str:
     """`ReportRowJson` is written by `report_row_json`."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", model.__name__).lower()
 
@@ -54,37 +60,46 @@ def _function(model: Model) -> Iterator[str]:
     for optional, entries in groupby(fields, lambda entry: _mark(entry[2], LeftOut) is not None):
         if not optional:
             yield begin
-            yield from (f"        {key!r}: {_value(name, field)}," for key, name, field in entries)
+            yield from (
+                f"        {key!r}: {_value(name, field, _record(model, name))}," for key, name, field in entries
+            )
             yield "    }"
         else:
             if "|" not in begin:
                 yield "    found: dict[str, Any] = {}"
-            yield from (line for entry in entries for line in _where_given(*entry))
+            yield from (line for entry in entries for line in _where_given(*entry, _record(model, entry[1])))
         begin = "    found |= {"
     yield "    return found"
 
 
-def _where_given(key: str, name: str, field: FieldInfo) -> tuple[str, str]:
+def _record(model: Model, name: str) -> str:
+    """The expression for what a member is an attribute of."""
+    home = next(base for base in model.__mro__ if name in get_annotations(base))
+    inside = model.taken_from.get(home.__name__)
+    return f"it.{inside}" if inside else "it"
+
+
+def _where_given(key: str, name: str, field: FieldInfo, it: str) -> tuple[str, str]:
     """The lines of a member that is left out where it has one value."""
     where = _mark(field, LeftOut).where
     differs = "is not" if where is None or isinstance(where, bool) else "!="
-    condition = f"    if {_source(name, field)} {differs} {where!r}:"
-    return condition, f"        found[{key!r}] = {_value(name, field)}"
+    condition = f"    if {_source(name, field, it)} {differs} {where!r}:"
+    return condition, f"        found[{key!r}] = {_value(name, field, it)}"
 
 
 def _mark(field: FieldInfo, kind: type[Any]) -> Any:
     return next((mark for mark in field.metadata if isinstance(mark, kind)), None)
 
 
-def _source(name: str, field: FieldInfo) -> str:
+def _source(name: str, field: FieldInfo, it: str) -> str:
     """The expression that has the member's value."""
     if _mark(field, Given):
         return name
     marks, path = field.metadata, _mark(field, From)
-    whole, _, rest = f"it.{path.path if path else name}".partition("?.")
+    whole, _, rest = f"{it}.{path.path if path else name}".partition("?.")
     if rest:
         return f"None if {whole} is None else {whole}.{rest}"
-    return _spoken(marks, whole if path else "it") or whole
+    return _spoken(marks, whole if path else it) or whole
 
 
 def _spoken(marks: Iterable[Any], source: str) -> str:
@@ -97,8 +112,8 @@ def _spoken(marks: Iterable[Any], source: str) -> str:
     return ""
 
 
-def _value(name: str, field: FieldInfo) -> str:
-    source = _source(name, field)
+def _value(name: str, field: FieldInfo, it: str) -> str:
+    source = _source(name, field, it)
     if _mark(field, Given):
         return source
     if _mark(field, AsJson):

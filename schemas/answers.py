@@ -132,9 +132,36 @@ class BasisJson(Open):
     purpose: Annotated[PurposeJson | None, LeftOut(None)] = None
 
 
+class VersionJson(BasisJson):
+    """The version whose facts an answer rests on, of one file of several."""
+
+    file: str | None = None
+
+
+class _OfFileJson(Open):
+    """The answer of one file, which it begins with."""
+
+    file: str
+
+
+class ShowJson(BasisJson, _OfFileJson):
+    """`accmap show`."""
+
+    taken_from = {"BasisJson": "basis"}
+
+    dialect: str
+    summary: Annotated[str, Given()]
+    """How large the network is and what a step takes, in one line; empty where nothing of it is decided."""
+    launch: LaunchJson | None
+    other_launches: list[OtherLaunchJson]
+    values: Annotated[list[ValueJson], Given()]
+    unresolved: list[UnresolvedJson]
+    problems: list[DiagnosticJson]
+
+
 MODELS: tuple[type[Open], ...] = (
     SpanJson, LaunchJson, OtherLaunchJson, ValueJson, UnresolvedJson, RelatedJson, EditJson, FixJson, DiagnosticJson,
-    PurposeJson, BasisJson,
+    PurposeJson, BasisJson, ShowJson,
 )  # fmt: skip
 """What has a record in this room."""
 

@@ -108,6 +108,8 @@ class AsWritten(NamedTuple):
     failures: Mapping[str, WorkerFailure] = {}
     stand_ins: Mapping[str, Mapping[str, str]] = {}
     near_ties: tuple[int, ...] = ()
+    most: Mapping[str, float] = MOST
+    alike: Mapping[str, float] = ALIKE
 
     @property
     def unit(self) -> float:
@@ -124,18 +126,10 @@ class AsWritten(NamedTuple):
         """The types that set the sides apart."""
         return tuple(trial for trial in self.trials if trial.nearer)
 
-    def to_json(self) -> dict[str, Any]:
-        """The report's `precision`."""
-        return {
-            "compute": list(self.types),
-            "ulp": self.unit,
-            "agrees": None if self.failures else self.agrees,
-            "errors": [row._asdict() for row in self.errors],
-            "types": [trial._asdict() for trial in self.trials],
-            "most": MOST,
-            "alike": ALIKE,
-            "near_ties": list(self.near_ties),
-        }
+    @property
+    def decided(self) -> bool | None:
+        """Whether it agrees; None where it could not be computed."""
+        return None if self.failures else self.agrees
 
 
 def run(

@@ -38,13 +38,10 @@ class Row(NamedTuple):
     agrees: bool = True
     note: str = ""
 
-    def to_json(self, key: str) -> dict[str, Any]:
-        """The contract's row; `key` is what the name is called there."""
-        found: dict[str, Any] = {key: self.name, "a": self.a, "b": self.b, "relative": self.relative}
-        found["agrees"] = self.agrees
-        if self.note:
-            found["note"] = self.note
-        return found
+    @property
+    def step(self) -> int:
+        """The step that a row of the loss is of."""
+        return int(self.name)
 
 
 class Comparison(NamedTuple):
@@ -79,6 +76,16 @@ class Comparison(NamedTuple):
     def asked(self) -> frozenset[str]:
         """The stages that not every pair has and that this one had."""
         return frozenset(stage for stage in ("rates", "dropout", "scales", "samples") if getattr(self, stage))
+
+    @property
+    def largest_logits(self) -> Row | None:
+        """The logits, which are one row; None where they were not compared."""
+        return self.logits[0] if self.logits else None
+
+    @property
+    def disagreeing_names(self) -> dict[str, list[str]]:
+        """What does not agree, by stage."""
+        return {stage: [row.name for row in rows] for stage, rows in self.disagreeing().items()}
 
     def disagreeing(self) -> dict[Stage, tuple[Row, ...]]:
         """The rows that do not agree, by stage."""

@@ -48,10 +48,6 @@ class Installation(NamedTuple):
         """What accmap calls the version: 0.16, `main`."""
         return name_with(self.framework, number_of(self.version)) or self.version
 
-    def to_json(self) -> dict[str, str]:
-        """What the report says of it."""
-        return {"framework": self.framework, "version": self.version, "path": self.folder, "origin": self.origin}
-
     def serves(self, version: str) -> bool:
         """Whether a file of this version is run with it, whatever the patch."""
         return number_of(self.version) == number_of(version)

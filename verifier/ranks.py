@@ -87,30 +87,27 @@ class LayoutRun(NamedTuple):
     stand_ins: Mapping[str, str] = {}
     """Those that one rank did not need."""
 
+    ranks: int = COUNT
+
     @property
     def changed(self) -> dict[str, list[str]]:
         """What is another number than on one rank, by the stage that it was compared in."""
-        wrong = {} if self.compared is None else self.compared.disagreeing()
-        return {stage: [row.name for row in rows] for stage, rows in wrong.items() if stage in _STAGES}
+        wrong = {} if self.compared is None else self.compared.disagreeing_names
+        return {stage: names for stage, names in wrong.items() if stage in _STAGES}
 
-    def to_json(self, language: str) -> dict[str, Any]:
-        """One entry of the report's `ranks`."""
+    @property
+    def agrees(self) -> bool | None:
+        """Whether nothing is another number; None where it was not run."""
+        return None if self.compared is None else not self.changed
+
+    @property
+    def worst_gradient(self) -> float | None:
+        """The largest relative difference of a gradient's norm."""
         rows = () if self.compared is None else self.compared.gradients
-        worst = max((row.relative for row in rows if row.relative is not None), default=None)
-        return {
-            "layout": self.layout.name,
-            "file": self.file,
-            "ranks": COUNT,
-            "fields": list(self.layout.about),
-            "settings": dict(self.layout.fields),
-            "agrees": None if self.compared is None else not self.changed,
-            "changed": self.changed,
-            "worst_gradient": worst,
-            "stand_ins": dict(self.stand_ins),
-            "reason": self._reason(language),
-        }
+        return max((row.relative for row in rows if row.relative is not None), default=None)
 
-    def _reason(self, language: str) -> str | None:
+    def reason(self, language: str) -> str | None:
+        """Why there is nothing to compare."""
         if self.failure is not None:
             return self.failure.reason
         return None if self.left_out is None else self.left_out.text(language)

@@ -28,6 +28,7 @@ from . import (
     ranks,
     samples,
 )
+from .answers_compiled import divergence_json, verify_json
 from .blueprint import Blueprint, InputPlan, Job
 from .comparison import Comparison
 from .dropping import drops
@@ -117,8 +118,7 @@ class Verification(NamedTuple):
     near_ties: tuple[int, ...] = ()
     """Seeds left out because rounding alone decided between two experts; other seeds stood in for them."""
     language: str = "en"
-    ran: tuple[Mapping[str, Any], ...] = ()
-    """What each side was run with: framework, version, path, origin, and the version that its file asks for."""
+    ran: tuple[Ran, ...] = ()
     ranks: tuple[ranks.LayoutRun, ...] | None = None
     """Megatron-Core against itself over two ranks; None where that was not asked for."""
     typed: as_written.AsWritten | None = None
@@ -156,79 +156,78 @@ class Verification(NamedTuple):
             not_compared=(*told, *let, *rest),
         )
 
-    def to_json(self, rules: tuple[str, ...] = ()) -> dict[str, Any]:
-        """The contract's answer of `verify`; `rules` are the codes of the rules that cover the divergence."""
-        shown = self.worst
-        rows = {
-            "gradients": ("parameter", shown.gradients),
-            "gradient_elements": ("parameter", shown.elements),
-            "parts": ("part", shown.parts),
-            "norms": ("name", shown.norms),
-            "training": ("name", shown.training),
-            "clipping": ("name", shown.clipping),
-            "updates": ("parameter", shown.optimizer),
-            "expert_bias": ("parameter", shown.expert_bias),
-            "initialisation": ("parameter", shown.initialisation),
-            "padding": ("part", shown.padding),
-            "rates": ("step", shown.rates),
-            "dropout": ("name", shown.dropout),
-            "scales": ("step", shown.scales),
-            "samples": ("name", shown.samples),
-            "structure": ("parameter", shown.structure),
-        }
-        return {
-            "verdict": self.verdict,
-            "sides": list(self.sides),
-            "files": list(self.files),
-            "ran": [dict(entry) for entry in self.ran],
-            "shrunk": dict(self.shrunk),
-            "inputs": [
-                {"seed": batch.seed, "batch": batch.batch, "sequence": batch.sequence, "padding_token": batch.include}
-                for batch in self.inputs
-            ],
-            "tolerance": self.tolerance,
-            "floor": shown.floor,
-            "loss": [{**row.to_json("step"), "step": int(row.name)} for row in shown.loss],
-            "logits": shown.logits[0].to_json("name") if shown.logits else None,
-            **{key: [row.to_json(kind) for row in listed] for key, (kind, listed) in rows.items()},
-            "disagreeing": {stage: [row.name for row in rows] for stage, rows in shown.disagreeing().items()},
-            "seeds": self._seeds_json(),
-            "stand_ins": [
-                {"side": side, "name": name, "description": line}
-                for side, listed in self.stand_ins.items()
-                for name, line in listed.items()
-            ],
-            "not_compared": list(self.not_compared),
-            "first_divergence": self._divergence_json(rules),
-            "failures": [_failure_json(side, failure, self.language) for side, failure in self.failures.items()],
-            "near_ties": list(self.near_ties),
-            **self._asked_for_json(),
-            "versions": dict(self.versions),
-            "cost": dict(self.cost),
-        }
-
-    def _asked_for_json(self) -> dict[str, Any]:
-        """What an option asks for; null without it."""
-        return {
-            "precision": None if self.typed is None else self.typed.to_json(),
-            "ranks": None if self.ranks is None else [one.to_json(self.language) for one in self.ranks],
-        }
-
-    def _seeds_json(self) -> list[dict[str, Any]]:
+    @property
+    def decided_seeds(self) -> list[Seed]:
+        """The seeds that rounding did not decide."""
         decided = [seed for seed in self.seeds if seed not in self.near_ties]
         pairs = zip(decided, self.compared, strict=False)
-        return [{"seed": seed, "agrees": not compared.disagreeing()} for seed, compared in pairs]
+        return [Seed(seed, not compared.disagreeing()) for seed, compared in pairs]
 
-    def _divergence_json(self, rules: tuple[str, ...]) -> dict[str, Any] | None:
-        if self.divergence is None:
-            return None
-        return {
-            "module": self.divergence.module,
-            "direction": self.divergence.direction,
-            "fields": list(self.divergence_fields),
-            "rules": list(rules),
-            "differing": list(self.differing),
-        }
+    @property
+    def each_stand_in(self) -> list[StandIn]:
+        """What stood in, side after side."""
+        return [StandIn(side, *one) for side, listed in self.stand_ins.items() for one in listed.items()]
+
+    @property
+    def each_failure(self) -> list[FailedSide]:
+        """Why a side gave no answer, side after side."""
+        return [FailedSide(*one) for one in self.failures.items()]
+
+    def to_json(
+        self,
+        rules: Sequence[str] = (),
+        defects: Sequence[Mapping[str, Any]] = (),
+        read_as: Sequence[Mapping[str, Any]] = (),
+    ) -> dict[str, Any]:
+        """The contract's answer: `rules` and `defects` are of the divergence, `read_as` is of the files."""
+        divergence = None
+        if self.divergence is not None:
+            named = {"rules": list(rules), "defects": list(defects), "differing": list(self.differing)}
+            divergence = divergence_json(self, self.language, **named)
+        left, versions = list(self.not_compared), list(read_as)
+        return verify_json(self, self.language, not_compared=left, first_divergence=divergence, read_as=versions)
+
+
+class Seed(NamedTuple):
+    """Whether both models were the same with one seed."""
+
+    seed: int
+    agrees: bool
+
+
+class StandIn(NamedTuple):
+    """What stood in for something that this machine does not have."""
+
+    side: str
+    name: str
+    description: str
+
+
+class Ran(NamedTuple):
+    """What a side was run with, beside the version that its file asks for."""
+
+    place: installations.Installation
+    asked: str
+    exact: bool
+    graph: Graph | None
+
+
+class FailedSide(NamedTuple):
+    """A side that gave no answer, and what is known of that."""
+
+    side: str
+    failure: WorkerFailure
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that it comes from, where it is known."""
+        known = explained(self.failure)
+        return () if known is None else known.fields
+
+    def explanation(self, language: str) -> str | None:
+        """What it means, or what to do about it."""
+        known = explained(self.failure)
+        return (self.failure.remedy if known is None else known.words().text(language)) or None
 
 
 class Workers:
@@ -379,16 +378,6 @@ def _unbuildable(
     )
 
 
-def _failure_json(side: str, failure: WorkerFailure, language: str) -> dict[str, Any]:
-    known = explained(failure)
-    found: dict[str, Any] = {"side": side, **failure._asdict(), "log": list(failure.log)}
-    del found["remedy"]
-    explanation = failure.remedy if known is None else known.words().text(language)
-    found["explanation"] = explanation or None
-    found["fields"] = [] if known is None else list(known.fields)
-    return found
-
-
 class _Pair(NamedTuple):
     configs: tuple[Config, Config]
     sides: tuple[str, str]
@@ -430,15 +419,10 @@ class _Pair(NamedTuple):
             return "dynamic"
         return "static, compiled" if self.compiled else "static, eager"
 
-    def ran(self) -> tuple[dict[str, Any], ...]:
+    def ran(self) -> tuple[Ran, ...]:
         """What each side was run with, beside what its file asks for."""
         return tuple(
-            {
-                **one.to_json(),
-                "asked": config.framework_version,
-                "exact": one.serves(config.framework_version),
-                "graph": self._graph(config),
-            }
+            Ran(one, config.framework_version, one.serves(config.framework_version), self._graph(config))
             for one, side, config in zip(self.places, self.sides, self.configs, strict=True)
             if side == config.framework
         )

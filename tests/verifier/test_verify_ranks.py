@@ -35,7 +35,7 @@ def test_a_layout_that_changes_numbers_is_named_and_matches_in_part() -> None:
     [entry] = not_proved((run,), "en")
     assert entry["field"] == "parallel.tensor_size"
     assert "a.weight" in entry["reason"]
-    assert run.to_json("en")["agrees"] is False
+    assert run.agrees is False
 
 
 def test_ranks_that_hold_other_copies_never_agree() -> None:
@@ -63,7 +63,7 @@ def test_a_layout_that_stops_is_no_proof() -> None:
     [entry] = not_proved((run,), "en")
     assert entry["field"] == "parallel.expert_size"
     assert "gloo" in entry["reason"]
-    assert run.to_json("en")["agrees"] is None
+    assert run.agrees is None
 
 
 @pytest.mark.parametrize(

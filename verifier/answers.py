@@ -1,0 +1,244 @@
+"""The JSON of `accmap verify`, as typed models: the answer is written from them, and its schema is made of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from ..schemas.answer_parts import From, Given, LeftOut, Number, Open, Said
+from ..schemas.answers import DiagnosticJson, VersionJson
+
+
+class InputsJson(Open):
+    """One draw of weights and tokens."""
+
+    seed: int
+    batch: int
+    sequence: int
+    padding_token: Annotated[int | None, From("include")]
+
+
+class _RowJson(Open):
+    """One quantity on both sides; null where a side does not have it."""
+
+    name: Any
+    a: Number | None
+    b: Number | None
+    relative: Number | None
+    agrees: bool
+    note: Annotated[str, LeftOut("")] = ""
+
+
+class NamedRowJson(_RowJson):
+    """One quantity on both sides."""
+
+    name: str
+
+
+class ParameterRowJson(_RowJson):
+    """One quantity of a parameter on both sides."""
+
+    name: Annotated[str, Field(alias="parameter")]
+
+
+class PartRowJson(_RowJson):
+    """One part of the loss on both sides."""
+
+    name: Annotated[str, Field(alias="part")]
+
+
+class StepRowJson(_RowJson):
+    """One quantity of a step on both sides."""
+
+    name: Annotated[str, Field(alias="step")]
+
+
+class LossRowJson(_RowJson):
+    """The loss of one step on both sides."""
+
+    name: Annotated[int, From("step"), Field(alias="step")]
+
+
+class NotComparedJson(Open):
+    """A field, or a key that has none, which the small run cannot speak for; `differs` makes the verdict partial.
+
+    `accepted` stands in place of `differs` where the configuration's `[verify] accept` names it.
+    """
+
+    field: str
+    reason: str
+    a: Any = None
+    b: Any = None
+    differs: bool = False
+    accepted: bool = False
+
+
+class DifferingJson(Open):
+    """A setting whose values differ, behind the place where two models part."""
+
+    field: str
+    a: Any = None
+    b: Any = None
+
+
+class DivergenceJson(Open):
+    """The first module whose input agrees and whose output does not."""
+
+    module: Annotated[str, From("divergence.module")]
+    direction: Annotated[str, From("divergence.direction")]
+    fields: Annotated[list[str], From("divergence_fields")]
+    rules: Annotated[list[str], Given()]
+    differing: Annotated[list[DifferingJson], Given()]
+    defects: Annotated[list[DiagnosticJson], Given()] = Field(
+        description="Known defects of the versions that ran which concern the files and fit the divergence.",
+    )
+
+
+class RanJson(Open):
+    """What one side was run with; `exact` says whether it is the version that its file asks for.
+
+    `graph` is MindSpore Transformers'; Megatron-LM has none.
+    """
+
+    framework: Annotated[str, From("place.framework")]
+    version: Annotated[str, From("place.version")]
+    path: Annotated[str, From("place.folder")]
+    origin: Annotated[Literal["environment", "source", "prepared"], From("place.origin")]
+    asked: str
+    exact: bool
+    graph: Literal["static, eager", "static, compiled", "dynamic"] | None
+
+
+class SeedJson(Open):
+    """Whether both models were the same with the weights and tokens of one seed."""
+
+    seed: int
+    agrees: bool
+
+
+class StandInJson(Open):
+    """What stood in for something that this machine does not have."""
+
+    side: str
+    name: str
+    description: str
+
+
+class FailureJson(Open):
+    """Why a side gave no answer, and what that means where it is known."""
+
+    side: str
+    reason: Annotated[str, From("failure.reason")]
+    kind: Annotated[str, From("failure.kind")]
+    where: Annotated[str, From("failure.where")]
+    log: Annotated[list[str], From("failure.log")]
+    explanation: Annotated[str | None, Said("explanation")]
+    fields: list[str]
+
+
+class RoundingJson(Open):
+    """How far both sides are from their own float32, and from each other, in ulp."""
+
+    name: str
+    a: Number
+    b: Number
+    apart: Number
+    agrees: bool
+
+
+class TypeTriedJson(Open):
+    """A type that differs between the files; how far the other file's moved a number, in ulp."""
+
+    field: str
+    a: Any
+    b: Any
+    moved: Number | None
+    toward: float | None
+    nearer: bool | None
+    failure: str | None
+
+
+class AsWrittenJson(Open):
+    """The first pass in the files' own types; `agrees` is null where a CPU could not compute it."""
+
+    compute: Annotated[list[str], From("types")]
+    ulp: Annotated[float, From("unit")]
+    agrees: Annotated[bool | None, From("decided")]
+    errors: list[RoundingJson]
+    types: Annotated[list[TypeTriedJson], From("trials")]
+    most: dict[str, float]
+    alike: dict[str, float]
+    near_ties: list[int]
+
+
+class LayoutRunJson(Open):
+    """Megatron-LM's model spread over ranks, held to one rank; `agrees` is null where it was not run."""
+
+    layout: Annotated[str, From("layout.name")]
+    file: str
+    ranks: int
+    fields: Annotated[list[str], From("layout.about")]
+    settings: Annotated[dict[str, Any], From("layout.fields")]
+    agrees: bool | None
+    changed: dict[str, list[str]]
+    worst_gradient: Number | None
+    stand_ins: dict[str, str]
+    reason: Annotated[str | None, Said("reason")]
+
+
+class VerifyJson(Open):
+    """`accmap verify`. A relative difference uses max(|a|, |b|, floor)."""
+
+    verdict: Literal["match", "partial", "mismatch", "not-verifiable"]
+    sides: list[str]
+    files: list[str]
+    ran: list[RanJson]
+    shrunk: dict[str, tuple[Any, Any]]
+    inputs: list[InputsJson]
+    tolerance: float
+    floor: Annotated[float, From("worst.floor")]
+    loss: Annotated[list[LossRowJson], From("worst.loss")]
+    logits: Annotated[NamedRowJson | None, From("worst.largest_logits")]
+    gradients: Annotated[list[ParameterRowJson], From("worst.gradients")]
+    gradient_elements: Annotated[list[ParameterRowJson], From("worst.elements")]
+    parts: Annotated[list[PartRowJson], From("worst.parts")]
+    norms: Annotated[list[NamedRowJson], From("worst.norms")]
+    training: Annotated[list[NamedRowJson], From("worst.training")]
+    clipping: Annotated[list[NamedRowJson], From("worst.clipping")]
+    updates: Annotated[list[ParameterRowJson], From("worst.optimizer")]
+    expert_bias: Annotated[list[ParameterRowJson], From("worst.expert_bias")]
+    initialisation: Annotated[list[ParameterRowJson], From("worst.initialisation")]
+    padding: Annotated[list[PartRowJson], From("worst.padding")]
+    rates: Annotated[list[StepRowJson], From("worst.rates")]
+    dropout: Annotated[list[NamedRowJson], From("worst.dropout")]
+    scales: Annotated[list[StepRowJson], From("worst.scales")]
+    samples: Annotated[list[NamedRowJson], From("worst.samples")]
+    structure: Annotated[list[ParameterRowJson], From("worst.structure")]
+    disagreeing: Annotated[dict[str, list[str]], From("worst.disagreeing_names")]
+    seeds: Annotated[list[SeedJson], From("decided_seeds")]
+    stand_ins: Annotated[list[StandInJson], From("each_stand_in")]
+    not_compared: Annotated[list[NotComparedJson], Given()]
+    first_divergence: Annotated[DivergenceJson | None, Given()]
+    failures: Annotated[list[FailureJson], From("each_failure")]
+    near_ties: list[int]
+    precision: Annotated[AsWrittenJson | None, From("typed")]
+    ranks: list[LayoutRunJson] | None
+    versions: dict[str, str]
+    cost: dict[str, Any]
+    read_as: Annotated[list[VersionJson], Given()]
+
+
+MODELS: tuple[type[Open], ...] = (
+    InputsJson, NamedRowJson, ParameterRowJson, PartRowJson, StepRowJson, LossRowJson, DivergenceJson, RanJson,
+    SeedJson, StandInJson, FailureJson, RoundingJson, TypeTriedJson, AsWrittenJson, LayoutRunJson, VerifyJson,
+)  # fmt: skip
+"""What has a record in this room."""
+
+
+def products() -> dict[str, str]:
+    """The compiled module."""
+    from ..schemas.answer_writers import writers
+
+    text = writers("Writes the records of this room as the models of answers.py say; compiled from them.", MODELS, {})
+    return {"verifier/answers_compiled.py": text}
