@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from ..mappings.tables import rows_of, table
 from ..schemas.light_typing import TYPE_CHECKING
+from .computed.comparison import alike
 from .conditions import all_hold, named
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ def counts(name: FieldName, *recipes: Recipe) -> bool | None:
             without = [all_hold(gate.unless[recipe.framework], recipe) for recipe in asked]
             answers.append(True if False in without else False if None not in without else None)
         answers.append(_somewhere(gate.either, recipes))
+        if gate.through is not None and _has_one_value(gate.through, recipes):
+            answers.append(False)
     return False if False in answers else None if None in answers else True
 
 
@@ -57,6 +60,12 @@ def _somewhere(conditions: tuple[Condition, ...], recipes: tuple[Recipe, ...]) -
     """Whether the conditions hold of one of the runs; None where that cannot be read."""
     answers = [all_hold(conditions, recipe) for recipe in recipes]
     return True if True in answers else None if None in answers else False
+
+
+def _has_one_value(quantity: FieldName, recipes: tuple[Recipe, ...]) -> bool:
+    """Whether several runs are known to have the same computed quantity."""
+    values = [found for recipe in recipes if (found := recipe.fields.get(quantity)) is not None and found.decided]
+    return 1 < len(values) == len(recipes) and all(alike(values[0].value, one.value) for one in values[1:])
 
 
 def certainly(name: FieldName, *recipes: Recipe) -> bool:

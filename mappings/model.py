@@ -77,6 +77,7 @@ class FieldGate(_Strict):
     unless: dict[Literal["megatron", "mindformers"], list[Condition]] = {}
     either: list[Condition] = []
     certain: list[Condition] = []
+    through: FieldName | None = None
 
 
 class Row(_Strict):

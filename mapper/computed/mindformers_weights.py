@@ -38,13 +38,13 @@ def deviations(config: Values, made_by: Callable[[], ModelClass], dialect: str) 
     Both matrices of routed experts are drawn alike.
     """
     config.require_known_network()
-    if dialect == "static":
-        plain = float(config.init_method_std)
-        back = rounded(plain / math.sqrt(2.0 * whole(config.num_layers)), 6)
-    elif dialect == "dynamic":
+    if dialect not in ("static", "dynamic"):
+        raise UndecidedError  # each older class draws as it likes
+    if dialect == "dynamic" and config.does("drawn_outright"):
         plain = back = _DRAWN
     else:
-        raise UndecidedError  # each older class draws as it likes
+        plain = float(config.init_method_std)
+        back = rounded(plain / math.sqrt(2.0 * whole(config.num_layers)), 6)
     found: dict[str, Value] = {"embedding": plain, "matrices": plain, "projections back": back}
     if config.num_moe_experts and made_by().experts:
         found.update({"router": plain, "experts' first matrix": plain, "experts' second matrix": plain})

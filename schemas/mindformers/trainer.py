@@ -74,7 +74,8 @@ class Trainer(Run):
     def __init__(self, reading: Reading, known: dict[str, Sourced]) -> None:
         self.reading = reading
         self.version = reading.version
-        self.locals = {"facts": Sourced(reading.catalog), "facts.version": Sourced(reading.version), **known}
+        told = {"facts": reading.catalog, "facts.version": reading.version, "facts.section": reading.model}
+        self.locals = {**{name: Sourced(value) for name, value in told.items()}, **known}
         self.parts: dict[str, Part] = {}
         """Where a part of the names stands in the file: the attributes of the model, the arguments of a class."""
         self.open: set[str] = set()

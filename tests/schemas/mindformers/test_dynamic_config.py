@@ -44,7 +44,7 @@ def test_case(case: dict[str, Any]) -> None:
     assert set(case.get("model_ignored", [])) <= of_model
     problems = [problem for problem in config.problems if not problem.kind.code.startswith(MODEL_PROBLEMS)]
     assert [problem.kind.name for problem in problems] == case.get("problems", [])
-    messages = " ".join(problem.message(language) for problem in problems for language in ("en", "zh"))
+    messages = " ".join(problem.message(language) for problem in config.problems for language in ("en", "zh"))
     assert case.get("says", "") in messages
 
 
