@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,9 +14,13 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 WHEELS = Path(os.environ.get("ACCMAP_MINDFORMERS", ROOT / ".frameworks" / "mindformers"))
-ROOMS = ("api", "cli", "generate", "evidence", "mapper", "mappings", "rules", "schemas", "verifier")
+ROOMS = ("api", "cli", "generate", "evidence", "mapper", "mappings", "rules", "schemas", "tools", "verifier")
 NEWEST, NEW = "2.1", "2.3"
-LINE = f'  - {{name: "{NEW}", wheel: mindformers=={NEW}.0, static: read write, dynamic: read write, legacy: read}}\n'
+SECTION = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("## Add a MindSpore Transformers version\n")[2]
+(LINE,) = re.findall(r"```yaml\n(.*?)\n```", SECTION, re.DOTALL)
+COMMANDS = [
+    line.split() for block in re.findall(r"```bash\n(.*?)```", SECTION, re.DOTALL) for line in block.splitlines()
+]
 RATE = "    moe_router_bias_update_rate: float = field(\n        default={}"
 CHANGES = (
     # parallel_core/transformer_config.py:TransformerConfig: a default, and a key that is gone for one that is new
@@ -58,10 +63,12 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source.write_text(text, "utf-8")
     source = folder / "schemas/versions.yaml"
     listed, _, rest = source.read_text("utf-8").partition("\n\n# What reads")
-    source.write_text(f"{listed}\n{LINE}\n# What reads{rest}", "utf-8")
+    source.write_text(f"{listed}\n  {LINE}\n\n# What reads{rest}", "utf-8")
     (folder / "train.yaml").write_text(YAML, "utf-8")
-    told = run(folder, "-m", "accmap.schemas.mindformers.extract", str(tree), "--version", NEW, "--write")
-    (folder / "told.txt").write_text(told, "utf-8")
+    for name, command in zip(("told", "review", "made"), COMMANDS, strict=True):
+        assert command[0] == "python"
+        said = run(folder, *(str(tree) if word == "TREE" else word for word in command[1:]))
+        (folder / f"{name}.txt").write_text(said, "utf-8")
     return folder
 
 
@@ -86,6 +93,9 @@ def test_the_changes_are_listed(house: Path) -> None:
     assert any(line.startswith("gone    transformer.mask_func_type") for line in told)
     assert any(line.startswith("source  parallel_core/transformer_config.py:TransformerConfig") for line in told)
     assert "## dynamic: 0 changes from 2.1 to 2.3" in told
+    review = (house / "review.txt").read_text("utf-8")
+    assert "moe_router_bias_update_rate" in review
+    assert (house / "made.txt").read_text("utf-8") == "", "the first command made the products"
 
 
 @pytest.mark.frameworks
