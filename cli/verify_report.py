@@ -89,7 +89,8 @@ def _ranks_lines(answer: Answer, word: VerifyWords) -> list[str]:
     lines: list[str] = []
     for one in answer["ranks"] or ():
         if one["agrees"]:
-            found = f"{word('same')} ({word('worst')} {one['worst_gradient']:.1e})"
+            worst = one["worst_gradient"]
+            found = word("same") + ("" if worst is None else f" ({word('worst')} {worst:.1e})")
         elif one["agrees"] is None:
             found = f"{word('not_tried')}: {one['reason']}"
         else:
