@@ -23,7 +23,12 @@ from accmap.schemas.megatron.catalog import VERSIONS, catalog
 from accmap.schemas.versions import names
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("mapper", "rules", "cli")
+ROOMS = ("mapper", "rules", "cli", "evidence", "verifier")
+_DATA = "what each framework's own data set code is given: its numbers of samples are worked out as that code does"
+_RECORDS = "a configuration that is handed to msprobe or to MindSpore, and what it is checked against"
+_CHECKPOINT = "names that stand in a checkpoint"
+_BUILDER = "builds the real model or runs its trainer, under the framework's own names"
+_REFERENCE = "a model of its own that reads Megatron-LM's arguments"
 _SCHEDULER = "the scheduler's own arguments: the typed record of the curve that is computed from them"
 EXCEPTIONS: dict[str, tuple[int, str]] = {
     "cli/curve_page.py": (4, "the curve's own record: which of its numbers a page shows"),
@@ -37,6 +42,45 @@ EXCEPTIONS: dict[str, tuple[int, str]] = {
     "mapper/schedule/mindformers_arguments.py": (15, _SCHEDULER),
     "mapper/schedule/mindformers_classes.py": (37, _SCHEDULER),
     "mapper/lenses/numerics.py": (5, "the shape of one value: the members of a scale_sense"),
+    "evidence/answers.py": (1, "an attribute of a record"),
+    "evidence/data/megatron_plan.py": (33, _DATA),
+    "evidence/data/mindformers_plan.py": (18, _DATA),
+    "evidence/data/record_plan.py": (12, _DATA),
+    "evidence/data/special.py": (1, _DATA),
+    "evidence/data/tokenizer_named.py": (3, "where each file names its tokenizer"),
+    "evidence/data/tokenizer_pair.py": (2, "a key of a tokenizer's own file"),
+    "evidence/dump/compare.py": (1, "the name of a module in a dump"),
+    "evidence/dump/compare_next.py": (1, "a level of msprobe"),
+    "evidence/dump/config_checks.py": (6, _RECORDS),
+    "evidence/dump/config_files.py": (1, _RECORDS),
+    "evidence/dump/config_modules.py": (7, "which modules a model has, under the names that msprobe records"),
+    "evidence/dump/config_subject.py": (3, "what lays the stages out, which no row answers"),
+    "evidence/logs/columns.py": (2, "columns of a log"),
+    "evidence/logs/records.py": (1, "a column of a log"),
+    "evidence/weights/conversion.py": (30, _CHECKPOINT),
+    "evidence/weights/megatron_form.py": (2, "forms of a checkpoint by the version that wrote it"),
+    "evidence/weights/megatron_torch.py": (4, _CHECKPOINT),
+    "evidence/weights/not_loaded.py": (1, _CHECKPOINT),
+    "verifier/as_written.py": (3, "members of the built configuration"),
+    "verifier/dimensions.py": (1, "a size that two names have"),
+    "verifier/initial_spreads.py": (4, "what a version draws, beside the place in its source"),
+    "verifier/megatron_model.py": (119, _BUILDER),
+    "verifier/megatron_precision.py": (5, _BUILDER),
+    "verifier/megatron_ranks.py": (7, _BUILDER),
+    "verifier/megatron_side.py": (78, _BUILDER),
+    "verifier/megatron_training.py": (6, _BUILDER),
+    "verifier/mindformers_dynamic.py": (5, _BUILDER),
+    "verifier/mindformers_model.py": (37, _BUILDER),
+    "verifier/mindformers_samples.py": (2, _BUILDER),
+    "verifier/mindformers_side.py": (50, _BUILDER),
+    "verifier/mindformers_training.py": (1, _BUILDER),
+    "verifier/mindspore_stand_ins.py": (1, _BUILDER),
+    "verifier/ranks.py": (7, _BUILDER),
+    "verifier/rates.py": (4, "the curve's own record"),
+    "verifier/reference_model.py": (91, _REFERENCE),
+    "verifier/samples.py": (29, _DATA),
+    "verifier/scales.py": (11, "the loss scale's own classes, which it runs"),
+    "verifier/verify.py": (2, _BUILDER),
 }
 _TOP = frozenset(
     (
@@ -83,11 +127,23 @@ def words_of(path: Path) -> list[tuple[int, str]]:
     said = {
         node.value for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
-    return [
+    words = [
         (node.lineno, node.value)
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in said and is_word(node.value)
     ]
+    return words + [(node.lineno, ast.unparse(node)) for node in ast.walk(tree) if is_comparison_of_versions(node)]
+
+
+def is_comparison_of_versions(node: ast.AST) -> bool:
+    """Whether something is above or below a version in numbers: `number_of(version) >= (0, 13)`."""
+    return isinstance(node, ast.Compare) and any(
+        isinstance(sign, (ast.Lt, ast.LtE, ast.Gt, ast.GtE))
+        and isinstance(side, ast.Tuple)
+        and all(isinstance(part, ast.Constant) and isinstance(part.value, int) for part in side.elts)
+        and "sys.version_info" not in ast.unparse(node)
+        for sign, side in [*zip(node.ops, node.comparators, strict=True), (node.ops[0], node.left)]
+    )
 
 
 FILES = [
@@ -110,6 +166,14 @@ def test_the_search_finds_what_it_looks_for() -> None:
         assert is_word(word), word
     for word in ("seed", "model.num_layers", "head_dim", "bf16", "megatron", "squared_relu"):
         assert not is_word(word), word
+
+
+def test_a_version_in_numbers_is_found() -> None:
+    for text, found in (
+        ("number_of(v) >= (0, 13)", True), ("(1, 9) > v", True), ("v < (0, 13, 1)", True), ("within(v, *SINCE)", False),
+        ("size == (1, 0)", False), ("sys.version_info >= (3, 11)", False), ("v in (0, 1)", False),
+    ):  # fmt: skip
+        assert is_comparison_of_versions(ast.parse(text, mode="eval").body) is found, text
 
 
 def test_every_exception_is_a_file() -> None:

@@ -13,6 +13,7 @@ from ..mapper.gates import counts, says_something
 from ..mapper.modules import MODULES
 from ..mapper.recipe.reading import recipe_of
 from ..mapper.recipe.vocabulary import COMPUTED, vocabulary
+from ..mappings.keys_compiled import WHOLE_STEP_AT_ONCE
 from ..schemas.json_values import json_value
 from ..schemas.open_words import open_words
 from ..schemas.versions import within
@@ -159,10 +160,9 @@ def weighs_tokens(*configs: Config) -> bool:
 def takes_micro_batches(*configs: Config) -> bool:
     """Whether each trainer averages over its micro batches one by one."""
     dynamic = [one for one in configs if one.framework == "mindformers" and one.dialect == DYNAMIC]
-    return not any(within(config.framework_version, None, _WHOLE) for config in dynamic)
+    return not any(within(config.framework_version, *WHOLE_STEP_AT_ONCE) for config in dynamic)
 
 
-_WHOLE = "1.9"
 """The last version whose dynamic graph takes a step as a whole (`pynative/trainer/trainer.py:training_step`)."""
 
 

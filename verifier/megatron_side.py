@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from ..mapper.lenses.network import SCALED_FROM
+from ..mappings.keys_compiled import SCALED_FROM_POSITIONS
 from ..schemas.versions import within
 from . import dimensions as size
 from .blueprint import Blueprint, OptimizerPlan, TrainingPlan
@@ -59,7 +60,7 @@ def sizes_of(config: Config) -> size.Sizes:
     latent = bool(values.get("multi_latent_attention"))
     kind = values.get("position_embedding_type")
     found["position.type"] = (values.get("rope_type") or "yarn") if latent and kind == "rope" else kind
-    if latent and found["position.type"] == "yarn" and not within(config.framework_version, None, "0.13"):
+    if latent and found["position.type"] == "yarn" and not within(config.framework_version, *SCALED_FROM_POSITIONS):
         # Megatron-Core 0.14 and later; the one that is installed scales from max_position_embeddings.
         found[size.POSITIONS] = SCALED_FROM
     return found

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...schemas.versions import number_of
+from ...mappings.keys_compiled import BOUNDARIES_OF_THE_FIRST
+from ...schemas.versions import within
 from .blend import blend_of
 from .messages_compiled import say
 from .plan import Plan, Reader
@@ -193,7 +194,7 @@ def _columns(reader: Reader, base: str, own: str, *, dynamic: bool) -> None:
 def _cached_mask(reader: Reader, own: str, *, compressed: bool) -> None:
     """Up to 2.0 the document boundaries are worked out for the first sample only, unless something resets at them."""
     resets = any(reader.true(f"{own}.{key}") for key in ("reset_position_ids", "reset_attention_mask", "eod_mask_loss"))
-    if compressed and not resets and number_of(reader.config.framework_version) <= number_of("2.0"):
+    if compressed and not resets and within(reader.config.framework_version, *BOUNDARIES_OF_THE_FIRST):
         reader.report(
             say.columns(what=say.create_compressed_eod_mask_needs()),
             f"{own}.create_compressed_eod_mask",

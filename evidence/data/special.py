@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...mappings.keys_compiled import PADS_OF_OTHER_USE_COUNT, PADS_OUT_FOR_GOOD
 from ...schemas.message import NOTHING
-from ...schemas.versions import number_of
+from ...schemas.versions import within
 from .messages_compiled import say
 from .plan import told
 
@@ -101,7 +102,7 @@ def _masked(plan: Plan, name: str, scan: Scan, tokenizer: Tokenizer | None, othe
         )
     pads = _pads(plan, tokenizer)
     if pads is not None and scan.counts.get(pads, 0) and not any(pads in other.unseen for other in others):
-        lasting = number_of(plan.version) < (0, 15) and not plan.ends_matter
+        lasting = within(plan.version, *PADS_OUT_FOR_GOOD) and not plan.ends_matter
         more = say.in_this_version_the_places() if lasting else NOTHING
         found.append(
             told(
@@ -123,4 +124,4 @@ def _pads(plan: Plan, tokenizer: Tokenizer | None) -> int | None:
     if pad is None:
         return None
     shared = any(number == pad for name, number in tokenizer.special.items() if name != "pad_token")
-    return None if shared and number_of(plan.version) >= (0, 16) else pad
+    return None if shared and within(plan.version, *PADS_OF_OTHER_USE_COUNT) else pad

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...schemas.versions import number_of
+from ...mappings.keys_compiled import SHORT_CHECKSUM
+from ...schemas.versions import within
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,11 +42,8 @@ def mindspore_dump(request: Request, folder: str, name: str, mindformers: str) -
 
 
 def _checksum(mindformers: str) -> str:
-    """What MindSpore calls its md5 sums: 2.7.0, which belongs to MindSpore Transformers 1.6, has the shorter name.
-
-    Source: msprobe 26.2.0 `mindspore/dump/dump_processor/kernel_kbyk_dump.py:_process_hash`.
-    """
-    return "md5" if number_of(mindformers) <= number_of("1.6") else "hash:md5"
+    """What MindSpore calls its md5 sums: 2.7.0, which belongs to MindSpore Transformers 1.6, has the shorter name."""
+    return "md5" if within(mindformers, *SHORT_CHECKSUM) else "hash:md5"
 
 
 def _kernels(record: Record) -> str:

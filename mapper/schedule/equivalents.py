@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 
+from ...mappings.keys_compiled import MINUS_SQRT_DECAY
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.catalog import DEFAULT_VERSION
 from ...schemas.mindformers.catalog import DEFAULT_STATIC
-from ...schemas.versions import number_of
+from ...schemas.versions import within
 from .comparison import Comparison, compare
 from .curve import Schedule, UndecidedError
 from .explanation import explain
@@ -160,15 +161,16 @@ def _megatron_candidates(traits: Traits, horizon: int, version: str) -> Iterator
         "lr_warmup_init": traits.initial if warmup else 0.0,
     }
     hold = warmup if traits.hold_end is None else round(traits.hold_end)
+    newer = ("minus_sqrt",) if within(version, *MINUS_SQRT_DECAY) else ()
     if traits.shape == "constant":
         yield {**common, "lr_decay_style": "constant", "min_lr": 0.0}
         return
     if hold > warmup and end > hold:
-        for style in ("linear", "cosine", "exponential") + (() if number_of(version) < (0, 13) else ("minus_sqrt",)):
+        for style in ("linear", "cosine", "exponential", *newer):
             yield {**common, "lr_decay_style": "WSD", "lr_wsd_decay_style": style, "lr_wsd_decay_iters": end - hold}
     for style in ("cosine", "linear", "constant", "inverse-square-root"):
         yield {**common, "lr_decay_style": style}
-    for style in ("exponential",) if number_of(version) < (0, 13) else ("exponential", "minus_sqrt"):
+    for style in ("exponential", *newer):
         if end > warmup:
             yield {**common, "lr_decay_style": "WSD", "lr_wsd_decay_style": style, "lr_wsd_decay_iters": end - warmup}
 

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import math
 
+from ...mappings.keys_compiled import BATCHES_BY_STEPS, MINUS_SQRT_DECAY
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.catalog import DEFAULT_VERSION
 from ...schemas.message import verbatim
-from ...schemas.versions import number_of
+from ...schemas.versions import within
 from .curve import Curve, Schedule, Traits, UndecidedError, constant_curve
 from .float32 import single
 from .messages_compiled import say
@@ -75,7 +76,7 @@ class MegatronParameters(NamedTuple):
     @property
     def newer_batches(self) -> bool:
         """From 0.18 on the batch size grows by `--step-batch-size-schedule` only."""
-        return number_of(self.version) >= (0, 18)
+        return within(self.version, *BATCHES_BY_STEPS)
 
 
 class Counted(NamedTuple):
@@ -246,7 +247,7 @@ def _check(p: MegatronParameters, counted: Counted) -> None:
 
 
 def _wsd_styles(version: str) -> tuple[str, ...]:
-    return WSD_STYLES[:3] if number_of(version) < (0, 13) else WSD_STYLES
+    return WSD_STYLES if within(version, *MINUS_SQRT_DECAY) else WSD_STYLES[:3]
 
 
 # Learning rate -------------------------------------------------------------------------------------------------------
