@@ -72,8 +72,7 @@ class Trainer(Run):
     """What to name where the section at hand cannot compute with a value."""
 
     def __init__(self, reading: Reading, known: dict[str, Sourced]) -> None:
-        self.reading = reading
-        self.version = reading.version
+        self.reading, self.version = reading, reading.version
         told = {"facts": reading.catalog, "facts.version": reading.version, "facts.section": reading.model}
         self.locals = {**{name: Sourced(value) for name, value in told.items()}, **known}
         self.parts: dict[str, Part] = {}

@@ -72,6 +72,7 @@ def pretended(folder: Path) -> str:
 def recipe() -> tuple[str, list[list[str]]]:
     """The line and the commands that CONTRIBUTING gives, but for the last one, which needs the real trees."""
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("## Add a Megatron-LM version\n")[2]
+    text = text.partition("\n## ")[0]
     line = re.findall(r"```yaml\n(.*?)\n```", text, re.DOTALL)[0]
     commands = [line for block in re.findall(r"```bash\n(.*?)```", text, re.DOTALL) for line in block.splitlines()]
     assert commands[-1].startswith("ACCMAP_MEGATRON_TREES=")
