@@ -18,9 +18,9 @@ from typer.core import TyperCommand, TyperGroup
 
 from ..schemas.border.outgoing import composed, emit
 from .commands import ALL_COMMANDS, members
+from .language import language_in
 from .messages_compiled import say
 from .options import Command, Option, options_of
-from .running import language_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -60,8 +60,8 @@ def _guarded(given: list[str]) -> int:
         return _without_reader()
     except OSError as error:
         from ..schemas.system_reasons import system_reason
+        from .language import language_in
         from .messages_compiled import say
-        from .running import language_in
 
         said = say.answer_cannot_be_written(reason=system_reason(error))
         from ..schemas.border.outgoing import tell
@@ -70,11 +70,12 @@ def _guarded(given: list[str]) -> int:
         return UNUSABLE
     except ModuleNotFoundError as error:
         from ..schemas.border.outgoing import tell
+        from .language import language_in
         from .not_built import is_not_built, not_built
 
         if not is_not_built(error):
             raise
-        tell(not_built(error, given))
+        tell(not_built(error.name, language_in(given)))
         return UNUSABLE
     except KeyboardInterrupt:
         return 130
@@ -182,8 +183,8 @@ def _unknown(words: list[str]) -> Words:
 
 
 def _usage(message: Words, words: Sequence[str]) -> int:
+    from .language import language_in
     from .messages_compiled import say
-    from .running import language_in
 
     language = language_in(words)
     from ..schemas.border.outgoing import tell

@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 _SAID = (
     "accmap: this checkout is not built ({name} is missing): run `python -m generate` in it, or `pip install -e .`",
     "accmap: 此检出尚未构建（缺少 {name}）：请在其中运行 `python -m generate` 或 `pip install -e .`",
@@ -19,7 +13,6 @@ def is_not_built(error: Exception) -> bool:
     return isinstance(error, ModuleNotFoundError) and str(error.name).endswith("_compiled")
 
 
-def not_built(error: ModuleNotFoundError, words: Sequence[str]) -> str:
-    """Which module is missing, and how it is made, in the language that the words of the command line ask for."""
-    asked = "zh" in words or "--lang=zh" in words
-    return _SAID[asked or os.environ.get("ACCMAP_LANG") == "zh"].format(name=error.name)
+def not_built(name: str | None, language: str) -> str:
+    """Which module is missing, and how it is made."""
+    return _SAID[language == "zh"].format(name=name)

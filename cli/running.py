@@ -14,8 +14,8 @@ from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.named_module import named_module
 from .branches import branches_of
 from .exit_codes import BROKEN, UNUSABLE
+from .language import language_of
 from .messages_compiled import say
-from .not_built import is_not_built
 from .options import QUIET, Command, reading_of
 from .parsing import Parsed, UsageError, counts_from_one
 
@@ -69,6 +69,8 @@ def _run(command: Command, parsed: Parsed) -> int:
         tell(f"accmap: {said.text(str(values['lang']))}")
         return UNUSABLE
     except Exception as error:
+        from .not_built import is_not_built
+
         if is_not_built(error):
             raise
         return _bug(error, str(values["lang"]))
@@ -92,21 +94,6 @@ def report(error: UnreadableError, language: Language) -> None:
     if diagnostic.span is not None:
         place = f"{diagnostic.span.file or place}:{diagnostic.span.line}:{diagnostic.span.column}"
     tell(f"{place}: {diagnostic.kind.code} {diagnostic.message(language)}")
-
-
-def language_of(given: object) -> Language:
-    """The language of messages: `--lang`, else ACCMAP_LANG, else English."""
-    chosen = given or os.environ.get("ACCMAP_LANG", "en")
-    return "zh" if str(chosen).lower().startswith("zh") else "en"
-
-
-def language_in(words: Sequence[str]) -> Language:
-    """The language that a command line asks for, before it is parsed."""
-    for before, word in zip(("", *words), words, strict=False):
-        given = word.rpartition("=")[2]
-        if given in ("en", "zh") and (word.startswith("--lang=") or before == "--lang"):
-            return language_of(given)
-    return language_of(None)
 
 
 def read_options(values: Mapping[str, object], files: Sequence[str] = ()) -> ReadOptions:

@@ -30,13 +30,13 @@ def generate(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
 
 
-def accmap(root: Path, *commands: list[str]) -> tuple[list[int], str]:
+def accmap(root: Path, *commands: list[str], **more: str) -> tuple[list[int], str]:
     """The exit codes of some commands, one after the other in one process, and all that they say."""
     script = "from generate.checkout import import_from_checkout; import_from_checkout();"
     script += "import json, sys; from accmap.cli.lean import main;"
     script += "codes = [main(words) for words in json.loads(sys.argv[1])]; print('codes', *codes, file=sys.stderr)"
     command = [sys.executable, "-c", script, json.dumps(commands)]
-    environment = {**os.environ, "ACCMAP_CACHE": "off", "XDG_CACHE_HOME": str(root / "cache")}
+    environment = {**os.environ, "ACCMAP_CACHE": "off", "XDG_CACHE_HOME": str(root / "cache"), **more}
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False, env=environment)
     said, _, codes = done.stderr.rpartition("codes ")
     return [int(code) for code in codes.split()], said
@@ -68,6 +68,9 @@ def test_a_bare_checkout_says_what_to_run(tmp_path: Path) -> None:
     assert codes == [2] * len(words), said
     assert said.count("python -m generate") == len(words), said
     assert "Traceback" not in said
+    codes, said = accmap(tmp_path, ["--help"], ACCMAP_LANG="zh_CN")
+    assert codes == [2]
+    assert "此检出尚未构建" in said
 
 
 @pytest.mark.slow
