@@ -77,7 +77,8 @@ def test_stages_of_the_guide(stage: str, losses: int, tmp_path: Path, workers: W
 def test_a_run_stays_within_its_cost_and_memory(tmp_path: Path) -> None:
     with Workers() as fresh:
         found = verified(TABLE["equal"]["dense"], tmp_path, fresh)
-    start = sum(side["import"]["cpu"] + side["cpu"]["build"] for side in found.cost.values())
-    rest = sum(side["cpu"]["run"] for side in found.cost.values())
+    # What is waited for: two of MindSpore's own threads spin beside the one that computes, and double the processor's.
+    start = sum(side["import"]["seconds"] + side["seconds"]["build"] for side in found.cost.values())
+    rest = sum(side["seconds"]["run"] for side in found.cost.values())
     assert rest <= 0.3 * start, found.cost
     assert sum(side["peak_megabytes"] for side in found.cost.values()) < 2000
