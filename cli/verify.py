@@ -7,8 +7,10 @@ the one command that installs it) or a file cannot be read. Progress goes to std
 
 from __future__ import annotations
 
-from ..schemas.border.outgoing import composed, emit, json_text, page, tell
-from ..schemas.border.writing import write_text
+import os
+
+from ..schemas.border.outgoing import composed, emit, json_text, page, tell, visible
+from ..schemas.border.writing import write_folder, write_text
 from ..schemas.diagnostic import UnreadableError
 from ..schemas.json_values import json_value
 from ..schemas.light_typing import TYPE_CHECKING
@@ -72,6 +74,7 @@ def run(
     graph: bool = False,
     ranks: bool = False,
     no_shrink: bool = False,
+    small_files: str | None = None,
     timeout: int | None = None,
     memory: int | None = None,
     output: str | None = None,
@@ -108,11 +111,26 @@ def run(
         return UNUSABLE
     shown = shown_defects(found, findings)
     text = _rendered(found, rules_for(found, findings), format, lang, [config.basis for config in configs], shown)
+    if small_files is not None:
+        write_folder(small_files, dict(_small_files(small_files, found, lang)), force=force)
     if output is None:
         emit(text)
     else:
         write_text(output, text, force=force)
     return FINE if found.verdict == "match" else BAD
+
+
+def _small_files(folder: str, found: Verification, language: Language) -> Iterator[tuple[str, str]]:
+    """Path and text of each small file; two of one framework are told apart by their places."""
+    if not found.small:
+        tell(f"accmap: {say.verify_built_nothing_small().text(language)}")
+    frameworks = [one.config.framework for one in found.small]
+    for place, (one, source) in enumerate(zip(found.small, found.files, strict=False)):
+        config = one.config
+        apart = f"_{'ab'[place]}" if frameworks.count(config.framework) > 1 else ""
+        ending = ".sh" if config.framework == "megatron" else ".yaml"
+        said = say.verify_small_file_of(source=visible(os.path.basename(source)), version=config.framework_version)
+        yield os.path.join(folder, f"{config.framework}{apart}{ending}"), f"# {said.text(language)}\n{one.text}"
 
 
 def verified(

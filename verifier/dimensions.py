@@ -1,4 +1,4 @@
-"""The sizes of a model under their recipe names, read from either framework's settings and written back smaller.
+"""The sizes of a model under their recipe names, and how they are made small.
 
 `shrink` makes both sides small by one rule: what is equal in the files stays equal, what differs stays different,
 ratios that mean something (heads to groups, the order of dense and expert layers) are kept.
@@ -9,8 +9,14 @@ from __future__ import annotations
 from math import lcm
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from ..mapper.gates import says_something
+from ..mapper.recipe.reading import recipe_of
+from ..mappings.tables import field_named
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from ..schemas.config import Config
 
 Sizes: TypeAlias = "dict[str, Any]"
 
@@ -20,7 +26,43 @@ EXPERTS, TOPK = "moe.num_experts", "moe.router.topk"
 EXPERT_FFN, SHARED_FFN = "moe.ffn_hidden_size", "moe.shared.ffn_hidden_size"
 EXPERT_GROUPS, GROUP_TOPK = "moe.router.num_groups", "moe.router.group_topk"
 VOCABULARY, SEQUENCE, POSITIONS = "model.padded_vocab_size", "data.sequence_length", "position.max_embeddings"
-MTP = "mtp.num_layers"
+MTP, KIND_OF_POSITIONS = "mtp.num_layers", "position.type"
+SIZES = (
+    LAYERS,
+    HIDDEN,
+    FFN,
+    HEADS,
+    GROUPS,
+    HEAD,
+    "attention.latent.q_lora_rank",
+    "attention.latent.kv_lora_rank",
+    "attention.latent.qk_head_dim",
+    "attention.latent.qk_rope_head_dim",
+    "attention.latent.v_head_dim",
+    EXPERTS,
+    EXPERT_FFN,
+    SHARED_FFN,
+    TOPK,
+    EXPERT_GROUPS,
+    GROUP_TOPK,
+    MTP,
+    VOCABULARY,
+    SEQUENCE,
+    POSITIONS,
+    PATTERN,
+    KIND_OF_POSITIONS,
+)
+"""What a model's size is made of; the last says which of the others mean something."""
+
+
+def sizes_of(config: Config) -> Sizes:
+    """The model's sizes by recipe field; a size that does not apply, or that nobody says, is None."""
+    recipe = recipe_of(config)
+    return {
+        name: None if says_something(field, recipe) is False else recipe.value(field) or None
+        for name in SIZES
+        if (field := field_named(name))
+    }
 
 
 class Target(NamedTuple):
@@ -79,6 +121,11 @@ def summary(a: Sizes, b: Sizes, small_a: Sizes, small_b: Sizes) -> dict[str, lis
     return found
 
 
+def has_positions(sizes: Sizes, kind: str) -> bool:
+    """Whether a model has positions of this kind, alone or beside others."""
+    return kind in str(sizes.get(KIND_OF_POSITIONS)).split("+")
+
+
 def both(a: Any, b: Any) -> Any:
     """One value for both sides, or each one's."""
     return a if a == b else {"a": a, "b": b}
@@ -87,7 +134,7 @@ def both(a: Any, b: Any) -> Any:
 def _target(field: str, target: Target, a: Sizes, b: Sizes) -> Target:
     if field == EXPERTS and (a.get(EXPERT_GROUPS) or b.get(EXPERT_GROUPS)):
         return Target(8, 4)
-    if field.endswith("qk_rope_head_dim") and "yarn" in (a.get("position.type"), b.get("position.type")):
+    if field.endswith("qk_rope_head_dim") and (has_positions(a, "yarn") or has_positions(b, "yarn")):
         return YARN_ROPE
     return target
 
@@ -198,7 +245,7 @@ def _eligible(small: Sizes) -> int:
 
 def _positions(a: Sizes, b: Sizes, small_a: Sizes, small_b: Sizes) -> None:
     """A table of positions is cut; elsewhere the length only scales frequencies and stays."""
-    if "learned_absolute" in (a.get("position.type"), b.get("position.type")):
+    if has_positions(a, "learned_absolute") or has_positions(b, "learned_absolute"):
         _set(POSITIONS, _pair(a.get(POSITIONS), b.get(POSITIONS), Target(32, 8)), small_a, small_b)
 
 

@@ -2,7 +2,7 @@
 
 The trainer builds the class of the section `model` by that class's converter
 (`pynative/trainer/utils.py:_build_model`), groups the parameters of its AdamW and makes its schedule (1.9, 2.0, 2.1).
-Nothing of it is imitated; the sizes of the small model are put in where the `TransformerConfig` is made.
+Nothing of it is imitated.
 """
 
 # pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false, reportArgumentType=false
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from . import inert_hyper_parallel
 from .mindformers_backward import BackwardModel
 from .mindformers_dynamic_model import DynamicModel
-from .mindformers_model import MindFormersBackend, Small, begin
+from .mindformers_model import Followed, MindFormersBackend, begin
 from .patches import Patches
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class DynamicBackend(MindFormersBackend):
             raise NotImplementedError("the dynamic graph is run in float32 alone")
         self.used.clear()
         self.used.update(inert_hyper_parallel.used())
-        with Small(blueprint), contextlib.redirect_stdout(None):
+        with Followed(blueprint), contextlib.redirect_stdout(None):
             trainer = Trainer(config=_sections(blueprint.model["sections"], seed), train_dataset=_Unread())
         kind = BackwardModel if hasattr(trainer, "_forward_backward") else DynamicModel
         return kind(trainer, blueprint, self.used)

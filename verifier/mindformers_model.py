@@ -1,7 +1,7 @@
 """MindSpore Transformers' real training-graph `GPTModel`, its real AdamW and clipping, behind the verifier's `Model`.
 
 The framework's own builder makes the class that the YAML names of the YAML's own keys, by that class's converter and
-layer specification; the sizes of the small model are put in where the converter makes its `TransformerConfig`.
+layer specification; what one CPU process cannot follow is put in where the converter makes its `TransformerConfig`.
 """
 
 # pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false, reportArgumentType=false
@@ -187,24 +187,24 @@ def _network(keys: Mapping[str, Any]) -> Any:
     return build_model(MindFormerConfig(model=keys).model)
 
 
-class Small(Patches):
-    """What holds while a model is built: its sizes, and what a CPU can follow."""
+class Followed(Patches):
+    """What holds while a model is built: what a CPU can follow."""
 
     def __init__(self, blueprint: Blueprint) -> None:
         super().__init__()
         self.model = blueprint.model
         kept = {name: value for name, value in NEUTRAL.items() if not (blueprint.as_written and name in TYPES)}
-        self.fixed = {**kept, **blueprint.types}
+        self.fixed = {**kept, **blueprint.types, **blueprint.model["put"]}
 
-    def __enter__(self) -> Small:
+    def __enter__(self) -> Followed:
         from mindformers.parallel_core import transformer_config
 
         for kind in (transformer_config.TransformerConfig, transformer_config.MLATransformerConfig):
-            self.put(kind, "__init__", _made_small(kind, {**self.fixed, **self.model["small"]}))
+            self.put(kind, "__init__", _begun(kind, self.fixed))
         return self
 
 
-class _Building(Small):
+class _Building(Followed):
     """The same, and the core attention that a CPU can run."""
 
     def __enter__(self) -> _Building:
@@ -218,10 +218,10 @@ class _Building(Small):
         return self
 
 
-def _made_small(kind: Any, small: Mapping[str, Any]) -> Any:
-    """The configuration class's own beginning, with the sizes of the small model and what a CPU can follow."""
+def _begun(kind: Any, fixed: Mapping[str, Any]) -> Any:
+    """The configuration class's own beginning, with what a CPU can follow."""
     begin, known = kind.__init__, set(kind.__dataclass_fields__)
-    chosen = {name: value for name, value in small.items() if name in known}
+    chosen = {name: value for name, value in fixed.items() if name in known}
 
     def started(self: Any, **given: Any) -> None:
         if given.get("hidden_act") == "fusedswiglu":

@@ -5,44 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..mapper.recipe.reading import recipe_of
-from . import dimensions as size
+from ..schemas.config import explicit_of
 from .blueprint import Blueprint, OptimizerPlan, TrainingPlan
 from .messages_compiled import say
+from .small_files import nested, token_within
 
 if TYPE_CHECKING:
-    from ..schemas.config import Config
+    from ..schemas.config import Config, Value
     from ..schemas.message import Words
     from ..schemas.versions import Dialect
 
-_SIZES = {
-    size.LAYERS: "num_layers",
-    size.HIDDEN: "hidden_size",
-    size.FFN: "ffn_hidden_size",
-    size.HEADS: "num_attention_heads",
-    size.GROUPS: "num_query_groups",
-    size.HEAD: "kv_channels",
-    "attention.latent.q_lora_rank": "q_lora_rank",
-    "attention.latent.kv_lora_rank": "kv_lora_rank",
-    "attention.latent.qk_head_dim": "qk_head_dim",
-    "attention.latent.qk_rope_head_dim": "qk_pos_emb_head_dim",
-    "attention.latent.v_head_dim": "v_head_dim",
-    size.EXPERTS: "num_moe_experts",
-    "moe.ffn_hidden_size": "moe_ffn_hidden_size",
-    "moe.shared.ffn_hidden_size": "moe_shared_expert_intermediate_size",
-    size.TOPK: "moe_router_topk",
-    size.EXPERT_GROUPS: "moe_router_num_groups",
-    size.GROUP_TOPK: "moe_router_group_topk",
-    size.MTP: "mtp_num_layers",
-    size.VOCABULARY: "vocab_size",
-    size.SEQUENCE: "seq_length",
-    size.POSITIONS: "max_position_embeddings",
-}
 DYNAMIC: Dialect = "dynamic"
 """The dialect of files that the dynamic graph trains from."""
 _FIELDS = "resolved.transformer."
-_ONE_LAYER_KIND = ("Qwen3ForCausalLM", "Qwen3MoeForCausalLM")
-
-
 _NEEDED = ("num_layers", "hidden_size", "num_attention_heads")
 
 
@@ -86,76 +61,27 @@ _CLASS_OF_CONFIG = {
 }
 
 
-def sizes_of(config: Config) -> size.Sizes:
-    """The model's sizes by recipe field; a size that does not apply is None."""
-    fields = fields_of(config)
-    found: size.Sizes = {field: fields.get(name) for field, name in _SIZES.items()}
-    hidden, heads = found[size.HIDDEN], found[size.HEADS]
-    if not found[size.HEAD] and hidden and heads:
-        found[size.HEAD] = hidden // heads
-    if not found[size.GROUPS]:
-        found[size.GROUPS] = heads
-    if not found[size.FFN] and hidden:
-        found[size.FFN] = 4 * hidden
-    if not _latent(config, fields):
-        found.update({field: None for field in found if field.startswith("attention.latent.")})
-    experts = found[size.EXPERTS]
-    if not experts:
-        found.update({field: None for field in found if field.startswith("moe.")})
-    else:
-        found["moe.ffn_hidden_size"] = found["moe.ffn_hidden_size"] or found[size.FFN]
-        shared = fields.get("shared_expert_num")
-        if found["moe.shared.ffn_hidden_size"] is None and shared:
-            found["moe.shared.ffn_hidden_size"] = found["moe.ffn_hidden_size"] * shared
-    found[size.MTP] = found[size.MTP] or None
-    found[size.PATTERN] = _pattern(config, fields, found[size.LAYERS] or 0) if experts else None
-    found["position.type"] = fields.get("position_embedding_type")
-    return found
+_DROPOUTS = ("hidden_dropout", "attention_dropout")
 
 
-def _latent(config: Config, fields: dict[str, Any]) -> bool:
-    """Whether attention is latent: a class that is made for it builds plain attention where the file says so."""
-    said = fields.get("multi_latent_attention")
-    if said is None:
-        return (model_class(config) or "").startswith(("Deepseek", "TeleChat3Moe"))
-    return bool(said)
-
-
-def _pattern(config: Config, fields: dict[str, Any], layers: int) -> list[int]:
-    if model_class(config) in _ONE_LAYER_KIND:
-        return [1] * layers
-    dense = fields.get("first_k_dense_replace")
-    frequency = fields.get("moe_layer_freq")
-    if isinstance(frequency, (list, tuple)):
-        return [int(kind) for kind in frequency]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    if dense:
-        return [0] * dense + [1] * (layers - dense)
-    every = int(frequency or 1)
-    return [1 if layer % every == 0 else 0 for layer in range(layers)]
-
-
-def blueprint(config: Config, sizes: size.Sizes) -> Blueprint:
-    """The blueprint of the MindSpore Transformers side with these sizes."""
+def blueprint(config: Config) -> Blueprint:
+    """What the MindSpore Transformers side builds of a file."""
+    recipe = recipe_of(config)
     fields = {key: value for key, value in fields_of(config).items() if _is_plain(value)}
-    fields.update({name: sizes.get(field) for field, name in _SIZES.items() if field in sizes})
-    fields["first_k_dense_replace"] = None
-    fields["moe_layer_freq"] = sizes.get(size.PATTERN) or 1
-    vocabulary = sizes.get(size.VOCABULARY)
-    if isinstance(vocabulary, int):
-        fields["pad_token_id"] = padding_token(config, vocabulary)
-    fields["multi_latent_attention"] = _latent(config, fields_of(config))
-    small = {name: sizes[field] for field, name in _SIZES.items() if sizes.get(field) is not None}
-    small.update({name: fields[name] for name in ("first_k_dense_replace", "moe_layer_freq")})
-    # The class takes no whole number; what lint calls an error of its own is not this run's.
-    small.update({name: float(fields[name]) for name in _DROPOUTS if isinstance(fields.get(name), (int, float))})
-    if "pad_token_id" in fields:
-        small["pad_token_id"] = fields["pad_token_id"]
+    fields["moe_layer_freq"] = recipe.value("moe.layer_pattern")
+    fields["multi_latent_attention"] = bool(recipe.value("attention.latent.enabled"))
+    # The class takes no whole number for these; what lint calls an error of its own is not this run's.
+    put: dict[str, Value] = {name: float(fields[name]) for name in _DROPOUTS if isinstance(fields.get(name), int)}
+    masked = recipe.value("tokenizer.pad_token")
+    if masked is not None:
+        put["pad_token_id"] = masked  # 1.6 and 1.7 keep another one; there the data set's own mask decides
+    sections = nested({setting.key: setting.value for setting in explicit_of(config.settings)})
     model = {
-        "keys": _written(config, _SECTION),
-        "sections": _written(config) if config.dialect == DYNAMIC else {},
-        "small": small,
+        "keys": sections["model"],
+        "sections": sections if config.dialect == DYNAMIC else {},
         "compressed": bool(fields.get("use_attn_mask_compression")),
-        "transformer": fields,
+        "transformer": {**fields, **put},
+        "put": put,
         "model_class": model_class(config),
     }
     rounded = fields.get("compute_dtype") == "bfloat16"
@@ -170,41 +96,10 @@ def _training(config: Config) -> TrainingPlan:
     )
 
 
-_DROPOUTS = ("hidden_dropout", "attention_dropout")
-_SECTION = "model."
-
-
-def _written(config: Config, above: str = "") -> dict[str, Any]:
-    """What the file itself says, below a section, as it stands there."""
-    found: dict[str, Any] = {}
-    for key, setting in config.settings.items():
-        if key.startswith(above) and setting.origin == "explicit":
-            *sections, last = key[len(above) :].split(".")
-            section = found
-            for name in sections:
-                section = _below(section, name)
-            section[last] = setting.value
-    return found
-
-
-def _below(section: dict[str, Any], name: str) -> dict[str, Any]:
-    """The section of this name, or of a list of sections the one that a name like `rules[0]` says."""
-    listed, _, index = name.rstrip("]").partition("[")
-    if not index:
-        return section.setdefault(name, {})
-    entries: list[dict[str, Any]] = section.setdefault(listed, [])
-    entries.extend({} for _ in range(len(entries), int(index) + 1))
-    return entries[int(index)]
-
-
 def padding_token(config: Config, vocabulary: int) -> int:
     """The token that the model masks, moved into a smaller vocabulary; -1 for none."""
-    pad, before = recipe_of(config).value("tokenizer.pad_token"), fields_of(config).get("vocab_size")
-    if pad is None:
-        return 0
-    if not isinstance(pad, int) or pad < 0 or (isinstance(before, int) and pad >= before):
-        return -1
-    return min(pad, vocabulary - 1)
+    pad = recipe_of(config).value("tokenizer.pad_token")
+    return 0 if pad is None else token_within(pad, fields_of(config).get("vocab_size"), vocabulary)
 
 
 def _optimizer(config: Config) -> OptimizerPlan:

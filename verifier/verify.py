@@ -38,6 +38,7 @@ from .messages_compiled import say
 from .processes import Limits, Worker, WorkerAnswer, WorkerFailure
 from .rates import rates_of
 from .scales import WINDOW, scales_of
+from .small_files import SmallFile, small_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
     from ..schemas.config import Config
     from ..schemas.message import Words
-    from .rates import Rates
+from .rates import Rates
 
 Verdict = Literal["match", "partial", "mismatch", "not-verifiable"]
 Stage = Literal["step1", "local-norm", "step2", "all"]
@@ -123,6 +124,8 @@ class Verification(NamedTuple):
     """Megatron-Core against itself over two ranks; None where that was not asked for."""
     typed: as_written.AsWritten | None = None
     """The first pass in the files' own types; None where that was not asked for, or float32 already parts."""
+    small: tuple[SmallFile, ...] = ()
+    """The files that the small models were built from."""
 
     @property
     def worst(self) -> Comparison:
@@ -399,6 +402,8 @@ class _Pair(NamedTuple):
     """What each file's own framework is run from."""
     compiled: bool = False
     """The static graph is compiled."""
+    files: tuple[SmallFile, ...] = ()
+    """What the small models are built from."""
 
     def folders(self) -> list[str | None]:
         """Where each process looks first for its framework."""
@@ -440,11 +445,12 @@ def _prepare(a: Config, b: Config, options: Options) -> _Pair:
     length = _length(batch, options, (ours, theirs), (small_a, small_b))
     for small in (small_a, small_b):
         small[dimensions.SEQUENCE] = length
+    files, (small_a, small_b) = small_files((a, b), (ours, theirs), (small_a, small_b))
     vocabulary = min(small_a[dimensions.VOCABULARY], small_b[dimensions.VOCABULARY])
     pad = _padding_token((a, b), vocabulary)
     plain = InputPlan(0, batch, length, vocabulary, avoid=pad)
     rates = None if options.against else rates_of(a, b)
-    blueprints = _blueprints((a, small_a), (b, small_b), rates)
+    blueprints = _blueprints((a, b), (files[0].config, files[1].config), rates)
     if options.precision == "as-written" and any(one.rounded for one in blueprints):
         # Types are tried by themselves, after the models: in float32 both have the same weights.
         blueprints = (blueprints[0]._replace(rounded=True), blueprints[1]._replace(rounded=True))
@@ -477,6 +483,7 @@ def _prepare(a: Config, b: Config, options: Options) -> _Pair:
         (small_a, small_b),
         undrawn=undrawn,
         compiled=options.graph,
+        files=files[:1] if options.against else files,
     )
 
 
@@ -523,18 +530,18 @@ def _length(
     chosen = options.keep_sizes or dimensions.SEQUENCE in options.sizes
     whole = small if batch > 1 or chosen else sizes
     length = min(side.get(dimensions.SEQUENCE) or _TOKENS for side in whole)
-    tabled = any(side.get("position.type") == "learned_absolute" for side in small)
+    tabled = any(dimensions.has_positions(side, "learned_absolute") for side in small)
     # A shorter sample has no room for documents and padding; a table of positions may have no more.
     length = length if tabled or chosen else max(length, dimensions.TARGETS[dimensions.SEQUENCE].size)
     return length if batch > 1 or chosen else min(length, _TOKENS)
 
 
 def _blueprints(
-    a: tuple[Config, dimensions.Sizes], b: tuple[Config, dimensions.Sizes], rates: Rates | None
+    files: tuple[Config, Config], small: tuple[Config, Config], rates: Rates | None
 ) -> tuple[Blueprint, Blueprint]:
-    """What each side builds, with what its scheduler is asked."""
-    one, other = (_SIDES[config.framework].blueprint(config, small) for config, small in (a, b))
-    if not exercise.weighs_tokens(a[0], b[0]):
+    """What each side builds of its small file, with what its scheduler is asked."""
+    one, other = (_SIDES[config.framework].blueprint(config) for config in small)
+    if not exercise.weighs_tokens(*files):
         one, other = (made._replace(training=made.training._replace(per_token=False)) for made in (one, other))
     if rates is None:
         return one, other
@@ -543,7 +550,7 @@ def _blueprints(
 
 def _sizes_of(a: Config, b: Config) -> tuple[dimensions.Sizes, dimensions.Sizes]:
     """The sizes of both; a vocabulary is known only where its tokenizer is: the other side's serves both."""
-    ours, theirs = _SIDES[a.framework].sizes_of(a), _SIDES[b.framework].sizes_of(b)
+    ours, theirs = dimensions.sizes_of(a), dimensions.sizes_of(b)
     recipes = recipe_of(a).fields, recipe_of(b).fields
     decided = [(found := fields.get(dimensions.VOCABULARY)) is None or found.decided for fields in recipes]
     known = [
@@ -664,6 +671,7 @@ def _run(
         ran=pair.ran(),
         ranks=spread,
         typed=typed,
+        small=pair.files,
     ).in_part(
         [
             *_in_place(pair, language),

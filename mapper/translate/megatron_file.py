@@ -91,15 +91,15 @@ def _arguments(translation: Translation, language: Language) -> list[tuple[str, 
     for setting in translation.settings if fork is None else _of_fork(fork, translation.settings):
         fact = known.get(setting.key)
         if fact is not None:
-            found.append((_array(setting), _words(fact, setting.value), ", ".join(setting.notes[:2])))
+            found.append((_array(setting), words_of(fact, setting.value), ", ".join(setting.notes[:2])))
     evaluation = None if fork is not None else known.get(EVALUATION_INTERVAL)
     if evaluation is not None and evaluation.default is None and not _holds(translation, EVALUATION_INTERVAL):
         # Without one the program divides by none when it counts the samples of evaluation.
         note = say.evaluation_of_the_run().text(language)
-        found.append(("TRAINING_ARGS", _words(evaluation, EVALUATES_EVERY), note))
+        found.append(("TRAINING_ARGS", words_of(evaluation, EVALUATES_EVERY), note))
     if not _heads_divide(translation):
         note = say.width_that_nothing_reads().text(language)
-        found.append(("MODEL_ARGS", _words(known[HEAD_WIDTH], translation.recipe.value(_LATENT_WIDTH)), note))
+        found.append(("MODEL_ARGS", words_of(known[HEAD_WIDTH], translation.recipe.value(_LATENT_WIDTH)), note))
     if translation.source_framework != "megatron":
         # MindSpore Transformers reads token ids; Megatron-LM asks for the tokenizer they were made with.
         note = say.tokenizer_of_the_data().text(language)
@@ -142,7 +142,8 @@ def _array(setting: TargetSetting) -> str:
     return _ARRAYS[setting.fields[0].split(".", 1)[0]] if setting.fields else "TRAINING_ARGS"
 
 
-def _words(fact: ArgumentFact, value: Value) -> list[str]:
+def words_of(fact: ArgumentFact, value: Value) -> list[str]:
+    """The flag of an argument that is given, and its words."""
     option = fact.options[0]
     if fact.action in ("true", "false"):
         return [option]

@@ -138,4 +138,4 @@ def test_the_length_that_latent_attention_scales_from(version: str, more: str, l
     words = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 64 --max-position-embeddings 64"
     text = f"python pretrain_gpt.py {words} --multi-latent-attention --position-embedding-type rope {more}"
     config = config_of(SourceText("run.sh", text), ReadOptions(megatron=version), path="run.sh")
-    assert megatron_side.sizes_of(config)[d.POSITIONS] == length
+    assert d.sizes_of(config)[d.POSITIONS] == length

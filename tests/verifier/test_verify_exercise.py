@@ -60,12 +60,12 @@ def test_what_megatron_core_is_told_of_its_optimizer_and_its_heads(tmp_path: Pat
     more = {"decoupled-lr": 0.0005, "decoupled-min-lr": 0.0001, "qk-layernorm": True, "apply-wd-to-qk-layernorm": True}
     script, _written = write_pair({"family": "dense", "megatron": more}, tmp_path)
     config = read_config(str(script), ReadOptions(megatron="0.19"))
-    told = megatron_side.blueprint(config, megatron_side.sizes_of(config)).optimizer
+    told = megatron_side.blueprint(config).optimizer
     assert (told.ends_learning_rate, told.ends_least_rate, told.decays_head_norms) == (0.0005, 0.0001, True)
     script, _written = write_pair({"family": "dense", "megatron": {"qk-l2-norm": True}}, tmp_path)
     config = read_config(str(script), ReadOptions(megatron="0.19"))
     assert megatron_side.obstacle(config) is None
-    plain = megatron_side.blueprint(config, megatron_side.sizes_of(config))
+    plain = megatron_side.blueprint(config)
     assert plain.model["qk_l2_norm"] is True
     assert (plain.optimizer.ends_least_rate, plain.optimizer.decays_head_norms) == (None, False)
 
@@ -222,8 +222,8 @@ def asked_scales(folder: Path, scale: Any, **changes: Any) -> Scales | None:
     pair = {"family": "dense", "mindformers": {"runner_wrapper": {"scale_sense": scale}}, **changes}
     a, b = configs(pair, folder)
     return scales_of(
-        megatron_side.blueprint(a, megatron_side.sizes_of(a)),
-        mindformers_side.blueprint(b, mindformers_side.sizes_of(b)),
+        megatron_side.blueprint(a),
+        mindformers_side.blueprint(b),
     )
 
 

@@ -68,7 +68,7 @@ backend = Backend()
 found = {}
 for file in sys.argv[3:]:
     config = config_of(read_text(file), ReadOptions(), path=file)
-    model = backend.build(side.blueprint(config, side.sizes_of(config)), 0).model
+    model = backend.build(side.blueprint(config), 0).model
     if sys.argv[1] == "megatron":
         kept = model.named_parameters()
     else:

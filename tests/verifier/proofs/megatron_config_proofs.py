@@ -57,7 +57,7 @@ def main(version: str) -> None:
 
         for name, pair in pairs.items():
             config = read_config(str(write_pair(pair, Path(folder))[0]), ReadOptions(megatron=version))
-            blueprint = megatron_side.blueprint(config, megatron_side.sizes_of(config))
+            blueprint = megatron_side.blueprint(config)
             settings = {key: setting.value for key, setting in config.settings.items()}
             small = {key: value for key, value in blueprint.model.items() if key in settings}
             real = core_transformer_config_from_args(argparse.Namespace(**{**settings, **small, **CPU}))

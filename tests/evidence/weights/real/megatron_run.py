@@ -23,6 +23,7 @@ from accmap.verifier.blueprint import InputPlan
 from accmap.verifier.dimensions import SEQUENCE
 from accmap.verifier.draw import Tokens, tokens, weight
 from accmap.verifier.megatron_model import MegatronBackend
+from accmap.verifier.small_files import small_file
 
 ITERATION = 10
 BATCH = InputPlan(seed=3, batch=2, sequence=64, vocabulary=500)
@@ -38,7 +39,7 @@ def main() -> None:
     if "--grouped" in sys.argv:
         group_experts()
     config = read_config(str(folder / "pretrain.sh"))
-    blueprint = megatron_side.blueprint(config, megatron_side.sizes_of(config))
+    blueprint = megatron_side.blueprint(config)
     built = backend.build(blueprint, seed=11)
     # The verifier spells the pattern of layers out; with Megatron-LM's own number all layers are stacked.
     built.model.config.moe_layer_freq = config.value("moe_layer_freq")
@@ -60,8 +61,7 @@ def answer_logits(jobs: Path) -> None:
     for config, checkpoint, given, answer in json.loads(jobs.read_text("utf-8")):
         read = read_config(config)
         ids = np.load(given)
-        sizes = {**megatron_side.sizes_of(read), SEQUENCE: ids.shape[1]}
-        built = backend.build(megatron_side.blueprint(read, sizes), seed=5)
+        built = backend.build(megatron_side.blueprint(small_file(read, {SEQUENCE: ids.shape[1]})), seed=5)
         load(built.model, Path(checkpoint))
         built.model.eval()
         built.forward(Tokens(ids, ids, np.ones(ids.shape, np.float32)))

@@ -14,6 +14,7 @@ from accmap.verifier.blueprint import InputPlan
 from accmap.verifier.dimensions import SEQUENCE
 from accmap.verifier.draw import Tokens, tokens
 from accmap.verifier.mindformers_model import MindFormersBackend
+from accmap.verifier.small_files import small_file
 
 BATCH = InputPlan(seed=3, batch=2, sequence=64, vocabulary=500)
 
@@ -25,7 +26,7 @@ def main() -> None:
     what, folder, checkpoint = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
     backend = MindFormersBackend()
     config = read_config(str(folder / "train.yaml"))
-    blueprint = mindformers_side.blueprint(config, mindformers_side.sizes_of(config))
+    blueprint = mindformers_side.blueprint(config)
     built = backend.build(blueprint, seed=5 if what == "save" else 77)
     found: dict[str, object] = {}
     if what == "save":
@@ -46,8 +47,7 @@ def answer_logits(jobs: Path) -> None:
     for config, checkpoint, given, answer in json.loads(jobs.read_text("utf-8")):
         read = read_config(config)
         ids = np.load(given)
-        sizes = {**mindformers_side.sizes_of(read), SEQUENCE: ids.shape[1]}
-        built = backend.build(mindformers_side.blueprint(read, sizes), seed=5)
+        built = backend.build(mindformers_side.blueprint(small_file(read, {SEQUENCE: ids.shape[1]})), seed=5)
         noted = load(built.model, Path(checkpoint))
         built.forward(Tokens(ids, ids, np.ones(ids.shape, np.float32)))
         np.save(answer, built.logits().swapaxes(0, 1))

@@ -47,7 +47,7 @@ def main(rank: int, folder: Path, checkpoint: Path, store: str, kind: str) -> No
         )
         let_norms_be_built()
         let_counts_be_lists()
-        blueprint = megatron_side.blueprint(config, megatron_side.sizes_of(config))
+        blueprint = megatron_side.blueprint(config)
         backend: Any = object.__new__(megatron_model.MegatronBackend)
         built = backend.build(blueprint, seed=5 + rank)
         built.model.config.moe_layer_freq = config.value("moe_layer_freq")

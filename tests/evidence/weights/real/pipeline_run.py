@@ -34,7 +34,7 @@ def main() -> None:
         account_for_embedding_in_pipeline_split=cut.get("embedding", False),
         account_for_loss_in_pipeline_split=cut.get("loss", False),
     )
-    args = megatron_side.blueprint(config, megatron_side.sizes_of(config)).model
+    args = megatron_side.blueprint(config).model
     shards = [
         torch.load(checkpoint / "release" / f"mp_rank_00_{rank:03d}" / "model_optim_rng.pt", weights_only=True)
         for rank in range(ranks)

@@ -1,0 +1,132 @@
+"""The files that small models are built from: what they say, and that making them small again changes nothing."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accmap.mapper.recipe.reading import recipe_of
+from accmap.mappings.tables import field_named
+from accmap.schemas.config import Config, ReadOptions
+from accmap.schemas.reader import config_of, read_config
+from accmap.schemas.source import SourceText
+from accmap.verifier import dimensions as size
+from accmap.verifier.small_files import small_file, small_files
+
+sys.path.insert(0, str(Path(__file__).parent / "pairs"))
+from pair_files import TABLE, write_pair
+
+LAYOUT = {
+    "tensor-model-parallel-size": 2,
+    "pipeline-model-parallel-size": 2,
+    "num-layers-per-virtual-pipeline-stage": 1,
+    "context-parallel-size": 2,
+    "sequence-parallel": True,
+}
+
+
+def made(a: Config, b: Config, chosen: dict[str, int] | None = None) -> tuple[Any, Any]:
+    whole = size.sizes_of(a), size.sizes_of(b)
+    return small_files((a, b), whole, size.shrink(*whole, chosen or {}, keep=False))
+
+
+def refused(config: Config) -> set[str]:
+    return {problem.kind.code for problem in config.problems if problem.kind.severity == "error"}
+
+
+@pytest.mark.parametrize("name", TABLE["equal"])
+def test_both_files_have_the_sizes_and_no_more_changes(name: str, tmp_path: Path) -> None:
+    a, b = (read_config(str(file)) for file in write_pair(TABLE["equal"][name], tmp_path))
+    files, sizes = made(a, b)
+    for at, (before, file) in enumerate(zip((a, b), files, strict=True)):
+        assert {key: value for key, value in size.sizes_of(file.config).items() if value} == {
+            key: value for key, value in sizes[at].items() if value
+        }
+        assert size.sizes_of(file.config)[size.HIDDEN] < size.sizes_of(before)[size.HIDDEN]
+        assert refused(file.config) <= refused(before)
+        others = recipe_of(before).fields.keys() - recipe_of(file.config).fields.keys()
+        assert not others
+    again, same = made(files[0].config, files[1].config)
+    assert ([file.text for file in again], same) == ([file.text for file in files], sizes)
+
+
+@pytest.mark.parametrize("name", TABLE["equal"])
+def test_what_is_no_size_stays(name: str, tmp_path: Path) -> None:
+    """Every number that a result depends on, apart from sizes, the tokenizer and what they add up to."""
+    vocabulary = ("model.vocab_size", "model.vocab_divisor", "tokenizer.", "data.eod")
+    copies = ("model.encoder_num_layers", "data.encoder_sequence_length")
+    touched = (*size.SIZES, *vocabulary, *copies, "batch.", "parallel.")
+    for file in write_pair(TABLE["equal"][name], tmp_path):
+        config = read_config(str(file))
+        small = made(config, config)[0][0].config
+        before, after = recipe_of(config), recipe_of(small)
+        apart = [
+            field
+            for field, entry in before.fields.items()
+            if not field.startswith(touched) and entry.decided and after.value(field) != entry.value
+        ]
+        assert [field for field in apart if not field.startswith("computed.")] == []
+
+
+def test_a_layout_becomes_one_process(tmp_path: Path) -> None:
+    pair = TABLE["equal"]["dense"]
+    pair = {**pair, "megatron": {**pair.get("megatron", {}), **LAYOUT}}
+    script = read_config(str(write_pair(pair, tmp_path)[0]), ReadOptions(world_size=8))
+    small = small_file(script, size.sizes_of(script)).config
+    assert small.launch is not None
+    assert (small.launch.world_size, small.value("sequence_parallel")) == (1, False)
+    assert small.value("num_layers_per_virtual_pipeline_stage") is None
+    parallel = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size")
+    assert [small.value(key) for key in parallel] == [1, 1, 1]
+    assert size.sizes_of(small) == size.sizes_of(script)
+
+
+@pytest.mark.parametrize("version", ["0.12", "0.17", "0.18", "0.19", "main"])
+def test_a_vocabulary_of_a_tokenizer_becomes_one_of_as_many_tokens(version: str) -> None:
+    words = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 64 --max-position-embeddings 64"
+    text = f"torchrun pretrain_gpt.py {words} --tokenizer-type HuggingFaceTokenizer --tokenizer-model /data/tokenizer\n"
+    script = config_of(SourceText("run.sh", text), ReadOptions(megatron=version), path="run.sh")
+    assert size.sizes_of(script)[size.VOCABULARY] is None
+    small = small_file(script, {size.VOCABULARY: 96})
+    assert recipe_of(small.config).value(field_named(size.VOCABULARY)) == 96
+    assert "NullTokenizer" in small.text
+
+
+def test_the_name_that_a_file_uses_stays(tmp_path: Path) -> None:
+    _script, file = write_pair(TABLE["equal"]["moe_sigmoid"], tmp_path)
+    text = file.read_text("utf-8")
+    assert "num_moe_experts: 16" in text
+    small = small_file(read_config(str(file)), {size.EXPERTS: 2})
+    assert "num_moe_experts: 2\n" in small.text
+    assert "n_routed_experts" not in small.text
+
+
+def test_a_size_that_a_class_has_anyway_stays_on_both_sides(tmp_path: Path) -> None:
+    """TeleChat3's class with experts reads no width of a head (1.7)."""
+    pair = TABLE["equal"]["deepseek"]
+    script, file = write_pair(pair, tmp_path)
+    text = file.read_text("utf-8").replace("DeepseekV3ForCausalLM", "TeleChat3MoeForCausalLM")
+    text = text.replace("deepseek_v3", "telechat3_moe")
+    heads = "attention.latent.qk_head_dim"
+    other = config_of(SourceText("b.yaml", text), ReadOptions(mindformers="1.7"), path="b.yaml")
+    a = read_config(str(script))
+    whole = size.sizes_of(a), size.sizes_of(other)
+    one = {**whole[0], heads: whole[1][heads]}
+    (_small_a, small_b), sizes = small_files((a, other), (one, whole[1]), size.shrink(one, whole[1], {}, keep=False))
+    assert sizes[0][heads] == sizes[1][heads] == size.sizes_of(small_b.config)[heads] == whole[1][heads]
+
+
+def test_the_copy_of_a_data_set_follows(tmp_path: Path) -> None:
+    _script, file = write_pair(TABLE["equal"]["dense"], tmp_path)
+    text = (
+        file.read_text("utf-8")
+        + "train_dataset_task:\n  dataset_config:\n    data_loader: {config: {seq_length: 64}}\n"
+    )
+    config = config_of(SourceText("b.yaml", text), ReadOptions(), path="b.yaml")
+    assert "seq_length: 64" in text
+    small = small_file(config, {size.SEQUENCE: 32}).config
+    lengths = [setting.value for key, setting in small.settings.items() if key.endswith("config.seq_length")]
+    assert set(lengths) == {32}
