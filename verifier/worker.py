@@ -6,6 +6,7 @@ Whatever the framework prints goes to stderr, which the parent keeps as the tail
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import os
@@ -39,6 +40,7 @@ def main(framework: str) -> None:
     import numpy as np
 
     from .blueprint import job_from_json
+    from .one_core import one_core
     from .session import perform
 
     # What importing left is not looked at again: collecting after each job then costs nothing.
@@ -46,19 +48,24 @@ def main(framework: str) -> None:
     gc.freeze()
 
     for line in sys.stdin:
-        asked = json.loads(line)
-        job = job_from_json(asked["job"])
-        try:
-            found = perform(job, backend, note=lambda stage: answer(stage=stage))
-        except Exception as error:  # noqa: BLE001 - see above
-            traceback.print_exc()
-            answer(failed=_reason(error), where=_where(error))
-            continue
-        np.savez(asked["arrays"], **found.arrays)
-        answer(done=True, values=found.values)
-        del found
-        # A model is full of cycles; without this the process grows by one model a job.
-        gc.collect()
+        with one_core() if framework in _SPINNING else contextlib.nullcontext():
+            asked = json.loads(line)
+            job = job_from_json(asked["job"])
+            try:
+                found = perform(job, backend, note=lambda stage: answer(stage=stage))
+            except Exception as error:  # noqa: BLE001 - see above
+                traceback.print_exc()
+                answer(failed=_reason(error), where=_where(error))
+                continue
+            np.savez(asked["arrays"], **found.arrays)
+            answer(done=True, values=found.values)
+            del found
+            # A model is full of cycles; without this the process grows by one model a job.
+            gc.collect()
+
+
+_SPINNING = ("mindformers", "mindformers-dynamic")
+"""Workers that run MindSpore operator by operator; a graph is compiled by many threads."""
 
 
 def _backend(framework: str) -> Backend:
