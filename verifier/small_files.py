@@ -23,11 +23,11 @@ from ..schemas.source import SourceText
 from . import dimensions as size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ..mappings.names_compiled import FieldName
     from ..mappings.tables import Row, Side, SideName
-    from ..schemas.config import Config, Setting, Value
+    from ..schemas.config import Config, Value
     from ..schemas.megatron.catalog import ArgumentFact
     from .dimensions import Sizes
 
@@ -169,36 +169,40 @@ def _written(config: Config, put: Mapping[str, Value | Omitted]) -> SmallFile:
 def _launch(config: Config, put: Mapping[str, Value | Omitted]) -> SmallFile:
     """A launch on one device, with every argument that the file gives."""
     known = catalog(config.framework_version, OWN).by_dest
-    given = {setting.key: _given(setting, known) for setting in _arguments(config, known)}
+    given = _given(config, known)
     for key, value in put.items():
         fact = known.get(key)
         if fact is None or isinstance(value, Omitted) or value == fact.default:
             given.pop(key, None)
         else:
             given[key] = words_of(fact, value)
+    return _of_words(config, given)
+
+
+def _of_words(config: Config, given: Mapping[str, Sequence[str]]) -> SmallFile:
     lines = ["torchrun --nproc_per_node 1 pretrain_gpt.py", *map(shlex.join, given.values())]
     options = ReadOptions(megatron=config.release or config.framework_version, world_size=1)
     return _read(_SCRIPT, " \\\n    ".join(lines) + "\n", options)
 
 
+def _given(config: Config, known: Mapping[str, ArgumentFact]) -> dict[str, list[str]]:
+    """The words of what the file gives; of another program's words, what Megatron-LM's own mean the same."""
+    taken = {key: one for key, one in config.settings.items() if one.decided and one.acceptance == "accepted"}
+    given = {
+        key: words_of(known[key], one.value) if one.flag is None or one.raw is None else [one.flag, *one.raw]
+        for key, one in taken.items()
+        if key in known and one.origin == "explicit"
+    }
+    if config.dialect != OWN:
+        plain = _of_words(config, given).config
+        for key, one in taken.items():
+            if key in known and one.value not in (None, known[key].default, plain.value(key)):
+                given[key] = words_of(known[key], one.value)
+    return given
+
+
 def _read(path: str, text: str, options: ReadOptions) -> SmallFile:
     return SmallFile(text, config_of(SourceText(path, text), options, path=path))
-
-
-def _arguments(config: Config, known: Mapping[str, ArgumentFact]) -> Iterator[Setting]:
-    """What the file gives; of another program's words, what Megatron-LM's own mean the same."""
-    own = config.dialect == "arguments"
-    for setting in explicit_of(config.settings) if own else config.settings.values():
-        if not setting.decided or setting.acceptance != "accepted" or setting.key not in known:
-            continue
-        if own or setting.value != known[setting.key].default:
-            yield setting
-
-
-def _given(setting: Setting, known: Mapping[str, ArgumentFact]) -> list[str]:
-    if setting.flag is None or setting.raw is None:
-        return words_of(known[setting.key], setting.value)
-    return [setting.flag, *setting.raw]
 
 
 def _document(config: Config, put: Mapping[str, Value | Omitted]) -> SmallFile:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from accmap.mapper.gates import says_something
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mappings.tables import field_named
 from accmap.schemas.config import Config, ReadOptions
@@ -53,22 +54,38 @@ def test_both_files_have_the_sizes_and_no_more_changes(name: str, tmp_path: Path
     assert ([file.text for file in again], same) == ([file.text for file in files], sizes)
 
 
+VOCABULARY = ("model.vocab_size", "model.vocab_divisor", "tokenizer.", "data.eod")
+COPIES = ("model.encoder_num_layers", "data.encoder_sequence_length")
+TOUCHED = (*size.SIZES, *VOCABULARY, *COPIES, "batch.", "parallel.", "computed.")
+"""Sizes, the tokenizer, and what they add up to."""
+
+
+def moved(config: Config) -> list[str]:
+    """The other fields that are others in the small file."""
+    before, after = recipe_of(config), recipe_of(made(config, config)[0][0].config)
+    return [
+        field
+        for field, entry in before.fields.items()
+        if not field.startswith(TOUCHED) and entry.decided and after.value(field) != entry.value
+        if says_something(field, before) is not False
+    ]
+
+
 @pytest.mark.parametrize("name", TABLE["equal"])
 def test_what_is_no_size_stays(name: str, tmp_path: Path) -> None:
-    """Every number that a result depends on, apart from sizes, the tokenizer and what they add up to."""
-    vocabulary = ("model.vocab_size", "model.vocab_divisor", "tokenizer.", "data.eod")
-    copies = ("model.encoder_num_layers", "data.encoder_sequence_length")
-    touched = (*size.SIZES, *vocabulary, *copies, "batch.", "parallel.")
     for file in write_pair(TABLE["equal"][name], tmp_path):
-        config = read_config(str(file))
-        small = made(config, config)[0][0].config
-        before, after = recipe_of(config), recipe_of(small)
-        apart = [
-            field
-            for field, entry in before.fields.items()
-            if not field.startswith(touched) and entry.decided and after.value(field) != entry.value
-        ]
-        assert [field for field in apart if not field.startswith("computed.")] == []
+        assert moved(read_config(str(file))) == []
+
+
+def test_another_program_is_said_in_the_words_of_megatron(tmp_path: Path) -> None:
+    script = write_pair(TABLE["equal"]["grouped"], tmp_path)[0].read_text("utf-8").rstrip()
+    text = f"{script} --use-fused-rmsnorm --use-fused-swiglu --use-fused-rotary-pos-emb\n"
+    config = config_of(SourceText("run.sh", text), ReadOptions(megatron="mindspeed-llm-2.3"), path="run.sh")
+    small = small_file(config, {size.LAYERS: 2})
+    assert (small.config.dialect, moved(config)) == ("arguments", [])
+    assert "fused-rmsnorm" not in small.text
+    assert "encoder-num-layers" not in small.text
+    assert not [problem for problem in small.config.problems if problem.kind.code == "MAP004"]
 
 
 def test_a_layout_becomes_one_process(tmp_path: Path) -> None:
