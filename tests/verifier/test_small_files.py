@@ -79,7 +79,8 @@ def test_what_is_no_size_stays(name: str, tmp_path: Path) -> None:
 
 def test_another_program_is_said_in_the_words_of_megatron(tmp_path: Path) -> None:
     script = write_pair(TABLE["equal"]["grouped"], tmp_path)[0].read_text("utf-8").rstrip()
-    text = f"{script} --use-fused-rmsnorm --use-fused-swiglu --use-fused-rotary-pos-emb\n"
+    shared = "--n-shared-experts 1 --moe-intermediate-size 32 --first-k-dense-replace 1 --num-experts 4"
+    text = f"{script} --use-fused-rmsnorm --use-fused-swiglu --use-fused-rotary-pos-emb {shared}\n"
     config = config_of(SourceText("run.sh", text), ReadOptions(megatron="mindspeed-llm-2.3"), path="run.sh")
     small = small_file(config, {size.LAYERS: 2})
     assert (small.config.dialect, moved(config)) == ("arguments", [])
@@ -112,6 +113,13 @@ def test_a_vocabulary_of_a_tokenizer_becomes_one_of_as_many_tokens(version: str)
     assert "NullTokenizer" in small.text
 
 
+def test_a_size_that_others_make_is_said_once_they_are_others() -> None:
+    words = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 64 --max-position-embeddings 64"
+    script = config_of(SourceText("run.sh", f"torchrun pretrain_gpt.py {words}\n"), ReadOptions(), path="run.sh")
+    small = small_file(script, {size.HIDDEN: 32, size.HEADS: 4, size.HEAD: 16})
+    assert (small.config.value("hidden_size"), small.config.value("kv_channels")) == (32, 16)
+
+
 def test_the_name_that_a_file_uses_stays(tmp_path: Path) -> None:
     _script, file = write_pair(TABLE["equal"]["moe_sigmoid"], tmp_path)
     text = file.read_text("utf-8")
@@ -122,13 +130,13 @@ def test_the_name_that_a_file_uses_stays(tmp_path: Path) -> None:
 
 
 def test_a_size_that_a_class_has_anyway_stays_on_both_sides(tmp_path: Path) -> None:
-    """TeleChat3's class with experts reads no width of a head (1.7)."""
+    """TeleChat3's class with experts reads no width of a head (1.9)."""
     pair = TABLE["equal"]["deepseek"]
     script, file = write_pair(pair, tmp_path)
     text = file.read_text("utf-8").replace("DeepseekV3ForCausalLM", "TeleChat3MoeForCausalLM")
     text = text.replace("deepseek_v3", "telechat3_moe")
     heads = "attention.latent.qk_head_dim"
-    other = config_of(SourceText("b.yaml", text), ReadOptions(mindformers="1.7"), path="b.yaml")
+    other = config_of(SourceText("b.yaml", text), ReadOptions(mindformers="1.9"), path="b.yaml")
     a = read_config(str(script))
     whole = size.sizes_of(a), size.sizes_of(other)
     one = {**whole[0], heads: whole[1][heads]}
