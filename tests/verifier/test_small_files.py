@@ -79,7 +79,7 @@ def test_what_is_no_size_stays(name: str, tmp_path: Path) -> None:
 
 def test_another_program_is_said_in_the_words_of_megatron(tmp_path: Path) -> None:
     script = write_pair(TABLE["equal"]["grouped"], tmp_path)[0].read_text("utf-8").rstrip()
-    shared = "--n-shared-experts 1 --moe-intermediate-size 32 --first-k-dense-replace 1 --num-experts 4"
+    shared = "--n-shared-experts 1 --moe-intermediate-size 32 --num-experts 4 --routed-scaling-factor 2.5"
     text = f"{script} --use-fused-rmsnorm --use-fused-swiglu --use-fused-rotary-pos-emb {shared}\n"
     config = config_of(SourceText("run.sh", text), ReadOptions(megatron="mindspeed-llm-2.3"), path="run.sh")
     small = small_file(config, {size.LAYERS: 2})
