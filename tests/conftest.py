@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import re
 import zlib
 from collections import defaultdict
@@ -54,8 +55,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             _with_fewer_examples(test)
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
     gc.freeze()  # what was collected stays to the end: no later collection has to look at it
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    if worker and session.items and all(item.get_closest_marker("frameworks") for item in session.items):
+        # MindSpore's threads wait by spinning: each worker keeps to a core of its own, with all that it begins.
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cores[int(worker.removeprefix("gw")) % len(cores)]})
 
 
 def beyond_their_share(items: list[pytest.Item]) -> list[pytest.Item]:

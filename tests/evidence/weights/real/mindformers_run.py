@@ -47,7 +47,7 @@ def answer_logits(jobs: Path) -> None:
     for config, checkpoint, given, answer in json.loads(jobs.read_text("utf-8")):
         read = read_config(config)
         ids = np.load(given)
-        built = backend.build(mindformers_side.blueprint(small_file(read, {SEQUENCE: ids.shape[1]})), seed=5)
+        built = backend.build(mindformers_side.blueprint(small_file(read, {SEQUENCE: ids.shape[1]}).config), seed=5)
         noted = load(built.model, Path(checkpoint))
         built.forward(Tokens(ids, ids, np.ones(ids.shape, np.float32)))
         np.save(answer, built.logits().swapaxes(0, 1))
