@@ -501,19 +501,21 @@ class LoggedRunJson(Open):
     dialect: str
     source: Literal["log", "events"]
     files: list[str]
-    steps: Annotated[int, Given()]
-    first_step: Annotated[int, Given()]
-    last_step: Annotated[int, Given()]
+    steps: Annotated[int, From("steps.__len__()")]
+    first_step: int
+    last_step: int
     interval: int
-    first_loss: Annotated[Number | None, Given()]
-    last_loss: Annotated[Number | None, Given()]
-    mean_loss: Annotated[Number | None, Given()]
-    mean_grad_norm: Annotated[Number | None, Given()]
-    columns: Annotated[list[str], Given()]
-    bad_steps: Annotated[int, Given()] = Field(description="Steps with a loss or norm that is NaN or infinite.")
-    first_bad_step: Annotated[int | None, Given()]
+    first_loss: Annotated[Number | None, AsJson()]
+    last_loss: Annotated[Number | None, AsJson()]
+    mean_loss: Annotated[Number | None, AsJson()]
+    mean_grad_norm: Annotated[Number | None, AsJson()]
+    columns: Annotated[list[str], From("printed")]
+    bad_steps: Annotated[int, From("bad_steps.__len__()")] = Field(
+        description="Steps with a loss or norm that is NaN or infinite."
+    )
+    first_bad_step: int | None
     problems: list[DiagnosticJson]
-    points: Annotated[list[tuple[int, Number | None]], Given()]
+    points: Annotated[list[tuple[int, Number | None]], AsJson()]
 
 
 class LogCriterionJson(Open):
@@ -532,7 +534,7 @@ class LogSpikeJson(Open):
     """A step where the difference leaps; `difference` is its largest one."""
 
     step: int
-    difference: Annotated[Number, Given()]
+    difference: Figure
 
 
 class LocalNormJson(Open):
@@ -541,9 +543,9 @@ class LocalNormJson(Open):
     a: Annotated[str, From("name")]
     b: Annotated[str, From("other")]
     step: int
-    norm_a: Annotated[Number, Given()]
-    norm_b: Annotated[Number, Given()]
-    relative: Annotated[Number, Given()]
+    norm_a: Annotated[Figure, From("a")]
+    norm_b: Annotated[Figure, From("b")]
+    relative: Figure
 
 
 class LogComparisonJson(Open):
@@ -557,10 +559,10 @@ class LogComparisonJson(Open):
     common_steps: Annotated[int, From("aligned.loss.size")]
     criteria: Annotated[list[LogCriterionJson], From("verdict.criteria")]
     notes: list[Text]
-    spikes: Annotated[list[LogSpikeJson], Given()]
-    diverges_at: Annotated[int | None, Given()]
-    local_norms: Annotated[list[LocalNormJson], Given()]
-    points: Annotated[list[tuple[int, int, Number, Number]], Given()]
+    spikes: list[LogSpikeJson]
+    diverges_at: int | None
+    local_norms: Annotated[list[LocalNormJson], From("norms.rows")]
+    points: Annotated[list[tuple[int, int, Number, Number]], AsJson()]
 
 
 class LogsJson(Open):
@@ -568,9 +570,9 @@ class LogsJson(Open):
 
     verdict: Annotated[Literal["match", "mismatch", "partial", "undecided"], From("answer")]
     experiment: Literal["standard", "repeat", "first-steps", "lr-zero", "benchmark"]
-    runs: Annotated[list[LoggedRunJson], Given()]
+    runs: list[LoggedRunJson]
     criteria: Annotated[list[LogCriterionJson], From("alone")]
-    comparisons: Annotated[list[LogComparisonJson], Given()]
+    comparisons: list[LogComparisonJson]
     defects: list[DiagnosticJson] = Field(
         default_factory=list[DiagnosticJson], description="Known defects that concern the files and fit what is seen."
     )
