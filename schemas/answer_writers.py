@@ -118,7 +118,7 @@ def _value(name: str, field: FieldInfo, it: str) -> str:
         return f"json_value({source})"
     kind: Any = field.annotation
     if _mark(field, OnlyWith):
-        kind = next(part for part in get_args(kind) if part is not NoneType)
+        kind = next((part for part in get_args(kind) if part is not NoneType), kind)
     if _mark(field, Late):
         return f"Late({_name(get_args(kind)[0])}, {source}, language)"
     return _written(kind, source)

@@ -68,7 +68,7 @@ def _closed(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     found = {key: _closed(one) for key, one in schema.items()}
-    return {**found, "additionalProperties": False} if found.get("additionalProperties") is True else found
+    return {**found, "additionalProperties": False} if isinstance(found.get("properties"), dict) else found
 
 
 def kind_of(words: list[str], answer: object) -> str:
