@@ -334,7 +334,7 @@ class DumpPartJson(Open):
     b: Annotated[DumpJson | None, OnlyWith("b")] = None
     compared: DumpCountedJson
     first_divergence: Annotated[DumpDivergenceJson | None, From("parting")]
-    units: list[DumpUnitJson]
+    units: Annotated[list[DumpUnitJson], Late()]
     only_a: list[str]
     only_b: list[str]
     gaps: list[DumpGapJson]
