@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from accmap.mapper.translate.starting import Obstacle
     from accmap.schemas.config import ReadOptions
     from accmap.schemas.diagnostic import Diagnostic, Language
-    from accmap.verifier.verify import Verification
+    from accmap.verifier.verification import Verification
 
     Name = str | os.PathLike[str]
     Profile = Literal["align", "train"]

@@ -18,6 +18,7 @@ from ..schemas.marks import joined, listed
 from ..schemas.purpose import require_training
 from ..schemas.reader import config_of
 from ..schemas.refused import require_accepted, unknown_class
+from ..verifier.not_compared import NotCompared, Values
 from .exit_codes import BAD, FINE, UNUSABLE
 from .inputs import a_run, read_input
 from .messages_compiled import say
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
     from ..schemas.config import Basis, Config, ReadOptions, Value
     from ..schemas.diagnostic import Diagnostic, Language
     from ..schemas.source import SourceText
-    from ..verifier.verify import Verification, Workers
+    from ..verifier.verification import Verification
+    from ..verifier.verify import Workers
     from .configuration import Configuration
 
 SIZES = {
@@ -173,7 +175,7 @@ def verified(
     unrun = unexercised(configs, findings, stage, language, asked=asked, matched=found.verdict == "match")
     tried = found.typed_fields()
     left = [
-        *(entry for entry in unrun if entry["field"] not in tried),
+        *(entry for entry in unrun if entry.field not in tried),
         *unseen_defects(findings, shown, language),
     ]
     return _in_part(found, left, configuration, language), findings, configs
@@ -200,7 +202,7 @@ def _trained(texts: Sequence[SourceText], options: ReadOptions) -> list[Config]:
 
 
 def _in_part(
-    found: Verification, left: list[dict[str, Any]], configuration: Configuration, language: Language
+    found: Verification, left: list[NotCompared], configuration: Configuration, language: Language
 ) -> Verification:
     """The answer with what was not run; what the project's configuration accepts decides nothing."""
     from .configuration import ignored_configurations
@@ -208,8 +210,8 @@ def _in_part(
     ignored = ignored_configurations(configuration, language)
     if ignored is not None:
         tell(f"accmap: {ignored}")
-    told = [*left, *(entry for entry in found.not_compared if "accepted" in entry)]
-    names = {entry["field"] for entry in told}
+    told = [*left, *(entry for entry in found.not_compared if entry.accepted)]
+    names = {entry.field for entry in told}
     for name in configuration.unexercised:
         if name not in names:
             tell(f"accmap: {say.verify_accepts_in_vain(path=configuration.path, name=name).text(language)}")
@@ -252,11 +254,11 @@ def shown_defects(found: Verification, findings: Sequence[Diagnostic]) -> tuple[
 
 def unseen_defects(
     findings: Sequence[Diagnostic], shown: Sequence[Diagnostic], language: Language
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[NotCompared]:
     """The known defects that are certain to change the numbers of the files and did not show in what was run."""
     for one in findings:
         if one.kind.code.startswith("DEF") and one.kind.severity == "error" and one not in shown:
-            yield {"field": one.kind.code, "reason": one.message(language)}
+            yield NotCompared(one.kind.code, one.message(language))
 
 
 def findings_of(configs: Sequence[Config], sources: Sequence[SourceText]) -> Sequence[Diagnostic]:
@@ -280,7 +282,7 @@ def unexercised(
     *,
     asked: Collection[str] = (),
     matched: bool = False,
-) -> list[dict[str, Any]]:
+) -> list[NotCompared]:
     """What is known to change numbers between the files and no model was asked about, with both values.
 
     Of two frameworks the linter knows it; two files of one framework have the same settings. Where the models
@@ -294,14 +296,14 @@ def unexercised(
     done = {"weighed": weighs_tokens(*configs), "separated": separates(*configs)}
     known = _alike(a, b, language) if a.framework == b.framework else _by_rules(a, b, findings, language)
     open_reason = say.verify_left_open().text(language)
-    found = {field: _differing(field, values, open_reason) for field, values in left_open(*configs).items()}
+    found = {field: NotCompared(field, open_reason, values) for field, values in left_open(*configs).items()}
     for field, entry, certain in known:
-        if field is not None and given_alike(field, (entry["a"], entry["b"])):
+        if field is not None and given_alike(field, entry.values or ()):
             continue
         if field is None or (_counts(field, a, b) and not exercised(field, stage, asked, **done)):
-            found.setdefault(entry["field"], entry)
+            found.setdefault(entry.field, entry)
         elif matched and certain and _counts(field, a, b):
-            found.setdefault(field, {**entry, "reason": say.verify_unseen().text(language)})
+            found.setdefault(field, entry._replace(reason=say.verify_unseen().text(language)))
     return list(found.values())
 
 
@@ -315,7 +317,7 @@ def _counts(field: FieldName, a: Recipe, b: Recipe) -> bool:
 
 def _by_rules(
     a: Recipe, b: Recipe, findings: Sequence[Diagnostic], language: Language
-) -> Iterator[tuple[FieldName | None, dict[str, Any], bool]]:
+) -> Iterator[tuple[FieldName | None, NotCompared, bool]]:
     """What the linter found, and whether it is certain: a field whose values differ, or, of a pair, a key without one.
 
     What a rule says of one file counts, too, where the other file's value is another.
@@ -330,11 +332,11 @@ def _by_rules(
         reason = finding.message(language)
         of_both = finding.kind.name == _NOT_CARRIED or finding.kind.code in paired
         if of_both and not finding.fields:
-            yield None, {"field": str(dict(finding.values).get("key", finding.kind.name)), "reason": reason}, True
+            yield None, NotCompared(str(dict(finding.values).get("key", finding.kind.name)), reason), True
         for field in map(field_named, finding.fields):
-            values = tuple(_value(side, field) for side in (a, b))
-            if values[0] != values[1]:
-                yield field, _differing(field, values, reason), of_both and finding.kind.severity == "error"
+            values = Values(*(_value(side, field) for side in (a, b)))
+            if values.a != values.b:
+                yield field, NotCompared(field, reason, values), of_both and finding.kind.severity == "error"
 
 
 def _value(recipe: Recipe, field: FieldName) -> Value:
@@ -345,7 +347,7 @@ def _value(recipe: Recipe, field: FieldName) -> Value:
     return vocabulary()[field].default if value is None else value
 
 
-def _alike(a: Recipe, b: Recipe, language: Language) -> Iterator[tuple[FieldName | None, dict[str, Any], bool]]:
+def _alike(a: Recipe, b: Recipe, language: Language) -> Iterator[tuple[FieldName | None, NotCompared, bool]]:
     """Fields and keys whose values differ between two files of one framework."""
     from ..mapper.differences import COMPUTED, differences
 
@@ -354,18 +356,14 @@ def _alike(a: Recipe, b: Recipe, language: Language) -> Iterator[tuple[FieldName
         if row.status != "equal" and row.impact == "numerics" and not (row.field or "").startswith(COMPUTED):
             sides = (row.a, row.b)
             key = next((side.key for side in sides if side is not None and side.key), "")
-            values = tuple(None if side is None else side.value for side in sides)
-            yield row.field, _differing(row.field or key, values, reason), row.status == "different"
-
-
-def _differing(name: str, values: tuple[Value, ...], reason: str) -> dict[str, Any]:
-    return {"field": name, "reason": reason, "a": json_value(values[0]), "b": json_value(values[1])}
+            values = Values(*(None if side is None else side.value for side in sides))
+            yield row.field, NotCompared(row.field or key, reason, values), row.status == "different"
 
 
 def _speaking_of(found: Verification) -> tuple[str, ...]:
     from ..rules import registry
 
-    differing = {str(entry["field"]) for entry in found.differing}
+    differing = {entry.field for entry in found.differing}
     wanted = differing or set(found.divergence_fields)
     codes: list[tuple[int, str]] = []
     for code in registry.codes():

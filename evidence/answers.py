@@ -6,7 +6,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from ..schemas.answer_parts import AsJson, Figure, From, Given, Number, Open, Said, Spoken, Text
+from ..mapper.answers import DiffRowJson
+from ..schemas.answer_parts import (
+    AsJson,
+    Figure,
+    From,
+    Given,
+    Late,
+    Number,
+    OnlyWith,
+    Open,
+    Said,
+    Spoken,
+    Text,
+)
 from ..schemas.answers import DiagnosticJson
 
 if TYPE_CHECKING:
@@ -185,6 +198,18 @@ class DumpTensorJson(Open):
     shape_b: list[int] | None
     layout: str
     note: str
+    cosine: Annotated[Number | None, From("measured.cosine"), AsJson(), OnlyWith("measured")] = None
+    max_abs: Annotated[Figure | None, From("measured.max_abs"), AsJson(), OnlyWith("measured")] = None
+    max_abs_at: Annotated[list[int] | None, From("measured.max_abs_at"), OnlyWith("measured")] = None
+    max_rel: Annotated[Figure | None, From("measured.max_rel"), AsJson(), OnlyWith("measured")] = None
+    within_thousandth: Annotated[float | None, From("measured.within_thousandth"), OnlyWith("measured")] = None
+    within_five_thousandths: Annotated[float | None, From("measured.within_five_thousandths"), OnlyWith("measured")] = (
+        None
+    )
+    norm_a: Annotated[Number | None, From("measured.norm_a"), AsJson(), OnlyWith("measured")] = None
+    norm_b: Annotated[Number | None, From("measured.norm_b"), AsJson(), OnlyWith("measured")] = None
+    nan: Annotated[list[int] | None, From("measured.nans"), OnlyWith("measured")] = None
+    infinite: Annotated[list[int] | None, From("measured.infinities"), OnlyWith("measured")] = None
 
 
 class DumpUnitJson(Open):
@@ -197,7 +222,7 @@ class DumpUnitJson(Open):
     direction: Annotated[Literal["forward", "backward", ""], From("a.direction")]
     agrees: bool | None
     skipped: Literal["fused", "arranged", "other-result", "operation", ""]
-    tensors: Annotated[list[DumpTensorJson], Given()]
+    tensors: Annotated[list[DumpTensorJson], Late()]
     only_a: list[str]
     only_b: list[str]
 
@@ -220,31 +245,31 @@ class NextDumpJson(Open):
     scope: list[str]
     scope_a: list[str]
     scope_b: list[str]
-    command: Annotated[str | None, Given()]
-    first: Annotated[str | None, Given()]
+    command: str | None
+    first: str | None
     """What has to be changed before it can be taken."""
 
 
 class DumpDivergenceJson(Open):
     """The first unit whose output differs while what went in agrees."""
 
-    module: Annotated[str, From("unit.module")]
-    a: Annotated[str, From("unit.a.name")]
-    b: Annotated[str, From("unit.b.name")]
-    direction: Annotated[Literal["forward", "backward", ""], From("unit.a.direction")]
-    cause: Literal["computation", "weights", "argument", "between", "data", "overflow"]
-    gradual: bool
-    largest_jump: Annotated[str | None, From("jump?.a.name")]
-    before: DumpNeighbourJson | None
-    after: DumpNeighbourJson | None
-    tensors: Annotated[list[DumpTensorJson], Given()]
-    fields: Annotated[list[str], Given()]
-    different_fields: Annotated[list[dict[str, Any]], Given()]
-    rules: Annotated[list[str], Given()]
-    defects: Annotated[list[DiagnosticJson], Given()] = Field(
+    module: Annotated[str, From("found.unit.module")]
+    a: Annotated[str, From("found.unit.a.name")]
+    b: Annotated[str, From("found.unit.b.name")]
+    direction: Annotated[Literal["forward", "backward", ""], From("found.unit.a.direction")]
+    cause: Annotated[Literal["computation", "weights", "argument", "between", "data", "overflow"], From("found.cause")]
+    gradual: Annotated[bool, From("found.gradual")]
+    largest_jump: Annotated[str | None, From("found.jump?.a.name")]
+    before: Annotated[DumpNeighbourJson | None, From("found.before")]
+    after: Annotated[DumpNeighbourJson | None, From("found.after")]
+    tensors: Annotated[list[DumpTensorJson], From("found.tensors")]
+    fields: list[str]
+    different_fields: Annotated[list[DiffRowJson], From("settings.different")]
+    rules: Annotated[list[str], From("settings.rules")]
+    defects: Annotated[list[DiagnosticJson], From("settings.defects")] = Field(
         default_factory=list[DiagnosticJson], description="Known defects that concern the files and fit the divergence."
     )
-    next_dump: Annotated[NextDumpJson, Given()]
+    next_dump: NextDumpJson
 
 
 class DumpGapJson(Open):
@@ -274,21 +299,51 @@ class DumpMergedJson(Open):
     places: list[str]
 
 
+class DumpJson(Open):
+    """One step of one rank of a dump."""
+
+    path: str
+    form: Literal["msprobe", "mindspore"]
+    framework: str
+    level: str
+    content: Literal["tensor", "statistics", "checksum"]
+    step: int | None
+    rank: int | None
+    units: int
+
+
+class DumpCountedJson(Open):
+    """How much was compared, and how much of what could not be."""
+
+    units: int
+    tensors: int
+    different: int
+    missing: int
+    checksums: int
+    without_numbers: int
+    inputs_alone: int
+    unmatched: int
+
+
 class DumpPartJson(Open):
     """One step of one rank, or one result table."""
 
     step: int | None
     rank: int | None
-    compared: dict[str, int]
-    first_divergence: DumpDivergenceJson | None
-    units: list[DumpUnitJson]
+    a: Annotated[DumpJson | None, OnlyWith("a")] = None
+    b: Annotated[DumpJson | None, OnlyWith("b")] = None
+    compared: DumpCountedJson
+    first_divergence: Annotated[DumpDivergenceJson | None, From("parting")]
+    units: Annotated[list[DumpUnitJson], Late()]
     only_a: list[str]
     only_b: list[str]
     gaps: list[DumpGapJson]
-    unmatched: list[DumpAloneJson]
-    unreadable: list[str]
-    notes: list[str]
-    tree: list[str] | None = None
+    unmatched: Annotated[list[DumpAloneJson], From("alone")]
+    marked_by_msprobe: Annotated[list[str] | None, From("marked"), OnlyWith("marked")] = None
+    """Units that msprobe itself marked as an error, in a result table."""
+    unreadable: list[Annotated[str, Said("message")]]
+    notes: list[Text]
+    tree: Annotated[list[str] | None, OnlyWith("tree")] = None
     """A line for each unit, with `--tree`."""
 
 
@@ -306,18 +361,19 @@ class DumpCompareJson(Open):
     """`accmap dump compare`. `parts` for dumps and tables; counts and `failures` for a precheck."""
 
     verdict: Literal["match", "diverged", "partial", "undecided"]
-    not_compared: list[NotComparedJson] | None = None
     kind: Literal["dumps", "table", "precheck"]
     files: list[str]
-    parts: list[DumpPartJson] | None = None
-    other_places: dict[Literal["a", "b"], list[str]] | None = None
-    """Steps and ranks that one dump has and the other lacks, and that are not compared."""
-    merged: list[DumpMergedJson] | None = None
+    parts: Annotated[list[DumpPartJson] | None, OnlyWith("parts")] = None
+    not_compared: Annotated[list[NotComparedJson] | None, From("unseen"), OnlyWith("unseen")] = None
+    merged: Annotated[list[DumpMergedJson] | None, OnlyWith("merged")] = None
     """Of several steps and ranks: where they part first, the earliest place before the others."""
-    apis: int | None = None
-    passed: int | None = None
-    skipped: int | None = None
-    failures: list[PrecheckFailureJson] | None = None
+    other_places: Annotated[dict[Literal["a", "b"], list[str]] | None, OnlyWith("other_places")] = None
+    """Steps and ranks that one dump has and the other lacks, and that are not compared."""
+    apis: Annotated[int | None, From("precheck.apis"), OnlyWith("precheck")] = None
+    passed: Annotated[int | None, From("precheck.passed"), OnlyWith("precheck")] = None
+    skipped: Annotated[int | None, From("precheck.skipped"), OnlyWith("precheck")] = None
+    failures: Annotated[list[PrecheckFailureJson] | None, From("precheck.failures"), OnlyWith("precheck")] = None
+    notes: Annotated[list[Text] | None, From("precheck.notes"), OnlyWith("precheck")] = None
 
 
 class ArraySideJson(Open):
@@ -445,19 +501,21 @@ class LoggedRunJson(Open):
     dialect: str
     source: Literal["log", "events"]
     files: list[str]
-    steps: Annotated[int, Given()]
-    first_step: Annotated[int, Given()]
-    last_step: Annotated[int, Given()]
+    steps: Annotated[int, From("steps.__len__()")]
+    first_step: int
+    last_step: int
     interval: int
-    first_loss: Annotated[Number | None, Given()]
-    last_loss: Annotated[Number | None, Given()]
-    mean_loss: Annotated[Number | None, Given()]
-    mean_grad_norm: Annotated[Number | None, Given()]
-    columns: Annotated[list[str], Given()]
-    bad_steps: Annotated[int, Given()] = Field(description="Steps with a loss or norm that is NaN or infinite.")
-    first_bad_step: Annotated[int | None, Given()]
+    first_loss: Annotated[Number | None, AsJson()]
+    last_loss: Annotated[Number | None, AsJson()]
+    mean_loss: Annotated[Number | None, AsJson()]
+    mean_grad_norm: Annotated[Number | None, AsJson()]
+    columns: Annotated[list[str], From("printed")]
+    bad_steps: Annotated[int, From("bad_steps.__len__()")] = Field(
+        description="Steps with a loss or norm that is NaN or infinite."
+    )
+    first_bad_step: int | None
     problems: list[DiagnosticJson]
-    points: Annotated[list[tuple[int, Number | None]], Given()]
+    points: Annotated[list[tuple[int, Number | None]], AsJson()]
 
 
 class LogCriterionJson(Open):
@@ -476,7 +534,7 @@ class LogSpikeJson(Open):
     """A step where the difference leaps; `difference` is its largest one."""
 
     step: int
-    difference: Annotated[Number, Given()]
+    difference: Figure
 
 
 class LocalNormJson(Open):
@@ -485,9 +543,9 @@ class LocalNormJson(Open):
     a: Annotated[str, From("name")]
     b: Annotated[str, From("other")]
     step: int
-    norm_a: Annotated[Number, Given()]
-    norm_b: Annotated[Number, Given()]
-    relative: Annotated[Number, Given()]
+    norm_a: Annotated[Figure, From("a")]
+    norm_b: Annotated[Figure, From("b")]
+    relative: Figure
 
 
 class LogComparisonJson(Open):
@@ -501,10 +559,10 @@ class LogComparisonJson(Open):
     common_steps: Annotated[int, From("aligned.loss.size")]
     criteria: Annotated[list[LogCriterionJson], From("verdict.criteria")]
     notes: list[Text]
-    spikes: Annotated[list[LogSpikeJson], Given()]
-    diverges_at: Annotated[int | None, Given()]
-    local_norms: Annotated[list[LocalNormJson], Given()]
-    points: Annotated[list[tuple[int, int, Number, Number]], Given()]
+    spikes: list[LogSpikeJson]
+    diverges_at: int | None
+    local_norms: Annotated[list[LocalNormJson], From("norms.rows")]
+    points: Annotated[list[tuple[int, int, Number, Number]], AsJson()]
 
 
 class LogsJson(Open):
@@ -512,9 +570,9 @@ class LogsJson(Open):
 
     verdict: Annotated[Literal["match", "mismatch", "partial", "undecided"], From("answer")]
     experiment: Literal["standard", "repeat", "first-steps", "lr-zero", "benchmark"]
-    runs: Annotated[list[LoggedRunJson], Given()]
+    runs: list[LoggedRunJson]
     criteria: Annotated[list[LogCriterionJson], From("alone")]
-    comparisons: Annotated[list[LogComparisonJson], Given()]
+    comparisons: list[LogComparisonJson]
     defects: list[DiagnosticJson] = Field(
         default_factory=list[DiagnosticJson], description="Known defects that concern the files and fit what is seen."
     )
@@ -913,7 +971,8 @@ EVIDENCE_OUTPUTS: dict[str, type[BaseModel]] = {
 
 MODELS: tuple[type[Open], ...] = (
     InsertionJson, VersionSetJson, DumpTensorJson, DumpUnitJson, DumpNeighbourJson, NextDumpJson, DumpDivergenceJson,
-    DumpGapJson, DumpAloneJson, PrecheckFailureJson, ArraySideJson, MeasuredJson, GuideCheckJson, CheckedArrayJson,
+    DumpGapJson, DumpAloneJson, DumpMergedJson, DumpJson, DumpCountedJson, DumpPartJson, PrecheckFailureJson,
+    DumpCompareJson, ArraySideJson, MeasuredJson, GuideCheckJson, CheckedArrayJson,
     ScoreJson, TokenizerJson, TokenizerRowJson, LogCriterionJson, WeightFileJson, VocabularyRowsJson,
     WeightStatisticsJson, WeightSideJson, WeightRowJson, NotLoadedNameJson, NotLoadedJson, DataPieceJson, DataDrawnJson,
     DataPartingJson, DataAgreementJson, DataMembersJson, DataDecodedJson, OverflowJson, DumpScannedJson, DataFedJson,
@@ -928,7 +987,7 @@ def products() -> dict[str, str]:
     """The compiled module."""
     from ..schemas.answer_writers import writers
 
-    known = {DiagnosticJson: "..schemas.answers_compiled"}
+    known = {DiagnosticJson: "..schemas.answers_compiled", DiffRowJson: "..mapper.answers_compiled"}
     text = writers(
         "Writes the records of this room as the models of answers.py say; compiled from them.", MODELS, known
     )

@@ -101,6 +101,16 @@ class Measured(NamedTuple):
     unequal: int
 
     @property
+    def nans(self) -> tuple[int, int]:
+        """How many of either are not a number."""
+        return self.nan_a, self.nan_b
+
+    @property
+    def infinities(self) -> tuple[int, int]:
+        """How many of either are infinite."""
+        return self.infinite_a, self.infinite_b
+
+    @property
     def a(self) -> ArraySide:
         """The one array by itself."""
         return ArraySide(*self.statistics_a, self.norm_a, self.nan_a, self.infinite_a)

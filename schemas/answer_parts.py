@@ -57,6 +57,18 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
+class OnlyWith:
+    """Left out where this attribute of the record is None; the member's kind has None for that alone."""
+
+    path: str
+
+
+@dataclass(frozen=True)
+class Late:
+    """A list whose records are put into words where one is looked at: all of them would take more than they tell."""
+
+
+@dataclass(frozen=True)
 class AsJson:
     """A value of a configuration, which JSON may not have as it is."""
 

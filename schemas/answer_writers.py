@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 
 from pydantic import BaseModel
 
-from .answer_parts import AsJson, From, Given, LeftOut, Said, Spoken
+from .answer_parts import AsJson, From, Given, Late, LeftOut, OnlyWith, Said, Spoken
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -31,17 +31,13 @@ def writers(about: str, models: Iterable[Model], known: Mapping[Any, str]) -> st
             homes.setdefault(home, []).append(_name(model))
     imports = [f"from {home} import {', '.join(sorted(names))}" for home, names in sorted(homes.items())]
     body = [line for model in own for line in ("", "", *_function(model))]
-    if any("json_value(" in line for line in body) and not any("json_value" in line for line in imports):
-        imports.append(f"from {_VALUES[own[0].__module__.split('.')[1]]} import json_value")
+    above = "." if own[0].__module__.split(".")[1] == "schemas" else "..schemas."
+    for home, name in (("json_values", "json_value"), ("late_json", "Late")):
+        if any(f"{name}(" in line for line in body):
+            imports.append(f"from {above}{home} import {name}")
     lines = [f'"""{about} Do not edit."""', "", "from __future__ import annotations", "", *imports]
     lines += ["", "TYPE_CHECKING = False", "if TYPE_CHECKING:", "    from typing import Any", *body]
     return "\n".join(lines) + "\n"
-
-
-_VALUES = {
-    "schemas": ".json_values",
-    **dict.fromkeys(("mapper", "verifier", "evidence", "cli"), "..schemas.json_values"),
-}
 
 
 def _name(model: type[BaseModel]) -> str:
@@ -57,17 +53,17 @@ def _function(model: Model) -> Iterator[str]:
     yield f"def {_name(model)}({parameters}) -> dict[str, Any]:"
     yield f'    """{(model.__doc__ or "").splitlines()[0]}"""'
     begin = "    found: dict[str, Any] = {"
-    for optional, entries in groupby(fields, lambda entry: _mark(entry[2], LeftOut) is not None):
-        if not optional:
+    for condition, entries in groupby(fields, lambda entry: _condition(*entry[1:], _record(model, entry[1]))):
+        written = ((repr(key), _value(name, field, _record(model, name))) for key, name, field in entries)
+        if not condition:
             yield begin
-            yield from (
-                f"        {key!r}: {_value(name, field, _record(model, name))}," for key, name, field in entries
-            )
+            yield from (f"        {key}: {value}," for key, value in written)
             yield "    }"
         else:
             if "|" not in begin:
                 yield "    found: dict[str, Any] = {}"
-            yield from (line for entry in entries for line in _where_given(*entry, _record(model, entry[1])))
+            yield f"    if {condition}:"
+            yield from (f"        found[{key}] = {value}" for key, value in written)
         begin = "    found |= {"
     yield "    return found"
 
@@ -79,12 +75,14 @@ def _record(model: Model, name: str) -> str:
     return f"it.{inside}" if inside else "it"
 
 
-def _where_given(key: str, name: str, field: FieldInfo, it: str) -> tuple[str, str]:
-    """The lines of a member that is left out where it has one value."""
-    where = _mark(field, LeftOut).where
-    differs = "is not" if where is None or isinstance(where, bool) else "!="
-    condition = f"    if {_source(name, field, it)} {differs} {where!r}:"
-    return condition, f"        found[{key!r}] = {_value(name, field, it)}"
+def _condition(name: str, field: FieldInfo, it: str) -> str:
+    """Where a member is written at all; empty for always."""
+    if only := _mark(field, OnlyWith):
+        return f"{it}.{only.path} is not None"
+    if (left := _mark(field, LeftOut)) is None:
+        return ""
+    differs = "is not" if left.where is None or isinstance(left.where, bool) else "!="
+    return f"{_source(name, field, it)} {differs} {left.where!r}"
 
 
 def _mark(field: FieldInfo, kind: type[Any]) -> Any:
@@ -118,7 +116,12 @@ def _value(name: str, field: FieldInfo, it: str) -> str:
         return source
     if _mark(field, AsJson):
         return f"json_value({source})"
-    return _written(field.annotation, source)
+    kind: Any = field.annotation
+    if _mark(field, OnlyWith):
+        kind = next((part for part in get_args(kind) if part is not NoneType), kind)
+    if _mark(field, Late):
+        return f"Late({_name(get_args(kind)[0])}, {source}, language)"
+    return _written(kind, source)
 
 
 def _written(kind: Any, source: str, depth: int = 0) -> str:

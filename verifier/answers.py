@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ..schemas.answer_parts import From, Given, LeftOut, Number, Open, Said
+from ..schemas.answer_parts import From, Given, LeftOut, Number, OnlyWith, Open, Said, Value
 from ..schemas.answers import DiagnosticJson, VersionJson
 
 
@@ -68,18 +68,18 @@ class NotComparedJson(Open):
 
     field: str
     reason: str
-    a: Any = None
-    b: Any = None
-    differs: bool = False
-    accepted: bool = False
+    a: Annotated[Value, From("values.a"), OnlyWith("values")] = None
+    b: Annotated[Value, From("values.b"), OnlyWith("values")] = None
+    differs: Annotated[bool, LeftOut(False)] = False
+    accepted: Annotated[bool, LeftOut(False)] = False
 
 
 class DifferingJson(Open):
     """A setting whose values differ, behind the place where two models part."""
 
     field: str
-    a: Any = None
-    b: Any = None
+    a: Value
+    b: Value
 
 
 class DivergenceJson(Open):
@@ -89,7 +89,7 @@ class DivergenceJson(Open):
     direction: Annotated[str, From("divergence.direction")]
     fields: Annotated[list[str], From("divergence_fields")]
     rules: Annotated[list[str], Given()]
-    differing: Annotated[list[DifferingJson], Given()]
+    differing: list[DifferingJson]
     defects: Annotated[list[DiagnosticJson], Given()] = Field(
         description="Known defects of the versions that ran which concern the files and fit the divergence.",
     )
@@ -151,8 +151,8 @@ class TypeTriedJson(Open):
     """A type that differs between the files; how far the other file's moved a number, in ulp."""
 
     field: str
-    a: Any
-    b: Any
+    a: Value
+    b: Value
     moved: Number | None
     toward: float | None
     nearer: bool | None
@@ -218,7 +218,7 @@ class VerifyJson(Open):
     disagreeing: Annotated[dict[str, list[str]], From("worst.disagreeing_names")]
     seeds: Annotated[list[SeedJson], From("decided_seeds")]
     stand_ins: Annotated[list[StandInJson], From("each_stand_in")]
-    not_compared: Annotated[list[NotComparedJson], Given()]
+    not_compared: list[NotComparedJson]
     first_divergence: Annotated[DivergenceJson | None, Given()]
     failures: Annotated[list[FailureJson], From("each_failure")]
     near_ties: list[int]
@@ -230,8 +230,9 @@ class VerifyJson(Open):
 
 
 MODELS: tuple[type[Open], ...] = (
-    InputsJson, NamedRowJson, ParameterRowJson, PartRowJson, StepRowJson, LossRowJson, DivergenceJson, RanJson,
-    SeedJson, StandInJson, FailureJson, RoundingJson, TypeTriedJson, AsWrittenJson, LayoutRunJson, VerifyJson,
+    NotComparedJson, DifferingJson, InputsJson, NamedRowJson, ParameterRowJson, PartRowJson, StepRowJson, LossRowJson,
+    DivergenceJson, RanJson, SeedJson, StandInJson, FailureJson, RoundingJson, TypeTriedJson, AsWrittenJson,
+    LayoutRunJson, VerifyJson,
 )  # fmt: skip
 """What has a record in this room."""
 

@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..mapper.gates import counts
 from ..mapper.recipe.reading import recipe_of
-from ..schemas.json_values import json_value
+from ..mappings.tables import field_named
 from ..schemas.message import verbatim
 from .messages_compiled import say
+from .not_compared import Differing, NotCompared, Values
 from .processes import WorkerAnswer, WorkerFailure
 
 if TYPE_CHECKING:
@@ -249,9 +250,9 @@ def _trials(
     """Each type of a single place that differs, with the other file's in its place."""
     found: list[Trial] = []
     for entry in differing(configs, tuple(TRIED)):
-        trial = Trial(entry["field"], entry["a"], entry["b"])
+        trial = Trial(*entry)
         if configs[1].framework == "mindformers":
-            answer = processes[1].run(_typed(plain[1], {TRIED[entry["field"]]: str(entry["a"])}))
+            answer = processes[1].run(_typed(plain[1], {TRIED[field_named(entry.field)]: str(entry.a)}))
             trial = _judged(trial, answer, rounded, unit)
         found.append(trial)
     return tuple(found)
@@ -302,43 +303,43 @@ def _moved(answer: WorkerAnswer, before: WorkerAnswer, unit: float) -> float:
     return max(each, default=0.0) / unit
 
 
-def blamed(found: AsWritten, configs: tuple[Config, Config]) -> list[dict[str, Any]]:
+def blamed(found: AsWritten, configs: tuple[Config, Config]) -> list[Differing]:
     """The compute type where it differs, and the types of single places that set the sides apart."""
-    return [*differing(configs), *({"field": one.field, "a": one.a, "b": one.b} for one in found.moving)]
+    return [*differing(configs), *(Differing(one.field, one.a, one.b) for one in found.moving)]
 
 
-def differing(configs: tuple[Config, Config], every: Sequence[FieldName] = (COMPUTE,)) -> list[dict[str, Any]]:
+def differing(configs: tuple[Config, Config], every: Sequence[FieldName] = (COMPUTE,)) -> list[Differing]:
     """Those of the types that the files say differently, with both values."""
     recipes = recipe_of(configs[0]), recipe_of(configs[1])
     values = {
         field: [recipe.value(field) for recipe in recipes] for field in every if counts(field, *recipes) is not False
     }
     return [
-        {"field": field, "a": json_value(one), "b": json_value(other)}
+        Differing(field, one, other)
         for field, (one, other) in values.items()
         if one is not None and other is not None and one != other
     ]
 
 
-def not_proved(found: AsWritten | None, language: str) -> list[dict[str, Any]]:
+def not_proved(found: AsWritten | None, language: str) -> list[NotCompared]:
     """What a CPU could not compute in its own type, and the types that differ without setting the sides apart."""
     if found is None:
         return []
     if not found.failures:
         undecided = (trial for trial in found.trials if trial not in found.moving)
-        return [{"field": one.field, "reason": one.said().text(language), "a": one.a, "b": one.b} for one in undecided]
+        return [NotCompared(one.field, one.said().text(language), Values(one.a, one.b)) for one in undecided]
     side, why = next(iter(found.failures.items()))
     told = say.not_computed_as_written(side=verbatim(side), reason=verbatim(why.reason))
-    return [{"field": COMPUTE, "reason": told.text(language)}]
+    return [NotCompared(COMPUTE, told.text(language))]
 
 
-def said(uncompared: Sequence[dict[str, Any]], found: AsWritten | None, language: str) -> list[dict[str, Any]]:
+def said(uncompared: Sequence[NotCompared], found: AsWritten | None, language: str) -> list[NotCompared]:
     """What is not compared beside the pass as written: types were, of the weights in the first pass alone."""
     if found is None or found.failures:
         return list(uncompared)
     weights = say.weights_of_the_first_pass().text(language)
     return [
-        {**entry, "reason": weights} if entry["field"] == _WEIGHTS else entry
+        entry._replace(reason=weights) if entry.field == _WEIGHTS else entry
         for entry in uncompared
-        if entry["field"] not in (COMPUTE, *TRIED)
+        if entry.field not in (COMPUTE, *TRIED)
     ]

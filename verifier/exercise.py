@@ -6,7 +6,7 @@ A setting is exercised where a module, the loss, the optimizer, clipping or the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ..mapper.differences import differences, same
 from ..mapper.gates import counts, says_something
@@ -14,17 +14,17 @@ from ..mapper.modules import MODULES
 from ..mapper.recipe.reading import recipe_of
 from ..mapper.recipe.vocabulary import COMPUTED, vocabulary
 from ..mappings.keys_compiled import WHOLE_STEP_AT_ONCE
-from ..schemas.json_values import json_value
 from ..schemas.open_words import open_words
 from ..schemas.versions import within
 from . import documents, dropping, samples, scales
 from .messages_compiled import say
 from .mindformers_side import DYNAMIC
+from .not_compared import Differing, NotCompared, Values
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from ..mapper.differences import Found
+    from ..mapper.differences import Difference
     from ..mapper.recipe.values import Recipe
     from ..mappings.names_compiled import FieldName
     from ..schemas.config import Config, Value
@@ -190,7 +190,7 @@ def parted(stages: Collection[str]) -> frozenset[str]:
     return frozenset(str(field) for stage, fields in _PARTED.items() if stage in stages for field in fields)
 
 
-def differing(a: Config, b: Config, among: Sequence[str] = _RUN) -> list[dict[str, Any]]:
+def differing(a: Config, b: Config, among: Sequence[str] = _RUN) -> list[Differing]:
     """The fields among these whose values differ between the files and count, with both values, in the given order."""
     recipes = recipe_of(a), recipe_of(b)
     rows = {
@@ -199,21 +199,19 @@ def differing(a: Config, b: Config, among: Sequence[str] = _RUN) -> list[dict[st
         if row.field is not None
         and row.status not in ("equal", "undecided")
         and row.impact == "numerics"
-        and not given_alike(row.field, (_plain(row.a), _plain(row.b)))
+        and not given_alike(row.field, _values(row))
         and counts(row.field, *recipes) is not False
     }
-    return [
-        {"field": field, "a": _plain(rows[field].a), "b": _plain(rows[field].b)} for field in among if field in rows
-    ]
+    return [Differing(field, *_values(rows[field])) for field in among if field in rows]
 
 
-def left_open(a: Config, b: Config) -> dict[str, tuple[Value, Value]]:
+def left_open(a: Config, b: Config) -> dict[str, Values]:
     """The fields that count and that a file leaves undecided, with both values: a default ran in their place.
 
     Arguments that a checkpoint replaces are undecided, too.
     """
     return {
-        str(row.field): (_plain(row.a), _plain(row.b))
+        str(row.field): _values(row)
         for row in differences(recipe_of(a), recipe_of(b))
         if row.field is not None
         and (row.status == "undecided" or (row.field == "checkpoint.use_arguments" and row.status != "equal"))
@@ -224,16 +222,16 @@ def left_open(a: Config, b: Config) -> dict[str, tuple[Value, Value]]:
     }
 
 
-def unread_words(configs: Sequence[Config], language: str) -> list[dict[str, Any]]:
+def unread_words(configs: Sequence[Config], language: str) -> list[NotCompared]:
     """Words of a launch that may be flags and that nobody can read: what ran is the model without them."""
     return [
-        {"field": word, "reason": problem.message("zh" if language == "zh" else "en")}
+        NotCompared(word, problem.message("zh" if language == "zh" else "en"))
         for config in configs
         for word, problem in open_words(config)
     ]
 
 
-def leads(a: Config, b: Config, direction: str) -> list[dict[str, Any]]:
+def leads(a: Config, b: Config, direction: str) -> list[Differing]:
     """What differs at all, where nothing that the parting module depends on does; no step made two models differ.
 
     Keys that no field takes up come first: no module is known to be apart from them.
@@ -241,23 +239,23 @@ def leads(a: Config, b: Config, direction: str) -> list[dict[str, Any]]:
     found = [*_without_field(recipe_of(a), recipe_of(b)), *differing(a, b)]
     if direction in ("update", "initialisation"):
         return found
-    return [entry for entry in found if not entry["field"].startswith(_OF_THE_STEPS)]
+    return [entry for entry in found if not entry.field.startswith(_OF_THE_STEPS)]
 
 
-def _without_field(a: Recipe, b: Recipe) -> Iterator[dict[str, Any]]:
+def _without_field(a: Recipe, b: Recipe) -> Iterator[Differing]:
     """Keys that no field takes up and that are known to change numbers, with both values."""
     sure = {entry.key for recipe in (a, b) for entry in recipe.unmapped if entry.sure and entry.impact == "numerics"}
     for row in differences(a, b):
         written = row.a or row.b
         if row.field is None and row.status != "equal" and written is not None and written.key in sure:
-            yield {"field": written.key, "a": _plain(row.a), "b": _plain(row.b)}
+            yield Differing(written.key, *_values(row))
 
 
-def uncompared(a: Config, b: Config, language: str = "en", asked: Collection[str] = ()) -> list[dict[str, Any]]:
-    """The contract's `not_compared` for this pair, with both values where they differ; these stages were `asked`."""
+def uncompared(a: Config, b: Config, language: str = "en", asked: Collection[str] = ()) -> list[NotCompared]:
+    """What is never compared for this pair, with both values where they differ; these stages were `asked`."""
     recipes = recipe_of(a), recipe_of(b)
     return [
-        {"field": field, "reason": row.why.text(language), **_values(field, recipes)}
+        NotCompared(field, row.why.text(language), _apart(field, recipes))
         for row in LEFT_OUT
         for field in row.fields
         if _is_listed(field, row, recipes, asked, weighed=weighs_tokens(a, b), separated=documents.separates(a, b))
@@ -296,12 +294,11 @@ def _is_set(field: FieldName, recipe: Recipe) -> bool:
     return value is not None and not same(value, vocabulary()[field].default)
 
 
-def _values(field: FieldName, recipes: tuple[Recipe, Recipe]) -> dict[str, Any]:
+def _apart(field: FieldName, recipes: tuple[Recipe, Recipe]) -> Values | None:
     """Both values where both sides say one and they differ."""
-    one, other = (recipe.value(field) for recipe in recipes)
-    known = one is not None and other is not None
-    return {"a": json_value(one), "b": json_value(other)} if known and not same(one, other) else {}
+    values = Values(*(recipe.value(field) for recipe in recipes))
+    return None if None in values or same(*values) else values
 
 
-def _plain(found: Found | None) -> Any:
-    return None if found is None else json_value(found.value)
+def _values(row: Difference) -> Values:
+    return Values(*(None if side is None else side.value for side in (row.a, row.b)))

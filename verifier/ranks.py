@@ -16,6 +16,7 @@ from ..schemas.message import verbatim
 from . import dimensions as size
 from .comparison import Comparison, compare
 from .messages_compiled import say
+from .not_compared import NotCompared
 from .processes import WorkerAnswer, WorkerFailure
 
 if TYPE_CHECKING:
@@ -234,9 +235,9 @@ class _Group:
         self._folder.cleanup()
 
 
-def not_proved(runs: Sequence[LayoutRun], language: str) -> list[dict[str, Any]]:
+def not_proved(runs: Sequence[LayoutRun], language: str) -> list[NotCompared]:
     """The fields whose layout changes numbers or could not be run, with what is known of it."""
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, NotCompared] = {}
     for run in runs:
         if run.failure is not None:
             why = say.ranks_not_run(layout=run.layout.name, reason=verbatim(run.failure.reason))
@@ -246,11 +247,11 @@ def not_proved(runs: Sequence[LayoutRun], language: str) -> list[dict[str, Any]]
         else:
             continue
         field = run.layout.about[-1]
-        found.setdefault(field, {"field": field, "reason": why.text(language)})
+        found.setdefault(field, NotCompared(field, why.text(language)))
     return list(found.values())
 
 
-def said(uncompared: Sequence[dict[str, Any]], runs: Sequence[LayoutRun], language: str) -> list[dict[str, Any]]:
+def said(uncompared: Sequence[NotCompared], runs: Sequence[LayoutRun], language: str) -> list[NotCompared]:
     """What is not compared, with what the layouts have shown of it."""
     shown: dict[str, list[str]] = {}
     for run in runs:
@@ -258,8 +259,8 @@ def said(uncompared: Sequence[dict[str, Any]], runs: Sequence[LayoutRun], langua
             if run.compared is not None and not run.changed:
                 shown.setdefault(field, []).append(run.layout.name)
     return [
-        {**entry, "reason": say.ranks_same(layouts=", ".join(shown[entry["field"]])).text(language)}
-        if entry["field"] in shown
+        entry._replace(reason=say.ranks_same(layouts=", ".join(shown[entry.field])).text(language))
+        if entry.field in shown
         else entry
         for entry in uncompared
     ]

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..mappings.names_compiled import FieldName
     from ..schemas.config import Config, Value
     from ..schemas.message import Words
+    from .not_compared import NotCompared
 
 FIELDS: tuple[FieldName, ...] = (
     "data.blend", "data.split", "data.seed", "data.order", "data.mock", "data.drop_remainder",
@@ -63,10 +64,11 @@ class Samples(NamedTuple):
     shrunk: Mapping[str, list[Any]]
 
 
-def said(uncompared: Sequence[dict[str, Any]], why: Words | None, language: str) -> list[dict[str, Any]]:
+def said(uncompared: Sequence[NotCompared], why: Words | None, language: str) -> Sequence[NotCompared]:
     """What was not compared, with the reason for which this pair's data sets were not."""
-    reason = {} if why is None else {"reason": why.text(language)}
-    return [{**entry, **reason} if entry["field"] == DRAWN else entry for entry in uncompared]
+    if why is None:
+        return uncompared
+    return [entry._replace(reason=why.text(language)) if entry.field == DRAWN else entry for entry in uncompared]
 
 
 class _NotAskedError(Exception):

@@ -28,17 +28,16 @@ from . import (
     ranks,
     samples,
 )
-from .answers_compiled import divergence_json, verify_json
 from .blueprint import Blueprint, InputPlan, Job
-from .comparison import Comparison
 from .dropping import drops
 from .initial_spreads import known_ratios
-from .known_failures import explained
 from .messages_compiled import say
+from .not_compared import NotCompared, Values
 from .processes import Limits, Worker, WorkerAnswer, WorkerFailure
 from .rates import rates_of
 from .scales import WINDOW, scales_of
 from .small_files import SmallFile, small_files
+from .verification import Ran, Verification
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -46,10 +45,11 @@ if TYPE_CHECKING:
 
     from ..schemas.config import Config
     from ..schemas.message import Words
-from .rates import Rates
+    from .comparison import Comparison
+    from .not_compared import Differing
+    from .rates import Rates
+    from .verification import Graph, Stage, Verdict
 
-Verdict = Literal["match", "partial", "mismatch", "not-verifiable"]
-Stage = Literal["step1", "local-norm", "step2", "all"]
 
 _NEEDS = {"megatron": ("torch", "megatron.core"), "mindformers": ("mindspore", "mindformers"), "torch": ("torch",)}
 """What a side imports; the last one of each framework may stand elsewhere."""
@@ -93,144 +93,6 @@ class Options(NamedTuple):
     """Run Megatron-LM's models over two ranks, too, and hold them to one."""
     accepted: Sequence[str] = ()
     """Names whose difference, where it was not run, decides nothing."""
-
-
-class Verification(NamedTuple):
-    """The whole answer."""
-
-    verdict: Verdict
-    sides: tuple[str, str]
-    files: tuple[str, str]
-    shrunk: Mapping[str, list[Any]]
-    inputs: tuple[InputPlan, ...]
-    tolerance: float
-    stage: Stage
-    compared: tuple[Comparison, ...]
-    """One for each seed."""
-    seeds: tuple[int, ...]
-    stand_ins: Mapping[str, Mapping[str, str]]
-    not_compared: tuple[Mapping[str, Any], ...]
-    divergence: localise.Divergence | None
-    divergence_fields: tuple[str, ...]
-    differing: tuple[Mapping[str, Any], ...]
-    failures: Mapping[str, WorkerFailure]
-    versions: Mapping[str, str]
-    cost: Mapping[str, Any]
-    near_ties: tuple[int, ...] = ()
-    """Seeds left out because rounding alone decided between two experts; other seeds stood in for them."""
-    language: str = "en"
-    ran: tuple[Ran, ...] = ()
-    ranks: tuple[ranks.LayoutRun, ...] | None = None
-    """Megatron-Core against itself over two ranks; None where that was not asked for."""
-    typed: as_written.AsWritten | None = None
-    """The first pass in the files' own types; None where that was not asked for, or float32 already parts."""
-    small: tuple[SmallFile, ...] = ()
-    """The files that the small models were built from."""
-
-    @property
-    def worst(self) -> Comparison:
-        """The first comparison with a disagreement, or the first of all."""
-        for compared in self.compared:
-            if compared.disagreeing():
-                return compared
-        return self.compared[0] if self.compared else Comparison()
-
-    def typed_fields(self) -> frozenset[str]:
-        """The fields about types that were run as the files write them: a difference is shown, or told beside them."""
-        if self.typed is None or self.typed.failures:
-            return frozenset()
-        return frozenset((as_written.COMPUTE, *(trial.field for trial in self.typed.trials)))
-
-    def in_part(self, differing: Sequence[Mapping[str, Any]], accepted: Sequence[str] = ()) -> Verification:
-        """The answer beside what is known to differ, changes numbers and was not run: such models match in part.
-
-        What the user accepts by name stays named and decides nothing.
-        """
-        shown = exercise.parted(self.worst.disagreeing())
-        differing = [entry for entry in differing if entry["field"] not in shown]
-        if not differing:
-            return self
-        named = {entry["field"] for entry in differing}
-        rest = (entry for entry in self.not_compared if entry["field"] not in named)
-        told = [{**entry, "differs": True} for entry in differing if entry["field"] not in accepted]
-        let = [{**entry, "accepted": True} for entry in differing if entry["field"] in accepted]
-        return self._replace(
-            verdict="partial" if self.verdict == "match" and told else self.verdict,
-            not_compared=(*told, *let, *rest),
-        )
-
-    @property
-    def decided_seeds(self) -> list[Seed]:
-        """The seeds that rounding did not decide."""
-        decided = [seed for seed in self.seeds if seed not in self.near_ties]
-        pairs = zip(decided, self.compared, strict=False)
-        return [Seed(seed, not compared.disagreeing()) for seed, compared in pairs]
-
-    @property
-    def each_stand_in(self) -> list[StandIn]:
-        """What stood in, side after side."""
-        return [StandIn(side, *one) for side, listed in self.stand_ins.items() for one in listed.items()]
-
-    @property
-    def each_failure(self) -> list[FailedSide]:
-        """Why a side gave no answer, side after side."""
-        return [FailedSide(*one) for one in self.failures.items()]
-
-    def to_json(
-        self,
-        rules: Sequence[str] = (),
-        defects: Sequence[Mapping[str, Any]] = (),
-        read_as: Sequence[Mapping[str, Any]] = (),
-    ) -> dict[str, Any]:
-        """The contract's answer: `rules` and `defects` are of the divergence, `read_as` is of the files."""
-        divergence = None
-        if self.divergence is not None:
-            named = {"rules": list(rules), "defects": list(defects), "differing": list(self.differing)}
-            divergence = divergence_json(self, self.language, **named)
-        left, versions = list(self.not_compared), list(read_as)
-        return verify_json(self, self.language, not_compared=left, first_divergence=divergence, read_as=versions)
-
-
-class Seed(NamedTuple):
-    """Whether both models were the same with one seed."""
-
-    seed: int
-    agrees: bool
-
-
-class StandIn(NamedTuple):
-    """What stood in for something that this machine does not have."""
-
-    side: str
-    name: str
-    description: str
-
-
-class Ran(NamedTuple):
-    """What a side was run with, beside the version that its file asks for."""
-
-    place: installations.Installation
-    asked: str
-    exact: bool
-    graph: Graph | None
-
-
-class FailedSide(NamedTuple):
-    """A side that gave no answer, and what is known of that."""
-
-    side: str
-    failure: WorkerFailure
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """The fields that it comes from, where it is known."""
-        known = explained(self.failure)
-        return () if known is None else known.fields
-
-    def explanation(self, language: str) -> str | None:
-        """What it means, or what to do about it."""
-        known = explained(self.failure)
-        return (self.failure.remedy if known is None else known.words().text(language)) or None
 
 
 class Workers:
@@ -433,7 +295,6 @@ class _Pair(NamedTuple):
         )
 
 
-Graph = Literal["static, eager", "static, compiled", "dynamic"]
 _WORKERS: dict[Graph | None, str] = {"static, compiled": "mindformers-graph", "dynamic": "mindformers-dynamic"}
 _SIDES = {"megatron": megatron_side, "mindformers": mindformers_side}
 
@@ -695,7 +556,7 @@ class _Blame(NamedTuple):
 
     divergence: localise.Divergence | None
     fields: tuple[str, ...]
-    differing: Sequence[dict[str, Any]]
+    differing: Sequence[Differing]
 
 
 def _left_to_defaults(pair: _Pair, found: _Found, language: str) -> dict[str, WorkerFailure]:
@@ -718,7 +579,7 @@ def _rounds_apart(typed: as_written.AsWritten | None) -> bool:
 def _blamed(pair: _Pair, options: Options, found: _Found, typed: as_written.AsWritten | None) -> _Blame:
     if typed is not None and _rounds_apart(typed):
         differing = as_written.blamed(typed, pair.configs)
-        fields = tuple(entry["field"] for entry in differing)
+        fields = tuple(entry.field for entry in differing)
         return _Blame(localise.Divergence("rounding", "rounding"), fields, differing)
     divergence = found.divergence
     where = fields_of(divergence.module) if divergence is not None else ()
@@ -729,7 +590,7 @@ def _blamed(pair: _Pair, options: Options, found: _Found, typed: as_written.AsWr
     if divergence is not None and len({blueprint.rounded for blueprint in pair.blueprints}) > 1:
         # The weights of one side alone were put on a grid.
         changed = [*as_written.differing(pair.configs), *changed]
-    ahead = [entry["field"] for entry in changed if entry["field"] in vocabulary()]
+    ahead = [entry.field for entry in changed if entry.field in vocabulary()]
     return _Blame(divergence, (*ahead, *(field for field in where if field not in ahead)), changed)
 
 
@@ -767,16 +628,15 @@ def _spread(
     return tuple(found)
 
 
-def _in_place(pair: _Pair, language: str) -> list[dict[str, Any]]:
+def _in_place(pair: _Pair, language: str) -> list[NotCompared]:
     """The versions that ran in place of those that the files ask for."""
-    found: list[dict[str, Any]] = []
+    found: list[NotCompared] = []
     for one, config in zip(pair.places, pair.configs, strict=True):
         asked = config.framework_version
         if not one.serves(asked):
             said = say.in_place_of(framework=one.framework, version=one.version, asked=asked)
-            found.append({
-                "field": f"{one.framework}.version", "reason": said.text(language), "a": asked, "b": one.version,
-            })  # fmt: skip
+            values = Values(asked, one.version)
+            found.append(NotCompared(f"{one.framework}.version", said.text(language), values))
     return found
 
 

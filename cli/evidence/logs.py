@@ -183,8 +183,10 @@ def rendered(report: Report, form: str, *, to_file: bool = False) -> Outgoing:
         from .logs_page import web_page
 
         return composed(web_page(report))
-    from .logs_data import to_csv, to_json
-
     if form == "csv":
+        from .logs_csv import to_csv
+
         return to_csv(report)
-    return json_text(to_json(report))
+    from ...evidence.answers_compiled import logs_json
+
+    return json_text(logs_json(report, report.language))

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...evidence.logs.columns import ABSENT, GRAD_NORM, LEARNING_RATE, LOSS
 from ...evidence.logs.figures import percent
-from ...evidence.logs.verdict import bad_steps
+from ...evidence.logs.thinning import thinned
 from ...schemas.border.incoming import package_text
 from ...schemas.border.outgoing import markup
 from ..advisories import title
 from ..messages_compiled import say
 from ..page_shell import document
-from .logs_data import differences, share, thinned
+from .logs_csv import share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,7 +114,7 @@ def _column(run: Run, name: str, letter: str, index: int) -> _Curve:
 
 def _gap(comparison: Comparison, name: str, index: int) -> _Curve:
     loss = comparison.aligned.loss
-    return _Curve(name, index, loss.steps, differences(loss))
+    return _Curve(name, index, loss.steps, loss.differences)
 
 
 def _relative(comparison: Comparison, name: str, index: int) -> _Curve:
@@ -133,7 +133,7 @@ def _data(report: Report, panels: list[tuple[str, list[_Curve], int, bool]]) -> 
             flags.append(loss.steps[found.apart])
         elif found.spikes:
             flags.append(found.spikes[0].step)
-    flags += [steps[0] for steps in map(bad_steps, report.runs) if steps]
+    flags += [steps[0] for run in report.runs if (steps := run.bad_steps)]
     return {
         "range": [first, max(first + 1, last)],
         "step": _word(report, "step"),

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from ...evidence.logs.columns import ABSENT, LOSS
 from ...evidence.logs.figures import figure
-from ...evidence.logs.verdict import bad_steps
 from ...schemas.border.outgoing import composed, painted
 from ...schemas.border.outgoing import page as as_page
 from ...schemas.marks import listed
@@ -20,7 +19,6 @@ from ..messages_compiled import say
 from ..terminal import wants_colour
 from ..wide_text import columns as columns_of
 from ..wide_text import wrapped
-from .logs_data import differences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -145,7 +143,7 @@ def _gap(report: Report, comparison: Comparison, colour: bool, unicode: bool) ->
     if not loss.size:
         return []
     first, last = _span(report)
-    curve = _sampled(loss.steps, differences(loss), first, last)
+    curve = _sampled(loss.steps, loss.differences, first, last)
     title = _word(report, "difference", report.letter(comparison.b), report.letter(comparison.a))
     return [" " * (MARGIN - 1) + title, *_plot([curve], SMALL_ROWS, colour, unicode, zero=True)]
 
@@ -171,7 +169,7 @@ def _described(report: Report, run: Run) -> str:
         words.append(_word(report, "every", run.interval))
     if len(report.runs) == 1:
         last = next((value for value in reversed(run.column(LOSS)) if value != ABSENT), None)
-        if last is not None and not bad_steps(run):
+        if last is not None and not run.bad_steps:
             words.append(_word(report, "last", figure(last)))
     return listed(words, report.language, "clause")
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from ...mapper.modules import fields_of
 
 if TYPE_CHECKING:
+    from ...mapper.differences import Difference
+    from ...schemas.diagnostic import Diagnostic
     from .compare_divergence import Divergence, UnitResult
 
 _DATA = ("data.blend", "data.split", "data.sequence_length", "data.seed", "tokenizer.type", "run.seed")
@@ -32,12 +34,17 @@ class NextDump(NamedTuple):
     scope_b: tuple[str, ...]
     step: int | None
     rank: int | None
+    configs: tuple[str, ...] = ()
+    """The configurations of the two runs, where they are known."""
+    first: str | None = None
+    """What has to be changed before it can be taken."""
 
-    def command(self, configs: tuple[str, ...]) -> str | None:
+    @property
+    def command(self) -> str | None:
         """The line that takes it."""
         if not self.kind:
             return None
-        words = ["accmap dump config", *map(shlex.quote, configs or ("CONFIG_A", "CONFIG_B"))]
+        words = ["accmap dump config", *map(shlex.quote, self.configs or ("CONFIG_A", "CONFIG_B"))]
         words += ["--kind mindspore-o1"] if self.kind == "mindspore" else [f"--level {self.level}"]
         words.append(f"--task {self.task}")
         if self.scope:
@@ -46,6 +53,23 @@ class NextDump(NamedTuple):
         # A run of one rank has no ranks to choose.
         words += [f"--ranks {self.rank}"] if self.rank else []
         return " ".join((*words, "-d next-dump"))
+
+
+class Settings(NamedTuple):
+    """What the configurations of the two runs say of the settings behind a divergence."""
+
+    different: tuple[Difference, ...] = ()
+    rules: tuple[str, ...] = ()
+    defects: tuple[Diagnostic, ...] = ()
+
+
+class Parting(NamedTuple):
+    """Where two dumps part first, the settings behind it, and the dump that narrows it down."""
+
+    found: Divergence
+    fields: tuple[str, ...]
+    settings: Settings
+    next_dump: NextDump
 
 
 def settings_behind(found: Divergence) -> tuple[str, ...]:

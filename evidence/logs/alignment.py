@@ -8,6 +8,7 @@ Learning rates are put to the step that uses them.
 from __future__ import annotations
 
 from array import array
+from operator import sub
 from typing import TYPE_CHECKING, NamedTuple
 
 from .columns import ABSENT, GRAD_NORM, LEARNING_RATE
@@ -32,6 +33,11 @@ class Pair(NamedTuple):
     def size(self) -> int:
         """How many steps both have."""
         return len(self.steps)
+
+    @property
+    def differences(self) -> array[float]:
+        """B minus A."""
+        return array("d", map(sub, self.b, self.a))
 
 
 class Alignment(NamedTuple):

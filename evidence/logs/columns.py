@@ -12,6 +12,12 @@ import re
 ABSENT = -math.inf
 """Stands where a line has no such value. A loss of minus infinity that was really printed is kept as NaN."""
 
+
+def present(value: float) -> float | None:
+    """A value; None where there is none."""
+    return None if value == ABSENT else value
+
+
 LARGEST = 1e100
 """No run computes with larger numbers; what is beyond is as bad as infinity, and sums of the rest cannot overflow."""
 

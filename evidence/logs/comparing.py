@@ -15,6 +15,7 @@ from .local_norms import matched
 from .messages_compiled import say
 from .parameter_order import order_of, table_of
 from .same_run import same_run
+from .thinning import POINTS, thinned
 from .verdict import NOTHING_MORE, judge
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from ...schemas.message import Words
     from .alignment import Alignment
     from .composition import Losses
+    from .departure import Spike
     from .local_norms import Matching
     from .run import Run
     from .verdict import Experiment, Grounds, Verdict
@@ -43,6 +45,23 @@ class Comparison(NamedTuple):
     norms: Matching
     verdict: Verdict
     notes: tuple[Words, ...]
+
+    @property
+    def spikes(self) -> tuple[Spike, ...]:
+        """Where the difference leaps; the first of very many."""
+        return self.verdict.departure.spikes[:POINTS]
+
+    @property
+    def diverges_at(self) -> int | None:
+        """The step from which the losses stay apart."""
+        row = self.verdict.departure.apart
+        return None if row is None else self.aligned.loss.steps[row]
+
+    @property
+    def points(self) -> list[tuple[int, int, float, float]]:
+        """Step, how many steps the losses are a mean of, loss of A and of B; thinned by their difference."""
+        loss = self.aligned.loss
+        return [(loss.steps[row], loss.windows[row], loss.a[row], loss.b[row]) for row in thinned(loss.differences)]
 
 
 def compare(

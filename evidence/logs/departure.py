@@ -17,6 +17,8 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from .alignment import Pair
 
 BLOCK, FIRST_BLOCK = 64, 16
@@ -34,6 +36,8 @@ class Spike(NamedTuple):
     worst: int
     """The row of its largest difference."""
     size: float
+    difference: float
+    """That difference."""
     length: int = 1
     """How many rows in a row."""
 
@@ -48,11 +52,11 @@ class Departure(NamedTuple):
 
 def departure(pair: Pair) -> Departure:
     """Spikes and lasting difference of two curves."""
-    differences = [b - a for a, b in zip(pair.a, pair.b, strict=True)]
+    differences = pair.differences
     return Departure(_spikes(pair, differences), _lasting(pair, differences))
 
 
-def _spikes(pair: Pair, differences: list[float]) -> tuple[Spike, ...]:
+def _spikes(pair: Pair, differences: Sequence[float]) -> tuple[Spike, ...]:
     count = len(differences)
     if count < _FEWEST:
         return ()
@@ -69,14 +73,16 @@ def _spikes(pair: Pair, differences: list[float]) -> tuple[Spike, ...]:
             if row == before + 1:
                 last = found[-1]
                 longer = last._replace(length=last.length + 1)
-                found[-1] = longer if leap <= last.size else longer._replace(worst=row, size=leap)
+                found[-1] = (
+                    longer if leap <= last.size else longer._replace(worst=row, size=leap, difference=differences[row])
+                )
             else:
-                found.append(Spike(pair.steps[row], row, row, leap))
+                found.append(Spike(pair.steps[row], row, row, leap, differences[row]))
             before = row
     return tuple(found)
 
 
-def _usual(block: list[float]) -> tuple[float, float]:
+def _usual(block: Sequence[float]) -> tuple[float, float]:
     """Median and median absolute deviation of the finite differences."""
     known = [value for value in block if math.isfinite(value)]
     if not known:
@@ -85,7 +91,7 @@ def _usual(block: list[float]) -> tuple[float, float]:
     return middle, median(abs(value - middle) for value in known)
 
 
-def _lasting(pair: Pair, differences: list[float]) -> int | None:
+def _lasting(pair: Pair, differences: Sequence[float]) -> int | None:
     count = len(differences)
     beyond = [
         not abs(difference) <= max(LASTING_ABSOLUTE, LASTING_SHARE * abs(a))

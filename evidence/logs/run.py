@@ -10,9 +10,10 @@ from operator import lt, sub
 from typing import TYPE_CHECKING, NamedTuple
 
 from .beginning import Beginning
-from .columns import ABSENT, LOSS, SKIPPED
+from .columns import ABSENT, GRAD_NORM, LEARNING_RATE, LM_LOSS, LOSS, NAN_ITERATIONS, SKIPPED, present
 from .messages_compiled import say
 from .problems import problem
+from .thinning import thinned
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -59,9 +60,74 @@ class Run(NamedTuple):
         return found is not None and found.count(ABSENT) < len(found)
 
     @property
+    def first_step(self) -> int:
+        """The first step with a line."""
+        return self.steps[0]
+
+    @property
+    def last_step(self) -> int:
+        """The last one."""
+        return self.steps[-1]
+
+    @property
+    def first_loss(self) -> float | None:
+        """The loss of the first line, where it has one."""
+        return present(self.column(LOSS)[0])
+
+    @property
+    def last_loss(self) -> float | None:
+        """The loss of the last one."""
+        return present(self.column(LOSS)[-1])
+
+    @property
+    def mean_loss(self) -> float:
+        """The mean of the losses that are there and finite; NaN where none is."""
+        return _mean(self.column(LOSS))
+
+    @property
+    def mean_grad_norm(self) -> float:
+        """The same of the norms of the whole gradient."""
+        return _mean(self.column(GRAD_NORM))
+
+    @property
+    def printed(self) -> list[str]:
+        """The columns that any line has."""
+        return sorted(filter(self.has, self.columns))
+
+    @property
+    def bad_steps(self) -> list[int]:
+        """The steps at which a loss, a norm or a learning rate is NaN or infinite."""
+        bad: set[int] = set()
+        for name in (LOSS, LM_LOSS, GRAD_NORM, LEARNING_RATE):
+            values = self.columns.get(name)
+            if values is not None and not math.isfinite(sum(values)):
+                each = zip(self.steps, values, strict=True)
+                bad.update(step for step, value in each if value != ABSENT and not math.isfinite(value))
+        counts = self.columns.get(NAN_ITERATIONS)
+        if counts is not None and counts.count(0.0) < len(counts):
+            bad.update(step for step, count in zip(self.steps, counts, strict=True) if count > 0)
+        return sorted(bad)
+
+    @property
+    def first_bad_step(self) -> int | None:
+        """The first of them."""
+        return next(iter(self.bad_steps), None)
+
+    @property
+    def points(self) -> list[tuple[int, float | None]]:
+        """Steps and losses, thinned."""
+        losses = self.column(LOSS)
+        return [(self.steps[row], present(losses[row])) for row in thinned(losses)]
+
+    @property
     def rate_shift(self) -> int:
         """How many steps later the printed learning rate is used: 1 where it is the next step's."""
         return 0 if self.dialect in ("static", "nemo") else 1
+
+
+def _mean(values: array[float]) -> float:
+    known = [value for value in values if math.isfinite(value)]
+    return math.fsum(known) / len(known) if known else math.nan
 
 
 class Segment(NamedTuple):

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 from ...schemas.marks import joined
 from ...schemas.message import Words
 from ...schemas.verdict import Unseen, concluded
-from .columns import ABSENT, GRAD_NORM, LEARNING_RATE, LM_LOSS, LOSS, NAN_ITERATIONS, SKIPPED
+from .columns import ABSENT, LEARNING_RATE, SKIPPED
 from .departure import departure
 from .figures import figure, percent
 from .grounds import APART, GUIDE_STEPS, SAME_LOCAL, TOGETHER, beginning_agrees, steps_covered
@@ -34,7 +34,6 @@ from .messages_compiled import say
 from .metrics import metrics
 
 if TYPE_CHECKING:
-    from array import array
     from collections.abc import Callable, Iterator, Sequence
 
     from .alignment import Alignment, Pair
@@ -409,28 +408,11 @@ def _labels(criteria: Sequence[Criterion]) -> Words:
     return joined(dict.fromkeys(criterion.label for criterion in criteria))
 
 
-def bad_steps(run: Run) -> list[int]:
-    """The steps of a run at which a loss, a norm or a learning rate is NaN or infinite."""
-    bad: set[int] = set()
-    for name in (LOSS, LM_LOSS, GRAD_NORM, LEARNING_RATE):
-        values = run.columns.get(name)
-        if values is not None and not math.isfinite(sum(values)):
-            bad.update(
-                step
-                for step, value in zip(run.steps, values, strict=True)
-                if value != ABSENT and not math.isfinite(value)
-            )
-    counts = run.columns.get(NAN_ITERATIONS)
-    if counts is not None and counts.count(0.0) < len(counts):
-        bad.update(step for step, count in zip(run.steps, counts, strict=True) if count > 0)
-    return sorted(bad)
-
-
 def _usable(*runs: Run) -> list[Criterion]:
     """Whether the logs can be trusted at all."""
     found: list[Criterion] = []
     for run in runs:
-        steps = bad_steps(run)
+        steps = run.bad_steps
         if steps:
             said = say.finite_bad(name=run.name, count=f"{len(steps):,}", step=f"{steps[0]:,}")
             found.append(Criterion("finite", "fail", said, float(len(steps)), 0.0, steps[0]))
@@ -819,9 +801,3 @@ def rate_difference(rate: Pair) -> tuple[int, float] | None:
 def usable_alone(run: Run) -> tuple[Criterion, ...]:
     """The criteria that a single log has to meet."""
     return (*_usable(run), *_updated((run,), run.steps))
-
-
-def column_mean(values: array[float]) -> float:
-    """The mean of what is there and finite; NaN where nothing is."""
-    known = [value for value in values if math.isfinite(value)]
-    return math.fsum(known) / len(known) if known else math.nan

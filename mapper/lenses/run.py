@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING
-from .lens import OMIT, Lens, integer, items, number
+from ..data_words import SomeWeightsError, blend_of
+from .lens import OMIT, Lens, integer, items
 
 if TYPE_CHECKING:
     from ...schemas.config import Value
@@ -147,17 +148,6 @@ def _samples(steps: int | None, scope: Scope) -> int | None:
     return None if steps is None or not whole else steps * whole
 
 
-def _weight(value: Value) -> Value:
-    """A sampling weight as a number; None for text that is none."""
-    if isinstance(value, str):
-        try:
-            return _short(float(value))
-        except ValueError:
-            return None
-    known = number(value)
-    return None if known is None else _short(known)
-
-
 def _short(value: float) -> int | float:
     return int(value) if value == value and abs(value) < 1e15 and value == int(value) else value
 
@@ -166,12 +156,14 @@ def _blend(value: Value) -> Value:
     listed = [value] if isinstance(value, str) else items(value)
     if not listed:
         return None
-    if len(listed) % 2 == 0:
-        weights = [_weight(entry) for entry in listed[::2]]
-        if all(weight is not None for weight in weights):
-            return [[weight, path] for weight, path in zip(weights, listed[1::2], strict=True)]
+    try:
+        weights = blend_of(listed).weights
+    except SomeWeightsError:
+        weights = None
     # One prefix alone is asked for just the run's samples; with a weight both builders ask for 0.5% more.
-    return [[None, path] for path in listed]
+    if weights is None:
+        return [[None, path] for path in listed]
+    return [[_short(weight), path] for weight, path in zip(weights, listed[1::2], strict=True)]
 
 
 def _flat(value: Value) -> Value:

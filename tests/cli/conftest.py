@@ -51,9 +51,24 @@ def _once(keyword: str) -> Callable[..., Iterator[ValidationError]]:
 _Validator: Any = extend(Draft202012Validator, {keyword: _once(keyword) for keyword in ("$ref", "allOf")})
 
 
+_WRITTEN = frozenset(("dump-compare", "logs", "verify"))
+"""Answers that are written from their models alone: the schema names every key."""
+
+
 @cache
 def validator(kind: str) -> Any:
-    return _Validator(schema_of(kind))
+    schema = schema_of(kind)
+    return _Validator(_closed(schema) if kind in _WRITTEN else schema)
+
+
+def _closed(schema: Any) -> Any:
+    """A schema whose objects have the keys that it names, and no others."""
+    if isinstance(schema, list):
+        return [_closed(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = {key: _closed(one) for key, one in schema.items()}
+    return {**found, "additionalProperties": False} if isinstance(found.get("properties"), dict) else found
 
 
 def kind_of(words: list[str], answer: object) -> str:

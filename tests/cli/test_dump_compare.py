@@ -377,3 +377,29 @@ def test_a_tensor_beside_a_plain_argument_was_not_compared(accmap, tmp_path: Pat
     assert answer.code == 1
     assert answer.out.startswith("partial")
     assert "input.0" in answer.out
+
+
+_UNIT = "Module.a.Linear.forward.0"
+_TABLE = (
+    "NPU Name,Bench Name,NPU Dtype,Bench Dtype,NPU l2norm,Bench l2norm,Result\n"
+    f"{_UNIT}.output.0,{_UNIT}.output.0,float32,float32,2.0,1.0,error\n"
+)
+_PRECHECK = "API Name,Forward Test Success,Backward Test Success,Message\nMint.add.1,error,SKIP,off\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "first"),
+    [
+        (_TABLE, "table", f",,a,forward,{_UNIT},{_UNIT},output.0,output.0,output,False,far,statistics,0.5"),
+        (_PRECHECK, "precheck", "Mint.add.1,forward,error,off"),
+    ],
+    ids=["table", "precheck"],
+)
+def test_what_msprobe_wrote_is_answered_in_each_form(accmap, text: str, kind: str, first: str) -> None:
+    written = accmap("dump", "compare", "table.csv", "--format", "json", files={"table.csv": text})
+    answer = json.loads(written.out)
+    assert (written.code, answer["kind"], answer["verdict"]) == (1, kind, "diverged")
+    if kind == "table":
+        assert answer["parts"][0]["marked_by_msprobe"] == [_UNIT]
+    rows = accmap("dump", "compare", "table.csv", "--format", "csv").out.splitlines()
+    assert rows[1].startswith(first)

@@ -9,6 +9,11 @@ import jsonschema
 import pytest
 
 from accmap.cli.outputs import OUTPUTS
+from accmap.verifier.comparison import Comparison, Row
+from accmap.verifier.localise import Divergence
+from accmap.verifier.not_compared import Differing, NotCompared, Values
+from accmap.verifier.processes import WorkerFailure
+from accmap.verifier.verification import Verification
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 PAIR = [str(EXAMPLES / "planted" / name) for name in ("megatron.sh", "mindformers.yaml")]
@@ -29,6 +34,24 @@ def test_an_answer_is_as_its_schema_says(accmap, name: str) -> None:
     assert answer.code in (0, 1), answer.err
     validator = jsonschema.Draft202012Validator(json.loads(accmap("schema", name).out))
     validator.validate(json.loads(answer.out))  # by the library alone; every answer is held by what remembers parts
+
+
+def test_an_answer_of_verify_is_as_its_schema_says(held, tmp_path) -> None:
+    loss = Row("1", 4.0, 5.0, 0.2, agrees=False)
+    left = NotCompared("run.seed", "drawn"), NotCompared("attention.dropout", "it differs", Values(0.1, None))
+    found = Verification(
+        "match", ("megatron", "mindformers"), ("a.sh", "b.yaml"), {"model.num_layers": [32, 2]}, (), 1e-5, "all",
+        (Comparison(loss=(loss,)),), (0,), {"megatron": {"torch.cuda": "nothing"}}, left[:1],
+        Divergence("decoder.final_layernorm", "forward"), ("norm.epsilon",), (Differing("norm.epsilon", 1e-5, 1e-6),),
+        {"mindformers": WorkerFailure("killed", "memory")}, {"torch": "2.9"}, {"seconds": 1.0},
+    ).in_part(left[1:])  # fmt: skip
+    answer = found.to_json(("NUM001",))
+    held(["verify", "--format", "json"], json.dumps(answer), tmp_path)
+    assert answer["not_compared"] == [
+        {"field": "attention.dropout", "reason": "it differs", "a": 0.1, "b": None, "differs": True},
+        {"field": "run.seed", "reason": "drawn"},
+    ]
+    assert answer["first_divergence"]["differing"] == [{"field": "norm.epsilon", "a": 1e-5, "b": 1e-6}]
 
 
 @pytest.mark.parametrize(("name", "path"), [("show", ("values", 3, "origin")), ("lint", ("diagnostics", 0, "effect"))])

@@ -13,6 +13,7 @@ from accmap import load
 from accmap.cli.lean import main
 from accmap.verifier.as_written import blamed, compared, not_proved, run, said
 from accmap.verifier.blueprint import Blueprint, InputPlan, Job, OptimizerPlan
+from accmap.verifier.not_compared import NotCompared
 from accmap.verifier.processes import Worker, WorkerAnswer, WorkerFailure
 from accmap.verifier.verify import missing
 
@@ -147,13 +148,13 @@ def test_a_type_is_blamed_where_the_other_side_stands_by_its_trial(
     [trial] = [one for one in found.trials if one.field == "moe.router.dtype"]
     assert trial.nearer is nearer
     assert found.agrees is not bool(nearer)
-    told = {entry["field"]: entry["reason"] for entry in not_proved(found, "en")}
+    told = {entry.field: entry.reason for entry in not_proved(found, "en")}
     assert word in told.get("moe.router.dtype", "")
     assert ("moe.router.dtype" in told) is not bool(nearer)
-    assert [entry["field"] for entry in blamed(found, (load(script), load(config)))] == (
+    assert [entry.field for entry in blamed(found, (load(script), load(config)))] == (
         ["moe.router.dtype"] if nearer else []
     )
-    listed = [{"field": name, "reason": "as before"} for name in ("moe.router.dtype", "precision.params_dtype", "x")]
-    kept = {entry["field"]: entry["reason"] for entry in said(listed, found, "en")}
+    listed = [NotCompared(name, "as before") for name in ("moe.router.dtype", "precision.params_dtype", "x")]
+    kept = {entry.field: entry.reason for entry in said(listed, found, "en")}
     assert kept.keys() == {"precision.params_dtype", "x"}
     assert "first pass" in kept["precision.params_dtype"]

@@ -21,7 +21,9 @@ from accmap.schemas.reader import config_of
 from accmap.verifier import exercise, verify
 from accmap.verifier.comparison import Comparison, Row, compare
 from accmap.verifier.localise import Divergence, without_trace
+from accmap.verifier.not_compared import Differing, NotCompared
 from accmap.verifier.processes import WorkerAnswer, WorkerFailure
+from accmap.verifier.verification import Verification
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import TABLE, write_pair
@@ -158,8 +160,8 @@ def test_fields_of_a_module(module: str, field: str) -> None:
     assert field in fields_of(module)
 
 
-def verification(**changes: Any) -> verify.Verification:
-    found = verify.Verification(
+def verification(**changes: Any) -> Verification:
+    found = Verification(
         verdict="mismatch",
         sides=("megatron", "mindformers"),
         files=("a.sh", "<b>.yaml"),
@@ -170,10 +172,10 @@ def verification(**changes: Any) -> verify.Verification:
         compared=(Comparison(loss=(Row("1", 4.0, 5.0, 0.2, agrees=False), Row("2", 4.0, 4.0, 0.0))),),
         seeds=(0,),
         stand_ins={"megatron": {"torch.cuda": "nothing"}},
-        not_compared=({"field": "run.seed", "reason": "drawn here"},),
+        not_compared=(NotCompared("run.seed", "drawn here"),),
         divergence=Divergence("decoder.layers.0.input_layernorm", "forward"),
         divergence_fields=("norm.epsilon",),
-        differing=({"field": "norm.epsilon", "a": 1e-5, "b": 1e-6},),
+        differing=(Differing("norm.epsilon", 1e-5, 1e-6),),
         failures={},
         versions={},
         cost={},
@@ -291,4 +293,4 @@ def test_known_defects_are_shown_or_named_as_unseen(
     found = verification(divergence_fields=fields_behind, versions={"megatron-core": ran})
     seen = shown_defects(found, findings)
     assert [one.kind.code for one in seen] == ["DEF006"] * shown
-    assert [entry["field"] for entry in unseen_defects(findings, seen, "en")] == ["DEF006"] * (not shown)
+    assert [entry.field for entry in unseen_defects(findings, seen, "en")] == ["DEF006"] * (not shown)

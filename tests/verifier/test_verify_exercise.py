@@ -21,6 +21,7 @@ from pair_files import TABLE, write_pair
 
 if TYPE_CHECKING:
     from accmap.schemas.config import Config
+    from accmap.verifier.not_compared import NotCompared
 
 _ONE_SAMPLE = "moe.router.balancing"
 """Over one sequence both kinds of balancing loss are one sum: what the files say differs, and the models do not."""
@@ -38,21 +39,21 @@ def test_the_planted_field_is_among_those_that_differ(name: str, tmp_path: Path)
     a, b = configs(pair, tmp_path)
     behind = fields_of(pair["expect"]["module"]) if "module" in pair["expect"] else ()
     found = exercise.differing(a, b, behind) or exercise.differing(a, b)
-    assert pair["expect"]["field"] in [entry["field"] for entry in found]
-    assert all(entry["a"] != entry["b"] for entry in found)
+    assert pair["expect"]["field"] in [entry.field for entry in found]
+    assert all(entry.a != entry.b for entry in found)
 
 
 @pytest.mark.parametrize("name", TABLE["equal"])
 def test_nothing_differs_between_equal_files(name: str, tmp_path: Path) -> None:
     found = exercise.differing(*configs(TABLE["equal"][name], tmp_path))
-    assert [entry for entry in found if entry["field"] != _ONE_SAMPLE] == []
+    assert [entry for entry in found if entry.field != _ONE_SAMPLE] == []
 
 
 def test_yarn_that_extends_counts_and_by_a_factor_of_one_does_not(tmp_path: Path) -> None:
     pair: dict[str, Any] = {"family": "latent", "megatron": {"rotary-scaling-factor": 1.0}}
     assert exercise.differing(*configs(pair, tmp_path)) == []
     pair["megatron"]["rotary-scaling-factor"] = 40.0
-    found = {entry["field"]: (entry["a"], entry["b"]) for entry in exercise.differing(*configs(pair, tmp_path))}
+    found = {entry.field: (entry.a, entry.b) for entry in exercise.differing(*configs(pair, tmp_path))}
     assert found["position.type"] == ("yarn", "rope")
 
 
@@ -71,29 +72,29 @@ def test_what_megatron_core_is_told_of_its_optimizer_and_its_heads(tmp_path: Pat
 
 
 def test_what_is_left_out_is_listed_where_it_means_something_with_values_that_differ(tmp_path: Path) -> None:
-    def left(pair: dict[str, Any], language: str = "en") -> dict[str, dict[str, Any]]:
+    def left(pair: dict[str, Any], language: str = "en") -> dict[str, NotCompared]:
         listed = exercise.uncompared(*configs({"family": "dense", **pair}, tmp_path), language)
-        return {entry["field"]: entry for entry in listed}
+        return {entry.field: entry for entry in listed}
 
     plain = left({})
     assert "parallel.tensor_size" in plain
     assert plain.keys().isdisjoint(("attention.dropout", "moe.dispatcher", "data.mask_loss_after_eod"))
     changed = left({"megatron": {"attention-dropout": 0.1, "eod-mask-loss": True, "tensor-model-parallel-size": 2}})
-    assert (changed["attention.dropout"]["a"], changed["attention.dropout"]["b"]) == (0.1, 0.0)
+    assert changed["attention.dropout"].values == (0.1, 0.0)
     assert "data.mask_loss_after_eod" not in changed
     compressed = {"train_dataset": {"data_loader": {"type": "BlendedMegatronDatasetDataLoader", "config": COMPRESSED}}}
     assert "data.mask_loss_after_eod" in left({"megatron": {"eod-mask-loss": True}, "mindformers": compressed})
-    assert (changed["parallel.tensor_size"]["a"], changed["parallel.tensor_size"]["b"]) == (2, 1)
+    assert changed["parallel.tensor_size"].values == (2, 1)
     assert "moe.dispatcher" in left({"family": "deepseek"})
-    assert left({}, "zh")["run.seed"]["reason"] != plain["run.seed"]["reason"]
+    assert left({}, "zh")["run.seed"].reason != plain["run.seed"].reason
 
 
 def test_a_setting_of_the_steps_is_no_lead_for_models_that_part_before_them(tmp_path: Path) -> None:
     both = {"megatron": {"lr-warmup-iters": 20}, "model": {"rms_norm_eps": 1.0e-5}}
     a, b = configs({"family": "dense", **both}, tmp_path)
-    assert {entry["field"] for entry in exercise.leads(a, b, "update")} >= {"schedule.warmup_steps", "norm.epsilon"}
+    assert {entry.field for entry in exercise.leads(a, b, "update")} >= {"schedule.warmup_steps", "norm.epsilon"}
     for direction in ("structure", "forward", "backward"):
-        assert [entry["field"] for entry in exercise.leads(a, b, direction)] == ["norm.epsilon"]
+        assert [entry.field for entry in exercise.leads(a, b, direction)] == ["norm.epsilon"]
 
 
 COMPRESSED = {"eod": 511, "eod_mask_loss": False, "create_compressed_eod_mask": True, "eod_pad_length": 8}
@@ -148,7 +149,7 @@ def test_a_curve_that_the_files_leave_open_is_listed_as_not_compared(tmp_path: P
     def left(pair: dict[str, Any]) -> tuple[bool, set[str]]:
         a, b = configs({"family": "dense", **pair}, tmp_path)
         asked = rates_of(a, b) is not None
-        return asked, {entry["field"] for entry in exercise.uncompared(a, b, "en", ("rates",) if asked else ())}
+        return asked, {entry.field for entry in exercise.uncompared(a, b, "en", ("rates",) if asked else ())}
 
     assert left({})[0] is True
     assert "schedule.style" not in left({})[1]
@@ -274,9 +275,9 @@ def test_what_is_dropped_depends_on_place_and_probability_alone() -> None:
 def test_a_pass_with_dropout_is_run_where_one_side_drops(tmp_path: Path) -> None:
     assert not dropping.drops(*configs({"family": "dense"}, tmp_path))
     assert dropping.drops(*configs({"family": "dense", "model": {"hidden_dropout": 0.1}}, tmp_path))
-    listed = {entry["field"] for entry in exercise.uncompared(*configs(DROPPED, tmp_path), "en", ("dropout",))}
+    listed = {entry.field for entry in exercise.uncompared(*configs(DROPPED, tmp_path), "en", ("dropout",))}
     assert listed.isdisjoint(dropping.FIELDS)
-    unrun = {entry["field"] for entry in exercise.uncompared(*configs(DROPPED, tmp_path))}
+    unrun = {entry.field for entry in exercise.uncompared(*configs(DROPPED, tmp_path))}
     assert "attention.dropout" in unrun
     assert exercise.exercised("attention.dropout", "step1", ("dropout",))
 

@@ -31,7 +31,7 @@ def test_planted_faults_are_found(name: str, tmp_path: Path, workers: Workers) -
     pair = TABLE["faults"][name]
     found = verified(pair, tmp_path, workers)
     check({"verdict": "mismatch", **pair["expect"]}, found)
-    assert pair["expect"]["field"] in [entry["field"] for entry in found.differing]
+    assert pair["expect"]["field"] in [entry.field for entry in found.differing]
 
 
 @pytest.mark.table(2)
@@ -40,4 +40,4 @@ def test_a_fault_is_found_in_every_family(name: str, family: str, tmp_path: Path
     pair = {**TABLE["everywhere"][name], "family": family}
     found = verified(pair, tmp_path, workers)
     check({"verdict": "mismatch", **pair["expect"]}, found)
-    assert pair["expect"]["field"] in [entry["field"] for entry in found.differing]
+    assert pair["expect"]["field"] in [entry.field for entry in found.differing]

@@ -21,8 +21,9 @@ from accmap.verifier import exercise
 from accmap.verifier.comparison import Comparison, Row
 from accmap.verifier.exercise import differing
 from accmap.verifier.localise import Divergence
+from accmap.verifier.not_compared import NotCompared, Values
+from accmap.verifier.verification import Verification
 from accmap.verifier.verify import (
-    Verification,
     _Found,  # pyright: ignore[reportPrivateUsage]
     _left_to_defaults,  # pyright: ignore[reportPrivateUsage]
     _sizes_of,  # pyright: ignore[reportPrivateUsage]
@@ -82,11 +83,11 @@ LEFT: dict[str, tuple[dict[str, Any], str | None, tuple[Any, Any]]] = {
 }  # fmt: skip
 
 
-def left(pair: dict[str, Any], folder: Path, stage: str = "all", *, matched: bool = False) -> dict[str, dict[str, Any]]:
+def left(pair: dict[str, Any], folder: Path, stage: str = "all", *, matched: bool = False) -> dict[str, NotCompared]:
     sources = [read_text(str(path)) for path in write_pair({"family": "dense", **pair}, folder)]
     configs = [config_of(source, ReadOptions(), path=source.name) for source in sources]
     found = unexercised(configs, findings_of(configs, sources), stage, matched=matched)
-    return {entry["field"]: entry for entry in found}
+    return {entry.field: entry for entry in found}
 
 
 @pytest.mark.table(3)
@@ -98,8 +99,8 @@ def test_what_was_not_run_is_named_with_both_values(name: str, tmp_path: Path) -
         assert after.keys() == before.keys()
     else:
         assert field not in before
-        assert (after[field]["a"], after[field]["b"]) == values
-        assert after[field]["reason"]
+        assert after[field].values == values
+        assert after[field].reason
 
 
 def test_a_difference_that_the_models_did_not_show_is_named(tmp_path: Path) -> None:
@@ -107,7 +108,7 @@ def test_a_difference_that_the_models_did_not_show_is_named(tmp_path: Path) -> N
     pair = {"family": "moe_softmax", "megatron": {"moe-expert-capacity-factor": 4.0}}
     assert "moe.capacity.factor" not in left(pair, tmp_path)
     found = left(pair, tmp_path, matched=True)["moe.capacity.factor"]
-    assert (found["a"], found["b"]) == (4.0, None)
+    assert found.values == (4.0, None)
 
 
 @pytest.mark.parametrize("name", TABLE["equal"])
@@ -145,9 +146,9 @@ def written(folder: Path, *changes: tuple[str, str]) -> tuple[Config, Config]:
 def test_what_a_file_leaves_open_is_no_match_whatever_a_default_brings(
     change: tuple[str, str], field: str, values: tuple[Any, Any], tmp_path: Path
 ) -> None:
-    assert field not in {entry["field"] for entry in unexercised(written(tmp_path), (), "all")}
-    found = {entry["field"]: entry for entry in unexercised(written(tmp_path, change), (), "all")}
-    assert (found[field]["a"], found[field]["b"]) == values
+    assert field not in {entry.field for entry in unexercised(written(tmp_path), (), "all")}
+    found = {entry.field: entry for entry in unexercised(written(tmp_path, change), (), "all")}
+    assert found[field].values == values
 
 
 def test_where_tokens_and_weights_lie_and_a_vocabulary_are_given_to_both_models_alike(tmp_path: Path) -> None:
@@ -165,7 +166,7 @@ def test_a_path_of_data_that_one_file_leaves_out_is_no_difference_that_was_not_r
         other.write_text(convert(tmp_path / "converted.sh", "mindformers").text, "utf-8")
         sources = [read_text(str(path)) for path in (script, other)]
         pair = [config_of(source, ReadOptions(), path=source.name) for source in sources]
-        return "data.blend" in {entry["field"] for entry in unexercised(pair, findings_of(pair, sources), "all")}
+        return "data.blend" in {entry.field for entry in unexercised(pair, findings_of(pair, sources), "all")}
 
     (tmp_path / "converted.sh").write_text(SCRIPT, "utf-8")
     assert not named(SCRIPT.replace("--data-path /d ", ""))
@@ -197,7 +198,7 @@ def test_two_files_of_one_framework_are_compared_as_they_are(tmp_path: Path) -> 
     other = tmp_path / "other.sh"
     other.write_text(text.rstrip() + " --attention-dropout 0.1\n", "utf-8")
     configs = [config_of(read_text(str(path)), ReadOptions(), path=str(path)) for path in (script, other)]
-    assert [entry["field"] for entry in unexercised(configs, (), "all")] == ["attention.dropout"]
+    assert [entry.field for entry in unexercised(configs, (), "all")] == ["attention.dropout"]
     assert unexercised([configs[0], configs[0]], (), "all") == []
 
 
@@ -208,8 +209,8 @@ def test_nothing_compared_is_no_match() -> None:
 
 
 def test_only_a_match_becomes_partial() -> None:
-    entry = {"field": "attention.dropout", "reason": "it differs", "a": 0.1, "b": 0.0}
-    known = ({"field": "attention.dropout", "reason": "random"}, {"field": "run.seed", "reason": "drawn"})
+    entry = NotCompared("attention.dropout", "it differs", Values(0.1, 0.0))
+    known = NotCompared("attention.dropout", "random"), NotCompared("run.seed", "drawn")
     found = Verification(
         "match", ("megatron", "mindformers"), ("a.sh", "b.yaml"), {}, (), 1e-5, "all", (), (), {}, known, None, (), (),
         {}, {}, {},
@@ -217,7 +218,7 @@ def test_only_a_match_becomes_partial() -> None:
     partial = found.in_part([entry])
     assert found.in_part([]).verdict == "match"
     assert partial.verdict == "partial"
-    assert [one["field"] for one in partial.not_compared] == ["attention.dropout", "run.seed"]
+    assert [one.field for one in partial.not_compared] == ["attention.dropout", "run.seed"]
     assert found._replace(verdict="mismatch").in_part([entry]).verdict == "mismatch"
     for language in ("en", "zh"):
         for page in (text_page(partial.to_json(), language), html_page(partial.to_json(), language)):
@@ -226,7 +227,7 @@ def test_only_a_match_becomes_partial() -> None:
 
 def test_a_computed_difference_that_the_models_showed_was_run() -> None:
     """The schedulers gave other rates: nobody says that the rates were not run. Where they agreed, it stays."""
-    entry = {"field": "computed.learning_rates", "reason": "they differ", "a": [0.1], "b": [0.2]}
+    entry = NotCompared("computed.learning_rates", "they differ", Values([0.1], [0.2]))
     rate = Row("3", 0.1, 0.2, 0.5, agrees=False)
     found = Verification(
         "mismatch", ("megatron", "mindformers"), ("a.sh", "b.yaml"), {}, (), 1e-5, "all",
@@ -235,7 +236,7 @@ def test_a_computed_difference_that_the_models_showed_was_run() -> None:
     )  # fmt: skip
     assert found.in_part([entry]).not_compared == ()
     agreeing = found._replace(compared=(found.compared[0]._replace(rates=(rate._replace(agrees=True),)),))
-    assert [one["field"] for one in agreeing.in_part([entry]).not_compared] == ["computed.learning_rates"]
+    assert [one.field for one in agreeing.in_part([entry]).not_compared] == ["computed.learning_rates"]
 
 
 def verified(
@@ -329,6 +330,6 @@ def test_a_fork_s_ramp_of_yarn_that_the_model_takes_is_not_called_unrun(tmp_path
     other.write_text(written.replace("beta_fast: 4.0", "beta_fast: 32.0"), "utf-8")
     sources = [read_text(str(path)) for path in (script, other)]
     configs = [config_of(source, options, path=source.name) for source in sources]
-    found = {entry["field"] for entry in unexercised(configs, findings_of(configs, sources), "all")}
+    found = {entry.field for entry in unexercised(configs, findings_of(configs, sources), "all")}
     assert not found & {"beta_fast", "--beta-fast", "position.yarn.beta_fast"}
-    assert "position.yarn.beta_fast" in {entry["field"] for entry in differing(configs[0], configs[1])}
+    assert "position.yarn.beta_fast" in {entry.field for entry in differing(configs[0], configs[1])}

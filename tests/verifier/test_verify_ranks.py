@@ -12,6 +12,7 @@ import pytest
 from accmap.cli.lean import main
 from accmap.verifier import verify as verifying
 from accmap.verifier.comparison import compare
+from accmap.verifier.not_compared import NotCompared
 from accmap.verifier.processes import WorkerAnswer, WorkerFailure
 from accmap.verifier.ranks import LAYOUTS, LayoutRun, not_proved, said
 from accmap.verifier.verify import missing
@@ -33,8 +34,8 @@ def test_a_layout_that_changes_numbers_is_named_and_matches_in_part() -> None:
     run = LayoutRun(LAYOUTS[0], "a.sh", compare(answer(), answer(2.0)))
     assert run.changed == {"gradients": ["a.weight"], "elements": ["a.weight"]}
     [entry] = not_proved((run,), "en")
-    assert entry["field"] == "parallel.tensor_size"
-    assert "a.weight" in entry["reason"]
+    assert entry.field == "parallel.tensor_size"
+    assert "a.weight" in entry.reason
     assert run.agrees is False
 
 
@@ -52,17 +53,17 @@ def test_ranks_that_hold_other_copies_never_agree() -> None:
 def test_a_layout_that_is_the_same_says_so_of_its_fields() -> None:
     run = LayoutRun(LAYOUTS[2], "a.sh", compare(answer(), answer()))
     assert not_proved((run,), "en") == []
-    left: list[dict[str, Any]] = [{"field": "parallel.pipeline_size", "reason": "x"}, {"field": "y", "reason": "z"}]
+    left = [NotCompared("parallel.pipeline_size", "x"), NotCompared("y", "z")]
     told = said(left, (run,), "zh")
-    assert "pipeline" in told[0]["reason"]
+    assert "pipeline" in told[0].reason
     assert told[1] is left[1]
 
 
 def test_a_layout_that_stops_is_no_proof() -> None:
     run = LayoutRun(LAYOUTS[3], "a.sh", failure=WorkerFailure("RuntimeError: gloo", "error"))
     [entry] = not_proved((run,), "en")
-    assert entry["field"] == "parallel.expert_size"
-    assert "gloo" in entry["reason"]
+    assert entry.field == "parallel.expert_size"
+    assert "gloo" in entry.reason
     assert run.agrees is None
 
 

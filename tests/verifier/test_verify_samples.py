@@ -146,7 +146,7 @@ class TestBothDataSets:
         if "field" in case:
             found = exercise.differing(*configs, fields_of("samples"))
             assert found, name
-            assert found[0]["field"] == case["field"], found
+            assert found[0].field == case["field"], found
 
     @pytest.mark.parametrize("framework", SIDES)
     def test_the_stand_in_for_index_functions_is_the_compiled_one(self, framework: str, tmp_path: Path) -> None:

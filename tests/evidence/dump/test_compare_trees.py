@@ -424,14 +424,14 @@ def test_the_next_dump_is_the_guides(tmp_path: Path) -> None:
         "Cell.decoder.layers.1.mlp.linear_fc2.RowParallelLinear.backward.0",
         "Cell.decoder.layers.1.mlp.linear_fc1.ColumnParallelLinear.backward.0",
     )
-    assert dump.command(("a.sh", "b.yaml")) == (
+    assert dump._replace(configs=("a.sh", "b.yaml")).command == (
         "accmap dump config a.sh b.yaml --level mix --task tensor --scope "
         "decoder.layers.1.mlp.linear_fc2.backward.0 decoder.layers.1.mlp.linear_fc1.backward.0 "
         "--steps 0 -d next-dump"
     )
-    assert "--ranks 3" in (next_dump(divergence, "L0", "tensor", None, 3).command(()) or "")
-    assert next_dump(divergence, "mix", "tensor", 0, 0).command(()) is None
-    assert next_dump(divergence, "mix", "statistics", 0, 0).command(()) is not None
+    assert "--ranks 3" in (next_dump(divergence, "L0", "tensor", None, 3).command or "")
+    assert next_dump(divergence, "mix", "tensor", 0, 0).command is None
+    assert next_dump(divergence, "mix", "statistics", 0, 0).command is not None
 
 
 def test_places_are_found_from_any_folder(tmp_path: Path) -> None:

@@ -135,6 +135,22 @@ def test_a_value_of_another_kind_is_open_and_a_switch_is_what_is_true(
     assert (found.value, found.decided) == (value, value is not None)
 
 
+@pytest.mark.parametrize(
+    ("words", "blend"),
+    [
+        ("/d/a", [[None, "/d/a"]]),
+        ("1e3 /d/a .5 /d/b", [[1000, "/d/a"], [0.5, "/d/b"]]),
+        ("/d/a /d/b", [[None, "/d/a"], [None, "/d/b"]]),
+        ("1 /d/a 2", [[None, "1"], [None, "/d/a"], [None, "2"]]),
+        # Both frameworks refuse it, and no weight of it is known.
+        ("1 /d/a x /d/b", [[None, word] for word in ("1", "/d/a", "x", "/d/b")]),
+    ],
+)
+def test_numbers_and_paths_in_turn_are_weights(words: str, blend: list[list[object]]) -> None:
+    script = SCRIPT.replace("0.3 /data/a 0.7 /data/b", words)
+    assert read(script, "run.sh").value("data.blend") == blend
+
+
 def test_a_section_in_place_of_a_path_is_no_path() -> None:
     found = read(YAML.replace("seed: 7", "seed: 7\nload_checkpoint: {a: 1}"), "run.yaml")
     assert found.value("checkpoint.load_path") is None

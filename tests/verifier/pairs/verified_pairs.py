@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 from pair_files import write_pair
 
 from accmap.schemas.reader import read_config
-from accmap.verifier.verify import Options, Verification, Workers, verify
+from accmap.verifier.verify import Options, Workers, verify
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from accmap.verifier.verification import Verification
 
 
 def verified(pair: dict[str, Any], folder: Path, workers: Workers, **options: Any) -> Verification:

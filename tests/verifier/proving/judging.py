@@ -16,7 +16,7 @@ from accmap.mapper.recipe.vocabulary import COMPUTED, vocabulary
 from accmap.mappings.tables import rows_of
 from accmap.verifier.dimensions import SEQUENCE
 from accmap.verifier.exercise import left_open
-from accmap.verifier.verify import Options, Verification, verify
+from accmap.verifier.verify import Options, verify
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from accmap.mappings.names_compiled import FieldName
     from accmap.mappings.tables import Row
     from accmap.schemas.config import Config, Framework, Value
-    from accmap.verifier.verify import Stage
+    from accmap.verifier.verification import Stage, Verification
 
 ORIGINS: tuple[Framework, ...] = ("megatron", "mindformers")
 _ORDER = ("nothing-to-set", "no-value", "unwritten", "not-run", "unseen", "proved")

@@ -1,0 +1,180 @@
+"""What an answer keeps of a comparison: its findings for one step of one rank, or of one result table.
+
+The dumps themselves are let go: of a long run their tensors would be held for every step and rank.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from .compare_gaps import inputs_alone
+from .drawing import drawn
+from .messages_compiled import say
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from ...schemas.diagnostic import Diagnostic
+    from ...schemas.message import Words
+    from .compare import Comparison
+    from .compare_divergence import Divergence, UnitResult
+    from .compare_gaps import Alone, Gap
+    from .compare_next import Parting
+    from .records import Tree
+    from .tables import Table
+
+
+class Dump(NamedTuple):
+    """One step of one rank of a dump, without what it holds."""
+
+    path: str
+    form: str
+    framework: str
+    level: str
+    content: str
+    step: int | None
+    rank: int | None
+    units: int
+
+
+class Counted(NamedTuple):
+    """What was compared and what was not, in numbers."""
+
+    units: int
+    tensors: int
+    different: int
+    missing: int
+    checksums: int
+    without_numbers: int
+    inputs_alone: int
+    unmatched: int
+
+
+class Part(NamedTuple):
+    """What was found in one step of one rank, or in one result table."""
+
+    compared: Counted
+    divergence: Divergence | None
+    level: str
+    content: str
+    units: tuple[UnitResult, ...]
+    only_a: tuple[str, ...]
+    only_b: tuple[str, ...]
+    gaps: tuple[Gap, ...]
+    alone: tuple[Alone, ...]
+    marked: tuple[str, ...] | None = None
+    """Units that msprobe itself marked as an error, in a table of its own."""
+    unreadable: tuple[Diagnostic, ...] = ()
+    notes: tuple[Words, ...] = ()
+    a: Dump | None = None
+    b: Dump | None = None
+    tree: tuple[str, ...] | None = None
+    """A line for each unit, where that was asked for."""
+    parting: Parting | None = None
+    """The divergence beside the configurations."""
+
+    @property
+    def step(self) -> int | None:
+        """The step that A was taken at."""
+        return None if self.a is None else self.a.step
+
+    @property
+    def rank(self) -> int | None:
+        """The rank that A was taken on."""
+        return None if self.a is None else self.a.rank
+
+    @property
+    def place(self) -> str:
+        """The step and rank, for a person; empty where the dump has none."""
+        return "" if self.step is None else f"step {self.step} rank {self.rank}"
+
+
+def of_dumps(found: Comparison, *, tree: bool) -> Part:
+    """What two dumps have come to; with a `tree` of all units where that is asked for."""
+    return Part(
+        _counted(found),
+        found.divergence,
+        found.a.level,
+        found.a.content,
+        tuple(map(_light, found.units)),
+        tuple(unit.name for unit in found.only_a),
+        tuple(unit.name for unit in found.only_b),
+        found.gaps,
+        found.alone,
+        unreadable=tuple(tensor.unreadable for tensor in found.tensors if tensor.unreadable),
+        notes=(*found.a.notes, *found.b.notes, *_forward_alone(found)),
+        a=_dump(found.a),
+        b=_dump(found.b),
+        tree=tuple(drawn(found)) if tree else None,
+    )
+
+
+def of_table(found: Table) -> Part:
+    """What a result table has come to."""
+    by_elements = any(tensor.how == "elements" for unit in found.units for tensor in unit.tensors)
+    return Part(
+        _counted(found),
+        found.divergence,
+        "mix" if any(unit.a.level == "api" for unit in found.units) else "L0",
+        "tensor" if by_elements else "statistics",
+        tuple(map(_light, found.units)),
+        found.only_a,
+        found.only_b,
+        found.gaps,
+        found.alone,
+        found.marked,
+    )
+
+
+def _counted(found: Comparison | Table) -> Counted:
+    tensors = [tensor for unit in found.units for tensor in unit.tensors]
+    return Counted(
+        units=sum(unit.agrees is not None for unit in found.units),
+        tensors=sum(tensor.agrees is not None for tensor in tensors),
+        different=sum(tensor.agrees is False for tensor in tensors),
+        missing=sum(tensor.why == "missing" for tensor in tensors),
+        checksums=sum(tensor.why == "rounding" for tensor in tensors),
+        without_numbers=found.without_numbers,
+        inputs_alone=inputs_alone(found.units),
+        unmatched=len(found.alone),
+    )
+
+
+def _light(unit: UnitResult) -> UnitResult:
+    return unit._replace(a=unit.a._replace(tensors=()), b=unit.b._replace(tensors=()))
+
+
+def _dump(tree: Tree) -> Dump:
+    return Dump(tree.path, tree.form, tree.framework, tree.level, tree.content, tree.step, tree.rank, len(tree.units))
+
+
+def _forward_alone(found: Comparison) -> Iterator[Words]:
+    directions = {unit.direction for tree in (found.a, found.b) for unit in tree.units}
+    if "forward" in directions and "backward" not in directions:
+        yield say.forward_alone()
+
+
+class Merged(NamedTuple):
+    """A place where some steps and ranks part first."""
+
+    module: str
+    direction: str
+    cause: str
+    places: tuple[str, ...]
+
+
+def merged(parts: Sequence[Part]) -> list[Merged]:
+    """Where several steps and ranks part first: the place that is reached earliest before the others."""
+    found: dict[tuple[str, str, str], list[tuple[int, str]]] = {}
+    for part in parts:
+        if (first := part.divergence) is not None:
+            key = first.unit.module, first.unit.a.direction, first.cause
+            found.setdefault(key, []).append((_reached(part, first), f"step {part.step} rank {part.rank}"))
+    ordered = sorted(found.items(), key=lambda entry: min(at for at, _ in entry[1]))
+    return [Merged(*key, tuple(place for _, place in each)) for key, each in ordered]
+
+
+def _reached(part: Part, first: Divergence) -> int:
+    """The place of the divergence in the order of execution."""
+    names: Iterable[str] = (unit.a.name for unit in part.units)
+    return next((at for at, name in enumerate(names) if name == first.unit.a.name), len(part.units))
