@@ -85,6 +85,8 @@ def test_case(case: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixtur
         assert {entry["severity"] for entry in own} == {case["only"]}
     if "says" in case:
         assert any(case["says"] in entry["message"] for entry in own)
+    if "unmended" in case:
+        assert not any(entry["fix"] for entry in own)
     if "fix" in case:
         lint(files, capsys, *arguments, "--fix", "--unsafe")
         text = files["mindformers"].read_text("utf-8")
