@@ -109,11 +109,14 @@ def _differing(
         found = _one_sided(found, name, *((left, right) if fields[1] is None else (right, left)))
     if counted is None:
         found = _depending(found, name, left, right)
-    if harmless:
-        return found
-    if _is_elsewhere(name, left):
-        return found if counted is None else found._replace(variant="elsewhere")
-    return repaired(found, name, left, right)
+    return found if harmless else _amended(found, name, left, right)
+
+
+def _amended(found: Found, name: FieldName, left: Side, right: Side) -> Found:
+    """With its repair; what is not known can only be compared by hand."""
+    if not _is_elsewhere(name, left):
+        return repaired(found, name, left, right)
+    return found._replace(variant=found.variant or "elsewhere")
 
 
 def _is_elsewhere(name: FieldName, side: Side) -> bool:
