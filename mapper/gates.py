@@ -52,7 +52,8 @@ def counts(name: FieldName, *recipes: Recipe) -> bool | None:
             answers.append(True if False in without else False if None not in without else None)
         answers.append(_somewhere(gate.either, recipes))
         if gate.through is not None and _has_one_value(gate.through, recipes):
-            answers.append(False)
+            inside = [all_hold(gate.through_where, recipe) for recipe in recipes]
+            answers.append(True if False in inside else None if None in inside else False)
     return False if False in answers else None if None in answers else True
 
 

@@ -49,6 +49,8 @@ class Pairing(NamedTuple):
     relation: str
     kept: bool = False
     """It stays in float32 whatever type the others are cast to."""
+    scales: bool = False
+    """It is what a norm multiplies by."""
 
 
 class UnmatchedWeightError(Exception):
@@ -258,7 +260,8 @@ class _Row(NamedTuple):
                 names = self._megatron_names(ours, layout)
                 if not names:  # experts, in a model that has none
                     return None
-                return Pairing(names, filled(self.mindformers, theirs), self.relation, self.kept)
+                scales = ours.get("norm") == "weight"
+                return Pairing(names, filled(self.mindformers, theirs), self.relation, self.kept, scales)
         return None
 
     def _megatron_names(self, values: Mapping[str, str], layout: Layout) -> tuple[str, ...]:

@@ -73,6 +73,7 @@ def _gate(gate: dict[str, Any]) -> tuple[Any, ...]:
         conditions(gate.get("either", ())),
         conditions(gate.get("certain", ())),
         gate.get("through"),
+        conditions(gate.get("through_where", ())),
     )
 
 

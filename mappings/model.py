@@ -78,6 +78,7 @@ class FieldGate(_Strict):
     either: list[Condition] = []
     certain: list[Condition] = []
     through: FieldName | None = None
+    through_where: list[Condition] = []
 
 
 class Row(_Strict):

@@ -145,6 +145,8 @@ class Gate(NamedTuple):
     """Where these hold in both runs it changes numbers for certain, though it need not in every run."""
     through: FieldName | None
     """It changes numbers only where this computed quantity of the runs differs."""
+    through_where: tuple[Condition, ...]
+    """Where these hold in both runs; in others it acts in other ways, too."""
 
 
 class Reason(NamedTuple):

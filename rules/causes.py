@@ -234,11 +234,13 @@ class _Links:
 
     def _by_row(self, number: int) -> int | None:
         entry = self.found[number]
+        code = entry.kind.code
+        named = {code, f"{code} {dict(entry.values).get('key')}"}
         for cause, row in self.rows:
             head = self.found[cause]
             if cause == number:
                 continue
-            if entry.kind.code in row.codes and (entry.file == head.file or head.kind.code in _PAIR):
+            if (entry.file == head.file or head.kind.code in _PAIR) and not named.isdisjoint(row.codes):
                 return cause
             if entry.fields and (self._is_of(row, entry, head) or self._leaves_open(row, entry, head)):
                 return cause

@@ -109,7 +109,22 @@ def _differing(
         found = _one_sided(found, name, *((left, right) if fields[1] is None else (right, left)))
     if counted is None:
         found = _depending(found, name, left, right)
-    return found if harmless else repaired(found, name, left, right)
+    return found if harmless else _amended(found, name, left, right)
+
+
+def _amended(found: Found, name: FieldName, left: Side, right: Side) -> Found:
+    """With its repair; what is not known can only be compared by hand."""
+    if not _is_elsewhere(name, left):
+        return repaired(found, name, left, right)
+    return found._replace(variant=found.variant or "elsewhere")
+
+
+def _is_elsewhere(name: FieldName, side: Side) -> bool:
+    """Whether a side has a value that its file does not say: by its table no value there is not none."""
+    if side.recipe.value(name) is not None:
+        return False
+    read = (row.side(side_of(side.config), side.config.framework_version) for row in rows_of(name))
+    return any(one is not None and one.options.get("unset") == "elsewhere" for one in read)
 
 
 def repaired(found: Found, name: FieldName, left: Side, right: Side) -> Found:

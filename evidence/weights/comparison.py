@@ -17,6 +17,7 @@ from ...schemas.verdict import Unseen
 from .copies import disagreeing
 from .messages_compiled import say
 from .model import VOCABULARY, Amount, View, count
+from .norm_scales import moved_scales
 from .number_types import FLOATS, cast, largest_difference, not_finite, widened
 from .opening import inferred_layout, sides_of
 from .weight import BLOCK_BYTES, pieces, rows_of
@@ -112,6 +113,11 @@ def compare_checkpoints(
     """Every weight of two checkpoints of either framework."""
     sides = sides_of(configs, [a, b], options)
     first, second = (_Opened(one, _model(one, sides)) for one in (a, b))
+    if sides is not None:
+        moved = moved_scales(
+            first.model.weights, WeightTable(sides.layout), sides.of(a.framework), sides.of(b.framework)
+        )
+        first = first._replace(model=first.model._replace(weights=moved))
     known = None if sides is None else sides.megatron.recipe.value("model.vocab_size")
     how = _How(tolerance, known if isinstance(known, int) else None)
     rows = tuple(_compared(first.model, second.model, how, progress))

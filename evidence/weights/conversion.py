@@ -18,6 +18,7 @@ from .megatron_torch import rank_folder
 from .messages_compiled import say
 from .mindformers_files import MAP, as_mindformers
 from .model import VOCABULARY, View
+from .norm_scales import moved_scales
 from .number_types import CHOSEN
 from .opening import Sides, open_checkpoint, sides_of, written_model
 from .pickle_writer import Global, Made
@@ -143,7 +144,6 @@ def planned(request: Request, configs: Sequence[Config], options: ReadOptions | 
         # Gate and up rows may alternate or not, and nothing in the file tells which.
         unreadable(say.no_configuration(path=request.checkpoint), request.checkpoint)
     target: Framework = request.to or ("mindformers" if checkpoint.framework == "megatron" else "megatron")
-    _check_supported(sides)
     wanted = sides.wanted(checkpoint.framework)
     there = sides.wanted(target)
     _check_same_model(sides, checkpoint.framework, target, wanted, there)
@@ -155,26 +155,11 @@ def planned(request: Request, configs: Sequence[Config], options: ReadOptions | 
     weights, vocabulary = _with_vocabulary(model, sides, there, target, ranks, request)
     dtype = None if request.dtype is None else CHOSEN[request.dtype]
     table = WeightTable(sides.layout)
+    weights = moved_scales(weights, table, sides.of(checkpoint.framework), sides.of(target))
     kept = {name for name in weights if (pairing := table.pairing("megatron", name)) is not None and pairing.kept}
     weights = {name: weight if name in kept else cast_to(name, weight, dtype) for name, weight in weights.items()}
     units = tuple(_MAKERS[target](request, checkpoint, sides, table, weights))
     return Plan(checkpoint, sides, target, model, weights, units, vocabulary)
-
-
-def _check_supported(sides: Sides) -> None:
-    """Norms that are stored as an offset from one have no counterpart: their numbers would mean something else."""
-    megatron, mindformers = (
-        side.recipe.value("norm.zero_centered_gamma") for side in (sides.megatron, sides.mindformers)
-    )
-    if bool(megatron) != bool(mindformers):
-        unreadable(
-            say.unsupported(
-                file=sides.megatron.source,
-                what=say.of_a_model_whose_norms(),
-                advice=say.mindspore_transformers_has_no_such(),
-            ),
-            sides.megatron.source,
-        )
 
 
 def _check_same_model(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ...schemas.house_yaml import house_yaml
 from ...schemas.literal_module import literal_module
@@ -30,8 +30,11 @@ def products() -> dict[str, str]:
     order = tuple(dict.fromkeys(names("mindformers")))
     classes = {
         dialect: {
-            name: (*(row[column] for column in COLUMNS), versions_in(row["versions"], order))
-            for name, row in rows.items()
+            name: tuple(
+                (*(row[column] for column in COLUMNS), versions_in(row["versions"], order))
+                for row in _by_version(given)
+            )
+            for name, given in rows.items()
         }
         for dialect, rows in content["mindformers"]["classes"].items()
     }
@@ -45,3 +48,8 @@ def products() -> dict[str, str]:
         PLAIN_OPTIMIZERS=tuple(content["mindformers"]["plain_optimizers"]),
     )
     return {"mapper/computed/facts_compiled.py": text}
+
+
+def _by_version(given: Any) -> list[dict[str, Any]]:
+    """What is known of a class; a list where versions differ."""
+    return cast("list[dict[str, Any]]", given if isinstance(given, list) else [given])

@@ -31,13 +31,11 @@ class ModelClass(NamedTuple):
 
 def model_class(name: object, dialect: str, version: str) -> ModelClass:
     """The class whose configuration class has this name, as a graph and a version build it."""
-    found = CLASSES.get(dialect, {}).get(name) if isinstance(name, str) else None
-    if found is None:
-        raise UndecidedError
-    row = ModelClass._make(found)
-    if version not in row.versions:
-        raise UndecidedError
-    return row
+    found = CLASSES.get(dialect, {}).get(name, ()) if isinstance(name, str) else ()
+    for row in map(ModelClass._make, found):
+        if version in row.versions:
+            return row
+    raise UndecidedError
 
 
 def ends(config: Values, made_by: ModelClass) -> Ends:

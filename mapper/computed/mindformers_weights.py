@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _DRAWN = 0.01
 """2.0–2.1 `pynative/layers/linear.py:Linear.reset_parameter` and its like: a number, no setting."""
+_ROUTER = 0.02
+"""1.9 `pynative/transformers/moe/router.py:TopKGate.__init__`."""
 
 
 def decay(config: Values) -> dict[str, Value]:
@@ -47,7 +49,8 @@ def deviations(config: Values, made_by: Callable[[], ModelClass], dialect: str) 
         back = rounded(plain / math.sqrt(2.0 * whole(config.num_layers)), 6)
     found: dict[str, Value] = {"embedding": plain, "matrices": plain, "projections back": back}
     if config.num_moe_experts and made_by().experts:
-        found.update({"router": plain, "experts' first matrix": plain, "experts' second matrix": plain})
+        router = _ROUTER if dialect == "dynamic" and not config.does("drawn_outright") else plain
+        found.update({"router": router, "experts' first matrix": plain, "experts' second matrix": plain})
     if config.param_init_std_rules or any(config.get(key) for key in LOADED):
         raise UndecidedError  # drawn by name, or the checkpoint's
     if config.use_shared_expert_gating:

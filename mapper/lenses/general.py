@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...mappings.tables import field_named
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.shell.scanning import is_whole_number
 from .lens import OMIT, Lens, integer, items, number
@@ -229,12 +230,21 @@ def _always_put(values: Values, scope: Scope) -> Written:
 
 def _unread_get(values: Values, scope: Scope) -> Values:
     """What the version does, whatever its key says."""
-    return (scope.options.get("value"),) * len(values)
+    if _is_unread(scope):
+        return (scope.options.get("value"),) * len(values)
+    return tuple(_as_is(value, scope) for value in values)
 
 
 def _unread_put(values: Values, scope: Scope) -> Written:
-    del scope
-    return (OMIT,) * len(values)
+    return (OMIT,) * len(values) if _is_unread(scope) else values
+
+
+def _is_unread(scope: Scope) -> bool:
+    """Whether nothing reads the key: always, but for the option `read_where`, the switches with which it is read."""
+    where = scope.options.get("read_where")
+    if not isinstance(where, dict):
+        return True
+    return any(scope.field(field_named(name)) is (not wanted) for name, wanted in where.items())
 
 
 def _alias_get(values: Values, scope: Scope) -> Values:

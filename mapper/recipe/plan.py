@@ -104,17 +104,23 @@ def _planned(row: Row, side: Side | None, network: Network) -> PlannedRow | None
         fixed = {field: RecipeValue(value, "default") for field, value in zip(row.fields, side.fixed, strict=True)}
         if network == "unknown" and row.topic in _OF_NETWORK:
             fixed = {field: RecipeValue(None, "derived", None, (), False) for field in row.fields}
-        elif network == "legacy" and "legacy" in side.options:
-            # The older classes are not bound to what TransformerConfig's do.
-            fixed, fallback = None, fixed
-            side = side._replace(keys=(f"resolved.transformer.{side.options['legacy']}",), fixed=None)
-        elif "fork" in side.options:
-            # Only a fork's script can have the argument; any other does what is fixed.
-            fixed, fallback = None, fixed
-            side = side._replace(keys=(str(side.options["fork"]),), fixed=None)
+    own = _with_own_key(side, network)
+    if own is not None:
+        side, fixed, fallback = own, None, fixed
     lens = LENSES[side.lens]
     names = tuple(one for name in side.keys + side.aliases for one in name.split("|"))
     return PlannedRow(row.fields, side, lens, _drivers(row, side), names, fixed, fallback, [])
+
+
+def _with_own_key(side: Side, network: Network) -> Side | None:
+    """The side of an older class or of a fork that says what the others do alike; None where it is as they are."""
+    if network == "legacy" and "legacy" in side.options:
+        # The older classes are not bound to what TransformerConfig's do.
+        return side._replace(keys=(f"resolved.transformer.{side.options['legacy']}",), fixed=None, lens="same")
+    if side.fixed is not None and "fork" in side.options:
+        # Only a fork's script can have the argument; any other does what is fixed.
+        return side._replace(keys=(str(side.options["fork"]),), fixed=None)
+    return None
 
 
 def _drivers(row: Row, side: Side) -> tuple[tuple[int, ...], ...]:

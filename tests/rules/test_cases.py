@@ -72,12 +72,8 @@ def test_case(case: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixtur
         assert not own, own
         return
     assert own, f"{case['code']} was not found"
-    lines = {
-        Path(place["file"]).read_text("utf-8").split("\n")[place["span"]["line"] - 1]
-        for entry in own
-        for place in (entry, *entry["related"])
-        if place["span"]
-    }
+    places: list[dict[str, Any]] = [place for entry in own for place in (entry, *entry["related"]) if place["span"]]
+    lines = {Path(place["file"]).read_text("utf-8").split("\n")[place["span"]["line"] - 1] for place in places}
     assert any(case.get("at", "") in line for line in lines), lines
     if "severity" in case:
         assert case["severity"] in {entry["severity"] for entry in own}
@@ -85,6 +81,8 @@ def test_case(case: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixtur
         assert {entry["severity"] for entry in own} == {case["only"]}
     if "says" in case:
         assert any(case["says"] in entry["message"] for entry in own)
+    if "unmended" in case:
+        assert not any(entry["fix"] for entry in own)
     if "fix" in case:
         lint(files, capsys, *arguments, "--fix", "--unsafe")
         text = files["mindformers"].read_text("utf-8")

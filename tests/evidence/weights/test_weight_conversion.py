@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from accmap.evidence.weights.comparison import compare_checkpoints
 from accmap.evidence.weights.conversion import Request, convert
 from accmap.evidence.weights.megatron_form import Ranks
 from accmap.evidence.weights.number_types import cast
@@ -19,6 +20,7 @@ from accmap.evidence.weights.writing import MANIFEST, check_manifest
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.weight_layout import layout_of
 from accmap.mapper.weights import Layout, WeightTable
+from accmap.schemas.config import ReadOptions
 from accmap.schemas.diagnostic import UnreadableError
 from accmap.schemas.reader import read_config
 
@@ -65,6 +67,46 @@ def same(found: dict[str, Any], wanted: dict[str, Any]) -> None:
 
 def one_file(folder: Path) -> dict[str, Any]:
     return read_safetensors(folder / "model-00001-of-00001.safetensors")
+
+
+def offsets(found: dict[str, Any], by: int) -> dict[str, Any]:
+    """The scales of the norms moved, and nothing else."""
+    scales = {name for name in found if "norm" in name and name.endswith("weight")}
+    assert 0 < len(scales) < len(found)
+    return {name: (array + np.float32(by) if name in scales else array) for name, array in found.items()}
+
+
+@pytest.mark.parametrize("family", ["tied", "dense", "latent"])
+@pytest.mark.parametrize("form", ["torch", "torch_dist"])
+def test_norms_stored_as_an_offset_are_written_as_what_scales(family: str, form: str, tmp_path: Path) -> None:
+    """transformer_engine.py:TENorm(zero_centered_gamma) scales by 1 + weight; the biases of LayerNorm stay."""
+    script, config = pair(family, tmp_path, megatron={"apply-layernorm-1p": True})
+    found = arrays(script)
+    write = write_megatron if form == "torch" else write_distributed
+    source = write(tmp_path / "megatron", script, found)
+    convert(Request(str(source), str(tmp_path / "out")), configs(script, config))
+    written = one_file(tmp_path / "out")
+    same(written, expected(config, offsets(found, 1)))
+    checkpoints = [open_checkpoint(str(folder)) for folder in (source, tmp_path / "out")]
+    assert compare_checkpoints(*checkpoints, configs(script, config), ReadOptions()).bad == ()
+    back = Request(str(tmp_path / "out"), str(tmp_path / "back"), ckpt_format=form)
+    convert(back, configs(script, config))
+    again = open_checkpoint(str(tmp_path / "back"))
+    assert compare_checkpoints(checkpoints[0], again, configs(script, config), ReadOptions(), tolerance=1e-6).bad == ()
+
+
+def test_an_offset_of_sixteen_bits_is_written_in_float32(tmp_path: Path) -> None:
+    """0.001 is a number of bfloat16, and 1.001 is none."""
+    script, config = pair("dense", tmp_path, megatron={"apply-layernorm-1p": True})
+    found = {name: cast(array, "F32", "BF16") for name, array in arrays(script).items()}
+    source = write_megatron(tmp_path / "megatron", script, found)
+    convert(Request(str(source), str(tmp_path / "out")), configs(script, config))
+    written = one_file(tmp_path / "out")
+    scales = {name for name in written if "norm" in name}
+    assert {written[name].dtype.name for name in scales} == {"float32"}
+    assert {written[name].dtype.name for name in written.keys() - scales} == {"uint16"}
+    name = "decoder.final_layernorm.weight"
+    assert (written[name] == cast(found[name], "BF16", "F32") + np.float32(1)).all()
 
 
 @pytest.mark.table(3)

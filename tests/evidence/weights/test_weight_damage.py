@@ -265,12 +265,6 @@ def test_configurations_of_two_models_are_refused(files: tuple[str, str, Any], t
     assert "linear_fc1" in message
 
 
-def test_norms_stored_as_an_offset_are_refused(tmp_path: Path) -> None:
-    script, config = pair("tied", tmp_path, megatron={"apply-layernorm-1p": True})
-    source = write_megatron(tmp_path / "megatron", script, arrays(script))
-    assert message_of(refused(source, tmp_path, script, config)).startswith("EVD056")
-
-
 def test_tied_copies_that_differ_are_refused(tmp_path: Path) -> None:
     script, config = pair("tied", tmp_path)
     found = arrays(script)

@@ -86,7 +86,8 @@ def drawn(model: typing.Any) -> dict[str, object]:
     return {
         one.name: {
             "dimensions": len(one.shape), "size": one.size, "decay": shrinks[one.name],
-            "std": deviations.get(one.name),
+            # 1.9 draws where it constructs
+            "std": deviations[one.name] if one.name in deviations else float(one.init_data().asnumpy().std()),
         }
         for one in model.get_parameters()
         if one.requires_grad

@@ -283,9 +283,11 @@ class Judge:
             other, parts, why = self._verdict(tried.field, apart.pair)
             outcome = "proved" if other == "mismatch" else "unseen"
             return tried._replace(outcome=outcome, agrees=agrees, parts=parts, said=why, carried=other == "mismatch")
-        outcome = "not-run" if verdict == "not-verifiable" else "fails"
+        # What differs whatever the value is the context's, not the row's.
+        whatever = verdict == "not-verifiable" or self._verdict(tried.field, base.pair)[0] == "mismatch"
         return tried._replace(
-            outcome=outcome, said=f"the report calls it exact, and another value is read back: {said}"
+            outcome="not-run" if whatever else "fails",
+            said=f"the report calls it exact, and another value is read back: {said}",
         )
 
     def _parted(self, field: str, pair: tuple[Config, Config]) -> tuple[str, float | None, str]:
