@@ -79,6 +79,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "os.open": "the target's folder, to hold it while this process writes",
         "os.unlink": "what an earlier conversion of this program left, and links in the way",
     },
+    "verifier/one_core.py": {"open": "what the kernel says of this process"},
     "verifier/processes.py": {
         "TemporaryDirectory": "the worker's own folder",
         "open": "the worker's log in its folder",
