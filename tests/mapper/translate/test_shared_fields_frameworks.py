@@ -54,6 +54,8 @@ def configs(megatron: str) -> list[tuple[str, Config]]:
     options = ReadOptions(megatron=megatron)
     found: list[tuple[str, Config]] = []
     for case in CASES:
+        if case.get("from", megatron) != megatron:
+            continue
         quoted = " ".join(f"'{word}'" if "[" in word else word for word in case["arguments"].split())
         text = f"torchrun --nproc_per_node 8 pretrain_gpt.py {BASE} {quoted}"
         found.append((case["name"], config_of(SourceText("run.sh", text), options, path="run.sh")))

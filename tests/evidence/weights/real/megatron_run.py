@@ -20,7 +20,7 @@ import torch
 from accmap.schemas.reader import read_config
 from accmap.verifier import megatron_model, megatron_side
 from accmap.verifier.blueprint import InputPlan
-from accmap.verifier.dimensions import SEQUENCE
+from accmap.verifier.dimensions import SEQUENCE, VOCABULARY
 from accmap.verifier.draw import Tokens, tokens, weight
 from accmap.verifier.megatron_model import MegatronBackend
 from accmap.verifier.small_files import small_file
@@ -61,7 +61,10 @@ def answer_logits(jobs: Path) -> None:
     for config, checkpoint, given, answer in json.loads(jobs.read_text("utf-8")):
         read = read_config(config)
         ids = np.load(given)
-        built = backend.build(megatron_side.blueprint(small_file(read, {SEQUENCE: ids.shape[1]}).config), seed=5)
+        step = read.value("make_vocab_size_divisible_by")
+        rows = -(-read.value("vocab_size") // step) * step  # as its tokenizer, which is not here, would have it
+        small = small_file(read, {VOCABULARY: rows, SEQUENCE: ids.shape[1]})
+        built = backend.build(megatron_side.blueprint(small.config), seed=5)
         load(built.model, Path(checkpoint))
         built.model.eval()
         built.forward(Tokens(ids, ids, np.ones(ids.shape, np.float32)))
