@@ -77,7 +77,7 @@ def blueprint(config: Config) -> Blueprint:
         put["pad_token_id"] = masked  # 1.6 and 1.7 keep another one; there the data set's own mask decides
     sections = nested({setting.key: setting.value for setting in explicit_of(config.settings)})
     model = {
-        "keys": sections["model"],
+        "keys": sections.get("model", {}),
         "sections": sections if config.dialect == DYNAMIC else {},
         "compressed": bool(fields.get("use_attn_mask_compression")),
         "transformer": {**fields, **put},
