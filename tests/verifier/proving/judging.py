@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from candidates import candidates
 from minimal_pairs import AS_WRITTEN, SEQUENCES, WRITTEN, Bench, NotWrittenError, Written
-from recording import CLOSER
+from recording import CLOSER, DEFECTS
 
+from accmap.cli.verify import findings_of
 from accmap.mapper.computed.quantities import computed_of
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.recipe.vocabulary import COMPUTED, vocabulary
 from accmap.mappings.tables import rows_of
+from accmap.schemas.source import SourceText
 from accmap.verifier.dimensions import SEQUENCE
 from accmap.verifier.exercise import left_open
 from accmap.verifier.verify import Options, verify
@@ -59,7 +61,7 @@ class Tried(NamedTuple):
     """What came of one value in one context."""
 
     outcome: str
-    """`proved`, `fails`, or why nothing is known: `unseen`, `not-run`, `unwritten`, `nothing-to-set`."""
+    """`proved`, `fails`, or why nothing is known: `defect`, `unseen`, `not-run`, `unwritten`, `nothing-to-set`."""
     field: str
     value: Any = None
     context: str = ""
@@ -91,6 +93,11 @@ def numeric_fields(row: Row) -> tuple[FieldName, ...]:
 def _shows(field: str) -> bool:
     """Whether a step of a model is expected to show the field."""
     return field.startswith(_OF_A_STEP)
+
+
+def _defects(pair: tuple[Config, Config]) -> set[str]:
+    found = findings_of(pair, [SourceText(config.file, "") for config in pair])
+    return {one.kind.code for one in found if one.kind.code.startswith("DEF")}
 
 
 class Judge:
@@ -125,7 +132,8 @@ class Judge:
             return Tried("unseen" if settable else "nothing-to-set", field)  # it is the field, not the versions
         best, lost = Tried("no-value" if settable else "nothing-to-set", field), 0
         for tried in self._all(row, field):
-            if tried.outcome == "fails" or (tried.outcome == "proved" and (tried.carried or row.loss in _LOSES)):
+            proved = tried.outcome == "proved" and (tried.carried or row.loss in _LOSES)
+            if proved or tried.outcome in ("fails", "defect"):
                 return tried
             if _ORDER.index(tried.outcome) > _ORDER.index(best.outcome):
                 best = tried
@@ -246,9 +254,9 @@ class Judge:
         if verdict == "mismatch" and other == "mismatch":
             # What differs whatever the value is the context's, not the row's.
             same = carried and self._verdict(field, base.pair)[0] == "match"
-            return tried._replace(outcome="fails" if same else "not-run", said=said)
+            return self._failed(tried, alike, said) if same else tried._replace(outcome="not-run", said=said)
         if verdict == "mismatch":
-            return tried._replace(outcome="fails", said=said)
+            return self._failed(tried, alike, said)
         if other != "mismatch":
             return self._rounded(tried, base, changed)
         return tried._replace(outcome="proved", said=why, computed=_computed(base, changed) if carried else ())
@@ -273,6 +281,14 @@ class Judge:
         found = verify(*pair, options, workers=self._workers)
         errors = () if found.typed is None or found.typed.failures else found.typed.errors
         return max((row.apart for row in errors), default=0.0)
+
+    def _failed(self, tried: Tried, changed: Written, said: str) -> Tried:
+        """A row that fails, or that meets a defect of a framework which is listed for it and which the linter names."""
+        bench = self.bench.versions
+        listed = {DEFECTS.get((f"{name} {bench.of(name)}", tried.field), "") for name in ORIGINS}
+        codes = sorted(listed & _defects(changed.pair))
+        outcome = "defect" if codes else "fails"
+        return tried._replace(outcome=outcome, said=": ".join((*codes, said)))
 
     def _exact_in_effect(self, tried: Tried, base: Written, changed: Written) -> Tried:
         """What the report calls exact although another value is read back: the models say whether it may."""

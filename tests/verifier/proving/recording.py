@@ -30,9 +30,13 @@ STAR = [f"{name}x1.9" for name in names("megatron")] + [f"0.12x{name}" for name 
 _REASONS: dict[str, dict[str, Any]] = house_yaml(Path(__file__).with_name("reasons.yaml").read_text("utf-8"))
 REASONS: dict[str, dict[str, str]] = {
     name: {language: text[language] for language in ("en", "zh")}
-    for part in _REASONS.values()
-    for name, text in part.items()
+    for part in ("outcomes", "fields")
+    for name, text in _REASONS[part].items()
 }
+DEFECTS: dict[tuple[str, str], str] = {
+    (version, field): code for version, listed in _REASONS["defects"].items() for field, code in listed.items()
+}
+"""Framework and version, and a field whose row it keeps from holding → the defect's code."""
 CLOSER: dict[str, str] = {field: name for name, text in _REASONS["fields"].items() for field in text["of"]}
 """Field → why a CPU tells nothing of it, where that is known more closely than by what came of asking."""
 _NOTHING: dict[str, Any] = {
@@ -142,7 +146,11 @@ def outcome(entry: dict[str, Any]) -> str:
     """One word for a row: proved where every field is that either framework can set; else the worst of them."""
     said = {one["outcome"] for one in entry["fields"]} - {"nothing-to-set"}
     return next(
-        (word for word in ("ask", "fails", "not-run", "unseen", "unwritten", "no-value", "proved") if word in said),
+        (
+            word
+            for word in ("ask", "fails", "defect", "not-run", "unseen", "unwritten", "no-value", "proved")
+            if word in said
+        ),
         "nothing-to-set",
     )
 
