@@ -13,6 +13,7 @@ from ..mapper.lenses.lens import OMIT, Omitted, Scope
 from ..mapper.lenses.registry import LENSES
 from ..mapper.recipe.reading import recipe_of, side_of
 from ..mapper.translate.megatron_file import words_of
+from ..mapper.translate.nested import put as put_at
 from ..mapper.translate.yaml_text import block
 from ..mappings.keys_compiled import DATASET, DATASET_TASK
 from ..mappings.tables import field_named, table
@@ -228,19 +229,5 @@ def nested(said: Mapping[str, Any]) -> dict[str, Any]:
     """What stands at paths, as the sections and lists that the paths name."""
     found: dict[str, Any] = {}
     for key, value in said.items():
-        *sections, last = key.split(".")
-        section = found
-        for name in sections:
-            section = _below(section, name)
-        section[last] = value
+        put_at(found, key, value)
     return found
-
-
-def _below(section: dict[str, Any], name: str) -> dict[str, Any]:
-    """The section of this name, or of a list of sections the one that a name like `rules[0]` says."""
-    listed, _, index = name.rstrip("]").partition("[")
-    if not index:
-        return section.setdefault(name, {})
-    entries: list[dict[str, Any]] = section.setdefault(listed, [])
-    entries.extend({} for _ in range(len(entries), int(index) + 1))
-    return entries[int(index)]

@@ -7,6 +7,7 @@ from ...schemas.border.outgoing import visible
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.versions import number_of
 from .messages_compiled import say
+from .nested import put
 from .yaml_text import Alias, Anchored, block
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def mindformers_document(translation: Translation) -> tuple[dict[str, Any], dict
                 callbacks.append(name)
             path = f"callbacks[{callbacks.index(name)}]{key.partition('}')[2]}"
         names[key] = path
-        _put(document, path, settings[key])
+        put(document, path, settings[key])
     ordered = {section: document[section] for section in sorted(document, key=lambda name: places.get(name, 99))}
     if translation.dialect == "static" and DATASET_TASK in ordered:
         ordered[DATASET] = Anchored(DATASET, ordered[DATASET])
@@ -102,28 +103,6 @@ def _section(key: str) -> str:
 
 def _value(translation: Translation, field: FieldName) -> Value:
     return translation.recipe.value(field)
-
-
-def _put(document: dict[str, Any], path: str, value: Value) -> None:
-    steps = path.split(".")
-    node: Any = document
-    for step in steps[:-1]:
-        node = _child(node, step)
-    node[steps[-1]] = value
-
-
-def _child(node: dict[str, Any], step: str) -> dict[str, Any]:
-    name, _, place = step.partition("[")
-    if not place:
-        found = node.setdefault(name, {})
-        if not isinstance(found, dict):
-            found = node[name] = {}
-        return found  # pyright: ignore[reportUnknownVariableType]
-    entries: list[dict[str, Any]] = node.setdefault(name, [])
-    number = int(place.rstrip("]"))
-    while len(entries) <= number:
-        entries.append({})
-    return entries[number]
 
 
 def _comments(translation: Translation, names: Mapping[str, str]) -> dict[str, str]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from accmap.mapper.gates import says_something
 from accmap.mapper.recipe.reading import recipe_of
@@ -155,3 +157,24 @@ def test_the_copy_of_a_data_set_follows(tmp_path: Path) -> None:
     small = small_file(config, {size.SEQUENCE: 32}).config
     lengths = [setting.value for key, setting in small.settings.items() if key.endswith("config.seq_length")]
     assert set(lengths) == {32}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "x: [[{a: 1}, 2], 3]",
+        "x: [a, {type: b}]",
+        "x: [[1, 2], [3]]",
+        '"x[a]": {b: 1}',
+        "x: {1: {2: 3}}",
+        "x: {}\ny: []",
+    ],
+)
+def test_lists_of_lists_and_odd_names_stand_as_they_stood(more: str, tmp_path: Path) -> None:
+    _script, file = write_pair(TABLE["equal"]["dense"], tmp_path)
+    text = f"{file.read_text('utf-8')}{more}\n"
+    config = config_of(SourceText("b.yaml", text), ReadOptions(), path="b.yaml")
+    small = small_file(config, {size.LAYERS: 2})
+    before, after = ({str(key): value for key, value in yaml.safe_load(one).items()} for one in (text, small.text))
+    for name in ("x", "y", "x[a]"):
+        assert json.loads(json.dumps(after.get(name))) == json.loads(json.dumps(before.get(name)))
