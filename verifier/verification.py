@@ -139,6 +139,8 @@ class Ran(NamedTuple):
     asked: str
     exact: bool
     graph: Graph | None
+    parsed: bool | None = None
+    """The framework's own parser read the launch; None where what runs holds none."""
 
 
 class FailedSide(NamedTuple):

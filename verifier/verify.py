@@ -22,6 +22,7 @@ from . import (
     documents,
     exercise,
     installations,
+    launches,
     localise,
     megatron_side,
     mindformers_side,
@@ -286,13 +287,15 @@ class _Pair(NamedTuple):
             return "dynamic"
         return "static, compiled" if self.compiled else "static, eager"
 
-    def ran(self) -> tuple[Ran, ...]:
+    def ran(self, answers: Sequence[WorkerAnswer]) -> tuple[Ran, ...]:
         """What each side was run with, beside what its file asks for."""
-        return tuple(
-            Ran(one, config.framework_version, one.serves(config.framework_version), self._graph(config))
-            for one, side, config in zip(self.places, self.sides, self.configs, strict=True)
-            if side == config.framework
-        )
+        found: list[Ran] = []
+        for at, (one, side, config) in enumerate(zip(self.places, self.sides, self.configs, strict=True)):
+            if side == config.framework:
+                exact = one.serves(config.framework_version)
+                told = answers[at].values.get("parsed") if at < len(answers) else None
+                found.append(Ran(one, config.framework_version, exact, self._graph(config), launches.parsed(told)))
+        return tuple(found)
 
 
 _WORKERS: dict[Graph | None, str] = {"static, compiled": "mindformers-graph", "dynamic": "mindformers-dynamic"}
@@ -402,6 +405,10 @@ def _blueprints(
 ) -> tuple[Blueprint, Blueprint]:
     """What each side builds of its small file, with what its scheduler is asked."""
     one, other = (_SIDES[config.framework].blueprint(config) for config in small)
+    one, other = (
+        made._replace(written=megatron_side.launch_of(config)) if config.framework == "megatron" else made
+        for made, config in zip((one, other), files, strict=True)
+    )
     if not exercise.weighs_tokens(*files):
         one, other = (made._replace(training=made.training._replace(per_token=False)) for made in (one, other))
     if rates is None:
@@ -508,6 +515,8 @@ def _run(
         return _unbuildable(*pair.configs, options, unsure, language)
     blame = _blamed(pair, options, found, typed)
     asked = found.asked | ({exercise.COMPILED} if options.graph else set[str]())
+    told = (one.values.get("parsed") for one in found.answers)
+    unparsed = [entry for one in told for entry in launches.unasked(one, language)]
     unrun = samples.said(exercise.uncompared(*pair.configs, language, asked), _undrawn(pair, found), language)
     return Verification(
         verdict="mismatch" if _rounds_apart(typed) else found.verdict,
@@ -520,7 +529,7 @@ def _run(
         compared=found.compared,
         seeds=tuple(range(options.seeds)),
         stand_ins=_stand_ins(pair, found.answers, typed),
-        not_compared=tuple(as_written.said(ranks.said(unrun, spread or (), language), typed, language)),
+        not_compared=(*unparsed, *as_written.said(ranks.said(unrun, spread or (), language), typed, language)),
         divergence=blame.divergence,
         divergence_fields=blame.fields,
         differing=tuple(blame.differing),
@@ -529,13 +538,14 @@ def _run(
         cost=_cost(pair.sides, processes, found.answers),
         near_ties=found.near_ties,
         language=language,
-        ran=pair.ran(),
+        ran=pair.ran(found.answers),
         ranks=spread,
         typed=typed,
         small=pair.files,
     ).in_part(
         [
             *_in_place(pair, language),
+            *_readings_apart(pair, found, language),
             *exercise.unread_words(pair.configs, language),
             *ranks.not_proved(spread or (), language),
             *as_written.not_proved(typed, language),
@@ -638,6 +648,16 @@ def _in_place(pair: _Pair, language: str) -> list[NotCompared]:
             values = Values(asked, one.version)
             found.append(NotCompared(f"{one.framework}.version", said.text(language), values))
     return found
+
+
+def _readings_apart(pair: _Pair, found: _Found, language: str) -> list[NotCompared]:
+    """What the parser that runs makes of a launch in another way than accmap; another version's is another parser."""
+    return [
+        entry
+        for config, place, small, answer in zip(pair.configs, pair.places, pair.files, found.answers, strict=False)
+        if place.serves(config.framework_version)
+        for entry in launches.readings_apart(config, small.config, answer.values.get("parsed"), language)
+    ]
 
 
 def _compared(pair: _Pair, options: Options, answers: list[WorkerAnswer]) -> Comparison:
