@@ -111,6 +111,8 @@ class LaunchPlan(NamedTuple):
     words: tuple[str, ...]
     world_size: int
     environment: Mapping[str, str]
+    defaults: Mapping[str, Any]
+    """Those that the program itself hands to `pretrain`, in place of the parser's."""
 
 
 class Blueprint(NamedTuple):

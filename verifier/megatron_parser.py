@@ -100,7 +100,7 @@ def parsed(arguments: types.ModuleType, plan: LaunchPlan) -> argparse.Namespace:
         os.environ.update(plan.environment, WORLD_SIZE=str(plan.world_size), RANK="0")
         try:
             namespace = arguments.parse_args(ignore_unknown_args=True)
-            arguments.validate_args(namespace)
+            arguments.validate_args(namespace, plan.defaults)
             arguments.core_transformer_config_from_args(namespace)
         finally:
             torch.use_deterministic_algorithms(False)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..mapper.recipe.reading import recipe_of
 from ..mappings.keys_compiled import ARGUMENTS_OF_FIELDS
 from ..schemas.megatron.forks import OWN
+from ..schemas.megatron.validation import script_defaults
 from .blueprint import Blueprint, LaunchPlan, OptimizerPlan, TrainingPlan
 from .messages_compiled import say
 
@@ -75,7 +76,7 @@ def launch_of(config: Config) -> LaunchPlan | None:
     if not all(word.resolved for word in launch.arguments):
         return None
     environment = {name: value for name, value in launch.env.items() if value is not None}
-    return LaunchPlan(tuple(launch.argv), launch.world_size, environment)
+    return LaunchPlan(tuple(launch.argv), launch.world_size, environment, script_defaults(launch))
 
 
 def _compute_type(values: Mapping[str, Any]) -> str:

@@ -37,7 +37,8 @@ def script(text: str, version: str = "0.17") -> Config:
 
 def test_a_launch_is_asked_as_it_stands() -> None:
     told = megatron_side.launch_of(script(LAUNCH.format(4)))
-    assert told == LaunchPlan(("--num-layers", "4", "--hidden-size", "64"), 8, {"CUDA_DEVICE_MAX_CONNECTIONS": "1"})
+    environment, defaults = {"CUDA_DEVICE_MAX_CONNECTIONS": "1"}, {"tokenizer_type": "GPT2BPETokenizer"}
+    assert told == LaunchPlan(("--num-layers", "4", "--hidden-size", "64"), 8, environment, defaults)
 
 
 @pytest.mark.parametrize("text", [LAUNCH.format("$LAYERS"), LAUNCH.format(4).replace("8", "$GPUS")])
@@ -143,8 +144,9 @@ megatron_parser.imported()
 before = state()
 words = "--num-layers 4 --hidden-size 64 --num-attention-heads 4 --seq-length 128 --max-position-embeddings 128 --bf16"
 sound = (*words.split(), "--micro-batch-size", "1", "--deterministic-mode")
-found = megatron_parser.answer(LaunchPlan(sound, 8, {"NCCL_ALGO": "Ring", "OF_THE_LAUNCH": "1"}))
-refused = megatron_parser.answer(LaunchPlan((*sound, "--num-layers"), 8, {}))
+environment, defaults = {"NCCL_ALGO": "Ring", "OF_THE_LAUNCH": "1"}, {"tokenizer_type": "NullTokenizer"}
+found = megatron_parser.answer(LaunchPlan(sound, 8, environment, defaults))
+refused = megatron_parser.answer(LaunchPlan((*sound, "--num-layers"), 8, {}, {}))
 left = [name for name, module in sys.modules.items() if type(module).__name__ == "_StandIn"]
 same = state() == before and not torch.are_deterministic_algorithms_enabled() and not left
 print(json.dumps([same, found.get("values", found), refused]))
@@ -160,5 +162,6 @@ def test_asking_leaves_nothing_behind() -> None:
     assert done.returncode == 0, done.stderr
     same, values, refused = json.loads(done.stdout.splitlines()[-1])
     assert same
-    assert (values["num_layers"], values["world_size"], values["params_dtype"]) == (4, 8, "bfloat16")
+    told = ("num_layers", "world_size", "params_dtype", "tokenizer_type")
+    assert [values[name] for name in told] == [4, 8, "bfloat16", "NullTokenizer"]
     assert "SystemExit" in refused["refused"]

@@ -56,7 +56,7 @@ def main() -> None:
         print(json.dumps(defaults), file=output, flush=True)
         for line in sys.stdin:
             job = json.loads(line)
-            plan = LaunchPlan(tuple(job["argv"]), job["world_size"], job["env"])
+            plan = LaunchPlan(tuple(job["argv"]), job["world_size"], job["env"], job.get("defaults", {}))
             found = megatron_parser.answer(plan)
             told = found if "values" in found else {"refused": next(iter(found.values()))}
             print(json.dumps(told), file=output, flush=True)
