@@ -102,8 +102,8 @@ def _ranks_lines(answer: Answer, word: VerifyWords) -> list[str]:
 
 def _ran_lines(answer: Answer, word: VerifyWords) -> list[str]:
     """What each side was run with, which graph of it or by whose reading, and from where."""
-    parsed = f" ({word('parsed')})"
-    how = (f" ({word(one['graph'])})" if one["graph"] else parsed if one["parsed"] else "" for one in answer["ran"])
+    launch = {True: f" ({word('parsed')})", False: f" ({word('unparsed')})", None: ""}
+    how = (f" ({word(one['graph'])})" if one["graph"] else launch[one["parsed"]] for one in answer["ran"])
     each = zip(answer["ran"], how, strict=True)
     return [f"{one['framework']} {one['version']}{said}  {one['path']}" for one, said in each]
 

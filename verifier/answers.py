@@ -110,6 +110,7 @@ class RanJson(Open):
     exact: bool
     graph: Literal["static, eager", "static, compiled", "dynamic"] | None
     parsed: bool | None
+    python: str | None = Field(description="The interpreter, where it is not the one that accmap runs with.")
 
 
 class SeedJson(Open):

@@ -141,6 +141,8 @@ class Ran(NamedTuple):
     graph: Graph | None
     parsed: bool | None = None
     """The framework's own parser read the launch; None where what runs holds none."""
+    python: str | None = None
+    """The interpreter, where it is not the one that accmap runs with."""
 
 
 class FailedSide(NamedTuple):

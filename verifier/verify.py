@@ -32,9 +32,10 @@ from . import (
 from .blueprint import Blueprint, InputPlan, Job
 from .dropping import drops
 from .initial_spreads import known_ratios
+from .interpreters import interpreter
 from .messages_compiled import say
 from .not_compared import NotCompared, Values
-from .processes import Limits, Worker, WorkerAnswer, WorkerFailure
+from .processes import HERE, Limits, Place, Worker, WorkerAnswer, WorkerFailure
 from .rates import rates_of
 from .scales import WINDOW, scales_of
 from .small_files import SmallFile, small_files
@@ -62,10 +63,10 @@ _OTHER_SEEDS = (7001, 7002)
 
 
 class MissingFrameworkError(Exception):
-    """A framework that the run needs is not installed."""
+    """A framework that the run needs is not installed, here or for the interpreter that it is to run with."""
 
-    def __init__(self, modules: tuple[str, ...]) -> None:
-        self.modules = modules
+    def __init__(self, modules: tuple[str, ...], python: str | None = None) -> None:
+        self.modules, self.python = modules, python
         super().__init__(f"{', '.join(modules)} not installed; {install_command('verify')} installs it")
 
 
@@ -82,6 +83,8 @@ class Options(NamedTuple):
     tolerance: float = comparison.TOLERANCE
     sources: Mapping[str, str] = {}
     """Framework → the folder of a source tree or an unpacked wheel to run it from."""
+    pythons: Mapping[str, str] = {}
+    """Framework → the interpreter to run it with."""
     store: str | None = None
     """The folder that prepared frameworks stand in."""
     closest: bool = False
@@ -101,7 +104,7 @@ class Workers:
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
-        self._workers: dict[tuple[str, int, str | None], Worker] = {}
+        self._workers: dict[tuple[str, int, Place], Worker] = {}
 
     def __enter__(self) -> Workers:
         return self
@@ -114,30 +117,33 @@ class Workers:
                 worker.kill()  # interrupted: what it is busy with is not waited for
             worker.close()
 
-    def of(self, framework: str, copy: int = 0, folder: str | None = None) -> Worker:
+    def of(self, framework: str, copy: int = 0, place: Place = HERE) -> Worker:
         """The process of a framework at a place; a second copy where both files are of the same one.
 
         One that has failed serves no other pair: after an error amid a backward pass MindSpore goes on counting what
         later passes do as part of it, and experts' loads double.
         """
-        key = (framework, copy, folder)
+        key = (framework, copy, place)
         known = self._workers.get(key)
         if known is not None and known.failed:
             known.close()
             del self._workers[key]
         if key not in self._workers:
-            self._workers[key] = self.started(framework, folder)
+            self._workers[key] = self.started(framework, place)
         return self._workers[key]
 
-    def started(self, framework: str, folder: str | None) -> Worker:
+    def started(self, framework: str, place: Place) -> Worker:
         """A new process of a framework."""
-        worker = Worker(framework, self.limits, folder)
+        worker = Worker(framework, self.limits, place)
         worker.start()
         return worker
 
 
-def missing(framework: str) -> tuple[str, ...]:
-    """The modules that a framework's side needs and that are not installed."""
+def missing(framework: str, python: str | None = None) -> tuple[str, ...]:
+    """The modules that a framework's side needs and that are not installed, here or for another interpreter."""
+    if python is not None:
+        holds = interpreter(python, _NEEDS[framework]).holds
+        return tuple(module for module in _NEEDS[framework] if module not in holds)
     absent: list[str] = []
     for module in _NEEDS[framework]:
         try:
@@ -170,9 +176,7 @@ def verify(
     if obstacles:
         return _unbuildable(a, b, chosen, obstacles, language)
     found = tuple(_installation(config, chosen) for config in (a, b))
-    absent = _absent(a, b, chosen, found)
-    if absent:
-        raise MissingFrameworkError(absent)
+    _require(a, b, chosen, found)
     elsewhere = {
         config.framework: WorkerFailure(why.reason.text(language), "version", remedy=_remedy(why, language))
         for config, (_one, why) in zip((a, b), found, strict=True)
@@ -193,25 +197,30 @@ def _installation(
     """What a file's own side is run with."""
     source = options.sources.get(config.framework)
     dialect = mindformers_side.DYNAMIC if config.dialect == mindformers_side.DYNAMIC else None
-    store, closest = options.store, options.closest
-    return installations.chosen(config.basis, source=source, store=store, closest=closest, dialect=dialect)
+    store, closest, path = options.store, options.closest, options.pythons.get(config.framework)
+    python = None if path is None else interpreter(path, _NEEDS[config.framework])
+    return installations.chosen(
+        config.basis, source=source, store=store, closest=closest, dialect=dialect, python=python
+    )
 
 
-def _absent(
+def _require(
     a: Config,
     b: Config,
     options: Options,
     found: tuple[tuple[installations.Installation | None, installations.NotHere | None], ...],
-) -> tuple[str, ...]:
-    """The modules that are not installed, without those that stand elsewhere."""
+) -> None:
+    """MissingFrameworkError where a module is not installed and does not stand elsewhere."""
     sides = (a.framework, options.against or b.framework)
-    absent: dict[str, None] = {}
+    absent: dict[str | None, dict[str, None]] = {}
     for side, (place, _why) in zip(sides, found, strict=True):
-        for name in missing(side):
+        python = options.pythons.get(side)
+        for name in missing(side, python):
             own = name in installations.PACKAGES.values()
             if not own or (place is None and not options.sources.get(side)):
-                absent[name] = None
-    return tuple(absent)
+                absent.setdefault(python, {})[name] = None
+    for python, modules in absent.items():
+        raise MissingFrameworkError(tuple(modules), python)
 
 
 def _remedy(why: installations.NotHere, language: str) -> str:
@@ -263,16 +272,20 @@ class _Pair(NamedTuple):
     """Why no samples are drawn."""
     places: tuple[installations.Installation, ...] = ()
     """What each file's own framework is run from."""
+    pythons: Mapping[str, str] = {}
+    """The interpreter of a framework, where it has one of its own."""
     compiled: bool = False
     """The static graph is compiled."""
     files: tuple[SmallFile, ...] = ()
     """What the small models are built from."""
 
-    def folders(self) -> list[str | None]:
-        """Where each process looks first for its framework."""
-        places = [one.folder if one.origin != "environment" else None for one in self.places]
+    def found_at(self) -> list[Place]:
+        """Where each process finds its framework."""
+        folders = [one.folder if one.origin != "environment" else None for one in self.places]
         own = [side == config.framework for side, config in zip(self.sides, self.configs, strict=True)]
-        return [place if mine else None for place, mine in zip(places, own, strict=True)]
+        pythons = [self.pythons.get(side) for side in self.sides]
+        each = zip(folders, pythons, own, strict=True)
+        return [Place(folder, python) if mine else HERE for folder, python, mine in each]
 
     def kinds(self) -> list[str]:
         """The worker of each side: a compiled graph and the dynamic one have workers of their own."""
@@ -294,7 +307,10 @@ class _Pair(NamedTuple):
             if side == config.framework:
                 exact = one.serves(config.framework_version)
                 told = answers[at].values.get("parsed") if at < len(answers) else None
-                found.append(Ran(one, config.framework_version, exact, self._graph(config), launches.parsed(told)))
+                python = self.pythons.get(side)
+                found.append(
+                    Ran(one, config.framework_version, exact, self._graph(config), launches.parsed(told), python)
+                )
         return tuple(found)
 
 
@@ -346,6 +362,7 @@ def _prepare(a: Config, b: Config, options: Options) -> _Pair:
         rates,
         (small_a, small_b),
         undrawn=undrawn,
+        pythons=options.pythons,
         compiled=options.graph,
         files=files[:1] if options.against else files,
     )
@@ -505,7 +522,7 @@ def _run(
 ) -> Verification:
     copies = (0, 1) if pair.sides[0] == pair.sides[1] else (0, 0)
     processes = [
-        workers.of(kind, copy, folder) for kind, copy, folder in zip(pair.kinds(), copies, pair.folders(), strict=True)
+        workers.of(kind, copy, place) for kind, copy, place in zip(pair.kinds(), copies, pair.found_at(), strict=True)
     ]
     found = _seeds_run(pair, options, processes, progress)
     typed = _typed(pair, options, found, processes, progress)
