@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..mapper.recipe.reading import recipe_of
 from ..mappings.keys_compiled import ARGUMENTS_OF_FIELDS
+from ..schemas.config import explicit_of
 from ..schemas.megatron.forks import OWN
 from ..schemas.megatron.validation import script_defaults
 from .blueprint import Blueprint, LaunchPlan, OptimizerPlan, TrainingPlan
@@ -69,11 +70,15 @@ def blueprint(config: Config) -> Blueprint:
 
 
 def launch_of(config: Config) -> LaunchPlan | None:
-    """What a file starts, for Megatron-LM's own parser; None where a word is open or another program parses it."""
+    """What a file starts, for Megatron-LM's own parser; None where a word is open or another program parses it.
+
+    That parser evaluates some words as Python: none reaches it that accmap could not read.
+    """
     launch = config.launch
     if launch is None or launch.world_size is None or config.dialect != OWN:
         return None
-    if not all(word.resolved for word in launch.arguments):
+    read = all(setting.decided for setting in explicit_of(config.settings))
+    if not read or not all(word.resolved for word in launch.arguments):
         return None
     environment = {name: value for name, value in launch.env.items() if value is not None}
     return LaunchPlan(tuple(launch.argv), launch.world_size, environment, script_defaults(launch))

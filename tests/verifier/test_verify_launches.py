@@ -41,6 +41,13 @@ def test_a_launch_is_asked_as_it_stands() -> None:
     assert told == LaunchPlan(("--num-layers", "4", "--hidden-size", "64"), 8, environment, defaults)
 
 
+def test_what_accmap_cannot_read_never_reaches_a_parser_that_evaluates_it() -> None:
+    """`megatron/training/arguments.py:_eval_pattern` hands words to Python's `eval`."""
+    text = LAUNCH.format(4).rstrip() + " --num-experts 4 --moe-layer-freq '[print(1) for _ in range(4)]'\n"
+    assert megatron_side.launch_of(script(text)) is None
+    assert megatron_side.launch_of(script(text.replace("[print(1) for _ in range(4)]", "([0]*1+[1]*3)"))) is not None
+
+
 @pytest.mark.parametrize("text", [LAUNCH.format("$LAYERS"), LAUNCH.format(4).replace("8", "$GPUS")])
 def test_a_launch_with_an_open_word_is_not_asked(text: str) -> None:
     assert megatron_side.launch_of(script(text)) is None
