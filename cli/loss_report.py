@@ -157,8 +157,6 @@ def _proofs(translation: Translation, language: Language) -> str:
 def _versions(translation: Translation, language: Language) -> str:
     """Both versions, and whether each was given, detected or assumed."""
     basis = translation.recipe.basis
-    target = Basis(
-        translation.target_framework, translation.version, "given" if translation.target_given else "assumed"
-    )
+    target = Basis(translation.target_framework, translation.version, translation.version_origin)
     named = [entry.name(language) for entry in (basis, target) if entry is not None]
     return " -> ".join(named)

@@ -70,6 +70,8 @@ def run(
     against: str | None = None,
     megatron_source: str | None = None,
     mindformers_source: str | None = None,
+    megatron_python: str | None = None,
+    mindformers_python: str | None = None,
     prepare: bool = False,
     closest: bool = False,
     precision: str = "float32",
@@ -93,6 +95,7 @@ def run(
     if seeds is not None and seeds < 1:
         raise counts_from_one("--seeds", seeds)
     named = (("megatron", megatron_source), ("mindformers", mindformers_source))
+    pythons = (("megatron", megatron_python), ("mindformers", mindformers_python))
     chosen_options = {
         "sizes": chosen,
         "keep_sizes": no_shrink,
@@ -101,6 +104,7 @@ def run(
         "against": "torch" if against else "",
         "limits": _limits(timeout, memory),
         "sources": {framework: folder for framework, folder in named if folder},
+        "pythons": {framework: path for framework, path in pythons if path},
         "closest": closest,
         "precision": precision,
         "graph": graph,
@@ -434,6 +438,8 @@ def missing_sentence(error: Any, language: Language) -> str:
     """What is missing, and the one command that installs it."""
     from ..schemas.installation import install_command
 
+    if error.python is not None:
+        return say.verify_python_lacks(path=error.python, packages=joined(error.modules)).text(language)
     return say.verify_needs(packages=joined(error.modules), command=install_command("verify")).text(language)
 
 

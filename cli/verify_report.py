@@ -101,10 +101,11 @@ def _ranks_lines(answer: Answer, word: VerifyWords) -> list[str]:
 
 
 def _ran_lines(answer: Answer, word: VerifyWords) -> list[str]:
-    """What each side was run with, which graph of it, and from where."""
-    graphs = (f" ({word(one['graph'])})" if one["graph"] else "" for one in answer["ran"])
-    each = zip(answer["ran"], graphs, strict=True)
-    return [f"{one['framework']} {one['version']}{graph}  {one['path']}" for one, graph in each]
+    """What each side was run with, which graph of it or by whose reading, and from where."""
+    launch = {True: f" ({word('parsed')})", False: f" ({word('unparsed')})", None: ""}
+    how = (f" ({word(one['graph'])})" if one["graph"] else launch[one["parsed"]] for one in answer["ran"])
+    each = zip(answer["ran"], how, strict=True)
+    return [f"{one['framework']} {one['version']}{said}  {one['path']}" for one, said in each]
 
 
 def _is_version(entry: dict[str, Any]) -> bool:

@@ -17,6 +17,7 @@ from .messages_compiled import say
 from .purpose import may_be_mindformers, purpose_of_program, purpose_of_recipe
 from .source import SourceText
 from .tree_version import folders_of, tree_version
+from .written_for import written_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -204,16 +205,18 @@ def _megatron_version(
     cwd: str,
     open_file: Callable[[str], SourceText],
     file: str,
+    text: str = "",
 ) -> tuple[Chosen | None, tuple[Diagnostic, ...]]:
-    """The version that the source tree of a launch states, where nobody names one."""
+    """The version that the source tree of a launch states, where nobody names one, or the header of a written file."""
     if options.megatron is not None:
         return None, ()
     found = tree_version("megatron", folders_of(launch, path, cwd), open_file)
-    if found is None:
+    written = written_for("megatron", text) if found is None else None
+    if found is None and written is None:
         return None, ()
-    from .megatron.versions import by_tree
+    from .megatron.versions import by_header, by_tree
 
-    return by_tree(found, file)
+    return by_tree(found, file) if written is None else (by_header(written), ())
 
 
 def _with_version(options: ReadOptions, chosen: Chosen | None) -> ReadOptions:
@@ -242,7 +245,7 @@ def _script(
     else:
         from .megatron.effective import megatron_config
 
-        chosen, unknown = _megatron_version(launch, options, path, cwd, open_file, source.name)
+        chosen, unknown = _megatron_version(launch, options, path, cwd, open_file, source.name, source.text)
         launch, words = _words_of(launch, purpose, lambda name: _opened(name, path, as_left))
         words, chosen, options = _configured(words, chosen, options, lambda name: _opened(name, path, as_left))
         config = megatron_config(

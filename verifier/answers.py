@@ -98,7 +98,8 @@ class DivergenceJson(Open):
 class RanJson(Open):
     """What one side was run with; `exact` says whether it is the version that its file asks for.
 
-    `graph` is MindSpore Transformers'; Megatron-LM has none.
+    `graph` is MindSpore Transformers'; Megatron-LM has none. `parsed` says whether Megatron-LM's own parser read the
+    launch that the model is built from; null where what runs holds no parser.
     """
 
     framework: Annotated[str, From("place.framework")]
@@ -108,6 +109,8 @@ class RanJson(Open):
     asked: str
     exact: bool
     graph: Literal["static, eager", "static, compiled", "dynamic"] | None
+    parsed: bool | None
+    python: str | None = Field(description="The interpreter, where it is not the one that accmap runs with.")
 
 
 class SeedJson(Open):

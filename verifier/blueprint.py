@@ -105,6 +105,16 @@ class SamplePlan(NamedTuple):
     """How many are looked at, from the first on."""
 
 
+class LaunchPlan(NamedTuple):
+    """What a training program is started with."""
+
+    words: tuple[str, ...]
+    world_size: int
+    environment: Mapping[str, str]
+    defaults: Mapping[str, Any]
+    """Those that the program itself hands to `pretrain`, in place of the parser's."""
+
+
 class Blueprint(NamedTuple):
     """One side of a pair, shrunk and ready to be built by its framework."""
 
@@ -130,6 +140,10 @@ class Blueprint(NamedTuple):
     """Types in place of the file's, by the name that the configuration gives them."""
     layout: Mapping[str, Any] | None = None
     """Megatron-Core's configuration fields about ranks, where a group of processes runs the model."""
+    launch: LaunchPlan | None = None
+    """The small model's, for the framework's own parser; None for a framework that has none."""
+    written: LaunchPlan | None = None
+    """The file's own; None where reading it leaves a word open."""
 
 
 _PLANS: dict[str, Any] = {
@@ -139,6 +153,8 @@ _PLANS: dict[str, Any] = {
     "scales": ScalePlan,
     "documents": DocumentPlan,
     "samples": SamplePlan,
+    "launch": LaunchPlan,
+    "written": LaunchPlan,
 }
 """The parts of a blueprint that are records themselves."""
 

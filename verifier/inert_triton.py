@@ -7,6 +7,7 @@ there. Whatever would launch one of these kernels stops.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import sys
 import types
 from typing import TYPE_CHECKING, Any
@@ -54,3 +55,14 @@ def inert_triton() -> Generator[None]:
         sys.meta_path.remove(finder)
         for name in [name for name in sys.modules if name.partition(".")[0] == _NAME]:
             del sys.modules[name]
+
+
+def imported(name: str) -> tuple[types.ModuleType, bool]:
+    """A module, and whether it took the inert Triton to import it."""
+    try:
+        return importlib.import_module(name), False
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != _NAME:
+            raise
+        with inert_triton():
+            return importlib.import_module(name), True

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from ..schemas.config import Basis
     from ..schemas.versions import Dialect, Framework
+    from .interpreters import Interpreter
 
 Origin = Literal["environment", "source", "prepared"]
 
@@ -68,7 +69,18 @@ def running(framework: Framework) -> Installation | None:
         return None
     if found is None or found.origin is None:
         return None
-    folder = found.origin
+    return _around(framework, found.origin)
+
+
+def held_by(python: Interpreter, framework: Framework) -> Installation | None:
+    """The one of another interpreter's environment; None where there is none."""
+    origin = python.holds.get(PACKAGES[framework])
+    return None if origin is None else _around(framework, origin)
+
+
+def _around(framework: Framework, origin: str) -> Installation | None:
+    """The one whose package has this file."""
+    folder = origin
     for _part in PACKAGES[framework].split("."):
         folder = os.path.dirname(folder)
     return _in(framework, os.path.dirname(folder), "environment")
@@ -92,7 +104,13 @@ def prepared(framework: Framework, store: str) -> Iterator[Installation]:
 
 
 def chosen(
-    basis: Basis, *, source: str | None, store: str | None, closest: bool, dialect: Dialect | None = None
+    basis: Basis,
+    *,
+    source: str | None,
+    store: str | None,
+    closest: bool,
+    dialect: Dialect | None = None,
+    python: Interpreter | None = None,
 ) -> tuple[Installation | None, NotHere | None]:
     """What to run for a file of this version: the version itself, with `closest` the nearest, else why not."""
     framework = basis.framework
@@ -100,7 +118,7 @@ def chosen(
     if source is not None:
         present = [named(framework, source)]
     else:
-        found = running(framework)
+        found = running(framework) if python is None else held_by(python, framework)
         present = [*([found] if found else []), *(prepared(framework, store) if store else ())]
     usable = [one for one in present if one.name in buildable]
     exact = next((one for one in usable if one.serves(basis.version)), None)

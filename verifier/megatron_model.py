@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from . import dropping, megatron_losses, megatron_samples
+from ..mappings.keys_compiled import ARGUMENTS_OF_FIELDS, SETTLED_LATER
+from . import dropping, megatron_losses, megatron_parser, megatron_samples
 from .draw import arranged
 from .megatron_precision import narrowed, written_types
 from .megatron_shards import held_by
@@ -39,13 +40,6 @@ if TYPE_CHECKING:
     from .megatron_shards import Held
 
 Array = Any
-
-_RENAMED = {
-    "layernorm_zero_centered_gamma": "apply_layernorm_1p",
-    "layernorm_epsilon": "norm_epsilon",
-    "num_moe_experts": "num_experts",
-}
-"""Configuration fields whose argument has another name: `core_transformer_config_from_args`."""
 
 NEUTRAL: dict[str, Any] = {
     "tensor_model_parallel_size": 1,
@@ -141,6 +135,8 @@ class MegatronBackend:
 
     _taken: set[str] | frozenset[str] = frozenset()
     """The stand-ins that this installation needs."""
+    _parses = False
+    """The model's arguments are what the framework's own parser makes of its launch."""
 
     def __init__(self, *, threads: int = 1) -> None:
         logging.disable(logging.WARNING)
@@ -175,7 +171,11 @@ class MegatronBackend:
 
     def stand_ins(self) -> dict[str, str]:
         """The stand-ins in use by the model built last."""
-        return {name: line for name, line in {**LISTED, **megatron_samples.LISTED}.items() if name in self._used}
+        return {
+            name: line
+            for name, line in {**LISTED, **megatron_samples.LISTED, **megatron_parser.LISTED}.items()
+            if name in self._used
+        }
 
     def rates(self, plan: RatePlan) -> list[float]:
         """The learning rates of the real scheduler after so many samples."""
@@ -195,6 +195,17 @@ class MegatronBackend:
         self._used |= used
         return found, steps
 
+    def parsed(self, blueprint: Blueprint) -> tuple[Blueprint, dict[str, Any] | None]:
+        """What Megatron-LM's own parser makes of the launches, where it is here; the model is built from that."""
+        if blueprint.launch is None or not megatron_parser.found():
+            return blueprint, None
+        plans = {"small": blueprint.launch, "written": blueprint.written}
+        answers = {name: megatron_parser.answer(plan) for name, plan in plans.items() if plan is not None}
+        real = answers["small"].get("values", {})
+        self._parses = bool(real)
+        model = {ARGUMENTS_OF_FIELDS.get(key, key): value for key, value in real.items() if key not in SETTLED_LATER}
+        return blueprint._replace(model={**blueprint.model, **model}), answers
+
     def build(self, blueprint: Blueprint, seed: int) -> MegatronModel:
         """The model of the blueprint, with Megatron's own initialisation."""
         types = written_types(blueprint.model) if blueprint.as_written else {}
@@ -210,6 +221,8 @@ class MegatronBackend:
         config = _config(args, layout)
         spec = _spec(args, config)
         self._used = {"torch.cuda", "torch.compile"} | (self._taken & {"triton"})
+        if self._parses:
+            self._used.add(megatron_parser.NAME)
         if args.get("num_experts"):
             self._used |= self._taken & {"router-product"}
         if args.get("multi_latent_attention") or args.get("mtp_num_layers"):
@@ -507,7 +520,7 @@ def _config(args: Mapping[str, Any], layout: Mapping[str, Any] | None = None) ->
     found: dict[str, Any] = {}
     fixed = NEUTRAL | dict(layout or {})
     for field in dataclasses.fields(kind):
-        name = _RENAMED.get(field.name, field.name)
+        name = ARGUMENTS_OF_FIELDS.get(field.name, field.name)
         if field.name in fixed:
             found[field.name] = fixed[field.name]
         elif name in args and field.name not in _SKIPPED:

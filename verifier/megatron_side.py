@@ -5,7 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..mapper.recipe.reading import recipe_of
-from .blueprint import Blueprint, OptimizerPlan, TrainingPlan
+from ..mappings.keys_compiled import ARGUMENTS_OF_FIELDS
+from ..schemas.config import explicit_of
+from ..schemas.megatron.forks import OWN
+from ..schemas.megatron.validation import script_defaults
+from .blueprint import Blueprint, LaunchPlan, OptimizerPlan, TrainingPlan
 from .messages_compiled import say
 
 if TYPE_CHECKING:
@@ -14,8 +18,6 @@ if TYPE_CHECKING:
     from ..schemas.config import Config
     from ..schemas.message import Words
 
-_RENAMED = {"layernorm_epsilon": "norm_epsilon", "layernorm_zero_centered_gamma": "apply_layernorm_1p"}
-"""Arguments that Megatron-LM keeps under another name from 0.16 on, with the one that the worker knows."""
 _OTHER_MODELS = {
     "use_legacy_models": say.legacy_model,
     "spec": say.own_specification,
@@ -50,7 +52,7 @@ def _flag(name: str, value: Any) -> str:
 def settings_of(config: Config) -> dict[str, Any]:
     """The arguments' effective values."""
     return {
-        _RENAMED.get(key, key): setting.value
+        ARGUMENTS_OF_FIELDS.get(key, key): setting.value
         for key, setting in config.settings.items()
         if setting.decided and setting.acceptance == "accepted"
     }
@@ -63,7 +65,23 @@ def blueprint(config: Config) -> Blueprint:
     args["moe_layer_freq"] = recipe_of(config).value("moe.layer_pattern")
     training = TrainingPlan(per_token=bool(values.get("calculate_per_token_loss")))
     rounded = _compute_type(values) == "bfloat16"
-    return Blueprint("megatron", args, _optimizer(values), rounded=rounded, training=training)
+    launch = launch_of(config)
+    return Blueprint("megatron", args, _optimizer(values), rounded=rounded, training=training, launch=launch)
+
+
+def launch_of(config: Config) -> LaunchPlan | None:
+    """What a file starts, for Megatron-LM's own parser; None where a word is open or another program parses it.
+
+    That parser evaluates some words as Python: none reaches it that accmap could not read.
+    """
+    launch = config.launch
+    if launch is None or launch.world_size is None or config.dialect != OWN:
+        return None
+    read = all(setting.decided for setting in explicit_of(config.settings))
+    if not read or not all(word.resolved for word in launch.arguments):
+        return None
+    environment = {name: value for name, value in launch.env.items() if value is not None}
+    return LaunchPlan(tuple(launch.argv), launch.world_size, environment, script_defaults(launch))
 
 
 def _compute_type(values: Mapping[str, Any]) -> str:

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from . import inert_triton
 from .dropping import LINE, NAME, Dropping, kept
-from .inert_triton import inert_triton
 from .patches import Patches
 
 if TYPE_CHECKING:
@@ -134,19 +134,6 @@ class _CudaMeansCpu(TorchFunctionMode):
         return found
 
 
-def imported() -> set[str]:
-    """Import the model's code; the names of the stand-ins that this took."""
-    try:
-        importlib.import_module(_MODEL)
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "triton":
-            raise
-        with inert_triton():
-            importlib.import_module(_MODEL)
-        return {"triton"}
-    return set()
-
-
 def _absent(patches: Patches) -> set[str]:
     """What the code names of Transformer Engine without having it; the names of the stand-ins that this took."""
     from megatron.core.transformer import multi_latent_attention as latent
@@ -189,6 +176,6 @@ def stand_ins() -> Iterator[set[str]]:
         before = dynamo.config.disable
         dynamo.config.disable = True
         try:
-            yield imported() | _absent(patches)
+            yield ({"triton"} if inert_triton.imported(_MODEL)[1] else set()) | _absent(patches)
         finally:
             dynamo.config.disable = before

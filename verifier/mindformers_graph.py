@@ -67,9 +67,13 @@ class GraphModel(MindFormersModel):
         self._backend = backend
 
     def _watch(self) -> None:
-        from .mindspore_cells import keeping
+        from .mindspore_cells import adding, keeping
 
         self._output = keeping(self.model.output_layer)
+        further = getattr(self.model, "mtp", None)
+        # 1.6 answers with the sum of its losses alone.
+        alone = not hasattr(self.network, "get_gpt_model")
+        self._last = adding(further or self.model.decoder, further=further is not None) if alone else None
 
     def _given(self, batch: Tokens) -> list[Array]:
         self._output.make_room(batch.tokens.shape)
@@ -84,6 +88,11 @@ class GraphModel(MindFormersModel):
     def backward(self, batch: Tokens) -> dict[str, float]:
         self._differentiate()  # a derivative that was compiled goes on with the weights of its first call (2.9)
         return super().backward(batch)
+
+    def _parts(self, found: Any) -> dict[str, float]:
+        if self._last is not None:
+            self._added = self._last.kept_further, self._last.kept_balancing
+        return super()._parts(found)
 
     def logits(self) -> Array:
         return self._output.kept.asnumpy().copy()  # the next pass writes there

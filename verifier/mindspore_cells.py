@@ -30,6 +30,8 @@ class Objective(nn.Cell):
         for at, name in enumerate(self.columns):
             named[name] = arranged[at]
         found = self.model(tokens, labels=labels, **named)
+        if not isinstance(found, tuple):
+            return found.sum() * self.scale, found
         total = found[0] + found[1] + found[2]
         return total.sum() * self.scale, found[0], found[1], found[2]
 
@@ -55,6 +57,26 @@ def keeping(layer: Any) -> Any:
 
     layer.__class__ = Keeping
     return layer
+
+
+def adding(block: Any, *, further: bool) -> Any:
+    """The last block of 1.6, made to keep the balancing losses and, where it predicts `further`, that loss."""
+    kind = type(block)
+
+    class Adding(kind):
+        """Keeps both numbers."""
+
+        def construct(self, *given: Any, **named: Any) -> Any:
+            found = super().construct(*given, **named)
+            if further:
+                ops.assign(self.kept_further, found[0].reshape(1))
+            ops.assign(self.kept_balancing, found[1].reshape(1))
+            return found
+
+    block.__class__ = Adding
+    for name in ("kept_further", "kept_balancing"):
+        setattr(block, name, ms.Parameter(ops.zeros((1,), ms.float32), name=f"accmap.{name}", requires_grad=False))
+    return block
 
 
 def overflowed(_status: Any, gradients: Any) -> Any:

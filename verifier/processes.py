@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..schemas.border.regular import open_regular
+from .interpreters import started
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
@@ -73,6 +74,18 @@ class WorkerAnswer(NamedTuple):
     arrays: Mapping[str, Any]
 
 
+class Place(NamedTuple):
+    """Where a framework's process finds it."""
+
+    folder: str | None = None
+    """What holds the framework, where the environment's own is not meant."""
+    python: str | None = None
+    """The interpreter, where it is not the one that runs."""
+
+
+HERE = Place()
+
+
 class Worker:
     """One framework's process. `start` returns at once; `ask` hands over a job, `answer` waits for the result."""
 
@@ -80,12 +93,11 @@ class Worker:
         self,
         framework: str,
         limits: Limits | None = None,
-        folder: str | None = None,
+        place: Place = HERE,
         told: Mapping[str, str] | None = None,
     ) -> None:
         self.framework = framework
-        self._before = [] if folder is None else [folder]
-        """What holds the framework, where the running environment's own is not meant."""
+        self._place = place
         self._told = told or {}
         """Of the environment, what this process alone is told."""
         self.limits = limits or Limits()
@@ -110,19 +122,25 @@ class Worker:
 
     def another(self, framework: str, told: Mapping[str, str]) -> Worker:
         """One more at the same place and with the same limits, which has not begun."""
-        return Worker(framework, self.limits, self._before[0] if self._before else None, told)
+        return Worker(framework, self.limits, self._place, told)
 
     def start(self) -> None:
         """Start the process, which begins to import its framework."""
+        folder, python = self._place
+        module = f"{__package__}.worker"
+        if python is None:
+            searched, words = sys.path, [sys.executable, "-m", module, self.framework]
+        else:
+            searched, words = [os.environ.get("PYTHONPATH", "")], started(python, module, self.framework)
         environment = {
             **os.environ,
-            "PYTHONPATH": os.pathsep.join([*self._before, *(path for path in sys.path if path)]),
+            "PYTHONPATH": os.pathsep.join(path for path in (folder, *searched) if path),
             "LOG_MF_PATH": os.path.join(self._folder.name, "mindformers"),
             "OMP_NUM_THREADS": "1",
             **self._told,
         }
         self._process = subprocess.Popen(
-            [sys.executable, "-m", f"{__package__}.worker", self.framework],
+            words,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,

@@ -105,6 +105,18 @@ class Backend(Protocol):
 
 
 @runtime_checkable
+class Parsing(Protocol):
+    """A backend with a parser of its own for launches."""
+
+    def parsed(self, blueprint: Blueprint) -> tuple[Blueprint, dict[str, Any] | None]:
+        """The blueprint with the model's arguments as the parser makes them, and what it makes of each launch.
+
+        Where what runs holds no parser, the blueprint as it is and None.
+        """
+        ...
+
+
+@runtime_checkable
 class Scheduling(Protocol):
     """A backend with a scheduler of its own; the reference has none."""
 
@@ -219,7 +231,10 @@ def _built(job: Job, backend: Backend, values: dict[str, Any]) -> Model:
     """The model, and what ranks have to know of each other."""
     if isinstance(backend, Spread):
         backend.knows(job.whole)
-    model = backend.build(job.blueprint, job.seed)
+    blueprint = job.blueprint
+    if isinstance(backend, Parsing):
+        blueprint, values["parsed"] = backend.parsed(blueprint)
+    model = backend.build(blueprint, job.seed)
     if job.pieces and isinstance(model, Spreadable):
         values["pieces"] = model.pieces()
     return model

@@ -50,6 +50,10 @@ _SMALL_TOKENIZER: dict[FieldName, Value] = {"tokenizer.type": "NullTokenizer", "
 """A tokenizer has its own number of tokens, whatever a launch says of it; the null one has as many as it is told."""
 
 
+_DEVICES = "WORLD_SIZE"
+"""The variable that says over how many devices a launch is spread: the small one is over one."""
+
+
 class SmallFile(NamedTuple):
     """The file of one side's small model."""
 
@@ -181,7 +185,9 @@ def _launch(config: Config, put: Mapping[str, Value | Omitted]) -> SmallFile:
 
 
 def _of_words(config: Config, given: Mapping[str, Sequence[str]]) -> SmallFile:
-    lines = ["torchrun --nproc_per_node 1 pretrain_gpt.py", *map(shlex.join, given.values())]
+    told: Mapping[str, str | None] = {} if config.launch is None else config.launch.env
+    words = [f"{name}={shlex.quote(value)}" for name, value in told.items() if value is not None and name != _DEVICES]
+    lines = [" ".join([*words, "torchrun --nproc_per_node 1 pretrain_gpt.py"]), *map(shlex.join, given.values())]
     options = ReadOptions(megatron=config.release or config.framework_version, world_size=1)
     return _read(_SCRIPT, " \\\n    ".join(lines) + "\n", options)
 

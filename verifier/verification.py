@@ -139,6 +139,10 @@ class Ran(NamedTuple):
     asked: str
     exact: bool
     graph: Graph | None
+    parsed: bool | None = None
+    """The framework's own parser read the launch; None where what runs holds none."""
+    python: str | None = None
+    """The interpreter, where it is not the one that accmap runs with."""
 
 
 class FailedSide(NamedTuple):

@@ -22,6 +22,7 @@ from . import (
     documents,
     exercise,
     installations,
+    launches,
     localise,
     megatron_side,
     mindformers_side,
@@ -31,9 +32,10 @@ from . import (
 from .blueprint import Blueprint, InputPlan, Job
 from .dropping import drops
 from .initial_spreads import known_ratios
+from .interpreters import interpreter
 from .messages_compiled import say
 from .not_compared import NotCompared, Values
-from .processes import Limits, Worker, WorkerAnswer, WorkerFailure
+from .processes import HERE, Limits, Place, Worker, WorkerAnswer, WorkerFailure
 from .rates import rates_of
 from .scales import WINDOW, scales_of
 from .small_files import SmallFile, small_files
@@ -61,10 +63,10 @@ _OTHER_SEEDS = (7001, 7002)
 
 
 class MissingFrameworkError(Exception):
-    """A framework that the run needs is not installed."""
+    """A framework that the run needs is not installed, here or for the interpreter that it is to run with."""
 
-    def __init__(self, modules: tuple[str, ...]) -> None:
-        self.modules = modules
+    def __init__(self, modules: tuple[str, ...], python: str | None = None) -> None:
+        self.modules, self.python = modules, python
         super().__init__(f"{', '.join(modules)} not installed; {install_command('verify')} installs it")
 
 
@@ -81,6 +83,8 @@ class Options(NamedTuple):
     tolerance: float = comparison.TOLERANCE
     sources: Mapping[str, str] = {}
     """Framework → the folder of a source tree or an unpacked wheel to run it from."""
+    pythons: Mapping[str, str] = {}
+    """Framework → the interpreter to run it with."""
     store: str | None = None
     """The folder that prepared frameworks stand in."""
     closest: bool = False
@@ -100,7 +104,7 @@ class Workers:
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
-        self._workers: dict[tuple[str, int, str | None], Worker] = {}
+        self._workers: dict[tuple[str, int, Place], Worker] = {}
 
     def __enter__(self) -> Workers:
         return self
@@ -113,30 +117,33 @@ class Workers:
                 worker.kill()  # interrupted: what it is busy with is not waited for
             worker.close()
 
-    def of(self, framework: str, copy: int = 0, folder: str | None = None) -> Worker:
+    def of(self, framework: str, copy: int = 0, place: Place = HERE) -> Worker:
         """The process of a framework at a place; a second copy where both files are of the same one.
 
         One that has failed serves no other pair: after an error amid a backward pass MindSpore goes on counting what
         later passes do as part of it, and experts' loads double.
         """
-        key = (framework, copy, folder)
+        key = (framework, copy, place)
         known = self._workers.get(key)
         if known is not None and known.failed:
             known.close()
             del self._workers[key]
         if key not in self._workers:
-            self._workers[key] = self.started(framework, folder)
+            self._workers[key] = self.started(framework, place)
         return self._workers[key]
 
-    def started(self, framework: str, folder: str | None) -> Worker:
+    def started(self, framework: str, place: Place) -> Worker:
         """A new process of a framework."""
-        worker = Worker(framework, self.limits, folder)
+        worker = Worker(framework, self.limits, place)
         worker.start()
         return worker
 
 
-def missing(framework: str) -> tuple[str, ...]:
-    """The modules that a framework's side needs and that are not installed."""
+def missing(framework: str, python: str | None = None) -> tuple[str, ...]:
+    """The modules that a framework's side needs and that are not installed, here or for another interpreter."""
+    if python is not None:
+        holds = interpreter(python, _NEEDS[framework]).holds
+        return tuple(module for module in _NEEDS[framework] if module not in holds)
     absent: list[str] = []
     for module in _NEEDS[framework]:
         try:
@@ -169,9 +176,7 @@ def verify(
     if obstacles:
         return _unbuildable(a, b, chosen, obstacles, language)
     found = tuple(_installation(config, chosen) for config in (a, b))
-    absent = _absent(a, b, chosen, found)
-    if absent:
-        raise MissingFrameworkError(absent)
+    _require(a, b, chosen, found)
     elsewhere = {
         config.framework: WorkerFailure(why.reason.text(language), "version", remedy=_remedy(why, language))
         for config, (_one, why) in zip((a, b), found, strict=True)
@@ -192,25 +197,30 @@ def _installation(
     """What a file's own side is run with."""
     source = options.sources.get(config.framework)
     dialect = mindformers_side.DYNAMIC if config.dialect == mindformers_side.DYNAMIC else None
-    store, closest = options.store, options.closest
-    return installations.chosen(config.basis, source=source, store=store, closest=closest, dialect=dialect)
+    store, closest, path = options.store, options.closest, options.pythons.get(config.framework)
+    python = None if path is None else interpreter(path, _NEEDS[config.framework])
+    return installations.chosen(
+        config.basis, source=source, store=store, closest=closest, dialect=dialect, python=python
+    )
 
 
-def _absent(
+def _require(
     a: Config,
     b: Config,
     options: Options,
     found: tuple[tuple[installations.Installation | None, installations.NotHere | None], ...],
-) -> tuple[str, ...]:
-    """The modules that are not installed, without those that stand elsewhere."""
+) -> None:
+    """MissingFrameworkError where a module is not installed and does not stand elsewhere."""
     sides = (a.framework, options.against or b.framework)
-    absent: dict[str, None] = {}
+    absent: dict[str | None, dict[str, None]] = {}
     for side, (place, _why) in zip(sides, found, strict=True):
-        for name in missing(side):
+        python = options.pythons.get(side)
+        for name in missing(side, python):
             own = name in installations.PACKAGES.values()
             if not own or (place is None and not options.sources.get(side)):
-                absent[name] = None
-    return tuple(absent)
+                absent.setdefault(python, {})[name] = None
+    for python, modules in absent.items():
+        raise MissingFrameworkError(tuple(modules), python)
 
 
 def _remedy(why: installations.NotHere, language: str) -> str:
@@ -262,16 +272,20 @@ class _Pair(NamedTuple):
     """Why no samples are drawn."""
     places: tuple[installations.Installation, ...] = ()
     """What each file's own framework is run from."""
+    pythons: Mapping[str, str] = {}
+    """The interpreter of a framework, where it has one of its own."""
     compiled: bool = False
     """The static graph is compiled."""
     files: tuple[SmallFile, ...] = ()
     """What the small models are built from."""
 
-    def folders(self) -> list[str | None]:
-        """Where each process looks first for its framework."""
-        places = [one.folder if one.origin != "environment" else None for one in self.places]
+    def found_at(self) -> list[Place]:
+        """Where each process finds its framework."""
+        folders = [one.folder if one.origin != "environment" else None for one in self.places]
         own = [side == config.framework for side, config in zip(self.sides, self.configs, strict=True)]
-        return [place if mine else None for place, mine in zip(places, own, strict=True)]
+        pythons = [self.pythons.get(side) for side in self.sides]
+        each = zip(folders, pythons, own, strict=True)
+        return [Place(folder, python) if mine else HERE for folder, python, mine in each]
 
     def kinds(self) -> list[str]:
         """The worker of each side: a compiled graph and the dynamic one have workers of their own."""
@@ -286,13 +300,18 @@ class _Pair(NamedTuple):
             return "dynamic"
         return "static, compiled" if self.compiled else "static, eager"
 
-    def ran(self) -> tuple[Ran, ...]:
+    def ran(self, answers: Sequence[WorkerAnswer]) -> tuple[Ran, ...]:
         """What each side was run with, beside what its file asks for."""
-        return tuple(
-            Ran(one, config.framework_version, one.serves(config.framework_version), self._graph(config))
-            for one, side, config in zip(self.places, self.sides, self.configs, strict=True)
-            if side == config.framework
-        )
+        found: list[Ran] = []
+        for at, (one, side, config) in enumerate(zip(self.places, self.sides, self.configs, strict=True)):
+            if side == config.framework:
+                exact = one.serves(config.framework_version)
+                told = answers[at].values.get("parsed") if at < len(answers) else None
+                python = self.pythons.get(side)
+                found.append(
+                    Ran(one, config.framework_version, exact, self._graph(config), launches.parsed(told), python)
+                )
+        return tuple(found)
 
 
 _WORKERS: dict[Graph | None, str] = {"static, compiled": "mindformers-graph", "dynamic": "mindformers-dynamic"}
@@ -343,6 +362,7 @@ def _prepare(a: Config, b: Config, options: Options) -> _Pair:
         rates,
         (small_a, small_b),
         undrawn=undrawn,
+        pythons=options.pythons,
         compiled=options.graph,
         files=files[:1] if options.against else files,
     )
@@ -402,6 +422,10 @@ def _blueprints(
 ) -> tuple[Blueprint, Blueprint]:
     """What each side builds of its small file, with what its scheduler is asked."""
     one, other = (_SIDES[config.framework].blueprint(config) for config in small)
+    one, other = (
+        made._replace(written=megatron_side.launch_of(config)) if config.framework == "megatron" else made
+        for made, config in zip((one, other), files, strict=True)
+    )
     if not exercise.weighs_tokens(*files):
         one, other = (made._replace(training=made.training._replace(per_token=False)) for made in (one, other))
     if rates is None:
@@ -498,7 +522,7 @@ def _run(
 ) -> Verification:
     copies = (0, 1) if pair.sides[0] == pair.sides[1] else (0, 0)
     processes = [
-        workers.of(kind, copy, folder) for kind, copy, folder in zip(pair.kinds(), copies, pair.folders(), strict=True)
+        workers.of(kind, copy, place) for kind, copy, place in zip(pair.kinds(), copies, pair.found_at(), strict=True)
     ]
     found = _seeds_run(pair, options, processes, progress)
     typed = _typed(pair, options, found, processes, progress)
@@ -508,6 +532,8 @@ def _run(
         return _unbuildable(*pair.configs, options, unsure, language)
     blame = _blamed(pair, options, found, typed)
     asked = found.asked | ({exercise.COMPILED} if options.graph else set[str]())
+    told = (one.values.get("parsed") for one in found.answers)
+    unparsed = [entry for one in told for entry in launches.unasked(one, language)]
     unrun = samples.said(exercise.uncompared(*pair.configs, language, asked), _undrawn(pair, found), language)
     return Verification(
         verdict="mismatch" if _rounds_apart(typed) else found.verdict,
@@ -520,7 +546,7 @@ def _run(
         compared=found.compared,
         seeds=tuple(range(options.seeds)),
         stand_ins=_stand_ins(pair, found.answers, typed),
-        not_compared=tuple(as_written.said(ranks.said(unrun, spread or (), language), typed, language)),
+        not_compared=(*unparsed, *as_written.said(ranks.said(unrun, spread or (), language), typed, language)),
         divergence=blame.divergence,
         divergence_fields=blame.fields,
         differing=tuple(blame.differing),
@@ -529,13 +555,14 @@ def _run(
         cost=_cost(pair.sides, processes, found.answers),
         near_ties=found.near_ties,
         language=language,
-        ran=pair.ran(),
+        ran=pair.ran(found.answers),
         ranks=spread,
         typed=typed,
         small=pair.files,
     ).in_part(
         [
             *_in_place(pair, language),
+            *_readings_apart(pair, found, language),
             *exercise.unread_words(pair.configs, language),
             *ranks.not_proved(spread or (), language),
             *as_written.not_proved(typed, language),
@@ -638,6 +665,16 @@ def _in_place(pair: _Pair, language: str) -> list[NotCompared]:
             values = Values(asked, one.version)
             found.append(NotCompared(f"{one.framework}.version", said.text(language), values))
     return found
+
+
+def _readings_apart(pair: _Pair, found: _Found, language: str) -> list[NotCompared]:
+    """What the parser that runs makes of a launch in another way than accmap; another version's is another parser."""
+    return [
+        entry
+        for config, place, small, answer in zip(pair.configs, pair.places, pair.files, found.answers, strict=False)
+        if place.serves(config.framework_version)
+        for entry in launches.readings_apart(config, small.config, answer.values.get("parsed"), language)
+    ]
 
 
 def _compared(pair: _Pair, options: Options, answers: list[WorkerAnswer]) -> Comparison:

@@ -8,6 +8,7 @@ from ...mappings.keys_compiled import EVALUATION_INTERVAL, HEAD_WIDTH, TOKENIZER
 from ...schemas.border.outgoing import visible
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.megatron.forks import OWN, catalog, dialect_asked
+from ...schemas.written_for import title_of
 from .messages_compiled import say
 from .target import TOKENIZER
 
@@ -128,7 +129,7 @@ def _fork(translation: Translation) -> Dialect | None:
 def _title(translation: Translation) -> str:
     """What the script is written for."""
     fork = _fork(translation)
-    return f"Megatron-LM core_r{translation.version}.0" if fork is None else fork.label
+    return title_of("megatron", translation.version) if fork is None else fork.label
 
 
 def _of_fork(fork: Dialect, settings: Sequence[TargetSetting]) -> list[TargetSetting]:

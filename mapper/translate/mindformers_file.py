@@ -6,6 +6,7 @@ from ...mappings.keys_compiled import DATASET, DATASET_TASK
 from ...schemas.border.outgoing import visible
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.versions import number_of
+from ...schemas.written_for import title_of
 from .messages_compiled import say
 from .nested import put
 from .yaml_text import Alias, Anchored, block
@@ -50,7 +51,8 @@ def mindformers_text(translation: Translation, *, comments: bool = True, languag
     if comments:
         graph = say.dynamic_graph() if translation.dialect == "dynamic" else say.static_graph()
         source = visible(translation.source.rsplit("/", 1)[-1]) or say.standard_input()
-        lines.append(f"# {say.written_yaml(version=translation.version, graph=graph, source=source).text(language)}")
+        title = title_of("mindformers", translation.version)
+        lines.append(f"# {say.written_yaml(title=title, graph=graph, source=source).text(language)}")
     for section, value in content.items():
         if lines and not isinstance(value, (str, int, float, type(None))):
             lines.append("")

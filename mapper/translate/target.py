@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
     from ...mappings.names_compiled import FieldName
-    from ...schemas.config import Config, Framework, Value
+    from ...schemas.config import Config, Framework, Value, VersionOrigin
     from ...schemas.diagnostic import Language
     from ..differences import Difference
     from ..families import Choice
@@ -71,8 +71,8 @@ class Translation(NamedTuple):
     rows: tuple[ReportRow, ...]
     recipe: Recipe
     family: Choice | None = None
-    target_given: bool = False
-    """Whether somebody named the version to write."""
+    version_origin: VersionOrigin = "assumed"
+    """Whether somebody named the version to write; into a file's own framework it is where the file's comes from."""
     written: Config | None = None
     """What the target's framework makes of the written file."""
     unsaid: tuple[Difference, ...] = ()
@@ -102,7 +102,7 @@ class Translation(NamedTuple):
         target: dict[str, object] = {
             "framework": self.target_framework,
             "framework_version": self.version,
-            "version_origin": "given" if self.target_given else "assumed",
+            "version_origin": self.version_origin,
         }
         return [*([] if basis is None else [{"file": self.source, **basis.to_json(language)}]), target]
 

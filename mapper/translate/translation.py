@@ -14,11 +14,11 @@ from ...schemas.megatron.catalog import DEFAULT_VERSION
 from ...schemas.megatron.forks import OWN, catalog, dialect_asked, normalise_version
 from ...schemas.message import Words
 from ...schemas.mindformers.catalog import DEFAULT_DYNAMIC, DEFAULT_STATIC, minor_version
+from ...schemas.mindformers.detect import WRITTEN
 from ...schemas.number_text import is_number
 from ...schemas.open_words import open_words
 from ...schemas.purpose import require_training
 from ...schemas.refused import unknown_class
-from ...schemas.versions import names
 from ..conditions import holds
 from ..families import ALL_LAYERS, Choice, choose
 from ..gates import meaningful
@@ -38,14 +38,12 @@ if TYPE_CHECKING:
 
     from ...mappings.names_compiled import FieldName
     from ...mappings.tables import Caveat, Impact, Row, SideName, Status
-    from ...schemas.config import Config, Framework, Value
+    from ...schemas.config import Config, Framework, Value, VersionOrigin
     from ...schemas.megatron.catalog import ArgumentFact
     from ..lenses.lens import Written
     from ..recipe.values import Recipe
 
 DEFAULT_MINDFORMERS = {"static": DEFAULT_STATIC, "dynamic": DEFAULT_DYNAMIC}
-WRITTEN = {dialect: names("mindformers", dialect, "write") for dialect in ("static", "dynamic")}
-"""The versions of MindSpore Transformers that can be written, by dialect."""
 
 
 def translate(
@@ -67,7 +65,10 @@ def translate_recipe(
     dialect: str | None = None,
     family: str | None = None,
 ) -> Translation:
-    """As `translate`, for a recipe that was changed after it was read from `config`."""
+    """As `translate`, for a recipe that was changed after it was read from `config`.
+
+    Into the file's own framework where nobody names a version: into the file's own.
+    """
     require_training(config)
     unknown = unknown_class(config)
     if unknown is not None:
@@ -75,17 +76,21 @@ def translate_recipe(
     if config.framework == "huggingface":
         recipe = _as_a_run(recipe)
     framework: Framework = to or ("mindformers" if config.framework == "megatron" else "megatron")
-    given = version is not None
+    own = version is None and framework == config.framework
+    origin: VersionOrigin = config.version_origin if own else "assumed" if version is None else "given"
     if framework == "megatron":
         side: SideName = "megatron"
         fork = dialect_asked(version)
         dialect = OWN if fork is None else fork.name
-        version = normalise_version(version or DEFAULT_VERSION)
+        version = normalise_version(version or (config.framework_version if own else DEFAULT_VERSION))
     else:
+        if own and config.framework_version in WRITTEN.get(dialect or config.dialect, ()):
+            version, dialect = config.framework_version, dialect or config.dialect
         dialect = dialect or _dialect_of(version)
         side = "dynamic" if dialect == "dynamic" else "static"
         version = _written_version(version or DEFAULT_MINDFORMERS[side], dialect)
-    return _Translating(recipe, config, framework, side, version, dialect, family).done()._replace(target_given=given)
+    done = _Translating(recipe, config, framework, side, version, dialect, family).done()
+    return done._replace(version_origin=origin)
 
 
 def _as_a_run(recipe: Recipe) -> Recipe:

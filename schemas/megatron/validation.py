@@ -18,7 +18,7 @@ from ..shell.scanning import is_whole_number
 from .messages_compiled import say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
     from ..config import Config, Launch
@@ -42,6 +42,14 @@ SCRIPT_DEFAULTS = {
     "pretrain_vision_dino.py": _VISION,
     "pretrain_vision_inpaint.py": _VISION,
 }
+
+
+def script_defaults(launch: Launch | None) -> Mapping[str, Any]:
+    """What the training script itself hands to `pretrain`, by argument."""
+    script = launch.script if launch is not None else None
+    return SCRIPT_DEFAULTS.get((script or "").replace("\\", "/").rpartition("/")[2], {})
+
+
 _OF_THE_LAUNCH = frozenset(("world_size", "rank"))
 """Values that come from how the script is launched: an argument that does not suit them is the one to look at."""
 _SHOWN = 60
@@ -204,9 +212,7 @@ class Run(rows.Run):
 
     def script_default(self, dest: str) -> Any:
         """What the training script itself hands to `pretrain` for an argument."""
-        script = self.launch.script if self.launch is not None else None
-        name = (script or "").replace("\\", "/").rpartition("/")[2]
-        return SCRIPT_DEFAULTS.get(name, {}).get(dest)
+        return script_defaults(self.launch).get(dest)
 
     def tokenizer_vocabulary(self, tokenizer: str) -> int:
         """A tokenizer's vocabulary stands in its own files."""

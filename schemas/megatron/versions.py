@@ -42,6 +42,11 @@ def by_tree(found: tuple[str, str] | None, file: str) -> tuple[Chosen | None, tu
     return Chosen(version, say.tree_says(path=path, given=given)), ()
 
 
+def by_header(given: str) -> Chosen | None:
+    """The version that accmap wrote the file for; None for one that it does not know any more."""
+    return Chosen(given, say.written_for(version=given)) if given in VERSIONS else None
+
+
 def by_arguments(flags: Sequence[str], known: Catalog) -> Chosen | None:
     """The lowest version that knows as many of the flags as any, where the default knows fewer.
 

@@ -10,6 +10,7 @@ import os
 
 from ..light_typing import TYPE_CHECKING, NamedTuple, cast
 from ..message import NOTHING
+from ..versions import names
 from .catalog import DEFAULT_DYNAMIC, DEFAULT_STATIC, known_version, minor_version
 from .messages_compiled import say
 from .only_in_compiled import ONLY_IN
@@ -23,6 +24,13 @@ if TYPE_CHECKING:
 
 _ONLY_DYNAMIC = frozenset(("lr_scheduler", "parallelism", "training"))
 _ONLY_STATIC = frozenset(("runner_config", "parallel_config", "lr_schedule", "use_legacy", "trainer"))
+
+
+WRITTEN: Mapping[str, tuple[str, ...]] = {
+    "static": names("mindformers", "static", "write"),
+    "dynamic": names("mindformers", "dynamic", "write"),
+}
+"""The versions that can be written, by dialect."""
 
 
 class Chosen(NamedTuple):
@@ -40,17 +48,27 @@ def dialect_of(value: Mapping[Any, Any], options: ReadOptions) -> tuple[str, str
 
 
 def dialect_and_version(
-    value: Mapping[Any, Any], options: ReadOptions, tree: Callable[[], tuple[str, str] | None] = lambda: None
+    value: Mapping[Any, Any],
+    options: ReadOptions,
+    tree: Callable[[], tuple[str, str] | None] = lambda: None,
+    written: str | None = None,
 ) -> tuple[str, Chosen]:
-    """The same, with where the version comes from; `tree` finds the source tree that the file belongs to."""
+    """The same, with where the version comes from; `tree` finds the source tree that the file belongs to.
+
+    `written`: the version that accmap wrote the file for.
+    """
     dialect = options.dialect or detected_dialect(value)
-    return dialect, _version(value, dialect, options, tree)
+    return dialect, _version(value, dialect, options, tree, written)
 
 
 def _version(
-    value: Mapping[Any, Any], dialect: str, options: ReadOptions, tree: Callable[[], tuple[str, str] | None]
+    value: Mapping[Any, Any],
+    dialect: str,
+    options: ReadOptions,
+    tree: Callable[[], tuple[str, str] | None],
+    written: str | None,
 ) -> Chosen:
-    """The version that is named, else the tree's, else one that alone knows a key, else the usual one."""
+    """The version that is named, else the tree's, the header's, one that alone knows a key, or the usual one."""
     if options.mindformers is not None:
         return Chosen(known_version(options.mindformers), "given")
     found = tree()
@@ -58,6 +76,8 @@ def _version(
         given, path = found
         said = say.tree_says if os.path.basename(path) == "__init__.py" else say.tree_has
         return Chosen(minor_version(given), "detected", said(path=path, given=given))
+    if written in WRITTEN.get(dialect, ()):
+        return Chosen(written, "detected", say.written_for(version=written))
     if dialect == "dynamic":
         return Chosen(DEFAULT_DYNAMIC, "assumed")
     for path, values, version in ONLY_IN:

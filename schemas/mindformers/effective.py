@@ -24,6 +24,7 @@ from ..rows import Sourced
 from ..shape import is_list, is_mapping
 from ..tree_version import tree_version
 from ..version_text import release_of
+from ..written_for import written_for
 from ..yaml_text import parse_path, read_yaml
 from .catalog import DEFAULT_STATIC, minor_version, static_catalog, static_version
 from .detect import detected_dialect, dialect_and_version
@@ -94,7 +95,10 @@ def mindformers_config(
         return _foreign_config(source.name, root, other_yaml(root.value, source.name))
     here = os.path.dirname(os.path.join(os.getcwd(), source.name))
     dialect, chosen = dialect_and_version(
-        root.value, options, lambda: tree_version("mindformers", (*folders, here), open_file)
+        root.value,
+        options,
+        lambda: tree_version("mindformers", (*folders, here), open_file),
+        written_for("mindformers", source.text),
     )
     if dialect == "dynamic":
         from .dynamic_file import dynamic_config

@@ -109,6 +109,51 @@ def test_the_dynamic_graph(tmp_path: Path) -> None:
     assert "--mode 1" in (tmp_path / "README.md").read_text("utf-8")
 
 
+@pytest.mark.parametrize(("words", "written"), [([], "0.16 detected"), (["--megatron", "0.14"], "0.14 given")])
+def test_a_side_is_written_for_the_version_of_the_source(
+    words: list[str], written: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["pair", SOURCE, "-d", str(tmp_path / "first"), "--megatron", "0.16"]) in (0, 1)
+    capsys.readouterr()
+    source = str(tmp_path / "first" / "example.sh")
+    assert main(["pair", source, "-d", str(tmp_path / "second"), *words, "--format", "json"]) in (0, 1)
+    told = json.loads(capsys.readouterr().out)
+    assert f"{told['versions'][0]['framework_version']} {told['versions'][0]['version_origin']}" == written
+    assert f"core_r{written[:4]}.0;" in (tmp_path / "second" / "example.sh").read_text("utf-8")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("version", ["2.1", "1.8"])
+def test_what_was_written_is_read_for_its_version(
+    version: str, language: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--megatron", "main", "--mindformers", version, "--lang", language]
+    assert main(["pair", SOURCE, "-d", str(tmp_path), *words]) in (0, 1)
+    capsys.readouterr()
+    for name, asked in (("example.sh", "main"), ("example.yaml", version)):
+        assert main(["show", str(tmp_path / name), "--format", "json"]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert (told["framework_version"], told["version_origin"]) == (asked, "detected")
+        assert told["version_reason"] == f"accmap wrote it for {asked}"
+    # The pair's own YAML keeps the graph and the version of the file.
+    assert main(["pair", str(tmp_path / "example.yaml"), "-d", str(tmp_path / "again")]) in (0, 1)
+    again = (tmp_path / "again" / "example.yaml").read_text("utf-8")
+    graph = "dynamic" if version == "2.1" else "static"
+    assert again.startswith(f"# MindSpore Transformers {version}, {graph} graph; written by accmap")
+
+
+@pytest.mark.parametrize(
+    "head",
+    ["# Megatron-LM core_r0.99.0; written by accmap from a.sh.", "# Megatron-LM core_r0.16.0, by hand", "# accmap"],
+)
+def test_other_first_lines_say_nothing(head: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = Path(SOURCE).read_text("utf-8").partition("\n")[2]
+    (tmp_path / "run.sh").write_text(f"#!/bin/bash\n{head}\n{text}", "utf-8")
+    assert main(["show", str(tmp_path / "run.sh"), "--format", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["framework_version"], told["version_origin"]) == ("0.12", "assumed")
+
+
 @pytest.mark.procedure("proc.stage3.lr_zero")
 @pytest.mark.procedure("proc.stage3.benchmark_error")
 @pytest.mark.parametrize(

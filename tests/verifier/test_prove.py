@@ -22,7 +22,7 @@ from accmap.mapper.recipe.reading import recipe_of
 from accmap.mappings.proofs import Proof, proved_on, told
 from accmap.mappings.tables import rows_of, table
 from accmap.verifier.blueprint import Blueprint, InputPlan, Job, OptimizerPlan
-from accmap.verifier.processes import Worker, WorkerAnswer, WorkerFailure
+from accmap.verifier.processes import HERE, Worker, WorkerAnswer, WorkerFailure
 from accmap.verifier.verify import missing, verify
 
 CENTRE = Versions("0.12", "1.9")
@@ -203,7 +203,7 @@ def test_a_job_that_was_done_is_not_done_again(monkeypatch: pytest.MonkeyPatch) 
         assert worker.run(job("wrong")) == failed  # it fails every time
         assert isinstance(worker.run(job("small", trace=True)), WorkerFailure)
         assert asked == ["small", "wrong"]
-        assert workers.started("megatron", None).run(job("small")) is first  # what takes its place knows it, too
+        assert workers.started("megatron", HERE).run(job("small")) is first  # what takes its place knows it, too
         assert worker.run(job("huge")) == WorkerFailure("gone", "crash")
         with pytest.raises(StopIteration):
             worker.run(job("huge"))  # a process that ended says nothing of the job

@@ -40,7 +40,9 @@ def pair(tmp_path: Path) -> tuple[str, str]:
 def test_a_missing_framework_names_the_one_command(
     pair: tuple[str, str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verify, "missing", lambda framework: ("mindspore",) if framework == "mindformers" else ())
+    monkeypatch.setattr(
+        verify, "missing", lambda framework, *_python: ("mindspore",) if framework == "mindformers" else ()
+    )
     assert main(["verify", *pair]) == 2
     said = capsys.readouterr()
     assert said.out == ""

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from accmap.cli.lean import main
+from accmap.schemas.house_yaml import house_yaml
 from accmap.verifier.verify import missing
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
@@ -18,7 +19,9 @@ from pair_files import TABLE, write_pair
 NEEDED = bool(missing("megatron") + missing("mindformers"))
 
 
-NEWER = Path(__file__).parents[2] / ".frameworks" / "mindformers" / "2.1.0"
+PLACES = Path(__file__).parents[2] / ".frameworks" / "mindformers"
+NEWER, OLDEST = PLACES / "2.1.0", PLACES / "1.6.0"
+OLDEST_PAIRS: dict[str, Any] = house_yaml((Path(__file__).parent / "pairs" / "oldest.yaml").read_text("utf-8"))
 
 
 def answer(pair: dict[str, Any], folder: Path, capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
@@ -54,6 +57,26 @@ def test_a_newer_version_is_compiled_too(tmp_path: Path, capsys: pytest.CaptureF
     found = answer(TABLE["equal"]["dense"], tmp_path, capsys, *words)
     assert found["disagreeing"] == {}, found["failures"]
     assert found["ran"][1]["graph"] == "static, compiled"
+    assert max(row["relative"] or 0 for row in (*found["loss"], *found["gradients"], *found["training"])) < 1e-5
+
+
+@pytest.mark.frameworks
+@pytest.mark.slow
+@pytest.mark.skipif(NEEDED, reason="the frameworks are not installed")
+@pytest.mark.skipif(not OLDEST.is_dir(), reason="1.6 is not here")
+def test_the_oldest_version_is_compiled_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pair = OLDEST_PAIRS["equal"]["experts and their biases"]
+    pair = {**pair, "megatron": {**OLDEST_PAIRS["common"], **pair["megatron"]}}
+    script, config = write_pair(pair, tmp_path)
+    version = ["--mindformers", "1.6"]
+    assert main(["convert", str(script), *version, "-o", str(config), "--force"]) in (0, 1)
+    capsys.readouterr()
+    words = ["--graph", "--mindformers-source", str(OLDEST), "--timeout", "1200", "--format", "json", "--quiet"]
+    main(["verify", str(script), str(config), *version, *words])
+    found = json.loads(capsys.readouterr().out)
+    assert found["disagreeing"] == {}, found["failures"]
+    assert found["ran"][1]["graph"] == "static, compiled"
+    assert [row["part"] for row in found["parts"]] == ["auxiliary"]
     assert max(row["relative"] or 0 for row in (*found["loss"], *found["gradients"], *found["training"])) < 1e-5
 
 

@@ -65,7 +65,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         for framework, folder in folders.items()
     }
     monkeypatch.setattr(installations, "running", lambda framework: there[framework])
-    monkeypatch.setattr("accmap.verifier.verify.missing", lambda _framework: ())
+    monkeypatch.setattr("accmap.verifier.verify.missing", lambda *_asked: ())
 
 
 def answer(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, Any]]:

@@ -2,61 +2,30 @@
 
 `python megatron_oracle.py TREE` reads one JSON job a line (`argv`, `world_size`, `env`) and answers with one JSON
 line each: `values` (the namespace after validation), or `refused`, which `parse_args`, `validate_args` or
-`core_transformer_config_from_args` did. The first line answers the parser's defaults. Stand-ins: the device's
-properties (a Hopper GPU), the version of Transformer Engine (new), its kernels, Triton, and packages that validation
-only looks for.
+`core_transformer_config_from_args` did. The first line answers the parser's defaults. They are run as `accmap verify`
+runs them (`verifier/megatron_parser.py`); what stands in for a GPU stays for as long as the process lives.
 """
 
 from __future__ import annotations
 
 import argparse
+import atexit
 import contextlib
-import enum
-import faulthandler
-import importlib
-import importlib.machinery
-import importlib.util
 import io
 import json
-import os
 import sys
-import types
 import typing
 import warnings
-from unittest.mock import MagicMock
 
-OPTIONAL = ("nvidia_resiliency_ext", "torch_memory_saver", "flashinfer")
-TRITON = ("triton", "triton.language", "triton.language.extra", "triton.runtime", "triton.compiler", "triton.testing")
+from accmap.verifier import megatron_parser
+from accmap.verifier.blueprint import LaunchPlan
+from accmap.verifier.inert_triton import inert_triton
 
+if typing.TYPE_CHECKING:
+    import types
 
-class StandIn(types.ModuleType):
-    """A module that has every name."""
-
-    __path__: typing.ClassVar[list[str]] = []
-
-    def __getattr__(self, name: str) -> object:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return decorator if name in ("jit", "heuristics", "autotune") else MagicMock()
-
-
-def decorator(*arguments: object, **_: object) -> object:
-    return arguments[0] if arguments and callable(arguments[0]) else lambda function: function
-
-
-class Finder:
-    """Finds the packages that validation merely looks for."""
-
-    def find_spec(self, name: str, *_: object) -> object:
-        if name.split(".")[0] in OPTIONAL:
-            return importlib.machinery.ModuleSpec(name, self, is_package=True)
-        return None
-
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> StandIn:
-        return StandIn(spec.name)
-
-    def exec_module(self, module: object) -> None:
-        del module
+_BLOCK = contextlib.ExitStack()
+atexit.register(_BLOCK.close)
 
 
 def prepare(tree: str) -> types.ModuleType:
@@ -65,84 +34,32 @@ def prepare(tree: str) -> types.ModuleType:
     import torch
     import torch._dynamo
 
-    if not hasattr(typing, "override"):
-        typing.override = lambda function: function
-    device = types.SimpleNamespace(major=9, minor=0, total_memory=80 << 30, multi_processor_count=100, name="H100")
-    torch.cuda.get_device_capability = lambda *_: (9, 0)
-    torch.cuda.get_device_properties = lambda *_: device
-    torch.cuda.current_device = lambda: 0
-    torch.compile = decorator
-    if importlib.util.find_spec("triton") is None:
-        for name in TRITON:
-            module = sys.modules[name] = StandIn(name)
-            module.__spec__ = importlib.machinery.ModuleSpec(name, None)
-        sys.modules["triton"].__version__ = "3.0.0"
-    # From 0.16 on it asks the interpreter to dump crashes to a stream that a captured run does not have.
-    faulthandler.enable = faulthandler.register = lambda *_, **__: None  # type: ignore[assignment]
-    from megatron.training import arguments
-
-    sys.meta_path.append(Finder())
-    config = importlib.import_module("megatron.core.transformer.transformer_config")
-    for name in ("is_te_min_version", "is_flashinfer_min_version"):
-        for module in (arguments, config):
-            if hasattr(module, name):
-                setattr(module, name, lambda *_, **__: True)
-    with_kernels()
-    if hasattr(arguments, "get_device_arch_version"):
-        arguments.get_device_arch_version = lambda: 9
+    torch.compile = lambda *given, **_: given[0] if given and callable(given[0]) else lambda function: function
+    _BLOCK.enter_context(inert_triton())
+    arguments = megatron_parser.imported()
+    _BLOCK.enter_context(megatron_parser.on_a_gpu(arguments))
     return arguments
 
 
 def with_kernels() -> None:
     """Stand-ins for the kernels whose presence the class asks for."""
-    for module in ("models.common.embeddings.rope_utils", "transformer.transformer_config"):
-        for name in ("fused_apply_rotary_pos_emb", "fused_apply_rotary_pos_emb_thd"):
-            setattr(importlib.import_module(f"megatron.core.{module}"), name, print)
-    permutation = importlib.import_module("megatron.core.transformer.moe.moe_utils")
-    for name in ("fused_permute", "fused_unpermute", "fused_sort_chunks_by_index"):
-        for kernel in (name, f"{name}_with_probs"):
-            setattr(permutation, kernel, print)
-
-
-def plain(value: object) -> object:
-    if isinstance(value, enum.Enum):
-        return value.name
-    if isinstance(value, (list, tuple)):
-        return [plain(entry) for entry in value]
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    return str(value).removeprefix("torch.")
-
-
-def answer(arguments: types.ModuleType, job: dict[str, typing.Any]) -> dict[str, object]:
-    import torch
-
-    sys.argv = ["pretrain.py", *job["argv"]]
-    os.environ.update(job["env"], WORLD_SIZE=str(job["world_size"]), RANK="0")
-    try:
-        namespace = arguments.parse_args(ignore_unknown_args=True)
-        arguments.validate_args(namespace)
-        values = {key: plain(value) for key, value in vars(namespace).items()}
-        arguments.core_transformer_config_from_args(namespace)
-    except BaseException as error:  # noqa: BLE001 - Megatron also exits
-        return {"refused": f"{type(error).__name__}: {error}"}
-    finally:
-        torch.use_deterministic_algorithms(False)
-        for name in job["env"]:
-            os.environ.pop(name, None)
-    return {"values": values}
+    for module, name, value in megatron_parser.kernels():
+        setattr(module, name, value)
 
 
 def main() -> None:
-    jobs = os.fdopen(os.dup(0), encoding="utf-8")  # `exit()`, which validation calls, closes sys.stdin
     output = sys.stdout
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         arguments = prepare(sys.argv[1])
         parser = arguments.add_megatron_arguments(argparse.ArgumentParser(allow_abbrev=False))
-        defaults = {key: plain(value) for key, value in vars(parser.parse_args([])).items()}
+        defaults = megatron_parser.values_of(parser.parse_args([]))
         print(json.dumps(defaults), file=output, flush=True)
-        for line in jobs:
-            print(json.dumps(answer(arguments, json.loads(line))), file=output, flush=True)
+        for line in sys.stdin:
+            job = json.loads(line)
+            plan = LaunchPlan(tuple(job["argv"]), job["world_size"], job["env"], job.get("defaults", {}))
+            found = megatron_parser.answer(plan)
+            told = found if "values" in found else {"refused": next(iter(found.values()))}
+            print(json.dumps(told), file=output, flush=True)
 
 
 if __name__ == "__main__":

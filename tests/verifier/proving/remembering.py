@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from accmap.verifier.blueprint import Job
-    from accmap.verifier.processes import Limits, WorkerAnswer
+    from accmap.verifier.processes import Limits, Place, WorkerAnswer
 
     Answers = OrderedDict[str, WorkerAnswer | WorkerFailure]
 
@@ -23,8 +23,8 @@ _NOT_TRACED = WorkerFailure("where two models part is not looked for", "error")
 class RememberingWorker(Worker):
     """A worker that knows what came of each job."""
 
-    def __init__(self, framework: str, limits: Limits, folder: str | None, known: Answers, mode: RememberingWorkers):
-        super().__init__(framework, limits, folder)
+    def __init__(self, framework: str, limits: Limits, place: Place, known: Answers, mode: RememberingWorkers):
+        super().__init__(framework, limits, place)
         self._known = known
         self._mode = mode
         self._key = ""
@@ -65,11 +65,11 @@ class RememberingWorkers(Workers):
         """Answers that are kept a framework, some 8 MB each; those not asked for longest go first."""
         self.traces = True
         """Whether the module is looked for at which two models part; a proof does not need it."""
-        self._answers: dict[tuple[str, str | None], Answers] = {}
+        self._answers: dict[tuple[str, Place], Answers] = {}
 
-    def started(self, framework: str, folder: str | None) -> Worker:
+    def started(self, framework: str, place: Place) -> Worker:
         """A new process of a framework."""
-        known = self._answers.setdefault((framework, folder), OrderedDict())
-        worker = RememberingWorker(framework, self.limits, folder, known, self)
+        known = self._answers.setdefault((framework, place), OrderedDict())
+        worker = RememberingWorker(framework, self.limits, place, known, self)
         worker.start()
         return worker

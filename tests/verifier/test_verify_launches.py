@@ -1,0 +1,174 @@
+"""Megatron-LM's own parser reads the launch where what runs holds it, and what accmap reads otherwise is named."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from accmap.schemas.config import ReadOptions
+from accmap.schemas.reader import config_of, read_config
+from accmap.schemas.source import SourceText
+from accmap.verifier import launches, megatron_side
+from accmap.verifier.blueprint import LaunchPlan
+from accmap.verifier.verify import Options, Workers, missing, verify
+
+sys.path.insert(0, str(Path(__file__).parent / "pairs"))
+from pair_files import TABLE, write_pair
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from accmap.schemas.config import Config
+
+ROOT = Path(__file__).parents[2]
+WHEEL = ROOT / ".frameworks" / "megatron" / "0.17.1"
+LAUNCH = "CUDA_DEVICE_MAX_CONNECTIONS=1 torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers {} --hidden-size 64\n"
+
+
+def script(text: str, version: str = "0.17") -> Config:
+    return config_of(SourceText("run.sh", text), ReadOptions(megatron=version), path="run.sh")
+
+
+def test_a_launch_is_asked_as_it_stands() -> None:
+    told = megatron_side.launch_of(script(LAUNCH.format(4)))
+    environment, defaults = {"CUDA_DEVICE_MAX_CONNECTIONS": "1"}, {"tokenizer_type": "GPT2BPETokenizer"}
+    assert told == LaunchPlan(("--num-layers", "4", "--hidden-size", "64"), 8, environment, defaults)
+
+
+def test_what_accmap_cannot_read_never_reaches_a_parser_that_evaluates_it() -> None:
+    """`megatron/training/arguments.py:_eval_pattern` hands words to Python's `eval`."""
+    text = LAUNCH.format(4).rstrip() + " --num-experts 4 --moe-layer-freq '[print(1) for _ in range(4)]'\n"
+    assert megatron_side.launch_of(script(text)) is None
+    assert megatron_side.launch_of(script(text.replace("[print(1) for _ in range(4)]", "([0]*1+[1]*3)"))) is not None
+
+
+@pytest.mark.parametrize("text", [LAUNCH.format("$LAYERS"), LAUNCH.format(4).replace("8", "$GPUS")])
+def test_a_launch_with_an_open_word_is_not_asked(text: str) -> None:
+    assert megatron_side.launch_of(script(text)) is None
+
+
+def test_another_reading_is_named_with_both_values() -> None:
+    config = script(LAUNCH.format(4))
+    real = {key: setting.value for key, setting in config.settings.items()}
+    same = {"written": {"values": real}, "small": {"values": real}}
+    # What is settled later, and what accmap does not know, proves nothing.
+    same["small"]["values"] = {**real, "padded_vocab_size": 7, "of_a_fork": 1}
+    assert launches.readings_apart(config, config, json.loads(json.dumps(same, default=str)), "en") == []
+    (entry,) = launches.readings_apart(config, config, {"small": {"values": {"num_layers": 5}}}, "en")
+    assert (entry.field, tuple(entry.values or ())) == ("num_layers", (4, 5))
+    assert "accmap reads num_layers of the launch in another way" in entry.reason
+
+
+def test_a_refusal_is_named_once_and_for_the_users_own_launch() -> None:
+    config = script(LAUNCH.format(4))
+    answers = {"small": {"refused": "AssertionError: small"}, "written": {"refused": "AssertionError: theirs"}}
+    (entry,) = launches.readings_apart(config, config, answers, "en")
+    assert (entry.field, entry.reason.rpartition(" ")[2]) == ("launch", "theirs")
+    assert launches.parsed(answers) is False
+    (left,) = launches.unasked({"small": {"absent": "ModuleNotFoundError: omegaconf"}}, "zh")
+    assert left.reason.endswith("ModuleNotFoundError: omegaconf")
+    assert launches.readings_apart(config, config, None, "en") == launches.unasked(None, "en") == []
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[Workers]:
+    for framework in ("megatron", "mindformers"):
+        if missing(framework):
+            pytest.skip(f"{framework} is not installed")
+    if not WHEEL.is_dir():
+        pytest.skip("the wheel of 0.17 is not unpacked")
+    with Workers() as started:
+        yield started
+
+
+def pair_of(folder: Path, **flags: Any) -> tuple[Config, Config]:
+    pair = dict(TABLE["equal"]["dense"])
+    pair["megatron"] = {**pair.get("megatron", {}), **flags}
+    one, other = write_pair(pair, folder)
+    return (
+        read_config(str(one), ReadOptions(megatron="0.17", world_size=1)),
+        read_config(str(other), ReadOptions(mindformers="1.9")),
+    )
+
+
+OPTIONS = Options(sources={"megatron": str(WHEEL)}, stage="step1")
+
+
+@pytest.mark.frameworks
+def test_the_parser_that_runs_reads_the_launch(tmp_path: Path, workers: Workers) -> None:
+    found = verify(*pair_of(tmp_path), OPTIONS, workers=workers)
+    assert found.verdict == "match", found.to_json()["disagreeing"]
+    assert found.ran[0].parsed is True
+    assert "validation" in found.stand_ins["megatron"]
+    assert {entry["framework"]: entry["parsed"] for entry in found.to_json()["ran"]}["mindformers"] is None
+
+
+@pytest.mark.frameworks
+def test_a_misreading_of_ours_is_no_match(tmp_path: Path, workers: Workers) -> None:
+    script, config = pair_of(tmp_path)
+    wrong = script.settings["adam_beta2"]._replace(value=0.5)
+    found = verify(script._replace(settings={**script.settings, "adam_beta2": wrong}), config, OPTIONS, workers=workers)
+    assert found.verdict == "partial"
+    (entry,) = [one for one in found.not_compared if one.differs]
+    assert (entry.field, tuple(entry.values or ())) == ("adam_beta2", (0.5, script.value("adam_beta2")))
+
+
+@pytest.mark.frameworks
+def test_what_the_real_validation_refuses_is_no_match(
+    tmp_path: Path, workers: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = megatron_side.launch_of
+
+    def odd(config: Config) -> LaunchPlan | None:
+        plan = whole(config)
+        return None if plan is None else plan._replace(words=(*plan.words, "--tensor-model-parallel-size", "3"))
+
+    monkeypatch.setattr(megatron_side, "launch_of", odd)
+    found = verify(*pair_of(tmp_path), OPTIONS, workers=workers)
+    assert (found.verdict, found.ran[0].parsed) == ("partial", False)
+    (entry,) = [one for one in found.not_compared if one.differs]
+    assert entry.field == "launch"
+    assert "AssertionError" in entry.reason
+
+
+_ASKED = """
+import builtins, json, os, sys
+import torch
+from accmap.verifier import megatron_parser
+from accmap.verifier.blueprint import LaunchPlan
+
+def state():
+    places = (torch.cuda.get_device_capability, torch.cuda.current_device, builtins.exit, sys.argv)
+    return [*map(id, places), list(map(id, sys.meta_path)), dict(os.environ)]
+
+megatron_parser.imported()
+before = state()
+words = "--num-layers 4 --hidden-size 64 --num-attention-heads 4 --seq-length 128 --max-position-embeddings 128 --bf16"
+sound = (*words.split(), "--micro-batch-size", "1", "--deterministic-mode")
+environment, defaults = {"NCCL_ALGO": "Ring", "OF_THE_LAUNCH": "1"}, {"tokenizer_type": "NullTokenizer"}
+found = megatron_parser.answer(LaunchPlan(sound, 8, environment, defaults))
+refused = megatron_parser.answer(LaunchPlan((*sound, "--num-layers"), 8, {}, {}))
+left = [name for name, module in sys.modules.items() if type(module).__name__ == "_StandIn"]
+same = state() == before and not torch.are_deterministic_algorithms_enabled() and not left
+print(json.dumps([same, found.get("values", found), refused]))
+"""
+
+
+@pytest.mark.frameworks
+def test_asking_leaves_nothing_behind() -> None:
+    if not WHEEL.is_dir() or missing("torch"):
+        pytest.skip("the wheel of 0.17 is not unpacked")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(WHEEL), *(path for path in sys.path if path)])}
+    done = subprocess.run([sys.executable, "-c", _ASKED], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    same, values, refused = json.loads(done.stdout.splitlines()[-1])
+    assert same
+    told = ("num_layers", "world_size", "params_dtype", "tokenizer_type")
+    assert [values[name] for name in told] == [4, 8, "bfloat16", "NullTokenizer"]
+    assert "SystemExit" in refused["refused"]
