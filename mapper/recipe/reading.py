@@ -457,12 +457,13 @@ class RecipeReading:
         return Unmapped(key, setting.value, setting.span, impact, en, zh, setting.decided, sure)
 
     def _is_on(self, name: str) -> bool:
-        """Whether an argument is on, or may be; `name=value` asks for one of its values."""
-        key, _, wanted = name.partition("=")
+        """Whether an argument is on, or may be; `name=value` asks for a value of it, `!name` for one that is off."""
+        key, _, wanted = name.removeprefix("!").partition("=")
         setting = self.config.settings.get(key)
         if setting is None:
             return False
-        return not setting.decided or (setting.value == wanted if wanted else bool(setting.value))
+        on = setting.value == wanted if wanted else bool(setting.value)
+        return not setting.decided or on is not name.startswith("!")
 
 
 def _network_of(config: Config) -> Network:
