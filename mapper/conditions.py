@@ -6,6 +6,7 @@ from math import frexp, isfinite
 
 from ..mappings.tables import field_named
 from ..schemas.light_typing import TYPE_CHECKING
+from .lenses.latent import ramp_of
 from .lenses.stages import accounted, chunks_of
 
 if TYPE_CHECKING:
@@ -143,6 +144,15 @@ def _is_power_of_two(value: Value) -> bool:
     return isinstance(value, (int, float)) and value > 0 and frexp(value)[0] == 0.5
 
 
+def _is_stretched_otherwise(value: Value, operand: Value, value_of: Callable[[FieldName], Value]) -> bool:
+    """Whether YaRN bends other frequencies from this length than from the operand's first; yes where one is unknown."""
+    if not isinstance(operand, (list, tuple)) or _equal(value, operand[0]):
+        return False
+    settings = [value_of(field_named(field)) for field in operand[1:]]
+    ramps = [ramp_of(length, *settings) for length in (value, operand[0])]
+    return None in ramps or ramps[0] != ramps[1]
+
+
 def _says_a_number(entry: Value) -> bool:
     try:
         return isinstance(entry, str) and isfinite(float(entry))
@@ -183,6 +193,7 @@ COMPARISONS: dict[str, Callable[[Value, Value, Callable[[FieldName], Value]], bo
     "indivisible": _is_indivisible,
     "exceeds": _exceeds,
     "quotient_ne": _is_other_quotient,
+    "stretched_otherwise": _is_stretched_otherwise,
     "short_of": lambda value, operand, other: isinstance(value, int) and value < _product(operand, other),
     "not_product": lambda value, operand, other: _is_not_product(value, operand, other),
     "exceeds_sum": _exceeds_sum,

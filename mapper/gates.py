@@ -69,6 +69,15 @@ def _has_one_value(quantity: FieldName, recipes: tuple[Recipe, ...]) -> bool:
     return 1 < len(values) == len(recipes) and all(alike(values[0].value, one.value) for one in values[1:])
 
 
+def settled_by(name: FieldName, *recipes: Recipe) -> FieldName | None:
+    """The computed quantity that is all a field feeds in these runs, where it is the same in all of them."""
+    gate = table().gates.get(name)
+    if gate is None or gate.through is None or not _has_one_value(gate.through, recipes):
+        return None
+    feeds = all(says_something(name, recipe) and all_hold(gate.through_where, recipe) for recipe in recipes)
+    return gate.through if feeds else None
+
+
 def certainly(name: FieldName, *recipes: Recipe) -> bool:
     """Whether a difference in a field changes numbers for certain, though it need not in every run."""
     gate = table().gates.get(name)

@@ -198,8 +198,7 @@ class _Links:
         """Whether a finding is the comparison of one field; of a file alone nothing is compared."""
         if None in (self.subject.megatron, self.subject.mindformers) or len(entry.fields) != 1:
             return False
-        name = entry.fields[0]
-        return not name.startswith(COMPUTED) and (entry.kind.code in _PAIR or name in COMPARED)
+        return entry.kind.code in _PAIR and not entry.fields[0].startswith(COMPUTED)
 
     def _with_rows(self) -> Iterator[tuple[int, _Row]]:
         for number, entry in enumerate(self.found):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...rules.catalog_compiled import CAUSES
+from ...rules.catalog_compiled import CAUSES, RULES
 from ...schemas.diagnostic import causes_of
 from ...schemas.light_typing import TYPE_CHECKING
 from .messages_compiled import say
@@ -40,7 +40,8 @@ def because(cause: Diagnostic, language: Language) -> str:
     for name in ("flag", "key", "text"):
         if values.get(name):
             return word("of", values[name])
-    if len(cause.fields) == 1:
+    rule = RULES.get(cause.kind.code)
+    if len(cause.fields) == 1 and rule is not None and rule[2] == "pair":
         return word("differs", cause.fields[0])
     return word("of", cause.kind.code)
 

@@ -10,7 +10,7 @@ what they compute.
 
 from __future__ import annotations
 
-from math import ceil, log, pi
+from math import ceil, floor, log, pi
 
 from ...schemas.light_typing import TYPE_CHECKING
 from .general import as_float
@@ -105,6 +105,19 @@ def stretches(factor: Value, length: Value, base: Value) -> bool:
     """Whether YaRN changes any frequency; yes where that cannot be told."""
     times, positions, least = number(factor), integer(length), unstretched_from(base)
     return times is None or (times != 1 and (positions is None or least is None or positions < least))
+
+
+def ramp_of(length: Value, width: Value, base: Value, fast: Value, slow: Value) -> tuple[int, int] | None:
+    """The first and the last frequency that YaRN bends: whole numbers, so that lengths close by bend the same ones.
+
+    `_yarn_find_correction_range` of both frameworks (megatron 0.12 `yarn_rotary_pos_embedding.py`).
+    """
+    known = [number(one) for one in (length, width, base, fast, slow)]
+    if any(one is None or one <= 0 for one in known) or known[2] == 1:
+        return None
+    positions, dim, root, *turns = [float(one) for one in known if one is not None]
+    ends = [dim * log(positions / (one * 2 * pi)) / (2 * log(root)) for one in turns]
+    return max(floor(ends[0]), 0), min(ceil(ends[1]), int(dim) - 1)
 
 
 def _original_length_get(values: Values, scope: Scope) -> Values:

@@ -271,7 +271,7 @@ class RecipeReading:
             open_ = (held_back and not all(entry.decided for entry in drivers)) or _is_open(drivers)
             value = None if open_ or place >= len(got) else _switched(field, got[place])
             fits = is_of_kind(field, value)
-            entry = self._entry(value if fits else None, drivers, row)
+            entry = self._entry(value if fits else None, drivers, row, found)
             # A value of another kind than the field's says nothing that could be compared or carried over.
             entries[field] = self._by_family(field, entry if fits else entry._replace(decided=False))
         return entries
@@ -315,14 +315,15 @@ class RecipeReading:
                 return found if self.config.framework == "mindformers" and "resolved" not in name else None
         return None
 
-    def _entry(self, value: Value, entries: list[Found], row: PlannedRow) -> RecipeValue:
+    def _entry(self, value: Value, entries: list[Found], row: PlannedRow, asked: list[Found | None]) -> RecipeValue:
+        """The value of one field, from the keys that drive it; `asked` are all that the lens had to work it out."""
         settings = entries[0].settings if len(entries) == 1 else [one for entry in entries for one in entry.settings]
         names: Sequence[str] = row.names
         if self.network == "legacy":
             # The class says which of its arguments decide: they need no names in the tables.
             names = [*names, *(key for one in settings for key in one.derived_from if key != OLDER_CLASS)]
         written = self.view.written(settings, names)
-        decided = value is not None or all(entry.decided for entry in entries)
+        decided = value is not None or all(entry is None or entry.decided for entry in asked)
         keys = dict.fromkeys([one.key for one in written or settings])
         origin: Origin = "explicit" if written else _origin(settings)
         return RecipeValue(value, origin, written[0].span if written else None, tuple(keys), decided)
@@ -457,12 +458,13 @@ class RecipeReading:
         return Unmapped(key, setting.value, setting.span, impact, en, zh, setting.decided, sure)
 
     def _is_on(self, name: str) -> bool:
-        """Whether an argument is on, or may be; `name=value` asks for one of its values."""
-        key, _, wanted = name.partition("=")
+        """Whether an argument is on, or may be; `name=value` asks for a value of it, `!name` for one that is off."""
+        key, _, wanted = name.removeprefix("!").partition("=")
         setting = self.config.settings.get(key)
         if setting is None:
             return False
-        return not setting.decided or (setting.value == wanted if wanted else bool(setting.value))
+        on = setting.value == wanted if wanted else bool(setting.value)
+        return not setting.decided or on is not name.startswith("!")
 
 
 def _network_of(config: Config) -> Network:

@@ -18,7 +18,7 @@ from ...schemas.messages_compiled import say as say_reading
 from ...schemas.mindformers.reading import holds_placeholder
 from ...schemas.source import SourceText
 from ..differences import COMPUTED, differences
-from ..gates import counts
+from ..gates import counts, settled_by
 from ..recipe.reading import recipe_of
 from .messages_compiled import say
 from .report import ReportRow
@@ -67,7 +67,11 @@ def read_back(translation: Translation, source: Config, besides: tuple[ReportRow
         else:
             more.append(row)
     corrected = {row.field for row in more}
-    kept = [row for row in translation.rows if row.field is None or row.field not in corrected]
+    kept = [
+        _as_weighed(row, translation.recipe, target)
+        for row in translation.rows
+        if row.field is None or row.field not in corrected
+    ]
     return translation._replace(
         rows=(*kept, *more),
         written=written,
@@ -118,6 +122,17 @@ def as_read(translation: Translation, text: str) -> Config:
 def _no_other(path: str) -> SourceText:
     """What is written is not on the disk, and nothing beside it is read."""
     raise UnreadableError(finding(say_reading.missing(path=path), path))
+
+
+def _as_weighed(row: ReportRow, source: Recipe, target: Recipe) -> ReportRow:
+    """A row that takes another value for a loss, where all that the field feeds came out the same on both sides."""
+    if row.field is None or row.status not in _LOST or row.impact != "numerics":
+        return row
+    quantity = settled_by(row.field, source, target)
+    if quantity is None:
+        return row
+    en, zh = say.feeds_the_same(quantity=quantity).both()
+    return row._replace(status="exact", en=en, zh=zh, through=quantity)
 
 
 # --- what differs ---

@@ -48,6 +48,8 @@ class ReportRow(NamedTuple):
     carried: bool = False
     """Whether the row says that the written file means the same by the field, be it that it has no effect in this run:
     what is read back is held to it."""
+    through: FieldName | None = None
+    """The computed quantity that says so where the value is another one, of which the row's proof is none."""
 
     @property
     def defines_model(self) -> bool:
@@ -68,7 +70,7 @@ class ReportRow(NamedTuple):
 
     def proof(self, versions: tuple[str, str] | None, language: Language = "en") -> dict[str, object] | None:
         """What the real models have proved of this field, in these versions or in each of them."""
-        if versions is None or self.field is None or self.impact != "numerics":
+        if versions is None or self.field is None or self.impact != "numerics" or self.through is not None:
             return None
         from ...mappings.proofs import proof_json
 

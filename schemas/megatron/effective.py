@@ -47,6 +47,11 @@ def megatron_config(
         return _as_written(arguments, file, options, launch, unresolved, purpose)
     version, fork, chosen, known, parsed = _read_as(arguments, launch, file, options, chosen)
     settings = _explicit(parsed)
+    if fork is None and "deepspeed" in settings:  # deepspeed.add_config_arguments: no version of Megatron-LM has it
+        from .deepspeed import with_expert_list
+
+        settings, more = with_expert_list(settings)
+        unresolved = (*unresolved, *more)
     if purpose is None:
         purpose = purpose_of_arguments(settings, launch, file)
         if purpose is None:

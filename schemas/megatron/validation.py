@@ -7,6 +7,8 @@ goes on. A row that reads an undecided value leaves its target undecided, unless
 
 from __future__ import annotations
 
+from math import lcm
+
 from .. import rows
 from ..config import ReadOptions, Setting
 from ..diagnostic import Related, finding
@@ -170,8 +172,8 @@ class Run(rows.Run):
             raise UndecidedError
         return value
 
-    def devices(self, model_size: int) -> int:
-        """The number of devices, where the file or the user says it."""
+    def devices(self, model_size: int, experts: int) -> int:
+        """The number of devices, where the file or the user says it; `experts` are those that all experts lie on."""
         launch = self.launch
         stated = self.options.world_size
         if stated is None:
@@ -181,10 +183,11 @@ class Run(rows.Run):
         if stated is not None:
             return stated
         plain = launch is None or launch.launcher is None or launch.launcher.startswith("python")
-        if plain and model_size == 1:
+        copy = lcm(model_size, experts)
+        if plain and copy == 1:
             return 1
         span = None if launch is None else launch.span
-        self.problems.append(finding(say.no_world_size(size=model_size), self.file, span))
+        self.problems.append(finding(say.no_world_size(size=copy), self.file, span))
         raise UndecidedError
 
     def _of_a_fork(self) -> int | None:

@@ -32,7 +32,7 @@ def named(entry: dict[str, Any]) -> tuple[str, str]:
 def test_what_follows_hangs_on_its_cause(
     case: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, out = lint(case, tmp_path, capsys, "--format", "json")
+    code, out = lint(case, tmp_path, capsys, "--format", "json", *case.get("arguments", ()))
     answer = json.loads(out)
     entries: list[dict[str, Any]] = answer["diagnostics"]
     causes = [place for place, entry in enumerate(entries) if case["cause"] in named(entry)]

@@ -35,6 +35,7 @@ def purpose(text: str, name: str = "run.sh") -> str | None:
         ("pretrain_mamba.py", "other-model"),
         ("pretrain_hybrid_flex.py", "other-model"),
         ("pretrain_vlm.py", "other-model"),
+        ("pretrain_llava.py", "other-model"),  # Pai-Megatron-Patch examples/llava_mcore
         ("examples/multimodal/train.py", "other-model"),  # LLaVA: its own `add_multimodal_extra_args`
         ("train.py", None),
         ("pretrain_retro.py", "other-model"),
@@ -160,6 +161,7 @@ def test_arguments_of_the_gpt_program(arguments: str, kind: str | None) -> None:
         # core_v0.16.0 examples/mimo/train.py:add_mimo_args, core_v0.12.0 tasks/msdp/main.py:get_tasks_args
         ("--model-provider llava_vlm --dataset-provider llava_vlm", "other-model"),
         ("--task MSDP-EVAL-F1", "evaluation"),
+        ("--disable-vision-class-token --max-padding-length 4096", "other-model"),  # pretrain_vlm.py:add_vlm_extra_args
         ("--model-provider mine", None),
         ("--bf16", None),
     ],
