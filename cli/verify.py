@@ -87,6 +87,7 @@ def run(
     **sizes: int | None,
 ) -> int:
     """Verify a pair and print the report."""
+    from ..verifier.interpreters import place_of
     from ..verifier.verify import MissingFrameworkError
 
     if len(files) == 1 and not against:
@@ -104,7 +105,7 @@ def run(
         "against": "torch" if against else "",
         "limits": _limits(timeout, memory),
         "sources": {framework: folder for framework, folder in named if folder},
-        "pythons": {framework: path for framework, path in pythons if path},
+        "pythons": {framework: place_of(path) for framework, path in pythons if path},
         "closest": closest,
         "precision": precision,
         "graph": graph,

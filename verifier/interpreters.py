@@ -26,7 +26,7 @@ _ROOMS = ("schemas", "mappings", "mapper", "verifier")
 _SECONDS = 60
 _ASK = """
 import importlib.util, json, sys
-sys.path.remove("")
+sys.path[:] = filter(None, sys.path)
 found = {}
 for name in sys.argv[1:]:
     try:
@@ -69,6 +69,11 @@ def interpreter(path: str, modules: tuple[str, ...]) -> Interpreter:
     if tuple(version) < _LEAST:
         raise UsageError(say.python_too_old(path=path, version=_dotted(version), least=_dotted(_LEAST)))
     return Interpreter(path, holds)
+
+
+def place_of(path: str) -> str:
+    """A path from wherever a process begins; a bare name is looked for as a shell does."""
+    return os.path.abspath(os.path.expanduser(path)) if os.sep in path else path
 
 
 def _dotted(version: tuple[int, ...]) -> str:

@@ -57,6 +57,18 @@ def test_what_is_no_python_is_wrong_use(
     assert said in capsys.readouterr().err
 
 
+def test_a_python_is_found_from_any_folder(
+    tmp_path: Path, pair: tuple[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program(tmp_path, "echo '[[3, 12], {}]'")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    for path in ("./python", "~/python", "python"):
+        assert main(["verify", *pair, "--megatron-python", path]) == 2
+        assert "python does not have torch, megatron.core" in capsys.readouterr().err
+
+
 def test_a_python_that_is_not_there_is_wrong_use(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="No such file"):
         interpreter(str(tmp_path / "gone"), ())
