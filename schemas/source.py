@@ -71,6 +71,10 @@ class SourceText:
         """The character offset of a line and column."""
         return self._starts[line - 1] + column - 1
 
+    def offsets(self, span: Span) -> tuple[int, int]:
+        """The character offsets between which a span of this text lies."""
+        return self.offset(span.line, span.column), self.offset(span.end_line, span.end_column)
+
     def span(self, start: int, end: int) -> Span:
         """The span between two character offsets."""
         starts = self._starts
