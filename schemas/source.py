@@ -27,6 +27,10 @@ class Span(NamedTuple):
 
         return span_json(self)
 
+    def at(self, file: str = "") -> str:
+        """Where it begins, as compilers say it, in a file of its own or else in this one."""
+        return f"{self.file or file}:{self.line}:{self.column}"
+
     def through(self, last: Span) -> Span:
         """The span from the start of this one to the end of `last`."""
         return Span(self.line, self.column, last.end_line, last.end_column, self.file)

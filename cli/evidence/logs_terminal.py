@@ -193,8 +193,7 @@ def _judged(report: Report, comparison: Comparison, colour: bool, unicode: bool)
 def _defects(report: Report) -> list[str]:
     lines: list[str] = []
     for found in report.defects:
-        place = found.file if found.span is None else f"{found.file}:{found.span.line}"
-        said = f"- {found.kind.code} {place}: {title(found.kind.code, report.language)}"
+        said = f"- {found.kind.code} {found.place}: {title(found.kind.code, report.language)}"
         lines += wrapped(said, 79, "  ")
     return ["", _word(report, "defects"), *lines] if lines else []
 
@@ -203,8 +202,7 @@ def _problems(report: Report) -> list[str]:
     lines: list[str] = []
     for run in report.runs:
         for found in run.problems[:_MOST_PROBLEMS]:
-            place = found.file if found.span is None else f"{found.file}:{found.span.line}"
-            lines += wrapped(f"{place}: {found.kind.code} {found.message(report.language)}", 79, "  ")
+            lines += wrapped(f"{found.place}: {found.kind.code} {found.message(report.language)}", 79, "  ")
         if len(run.problems) > _MOST_PROBLEMS:
             lines.append(_word(report, "more", len(run.problems) - _MOST_PROBLEMS))
     return ["", *lines] if lines else []
