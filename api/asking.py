@@ -59,13 +59,9 @@ class Linted(NamedTuple):
         ordered = [one for cause, more in worst_first(causes, follow) for one in (cause, *more)]
         said = {id(one) for one in ordered}
         ordered += [one for one in self.diagnostics if id(one) not in said]
-        rows = [(one.kind.code, one.kind.severity, _place(one), one.message()) for one in ordered]
+        rows = [(one.kind.code, one.kind.severity, one.place, one.message()) for one in ordered]
         heading = ", ".join(f"{severity}: {number}" for severity, number in self.counts.items())
         return table(heading, ("code", "severity", "place", "finding"), rows)
-
-
-def _place(one: Diagnostic) -> str:
-    return one.file if one.span is None else f"{one.file}:{one.span.line}"
 
 
 @asked

@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 import os
 
+from ..mapper.schedule.explanation import share_text
 from ..schemas.border.incoming import package_text
 from ..schemas.border.outgoing import markup
 from ..schemas.light_typing import TYPE_CHECKING
-from .curve_svg import LEFT, MAIN_HEIGHT, RIGHT, WIDTH, distance_at, drawing, heading, main_top, percent, steps_drawn
+from .curve_svg import LEFT, MAIN_HEIGHT, RIGHT, WIDTH, distance_at, drawing, heading, main_top, steps_drawn
 from .messages_compiled import say
 from .page_shell import document
 
@@ -90,7 +91,7 @@ def _value_table(report: Report) -> str:
         if comparison is not None:
             gap = distance_at(report, step, comparison)
             apart = ' class="apart"' if gap > comparison.tolerance else ""
-            cells.append(f"<td{apart}>{percent(gap) if gap > comparison.tolerance else _word(report, 'same')}</td>")
+            cells.append(f"<td{apart}>{share_text(gap) if gap > comparison.tolerance else _word(report, 'same')}</td>")
         rows.append(f"<tr>{''.join(cells)}</tr>")
     head = "".join(f"<th>{markup(text)}</th>" for text in heads)
     table = f"<table><tr>{head}</tr>\n{''.join(rows)}</table>"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 
+from ..mapper.schedule.explanation import share_text
 from ..schemas.border.outgoing import markup
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .curve_scale import rate_label, ticks
@@ -269,7 +270,7 @@ def _distance(report: Report, comparison: Comparison, box: tuple[float, float, f
     foot = f"L{frame.x(points[-1][0]):.1f} {base:.1f}L{frame.x(points[0][0]):.1f} {base:.1f}Z"
     parts.append(f'<path class="wash" d="{line}{foot}"/>')
     parts.append(f'<path class="gap" d="{line}"/>')
-    label = _word(report)("worst", percent(comparison.max_difference_of_peak), f"{comparison.at_step:,}")
+    label = _word(report)("worst", share_text(comparison.max_difference_of_peak), f"{comparison.at_step:,}")
     parts.append(_text(frame.left + frame.width, base + 40, label, "flag small", "end"))
     return parts
 
@@ -290,13 +291,6 @@ def steps_drawn(report: Report) -> list[int]:
 
 def _share(power: int) -> str:
     return {0: "100%", -1: "10%", -2: "1%", -3: "0.1%", -4: "0.01%"}.get(power, f"1e{power}")
-
-
-def percent(share: float) -> str:
-    """A share of the peak as a person reads it."""
-    if math.isinf(share):
-        return "∞"
-    return f"{share * 100:.3g}%" if share >= 1e-4 else f"{share:.1e}"
 
 
 def _surroundings(report: Report, comparison: Comparison, first: int) -> tuple[int, int]:

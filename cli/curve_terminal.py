@@ -11,7 +11,7 @@ import math
 from ..schemas.border.outgoing import composed, painted
 from ..schemas.border.outgoing import page as as_page
 from ..schemas.light_typing import TYPE_CHECKING
-from .curve_scale import rate_label, ticks
+from .curve_scale import COLUMNS, MARGIN, rate_label, step_labels, ticks
 from .dot_plot import STYLES, beside, can_draw, drawn, plain, stroke
 from .messages_compiled import say
 from .terminal import wants_colour
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .curve_report import Report, Series
     from .messages_compiled import CurveTerminalWords
 
-COLUMNS, ROWS, MARGIN = 68, 14, 10
+ROWS = 14
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _ASCII_BLOCKS = " .:-=+*#@"
 _DIFFERENCE = "|A-B|"
@@ -67,7 +67,7 @@ def _plot(report: Report, colour: bool, unicode: bool) -> list[str]:
     corner, bar = ("┼", "─") if unicode else ("+", "-")
     lines = beside(labels, cells, MARGIN, unicode=unicode)
     lines.append(" " * (MARGIN - 1) + corner + bar * COLUMNS)
-    lines.append(_step_labels(report))
+    lines.append(step_labels(_word(report)("step"), 0, report.steps))
     if len(values) == 2:
         lines.append(_difference_row(report, columns, unicode, colour))
     return lines
@@ -77,21 +77,6 @@ def _columns(steps: int) -> list[int]:
     """The steps drawn: one for every dot column."""
     count = COLUMNS * 2
     return [round((steps - 1) * index / (count - 1)) for index in range(count)]
-
-
-def _step_labels(report: Report) -> str:
-    word = _word(report)("step")
-    line = [" "] * (COLUMNS + MARGIN)
-    line[MARGIN - 2 - 2 * len(word) : MARGIN - 2] = word.rjust(2 * len(word))
-    for mark in ticks(0, report.steps, 5):
-        if mark != int(mark) or mark > report.steps:
-            continue
-        label = f"{int(mark):,}"
-        at = MARGIN + round(mark / report.steps * (COLUMNS - 1))
-        start = max(MARGIN - 1, min(at - len(label) // 2, COLUMNS + MARGIN - len(label)))
-        if all(cell == " " for cell in line[max(0, start - 1) : start + len(label) + 1]):
-            line[start : start + len(label)] = label
-    return "".join(line).rstrip()
 
 
 def _difference_row(report: Report, columns: list[int], unicode: bool, colour: bool) -> str:

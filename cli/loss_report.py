@@ -39,7 +39,7 @@ def print_problems(config: Config, language: Language) -> None:
         tell(f"{config.file}: {config.purpose.problem.message(language)}")
     for problem in telling[:_MOST_PROBLEMS]:
         span, severity = problem.span, problem.kind.severity
-        place = config.file if span is None else f"{span.file or config.file}:{span.line}:{span.column}"
+        place = config.file if span is None else span.at(config.file)
         word = painted(term(severity, language), _STYLE_OF[severity], colour)
         tell(f"{place}: {word} {problem.kind.code} {problem.message(language)}")
     if len(telling) > _MOST_PROBLEMS:

@@ -118,7 +118,7 @@ def _report_problems(problems: Sequence[Diagnostic], files: Sequence[str], langu
     for problem in problems:
         place = problem.file or ", ".join(files)
         if problem.span is not None:
-            place = f"{problem.span.file or place}:{problem.span.line}:{problem.span.column}"
+            place = problem.span.at(place)
         _complain(f"{place}: {problem.kind.code} {problem.message(language)}")
     return UNUSABLE
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ..schemas.border.outgoing import Outgoing
-    from ..schemas.diagnostic import Diagnostic, Language
+    from ..schemas.diagnostic import Language
     from ..schemas.source import SourceText
     from .lint_inputs import Settings
     from .linting import Report
@@ -54,7 +54,7 @@ def mend_files(
             changes.append(difference(name, before.text, source.text))
     if not write:
         show(composed("".join(changes)))
-    told = [usage.fix_not_made(code=entry.kind.code, place=_place(entry)) for entry in mended.undone]
+    told = [usage.fix_not_made(code=entry.kind.code, place=entry.place) for entry in mended.undone]
     if not mended.converged:
         told.append(usage.fixes_undo_one_another())
     if mended.fixed and write:
@@ -63,10 +63,6 @@ def mend_files(
         tell(f"accmap: {sentence.text(language)}")
     last = Reader(stdin_name, mended.texts, encoding=encoding)
     return last, lint(settings, names, last, with_subjects=True)
-
-
-def _place(entry: Diagnostic) -> str:
-    return entry.file if entry.span is None else f"{entry.file}:{entry.span.line}"
 
 
 def difference(name: str, before: str, after: str) -> Outgoing:

@@ -65,7 +65,7 @@ def _page(recipe: Recipe, language: Language) -> None:
             say()
             say(painted(topic, "bold", colour))
         value = "?" if not found.decided else _shown(name, found.value, language)
-        place = "" if found.span is None else f"{found.span.file or ''}:{found.span.line}:{found.span.column}"
+        place = "" if found.span is None else found.span.at()
         origin = painted(
             f"{term(found.origin, language)} {place} {_keys(found.keys)}".replace("  ", " ").rstrip(), "dim", colour
         )

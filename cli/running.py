@@ -90,9 +90,7 @@ def _is_told_of(command: Command, files: Sequence[str], values: dict[str, Any]) 
 def report(error: UnreadableError, language: Language) -> None:
     """One line on stderr for a file that cannot be read."""
     diagnostic = error.diagnostic
-    place = diagnostic.file
-    if diagnostic.span is not None:
-        place = f"{diagnostic.span.file or place}:{diagnostic.span.line}:{diagnostic.span.column}"
+    place = diagnostic.file if diagnostic.span is None else diagnostic.span.at(diagnostic.file)
     tell(f"{place}: {diagnostic.kind.code} {diagnostic.message(language)}")
 
 

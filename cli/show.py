@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from ..schemas.config import Config, Launch, ReadOptions, Setting
     from ..schemas.diagnostic import Diagnostic, Language
-    from ..schemas.source import Span
     from .messages_compiled import ShowWords
 
 MOST_OTHERS = 30
@@ -116,12 +115,12 @@ class _Page:
             size = launch.world_size
             devices = self._word("unknown-devices") if size is None else self._word("devices", size)
             started = " ".join(filter(None, (launch.launcher, launch.script)))
-            say(f"{self._word('launch')}: {started}  {self._paint(self._at(launch.span), 'dim')}  {devices}")
+            say(f"{self._word('launch')}: {started}  {self._paint(launch.span.at(), 'dim')}  {devices}")
         summary = summary_of(config, self.language)
         if summary:
             say(summary)
         for other in config.other_launches[:MOST_OTHERS]:
-            told = f"{self._word('others')}: {other.script}  {self._paint(self._at(other.span), 'dim')}"
+            told = f"{self._word('others')}: {other.script}  {self._paint(other.span.at(), 'dim')}"
             say(told, *_own_words(other, launch))
         if len(config.other_launches) > MOST_OTHERS:
             say(f"{self._word('others')}: +{len(config.other_launches) - MOST_OTHERS}")
@@ -167,7 +166,7 @@ class _Page:
         return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
     def _note(self, setting: Setting) -> str:
-        place = "" if setting.span is None else self._at(setting.span)
+        place = "" if setting.span is None else setting.span.at()
         origin = self._paint(term(setting.origin, self.language), _ORIGIN_STYLE[setting.origin])
         words = [origin, self._paint(place, "dim")]
         if setting.derived_from:
@@ -184,7 +183,7 @@ class _Page:
         say(self._paint(self._word("unresolved"), "bold"))
         for entry in self.config.unresolved:
             text = self._paint(shortened(entry.text, 48), "yellow")
-            say(f"  {text}  {entry.why(self.language)}  {self._paint(self._at(entry.span), 'dim')}")
+            say(f"  {text}  {entry.why(self.language)}  {self._paint(entry.span.at(), 'dim')}")
 
     def _problems(self, problems: Sequence[Diagnostic]) -> None:
         if not problems:
@@ -193,14 +192,9 @@ class _Page:
         say(self._paint(self._word("problems"), "bold"))
         for problem in problems:
             kind = problem.kind
-            place = "" if problem.span is None else self._at(problem.span) + " "
+            place = "" if problem.span is None else problem.span.at() + " "
             severity = self._paint(term(kind.severity, self.language), _SEVERITY_STYLE[kind.severity])
             say(f"  {self._paint(place, 'dim')}{severity} {kind.code} {problem.message(self.language)}")
-
-    def _at(self, span: Span) -> str:
-        return (
-            f"{span.file or self.config.file}:{span.line}:{span.column}" if span.file else f":{span.line}:{span.column}"
-        )
 
     @property
     def _word(self) -> ShowWords:

@@ -11,6 +11,7 @@ Sources: Megatron-Core 0.12 to 0.19 `core/datasets/utils.py:get_blend_from_list`
 from __future__ import annotations
 
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.shape import number_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +31,7 @@ class SomeWeightsError(ValueError):
 def blend_of(words: Sequence[object]) -> Blend:
     """What a list of data paths says."""
     texts = [str(word).strip() for word in words]
-    weights = [] if len(texts) % 2 else [_number(text) for text in texts[::2]]
+    weights = [] if len(texts) % 2 else [number_in(text) for text in texts[::2]]
     known = tuple(weight for weight in weights if weight is not None)
     if not known:
         return Blend(tuple(texts), None)
@@ -44,10 +45,3 @@ def split_weights(split: str) -> list[float]:
     import re
 
     return [float(word) for word in re.findall(r"[.0-9]+", split)]
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from ..mapper.recipe.values import Recipe
     from ..mappings.names_compiled import FieldName
     from ..schemas.diagnostic import Diagnostic, Edit
-    from ..schemas.source import Span
 
 MOST_ROUNDS = 20
 
@@ -178,12 +177,7 @@ def _state(texts: Mapping[str, SourceText]) -> tuple[tuple[str, str], ...]:
 
 
 def _offsets(source: SourceText, edit: Edit) -> tuple[int, int, str]:
-    start, end = _range(source, edit.span)
-    return start, end, edit.text
-
-
-def _range(source: SourceText, span: Span) -> tuple[int, int]:
-    return source.offset(span.line, span.column), source.offset(span.end_line, span.end_column)
+    return *source.offsets(edit.span), edit.text
 
 
 def _overlap(one: tuple[int, int, str], other: tuple[int, int, str]) -> bool:

@@ -222,6 +222,11 @@ class Config(NamedTuple):
             self.dialect if self.framework == "megatron" and self.dialect != "arguments" else None,
         )
 
+    def writes(self, key: str) -> bool:
+        """Whether the user wrote a key."""
+        setting = self.settings.get(key)
+        return setting is not None and setting.origin == "explicit"
+
     def value(self, key: str) -> Value:
         """The effective value of `key`; None where there is none."""
         setting = self.settings.get(key)

@@ -69,6 +69,11 @@ class Diagnostic(NamedTuple):
         """What names this finding among others, whatever becomes of its severity."""
         return self.kind.code, self.file, self.span, self.message()
 
+    @property
+    def place(self) -> str:
+        """The file, and the line where one is known."""
+        return self.file if self.span is None else f"{self.file}:{self.span.line}"
+
     def message(self, language: Language = "en") -> str:
         """The sentence for a person."""
         return self.kind.message(dict(self.values), language)

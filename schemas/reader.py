@@ -49,7 +49,6 @@ def config_of(
     options: ReadOptions,
     *,
     path: str,
-    cwd: str | None = None,
     open_file: Callable[[str], SourceText] = read_named,
     list_directory: Callable[[str], list[str] | None] | None = None,
 ) -> Config:
@@ -65,7 +64,7 @@ def config_of(
         return found
 
     bounded = remembered if options.confine is None else confined(remembered, options.confine)
-    config = _read(source, options, path, cwd, bounded, list_directory)
+    config = _read(source, options, path, bounded, list_directory)
     strange = [(name, text) for name, text in opened.items() if text.strange is not None]
     if not strange:
         return config
@@ -82,13 +81,12 @@ def _read(
     source: SourceText,
     options: ReadOptions,
     path: str,
-    cwd: str | None,
     open_file: Callable[[str], SourceText],
     list_directory: Callable[[str], list[str] | None] | None,
 ) -> Config:
     found = format_of(source, path)
     if found == "script":
-        return _script(source, options, path, cwd or os.getcwd(), open_file, list_directory)
+        return _script(source, options, path, os.getcwd(), open_file, list_directory)
     if found == "mindformers":
         from .mindformers.effective import mindformers_config
 
@@ -101,7 +99,7 @@ def _read(
     if found != "log":
         refuse_larger(source.name, len(source.text), MAX_ARGUMENTS)
     if found == "recipe":
-        return _recipe(source, options, path, cwd or os.getcwd(), open_file)
+        return _recipe(source, options, path, os.getcwd(), open_file)
     return _of_megatron(source, options, found)
 
 

@@ -1,4 +1,4 @@
-"""Whether a YAML value is a mapping or a list, in a form that a type checker follows, and copies of such values."""
+"""Whether a YAML value is a mapping or a list, in a form that a type checker follows, copies, and texts as numbers."""
 
 from __future__ import annotations
 
@@ -16,6 +16,14 @@ def is_mapping(value: object) -> TypeGuard[dict[Any, Any]]:
 def is_list(value: object) -> TypeGuard[list[Any]]:
     """Whether `value` is a list."""
     return isinstance(value, list)
+
+
+def number_in(text: str | bytes) -> float | None:
+    """The number that a text is, as Python reads it; None for another text."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def copied(value: Any) -> Any:

@@ -27,6 +27,10 @@ class Span(NamedTuple):
 
         return span_json(self)
 
+    def at(self, file: str = "") -> str:
+        """Where it begins, as compilers say it, in a file of its own or else in this one."""
+        return f"{self.file or file}:{self.line}:{self.column}"
+
     def through(self, last: Span) -> Span:
         """The span from the start of this one to the end of `last`."""
         return Span(self.line, self.column, last.end_line, last.end_column, self.file)
@@ -70,6 +74,10 @@ class SourceText:
     def offset(self, line: int, column: int) -> int:
         """The character offset of a line and column."""
         return self._starts[line - 1] + column - 1
+
+    def offsets(self, span: Span) -> tuple[int, int]:
+        """The character offsets between which a span of this text lies."""
+        return self.offset(span.line, span.column), self.offset(span.end_line, span.end_column)
 
     def span(self, start: int, end: int) -> Span:
         """The span between two character offsets."""

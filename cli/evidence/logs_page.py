@@ -204,11 +204,9 @@ def _lists(report: Report) -> str:
         for comparison in report.comparisons
         for note in comparison.notes
     ]
-    problems: list[str] = []
-    for run in report.runs:
-        for found in run.problems:
-            place = found.file if found.span is None else f"{found.file}:{found.span.line}"
-            problems.append(f"{place}: {found.kind.code} {found.message(language)}")
+    problems = [
+        f"{found.place}: {found.kind.code} {found.message(language)}" for run in report.runs for found in run.problems
+    ]
     defects = [f"{found.kind.code}: {title(found.kind.code, language)}" for found in report.defects]
     parts = ""
     for name, texts in (("notes", notes), ("defects", defects), ("problems", problems)):

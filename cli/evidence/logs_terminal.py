@@ -13,7 +13,7 @@ from ...schemas.border.outgoing import composed, painted
 from ...schemas.border.outgoing import page as as_page
 from ...schemas.marks import listed
 from ..advisories import title
-from ..curve_scale import ticks
+from ..curve_scale import COLUMNS, MARGIN, step_labels, ticks
 from ..dot_plot import STYLES, beside, can_draw, drawn, plain, stroke
 from ..messages_compiled import say
 from ..terminal import wants_colour
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ...schemas.border.outgoing import Outgoing
     from .logs_report import Report
 
-COLUMNS, ROWS, SMALL_ROWS, MARGIN = 68, 12, 5, 10
+ROWS, SMALL_ROWS = 12, 5
 _MARKS = {"pass": ("✓", "ok", "green"), "fail": ("✗", "NO", "red"), "undecided": ("?", "?", "yellow")}
 _NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
 _MOST_PROBLEMS = 6
@@ -120,22 +120,7 @@ def _losses(report: Report, colour: bool, unicode: bool) -> list[str]:
     curves = [_sampled(run.steps, run.column(LOSS), first, last) for run in report.runs]
     lines = [" " * (MARGIN - 1) + _word(report, "loss"), *_plot(curves, ROWS, colour, unicode, zero=False)]
     corner, bar = ("┼", "─") if unicode else ("+", "-")
-    return [*lines, " " * (MARGIN - 1) + corner + bar * COLUMNS, _labels(report, first, last)]
-
-
-def _labels(report: Report, first: int, last: int) -> str:
-    word = _word(report, "step")
-    line = [" "] * (COLUMNS + MARGIN)
-    line[MARGIN - 2 - columns_of(word) : MARGIN - 2] = list(word)
-    for mark in ticks(first, last, 5):
-        if mark != int(mark) or not first <= mark <= last:
-            continue
-        label = f"{int(mark):,}"
-        at = MARGIN + round((mark - first) / (last - first) * (COLUMNS - 1))
-        start = max(MARGIN - 1, min(at - len(label) // 2, COLUMNS + MARGIN - len(label)))
-        if all(cell == " " for cell in line[max(0, start - 1) : start + len(label) + 1]):
-            line[start : start + len(label)] = label
-    return "".join(line).rstrip()
+    return [*lines, " " * (MARGIN - 1) + corner + bar * COLUMNS, step_labels(_word(report, "step"), first, last)]
 
 
 def _gap(report: Report, comparison: Comparison, colour: bool, unicode: bool) -> list[str]:
@@ -208,8 +193,7 @@ def _judged(report: Report, comparison: Comparison, colour: bool, unicode: bool)
 def _defects(report: Report) -> list[str]:
     lines: list[str] = []
     for found in report.defects:
-        place = found.file if found.span is None else f"{found.file}:{found.span.line}"
-        said = f"- {found.kind.code} {place}: {title(found.kind.code, report.language)}"
+        said = f"- {found.kind.code} {found.place}: {title(found.kind.code, report.language)}"
         lines += wrapped(said, 79, "  ")
     return ["", _word(report, "defects"), *lines] if lines else []
 
@@ -218,8 +202,7 @@ def _problems(report: Report) -> list[str]:
     lines: list[str] = []
     for run in report.runs:
         for found in run.problems[:_MOST_PROBLEMS]:
-            place = found.file if found.span is None else f"{found.file}:{found.span.line}"
-            lines += wrapped(f"{place}: {found.kind.code} {found.message(report.language)}", 79, "  ")
+            lines += wrapped(f"{found.place}: {found.kind.code} {found.message(report.language)}", 79, "  ")
         if len(run.problems) > _MOST_PROBLEMS:
             lines.append(_word(report, "more", len(run.problems) - _MOST_PROBLEMS))
     return ["", *lines] if lines else []

@@ -6,7 +6,7 @@ import os
 
 from ...schemas.border.outgoing import painted
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
-from ..wide_text import columns
+from ..wide_text import columns, padded
 from .messages_compiled import say
 from .ranking import GROUPS, REMARK, group_name, group_of
 
@@ -84,20 +84,16 @@ def _grid(shown: Sequence[Unit], groups: Sequence[str], language: Language, colo
     corner = say.pair().text(language)
     heads = [*(group_name(group).text(language) for group in groups), say.remarks().text(language)]
     first = max(columns(corner), *(columns(unit.name) for unit in shown))
-    yield painted(f"{_padded(corner, first)}  {'  '.join(heads)}", "bold", colour)
+    yield painted(f"{padded(corner, first)}  {'  '.join(heads)}", "bold", colour)
     for unit in shown:
         cells = (unit.counts[group] for group in (*groups, REMARK))
         fields = [f"{cell:>{columns(head)}}" for cell, head in zip(cells, heads, strict=True)]
-        yield f"{_padded(unit.name, first)}  {'  '.join(fields)}"
+        yield f"{padded(unit.name, first)}  {'  '.join(fields)}"
 
 
 def _nothing() -> dict[str, int]:
     """No finding of any group."""
     return dict.fromkeys((*GROUPS, REMARK), 0)
-
-
-def _padded(text: str, width: int) -> str:
-    return text + " " * (width - columns(text))
 
 
 def _members(report: Report) -> dict[str, tuple[str, ...]]:

@@ -18,6 +18,8 @@ import re
 from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...schemas.shape import number_in
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -168,7 +170,7 @@ class NormScanner:
                 for name, value in (("name", "value"), ("named", "norm"), ("dumped", "of"))
                 if groups[name] is not None
             )
-            number = _number(value)
+            number = number_in(value)
             step = self._at if groups["named"] is not None else None
             if groups["epoch"] is not None:
                 step = (int(groups["epoch"]) - 1) * int(groups["length"]) + int(groups["step"])
@@ -225,13 +227,13 @@ def _again(before: Sequence[float], values: Sequence[float]) -> bool:
 def _torch(text: bytes, line: int) -> _Found | None:
     pairs = _NAMED_TENSOR.findall(text)
     texts = [value for _, value in pairs] if pairs else _TENSOR.findall(text) or text.strip(b"[] ").split(b",")
-    values = [_number(value) for value in texts]
+    values = [number_in(value) for value in texts]
     names = tuple(name.decode() for name, _ in pairs) if pairs else None
     return _squares(values, line, names, None)
 
 
 def _mindspore(text: bytes, sizes: bytes, line: int) -> _Found | None:
-    values = [_number(value) for value in text.strip(b"[]").replace(b",", b" ").split()]
+    values = [number_in(value) for value in text.strip(b"[]").replace(b",", b" ").split()]
     # A size stands alone, or as the value of a tensor that is printed with shape and type.
     told = re.findall(rb"value= *\[?(\d+)", sizes) or re.findall(rb"\d+", sizes)
     counted = tuple(int(size) for size in told) if len(told) == len(values) else None
@@ -246,13 +248,6 @@ def _squares(
     if len(known) < len(roots) or not known:
         return None
     return _Found(line, None, names, tuple(known), sizes)
-
-
-def _number(text: bytes) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def below_the_model(name: str) -> str:

@@ -20,32 +20,19 @@ What stands before `iteration` (the rank that a launcher adds, the time) does no
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from .columns import MEGATRON
-from .training_lines import Form
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-
-def _steps(groups: Sequence[Sequence[bytes]]) -> list[int]:
-    return list(map(int, groups[0]))
-
-
-def _value(name: bytes, wanted: bool) -> bytes:
-    return b" *" + re.escape(name) + (rb": *([^ |\n]*) *\|" if wanted else rb":[^|\n]*\|")
-
+from .training_lines import Form, piped_value, plain_steps
 
 FORM = Form(
     framework="megatron",
     dialect="",
     head=rb"iteration +(\d{1,12})/ *\d+ \|",
-    steps=_steps,
+    steps=plain_steps,
     marks=(b"| elapsed time per iteration (", b"| number of skipped iterations:", b"| lm loss: "),
     separator=b"|",
     known=MEGATRON,
-    value=_value,
+    value=piped_value,
     last=("number of nan iterations", "number of skipped iterations", "grad norm", "loss scale"),
     begun=re.compile(rb"iteration +\d+/|iteration {2,}\d*$"),
     ended=re.compile(rb"\|\s*$"),

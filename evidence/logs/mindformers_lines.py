@@ -22,7 +22,7 @@ import re
 from typing import TYPE_CHECKING
 
 from .columns import MINDFORMERS
-from .training_lines import Form
+from .training_lines import Form, plain_steps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,10 +40,6 @@ def _epoch_steps(groups: Sequence[Sequence[bytes]]) -> list[int]:
     return [
         (int(epoch) - 1) * int(length) + int(step) for epoch, step, length in zip(epochs, steps, lengths, strict=True)
     ]
-
-
-def _steps(groups: Sequence[Sequence[bytes]]) -> list[int]:
-    return list(map(int, groups[0]))
 
 
 def _value(name: bytes, wanted: bool) -> bytes:
@@ -72,7 +68,7 @@ DYNAMIC = Form(
     framework="mindformers",
     dialect="dynamic",
     head=rb"\{ step:\[ *(\d{1,12})/ *\d+\](?=, )",
-    steps=_steps,
+    steps=plain_steps,
     marks=(b", per_step_time:", b", loss:"),
     separator=b", ",
     known=MINDFORMERS,

@@ -21,10 +21,10 @@ import re
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from .columns import GRAD_NORM, LEARNING_RATE, LOSS
-from .training_lines import Form
+from .training_lines import Form, piped_value, plain_steps
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
 MARK = b"accmap record "
 _NEMO = re.compile(rb"Training epoch \d+, iteration +(\d{1,12})/ *\d+ (\|.*)$")
@@ -133,25 +133,17 @@ def _line(step: int, values: Mapping[str, str]) -> bytes:
     return MARK + f"{step} |{columns} end: 0 |".encode()
 
 
-def _heads(groups: Sequence[Sequence[bytes]]) -> list[int]:
-    return list(map(int, groups[0]))
-
-
-def _column(name: bytes, wanted: bool) -> bytes:
-    return b" *" + re.escape(name) + (rb": *([^ |\n]*) *\|" if wanted else rb":[^|\n]*\|")
-
-
 def form_of(dialect: Dialect) -> Form:
     """The form of rewritten lines."""
     return Form(
         framework="megatron",
         dialect=dialect.name,
         head=rb"accmap record (\d{1,12}) \|",
-        steps=_heads,
+        steps=plain_steps,
         marks=(MARK,),
         separator=b"|",
         known=dialect.known,
-        value=_column,
+        value=piped_value,
         last=("end",),
         begun=re.compile(rb"accmap record "),
         ended=re.compile(rb"end: 0 \|\s*$"),

@@ -35,6 +35,16 @@ _NOT_HERE = re.compile(rb"N/A \([^)\n]*\)")
 _FLAGS = {b"True": 1.0, b"False": 0.0}
 
 
+def plain_steps(groups: Sequence[Sequence[bytes]]) -> list[int]:
+    """The steps of a form whose first group says them."""
+    return list(map(int, groups[0]))
+
+
+def piped_value(name: bytes, wanted: bool) -> bytes:
+    """The expression of a column between bars, and whether its value is asked for."""
+    return b" *" + re.escape(name) + (rb": *([^ |\n]*) *\|" if wanted else rb":[^|\n]*\|")
+
+
 class Form(NamedTuple):
     """How the training lines of a framework are written."""
 

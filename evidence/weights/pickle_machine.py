@@ -450,13 +450,9 @@ def _step_frozenset(machine: _Machine) -> None:
 
 
 def _step_reduce(machine: _Machine) -> None:
+    """A call, of a function or, by NEWOBJ, of a class."""
     args, function = machine.stack.pop(), machine.stack.pop()
     machine.put(machine.call(function, args), 0)
-
-
-def _step_newobj(machine: _Machine) -> None:
-    args, kind = machine.stack.pop(), machine.stack.pop()
-    machine.put(machine.call(kind, args), 0)
 
 
 def _step_newobj_ex(machine: _Machine) -> None:
@@ -602,7 +598,7 @@ _STEPS: dict[int, Callable[[_Machine], None]] = {
         "a": _step_append, "e": _step_appends, "b": _Machine.build, "c": _step_global, "i": _step_inst, "o": _step_obj,
         "d": _step_dict, "l": _step_list, "t": _step_tuple, "]": _fresh(list, 64), "}": _fresh(dict, 120),
         ")": _constant(()), "g": _step_get, "j": _step_long_get, "p": _step_put, "s": _step_setitem,
-        "u": _step_setitems, "\x80": _step_proto, "\x81": _step_newobj, "\x88": _constant(True),
+        "u": _step_setitems, "\x80": _step_proto, "\x81": _step_reduce, "\x88": _constant(True),
         "\x89": _constant(False), "\x8a": _integer(1), "\x8b": _integer(4), "\x8c": _text(1), "\x8d": _text(8),
         "\x8e": _bytes(8, bytes), "\x8f": _fresh(set, 220), "\x90": _step_additems, "\x91": _step_frozenset,
         "\x92": _step_newobj_ex, "\x93": _step_stack_global, "\x95": _step_frame, "\x96": _bytes(8, bytearray),

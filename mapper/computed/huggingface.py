@@ -6,13 +6,13 @@ rotary frequencies are compared with those of the real classes (`tests/mapper/hu
 
 from __future__ import annotations
 
-from math import ceil, floor, log, pi, sqrt
+from math import pi, sqrt
 
 from ...mappings.huggingface_functions import mscale
 from ...schemas.light_typing import TYPE_CHECKING
 from ..recipe.values import RecipeValue
 from .network import Ends, Layer, Network, pattern_of
-from .rotary import rounded, sight, spectrum
+from .rotary import blended, rounded, sight, spectrum
 from .values import TOO_ODD, UndecidedError, layers_in, whole
 
 if TYPE_CHECKING:
@@ -176,12 +176,7 @@ def _yarn(fields: Fields, plain: Sequence[float], dim: int, base: float) -> tupl
     """`modeling_rope_utils.py:_compute_yarn_parameters`."""
     factor, longest = float(fields["position.yarn.factor"]), whole(fields["position.max_embeddings"])
     turns = (float(fields["position.yarn.beta_fast"]), float(fields["position.yarn.beta_slow"]))
-    bounds = [dim * log(longest / (one * 2 * pi)) / (2 * log(base)) for one in turns]
-    low, high = max(floor(bounds[0]), 0), float(min(ceil(bounds[1]), dim - 1))
-    if low == high:
-        high += 0.001
-    ramps = [min(max((place - low) / (high - low), 0.0), 1.0) for place in range(len(plain))]
-    found = tuple(one / factor * ramp + one * (1 - ramp) for one, ramp in zip(plain, ramps, strict=True))
+    found = blended(plain, factor, dim, base, longest, turns)
     above, below = (fields["position.yarn.mscale"], fields["position.yarn.mscale_all_dim"])
     return found, mscale(factor, above) / mscale(factor, below)
 

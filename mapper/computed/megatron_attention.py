@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from math import ceil, floor, log, pi, sqrt
+from math import log, sqrt
 
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
-from .rotary import ACROSS, RESTART, RUN_ON, WITHIN, Bend, bent
+from .rotary import ACROSS, RESTART, RUN_ON, WITHIN, Bend, bent, blended
 from .values import UndecidedError, layers_in
 
 if TYPE_CHECKING:
@@ -99,20 +99,14 @@ def _yarn(args: Values) -> Rotary:
     dim, base, factor = int(args.qk_pos_emb_head_dim), float(args.rotary_base), float(args.rotary_scaling_factor)
     longest = _ORIGINAL if args.does("latent_length_of_its_own") else int(args.max_position_embeddings)
     turns = [usual if given is None else given for given, usual in ((args.beta_fast, 32.0), (args.beta_slow, 1.0))]
-    bounds = [dim * log(longest / (one * 2 * pi)) / (2 * log(base)) for one in turns]
-    low, high = max(floor(bounds[0]), 0), float(min(ceil(bounds[1]), dim - 1))
-    if low == high:
-        high += 0.001
-    found: list[float] = []
-    for place in range(dim // 2):
-        ramp = min(max((place - low) / (high - low), 0.0), 1.0)
-        plain = 1.0 / base ** (2 * place / dim)
-        found.append(plain / factor * ramp + plain * (1 - ramp))
+    plain = [1.0 / base ** (2 * place / dim) for place in range(dim // 2)]
     powers = args.mscale, args.mscale_all_dim
     if args.rope_scaling_type == "yarn":
         # MindSpeed-LLM 2.2–26.1 rotary_pos_embedding.py:apply_rotary_pos_emb_bshd has coefficients of its own
         powers = args.rope_scaling_mscale, args.rope_scaling_mscale_all_dim
-    return Rotary(tuple(found), _mscale(factor, powers[0]) / _mscale(factor, powers[1]))
+    return Rotary(
+        blended(plain, factor, dim, base, longest, turns), _mscale(factor, powers[0]) / _mscale(factor, powers[1])
+    )
 
 
 def _mscale(factor: float, power: float) -> float:

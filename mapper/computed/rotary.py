@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import pi
+from math import ceil, floor, log, pi
 
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 
@@ -38,6 +38,18 @@ def bent(frequency: float, bend: Bend) -> float:
         return frequency / bend.factor
     smooth = (bend.length / length - bend.low) / (bend.high - bend.low)
     return (1 - smooth) * frequency / bend.factor + smooth * frequency
+
+
+def blended(
+    plain: Sequence[float], factor: float, dim: int, base: float, longest: float, turns: Sequence[float]
+) -> tuple[float, ...]:
+    """YaRN's frequencies: those that turn seldom are stretched, those that turn often stay, a ramp lies between."""
+    bounds = [dim * log(longest / (one * 2 * pi)) / (2 * log(base)) for one in turns]
+    low, high = max(floor(bounds[0]), 0), float(min(ceil(bounds[1]), dim - 1))
+    if low == high:
+        high += 0.001
+    ramps = [min(max((place - low) / (high - low), 0.0), 1.0) for place in range(len(plain))]
+    return tuple([one / factor * ramp + one * (1 - ramp) for one, ramp in zip(plain, ramps, strict=True)])
 
 
 def rounded(value: float, digits: int = 10) -> float:

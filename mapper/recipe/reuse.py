@@ -11,9 +11,6 @@ One reading a plan is kept, and it is never changed, so this holds one configura
 
 from __future__ import annotations
 
-from itertools import compress
-from operator import is_not
-
 from ...schemas.config import Setting
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -98,7 +95,7 @@ def changed_settings(before: Mapping[str, Setting], now: Mapping[str, Setting]) 
     olds = list(map(before.get, now))
     new = 0
     # Most settings are defaults, which all files share.
-    for key, setting, old in compress(zip(now, now.values(), olds, strict=True), map(is_not, now.values(), olds)):
+    for key, setting, old in [row for row in zip(now, now.values(), olds, strict=True) if row[1] is not row[2]]:
         if old is None:
             new += 1
             changed.append(key)

@@ -11,7 +11,6 @@ import math
 from ...mappings.keys_compiled import MINUS_SQRT_DECAY
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.catalog import DEFAULT_VERSION
-from ...schemas.mindformers.catalog import DEFAULT_STATIC
 from ...schemas.versions import within
 from .comparison import Comparison, compare
 from .curve import Schedule, UndecidedError
@@ -44,15 +43,13 @@ class Equivalent(NamedTuple):
 # To MindSpore Transformers -------------------------------------------------------------------------------------------
 
 
-def nearest_mindformers(schedule: Schedule, steps: int | None = None, version: str = DEFAULT_STATIC) -> Equivalent:
+def nearest_mindformers(schedule: Schedule, steps: int | None = None) -> Equivalent:
     """The `lr_schedule` that equals a Megatron-LM schedule, or the nearest one."""
     horizon = horizon_of(schedule, steps)
 
     def built(settings: dict[str, object]) -> Schedule:
         arguments = {name: value for name, value in settings.items() if name != "type"}
-        return mindformers_schedule(
-            MindFormersParameters(str(settings["type"]), arguments, steps=schedule.steps, version=version)
-        )
+        return mindformers_schedule(MindFormersParameters(str(settings["type"]), arguments, steps=schedule.steps))
 
     return _best(schedule, horizon, _mindformers_candidates(schedule, horizon), built)
 
@@ -135,14 +132,12 @@ def _whole(steps: float) -> tuple[int, ...]:
 # To Megatron-LM ------------------------------------------------------------------------------------------------------
 
 
-def nearest_megatron(
-    schedule: Schedule, steps: int | None = None, version: str = DEFAULT_VERSION, global_batch_size: int = 1
-) -> Equivalent:
+def nearest_megatron(schedule: Schedule, steps: int | None = None, version: str = DEFAULT_VERSION) -> Equivalent:
     """The Megatron-LM arguments that equal a MindSpore Transformers schedule, or the nearest ones."""
     horizon = horizon_of(schedule, steps)
 
     def built(settings: dict[str, object]) -> Schedule:
-        arguments = {**settings, "version": version, "global_batch_size": global_batch_size}
+        arguments = {**settings, "version": version, "global_batch_size": 1}
         return megatron_schedule(MegatronParameters(**arguments))  # type: ignore[arg-type]  # pyright: ignore
 
     return _best(schedule, horizon, _megatron_candidates(schedule.traits, horizon, version), built)

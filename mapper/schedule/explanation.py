@@ -136,10 +136,10 @@ def _close(one: float | None, two: float | None) -> bool:
 def summary(a: Schedule, b: Schedule, comparison: Comparison, language: Language = "en") -> str:
     """The answer in one sentence: equal and how far, or where they part, by how much, and why."""
     word, count = say.page("summary", language), f"{comparison.steps:,}"
-    worst = _size(comparison.max_difference_of_peak)
+    worst = share_text(comparison.max_difference_of_peak)
     if comparison.same:
         rounded = comparison.max_difference_of_peak > comparison.tolerance
-        why = word("rounding") if rounded else word("tolerance", within=_size(comparison.tolerance))
+        why = word("rounding") if rounded else word("tolerance", within=share_text(comparison.tolerance))
         return word("same", count=count, size=worst, reason=why)
     step = comparison.first_difference
     assert step is not None
@@ -159,7 +159,7 @@ def _apart(one: float, two: float) -> tuple[str, str]:
     return repr(one), repr(two)
 
 
-def _size(share: float) -> str:
+def share_text(share: float) -> str:
     """A share of the peak: a percentage where that reads better than a power of ten."""
     if math.isinf(share):
         return "∞"

@@ -118,7 +118,7 @@ def _decided(config: Config, known: Mapping[str, Setting], steps: int | None) ->
     values: dict[str, object] = {
         name: setting.value for name, setting in known.items() if setting.decided and setting.value is not None
     }
-    if values.get("train_iters") and values.get("train_samples") and not _explicit(config, "train_iters"):
+    if values.get("train_iters") and values.get("train_samples") and not config.writes("train_iters"):
         del values["train_iters"]  # derived from the samples by the reader, as the run does later
     if steps is not None and not any(values.get(name) for name in _LENGTH):
         values["train_iters"] = steps
@@ -168,11 +168,6 @@ def _ramp(words: list[str]) -> tuple[int, ...]:
             expected=say.three_whole_numbers(),
         )
         raise UndecidedError((found,)) from None
-
-
-def _explicit(config: Config, key: str) -> bool:
-    setting = config.settings.get(key)
-    return setting is not None and setting.origin == "explicit"
 
 
 def _missing(name: str) -> Diagnostic:

@@ -62,13 +62,13 @@ class ScriptEditor:
             yield self._replaced(flag.span, f"{flag.text.partition('=')[0]}={words[0]}", key)
         elif not words and not written.words:
             if flag.text != name:
-                yield Edit(*self._range(flag.span), name, key)
+                yield Edit(*self.source.offsets(flag.span), name, key)
         elif len(words) == len(written.words):
             yield from self._words(written, words, key)
         elif words and written.words:
             start, end = self._outer(written.words[0].span)[0], self._outer(written.words[-1].span)[1]
             if not self._beside(written):
-                used = _VARIABLE.match(self.source.text, self._range(flag.span)[1])
+                used = _VARIABLE.match(self.source.text, self.source.offsets(flag.span)[1])
                 if used is None:
                     return
                 start, end = used.span(1)
@@ -130,14 +130,14 @@ class ScriptEditor:
             if beside or self.shared:
                 yield self._replaced(old.span, new, key)
                 continue
-            used = _VARIABLE.match(self.source.text, self._range(written.flag.span)[1])
+            used = _VARIABLE.match(self.source.text, self.source.offsets(written.flag.span)[1])
             if used is None or len(words) != 1:
                 return
             yield Edit(used.start(1), used.end(1), _word(new), key)
 
     def _replaced(self, span: Span, word: str, key: str) -> Edit:
         """Another word in the quotes that stand there, where they can hold it."""
-        inner, outer = self._range(span), self._outer(span)
+        inner, outer = self.source.offsets(span), self._outer(span)
         quote = self.source.text[outer[0]] if inner != outer else ""
         if quote and not set(word) & set("'" if quote == "'" else '"\\$`'):
             return Edit(*inner, word, key)
@@ -145,7 +145,7 @@ class ScriptEditor:
 
     def _outer(self, span: Span) -> tuple[int, int]:
         """The place of a word with the quotes around it."""
-        start, end = self._range(span)
+        start, end = self.source.offsets(span)
         text = self.source.text
         if start and end < len(text) and text[start - 1] in "'\"" and text[end] == text[start - 1]:
             return start - 1, end + 1
@@ -170,7 +170,7 @@ class ScriptEditor:
         launch = self.config.launch
         if launch is None or launch.script is None or launch.span.file is not None:
             return None
-        start, end = self._range(launch.span)
+        start, end = self.source.offsets(launch.span)
         at = self.source.text.find(launch.script, start, end)
         after = at + len(launch.script)
         return after if at >= 0 and self.source.text[after : after + 1].isspace() else None
@@ -216,9 +216,6 @@ class ScriptEditor:
         while not before and end < stop and text[end] in " \t":
             end += 1
         return Edit(start, end, "", key)
-
-    def _range(self, span: Span) -> tuple[int, int]:
-        return self.source.offset(span.line, span.column), self.source.offset(span.end_line, span.end_column)
 
 
 def _word(word: str) -> str:

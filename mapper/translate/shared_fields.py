@@ -97,20 +97,15 @@ def _own_row(
     return ReportRow(
         None,
         tuple(here),
-        tuple(key for key in keys if _is_written(written, key)),
+        tuple(key for key in keys if written.writes(key)),
         value,
         "conditional",
         "numerics" if reason is None else "none",
         True,
         *said.both(),
-        any(_is_written(source, key) for key in here),
+        any(source.writes(key) for key in here),
         (values,),
     )
-
-
-def _is_written(config: Config, key: str) -> bool:
-    setting = config.settings.get(key)
-    return setting is not None and setting.origin == "explicit"
 
 
 def _closed(translation: Translation, field: SharedField) -> tuple[str, str] | None:

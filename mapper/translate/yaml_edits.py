@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...schemas.config import Value
-    from ...schemas.source import SourceText, Span
+    from ...schemas.source import SourceText
     from ...schemas.yaml_node import Node
 
 
@@ -53,7 +53,7 @@ class YamlEditor:
         node = self.document.find(key)
         if node is None or node.key_span is None:
             return
-        yield Edit(*self._range(node.key_span), name.rpartition(".")[2], name)
+        yield Edit(*self.source.offsets(node.key_span), name.rpartition(".")[2], name)
         if not _equal(node.value, value):
             yield from self._replace(node, key, value)
 
@@ -95,7 +95,7 @@ class YamlEditor:
             return
         if kind != "scalar" and not node.flow:
             return  # a block would lose its comments
-        start, end = self._range(node.span)
+        start, end = self.source.offsets(node.span)
         text = self._styled(node, value)
         if start == end and not self.source.text[start - 1].isspace():
             text = " " + text
@@ -106,19 +106,19 @@ class YamlEditor:
         if plain and len(node.entries) == len(value):
             for entry, wanted in zip(node.entries, value, strict=True):
                 if not _equal(entry.value, wanted):
-                    yield Edit(*self._range(entry.span), self._styled(entry, wanted), key)
+                    yield Edit(*self.source.offsets(entry.span), self._styled(entry, wanted), key)
             return
-        start, end = self._range(node.span)
+        start, end = self.source.offsets(node.span)
         if node.flow:
             yield Edit(start, end, _anchored(node, scalar(value)), key)
         elif plain and "#" not in self.source.text[start:end] and node.key_span is not None and node.anchor is None:
-            colon = self.source.text.index(":", self._range(node.key_span)[1]) + 1
+            colon = self.source.text.index(":", self.source.offsets(node.key_span)[1]) + 1
             if "#" not in self.source.text[colon:start]:
                 yield Edit(colon, end, " " + scalar(value), key)
 
     def _styled(self, node: Node, value: Value) -> str:
         """The value as text, in the quotes that stood there."""
-        start, _ = self._range(node.span)
+        start, _ = self.source.offsets(node.span)
         quote = self.source.text[start : start + 1]
         if isinstance(value, str) and quote in ("'", '"') and value.isprintable() and not set(value) & set("\"'\\"):
             return quote + value + quote
@@ -175,7 +175,7 @@ class YamlEditor:
         if section.anchor_span is not None:
             return
         if section.kind == "mapping" and section.flow:
-            _, end = self._range(section.span)
+            _, end = self.source.offsets(section.span)
             inner = scalar(content)[1:-1]
             yield Edit(end - 1, end - 1, f", {inner}" if section.items else inner, key)
             return
@@ -207,9 +207,6 @@ class YamlEditor:
             if entry.kind == "mapping" and "type" in entry.items and entry.items["type"].value == name:
                 return place
         return None
-
-    def _range(self, span: Span) -> tuple[int, int]:
-        return self.source.offset(span.line, span.column), self.source.offset(span.end_line, span.end_column)
 
 
 def _anchored(node: Node, text: str) -> str:

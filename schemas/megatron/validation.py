@@ -102,13 +102,12 @@ def validate(
     file: str,
     options: ReadOptions,
     launch: Launch | None,
-    stages: tuple[str, ...] = ("validation", "training", "model"),
     fork: Beside | None = None,
 ) -> Validated:
     """The values as they stand when training starts; a fork has rows of its own."""
     run = Run(dict(settings), version, file, options, launch)
     run.program = (fork.alone if fork is not None else None) or run.program
-    own: Sequence[Row] = _rows_in(version, stages)
+    own: Sequence[Row] = _rows_in(version)
     if fork is not None:
         skipped = "model" if fork.own_class else ""
         own = () if fork.alone else [row for row in own if row.more.stage != skipped]
@@ -121,14 +120,15 @@ def _rows(version: str) -> tuple[Row, ...]:
     return named_module(f"validation_{version.replace('.', '_')}_compiled", __package__).ROWS
 
 
-_by_stage: dict[tuple[str, tuple[str, ...]], tuple[Row, ...]] = {}
+_before_building: dict[str, tuple[Row, ...]] = {}
 
 
-def _rows_in(version: str, stages: tuple[str, ...]) -> tuple[Row, ...]:
-    """The rows of some stages, in their order."""
-    found = _by_stage.get((version, stages))
+def _rows_in(version: str) -> tuple[Row, ...]:
+    """The rows up to where the model is built, in their order."""
+    found = _before_building.get(version)
     if found is None:
-        found = _by_stage[version, stages] = tuple([row for row in _rows(version) if row.more.stage in stages])
+        found = tuple([row for row in _rows(version) if row.more.stage != "building"])
+        _before_building[version] = found
     return found
 
 

@@ -2,12 +2,13 @@
 
 `facts.yaml` is a tree. A key that ends in ` @1.7-1.9` counts in those versions only; a key without it counts in every
 version in which what holds it counts. A set of words (`$words`) holds its members by the versions that have them;
-`$order` is the order of the keys in versions that have another one.
+`$after` says of versions that have the keys in another order which of them come after which.
 `facts_of` gives the tree of one version, `merged` makes one tree of all, and the one is the other's inverse.
 """
 
 from __future__ import annotations
 
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 SOURCE = Path(__file__).with_name("facts.yaml")
 _WORDS = "$words"
-_ORDER = "$order"
+_AFTER = "$after"
 _ALL = "all"
 
 
@@ -42,8 +43,8 @@ def facts_of(tree: Any, version: str, versions: Sequence[str]) -> Any:
         name, held = _taken_apart(key, versions)
         if version in held:
             found[name] = facts_of(value, version, versions)
-    order: str | None = found.pop(_ORDER, None)
-    return found if order is None else {name: found[name] for name in order.split()}
+    after: dict[str, str] = found.pop(_AFTER, {})
+    return {name: found[name] for name in _moved(list(found), after)} if after else found
 
 
 def merged(trees: Mapping[str, Any], versions: Sequence[str]) -> Any:
@@ -67,13 +68,39 @@ def _merged_mappings(trees: dict[str, dict[Any, Any]], versions: Sequence[str]) 
     return {**found, **_other_orders(found, trees, versions)}
 
 
-def _other_orders(found: dict[Any, Any], trees: dict[str, dict[Any, Any]], versions: Sequence[str]) -> dict[str, str]:
-    """The orders of the versions that have another one than the tree: the framework goes through some in order."""
-    orders: dict[str, list[str]] = {}
+def _other_orders(
+    found: dict[Any, Any], trees: dict[str, dict[Any, Any]], versions: Sequence[str]
+) -> dict[str, dict[str, str]]:
+    """What stands elsewhere in the versions that have another order: the framework goes through some in order."""
+    orders: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for version, tree in trees.items():
-        if list(facts_of(found, version, versions)) != list(tree):
-            orders.setdefault(" ".join(tree), []).append(version)
-    return {f"{_ORDER} @{text_of(held, versions)}": order for order, held in orders.items()}
+        usual = list(facts_of(found, version, versions))
+        if usual != list(tree):
+            orders.setdefault(tuple(_moves(usual, list(tree)).items()), []).append(version)
+    return {f"{_AFTER} @{text_of(held, versions)}": dict(moves) for moves, held in orders.items()}
+
+
+def _moves(usual: list[str], order: list[str]) -> dict[str, str]:
+    """By the name that they come after (none: the first ones), those that stand elsewhere in an order than usual."""
+    moves: dict[str, str] = {}
+    name, end = "", 0
+    for block in SequenceMatcher(None, usual, order, autojunk=False).get_matching_blocks():
+        if block.b > end:
+            moves[name] = " ".join(order[end : block.b])
+        if block.size:
+            end = block.b + block.size
+            name = order[end - 1]
+    return moves
+
+
+def _moved(names: list[str], after: Mapping[str, str]) -> list[str]:
+    """The names in the order that the moves make of them."""
+    moved = {name for these in after.values() for name in these.split()}
+    found: list[str] = []
+    for name in ("", *names):
+        if name not in moved:
+            found += (name, *after.get(name, "").split())
+    return found[1:]
 
 
 def _alike(values: dict[str, Any]) -> list[list[str]]:

@@ -8,6 +8,7 @@ from ..config import reason_words
 from ..diagnostic import finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..message import NOTHING
+from ..shape import number_in
 from ..suggestion import closest
 from ..versions import number_of
 from .catalog import static_catalog, static_version
@@ -254,7 +255,7 @@ def custom_value(text: str) -> Value:
     `mindformers/tools/utils.py:parse_value`, 1.6 to 2.1: what equals a whole number as a float must also be one that
     Python's int() takes, so `1e3` and `1.0` stop the run.
     """
-    number = _float(text)
+    number = number_in(text)
     if number is not None:
         if number == number and int(number) == number:
             return int(text)
@@ -281,7 +282,7 @@ def assigned_value(text: str) -> Value:
         try:
             return int(text)
         except ValueError:
-            number = _float(text)
+            number = number_in(text)
             if number is not None:
                 return number
             return False if text.upper() in ("TRUE", "FALSE") else text
@@ -304,13 +305,6 @@ def _comma(text: str) -> int:
         parentheses += (character == "(") - (character == ")")
         brackets += (character == "[") - (character == "]")
     return len(text)
-
-
-def _float(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def _is_value(argument: Argument) -> bool:

@@ -587,7 +587,7 @@ class Parser:
         if document.quoted:
             return Word((Quoted(tuple(parts)),), place)
         inner = Parser(Code(self.code.source, tuple(parts), place), self.depth, extended=self.extended)
-        return Word((Double(inner.double_parts(0, inner.size, here=True), place),), place)
+        return Word((Double(inner.double_parts(0, inner.size), place),), place)
 
     # Words
 
@@ -697,10 +697,10 @@ class Parser:
         self.depth -= 1
         return Double(parts, self.code.place(opened, self.at))
 
-    def double_parts(self, start: int, end: int, *, here: bool = False) -> tuple[Part, ...]:
+    def double_parts(self, start: int, end: int) -> tuple[Part, ...]:
         """The parts of a stretch that is expanded as if it stood in double quotes."""
         self.at = start
-        return self._double_run(end, "" if here else '"', start, bounded=True)
+        return self._double_run(end, "", start, bounded=True)
 
     def _double_run(self, end: int, closer: str, opened: int, *, bounded: bool = False) -> tuple[Part, ...]:
         parts: list[Part] = []
@@ -846,7 +846,7 @@ class Parser:
     def _arithmetic(self, start: int, end: int, place: Place) -> Arithmetic:
         resume = self.at
         self._enter(start)
-        parts = self.double_parts(start, end, here=True)
+        parts = self.double_parts(start, end)
         self.depth -= 1
         self.at = resume
         return Arithmetic(parts, place)
