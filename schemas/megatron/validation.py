@@ -172,8 +172,8 @@ class Run(rows.Run):
             raise UndecidedError
         return value
 
-    def devices(self, model_size: int, experts: int) -> int:
-        """The number of devices, where the file or the user says it; `experts` are those that all experts lie on."""
+    def devices(self, model_size: int, experts: str = "") -> int:
+        """The number of devices, where the file or the user says it; `experts` names those that all experts lie on."""
         launch = self.launch
         stated = self.options.world_size
         if stated is None:
@@ -183,7 +183,7 @@ class Run(rows.Run):
         if stated is not None:
             return stated
         plain = launch is None or launch.launcher is None or launch.launcher.startswith("python")
-        copy = lcm(model_size, experts)
+        copy = lcm(model_size, self[experts]) if experts else model_size
         if plain and copy == 1:
             return 1
         span = None if launch is None else launch.span

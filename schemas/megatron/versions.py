@@ -43,8 +43,12 @@ def by_tree(found: tuple[str, str] | None, file: str) -> tuple[Chosen | None, tu
 
 
 def by_header(given: str) -> Chosen | None:
-    """The version that accmap wrote the file for; None for one that it does not know any more."""
-    return Chosen(given, say.written_for(version=given)) if given in VERSIONS else None
+    """The version that accmap wrote the file for; None for one that it does not know any more.
+
+    The default is what it writes for where nobody has said a version, which makes it no better known.
+    """
+    known = given in VERSIONS and given != DEFAULT_VERSION
+    return Chosen(given, say.written_for(version=given)) if known else None
 
 
 def by_arguments(flags: Sequence[str], known: Catalog) -> Chosen | None:

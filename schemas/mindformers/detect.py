@@ -76,16 +76,18 @@ def _version(
         given, path = found
         said = say.tree_says if os.path.basename(path) == "__init__.py" else say.tree_has
         return Chosen(minor_version(given), "detected", said(path=path, given=given))
-    if written in WRITTEN.get(dialect, ()):
+    usual = DEFAULT_DYNAMIC if dialect == "dynamic" else DEFAULT_STATIC
+    # The usual one is written where nobody has said a version: it is no better known for that.
+    if written != usual and written in WRITTEN.get(dialect, ()):
         return Chosen(written, "detected", say.written_for(version=written))
     if dialect == "dynamic":
-        return Chosen(DEFAULT_DYNAMIC, "assumed")
+        return Chosen(usual, "assumed")
     for path, values, version in ONLY_IN:
         held = _at(value, path)
         if held is not None and (values is None or held in values):
             name = ".".join(path) + (f": {held}" if values else "")
             return Chosen(version, "detected", say.only_version_knows(version=version, name=name))
-    return Chosen(DEFAULT_STATIC, "assumed")
+    return Chosen(usual, "assumed")
 
 
 def _at(value: Any, path: tuple[str, ...]) -> Any:
