@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from math import ceil, floor, log, pi
+from math import pi
 
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..lenses.latent import ramp
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,10 +45,8 @@ def blended(
     plain: Sequence[float], factor: float, dim: int, base: float, longest: float, turns: Sequence[float]
 ) -> tuple[float, ...]:
     """YaRN's frequencies: those that turn seldom are stretched, those that turn often stay, a ramp lies between."""
-    bounds = [dim * log(longest / (one * 2 * pi)) / (2 * log(base)) for one in turns]
-    low, high = max(floor(bounds[0]), 0), float(min(ceil(bounds[1]), dim - 1))
-    if low == high:
-        high += 0.001
+    low, last = ramp(dim, base, longest, turns)
+    high = last + (0.001 if low == last else 0)
     ramps = [min(max((place - low) / (high - low), 0.0), 1.0) for place in range(len(plain))]
     return tuple([one / factor * ramp + one * (1 - ramp) for one, ramp in zip(plain, ramps, strict=True)])
 

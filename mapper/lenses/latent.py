@@ -17,6 +17,8 @@ from .general import as_float
 from .lens import OMIT, Lens, integer, number
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ...schemas.config import Value
     from .lens import Scope, Values, Written
 
@@ -107,17 +109,19 @@ def stretches(factor: Value, length: Value, base: Value) -> bool:
     return times is None or (times != 1 and (positions is None or least is None or positions < least))
 
 
-def ramp_of(length: Value, width: Value, base: Value, fast: Value, slow: Value) -> tuple[int, int] | None:
-    """The first and the last frequency that YaRN bends: whole numbers, so that lengths close by bend the same ones.
+def ramp(dim: float, base: float, longest: float, turns: Sequence[float]) -> tuple[int, int]:
+    """The first and the last frequency that YaRN bends, of those of `dim` numbers: `_yarn_find_correction_range`."""
+    ends = [dim * log(longest / (one * 2 * pi)) / (2 * log(base)) for one in turns]
+    return max(floor(ends[0]), 0), min(ceil(ends[1]), int(dim) - 1)
 
-    `_yarn_find_correction_range` of both frameworks (megatron 0.12 `yarn_rotary_pos_embedding.py`).
-    """
+
+def ramp_of(length: Value, width: Value, base: Value, fast: Value, slow: Value) -> tuple[int, int] | None:
+    """The ramp of settings, None where one is unknown; it is of whole numbers: lengths close by have the same one."""
     known = [number(one) for one in (length, width, base, fast, slow)]
     if any(one is None or one <= 0 for one in known) or known[2] == 1:
         return None
     positions, dim, root, *turns = [float(one) for one in known if one is not None]
-    ends = [dim * log(positions / (one * 2 * pi)) / (2 * log(root)) for one in turns]
-    return max(floor(ends[0]), 0), min(ceil(ends[1]), int(dim) - 1)
+    return ramp(dim, root, positions, turns)
 
 
 def _original_length_get(values: Values, scope: Scope) -> Values:
