@@ -13,6 +13,7 @@ from ..mapper.recipe.vocabulary import vocabulary
 from ..mappings.tables import rows_of
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.marks import joined
+from ..schemas.versions import TITLES
 from .comparators import COMPARATORS, equal
 from .messages_compiled import say
 from .naming import describe_origin, labels, shown, spelled
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from ..schemas.diagnostic import Severity
     from .places import Spot
     from .subject import Side, Subject
-
-_NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
 
 
 DIFFERENCES = "differences"
@@ -305,7 +304,7 @@ def _notes(side: Side, name: FieldName, spots: Sequence[Spot], *, primary: bool)
     """The places that take part in the value; the finding's own place is not repeated."""
     framework = side.framework
     if not spots and not primary:
-        yield Note(on(framework, name), *say.side_not_given(framework=_NAMES[framework]).both())
+        yield Note(on(framework, name), *say.side_not_given(framework=TITLES[framework]).both())
     field = side.field(name)
     own = field.span if field is not None and field.span is not None else spots[0].span if spots else None
     for spot in spots:

@@ -6,6 +6,7 @@ from ..mapper.stopping import stopping
 from ..mappings.keys_compiled import RUN_MODE
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.megatron.effective import more_may_stand
+from ..schemas.versions import TITLES
 from .rule import Found, at_key
 
 if TYPE_CHECKING:
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
 
     from ..schemas.config import Config
     from .subject import Subject
-
-_NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
 
 
 def will_not_run(subject: Subject) -> Iterator[Found]:
@@ -26,7 +25,7 @@ def will_not_run(subject: Subject) -> Iterator[Found]:
             if one.stop.rule is not None:
                 continue
             values = {
-                "framework": _NAMES[side.framework],
+                "framework": TITLES[side.framework],
                 "version": side.config.framework_version,
                 "why": one.en,
                 "why_zh": one.zh,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from .diagnostic import UnreadableError, finding
 from .light_typing import TYPE_CHECKING
 from .messages_compiled import say
+from .versions import TITLES
 
 if TYPE_CHECKING:
     from .config import Config
     from .diagnostic import Diagnostic
 
-_NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
 _NOT_GIVEN = "MAP117"
 NOT_KNOWN = "what the model class builds is not known"
 """Why the fields of a network are undecided that nothing is known of."""
@@ -33,7 +33,7 @@ def require_accepted(config: Config) -> None:
     others = len(stops) - 1
     more = say.more_stops(count=others) if others else ""
     said = say.refused(
-        framework=_NAMES[config.framework],
+        framework=TITLES[config.framework],
         version=config.framework_version,
         file=config.file,
         why=first.words(),

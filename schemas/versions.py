@@ -18,6 +18,10 @@ Dialect: TypeAlias = "Literal['megatron', 'static', 'dynamic', 'legacy', 'transf
 Use: TypeAlias = "Literal['default', 'read', 'write', 'verify']"
 
 
+TITLES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
+"""What the frameworks are called, where a person reads it."""
+
+
 class Version(NamedTuple):
     """One version in one of its dialects."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from .light_typing import TYPE_CHECKING
+from .versions import TITLES
 
 if TYPE_CHECKING:
     from .versions import Framework
 
-TITLES: dict[Framework, str] = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
 _HEAD = 400
 """Characters that its header begins within."""
 

@@ -12,6 +12,7 @@ from ...evidence.logs.figures import figure
 from ...schemas.border.outgoing import composed, painted
 from ...schemas.border.outgoing import page as as_page
 from ...schemas.marks import listed
+from ...schemas.versions import TITLES
 from ..advisories import title
 from ..curve_scale import COLUMNS, MARGIN, step_labels, ticks
 from ..dot_plot import STYLES, beside, can_draw, drawn, plain, stroke
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 ROWS, SMALL_ROWS = 12, 5
 _MARKS = {"pass": ("✓", "ok", "green"), "fail": ("✗", "NO", "red"), "undecided": ("?", "?", "yellow")}
-_NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
 _MOST_PROBLEMS = 6
 
 
@@ -148,7 +148,7 @@ def _shortened(name: str, most: int = 26) -> str:
 
 
 def _described(report: Report, run: Run) -> str:
-    words = [_NAMES[run.framework] + (f" ({run.dialect})" if run.dialect else "")]
+    words = [TITLES[run.framework] + (f" ({run.dialect})" if run.dialect else "")]
     words.append(_word(report, "steps", f"{run.steps[0]:,}", f"{run.steps[-1]:,}", f"{len(run.steps):,}"))
     if run.interval > 1:
         words.append(_word(report, "every", run.interval))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.message import Words
+from ...schemas.versions import TITLES
 from ..gates import says_something
 from ..messages_compiled import say
 from ..recipe.reading import recipe_of
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from ..translate.target import Translation
     from .table import Simplification
 
-_NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
 _ROUNDS = 3
 """What one value in place of another loses in its turn is settled, too."""
 _SOURCES = ("proc.data.same",)
@@ -142,7 +142,7 @@ def _instead(recipe: Recipe, translation: Translation) -> Iterator[tuple[FieldNa
     if not lost:
         return
     back = recipe_read_back(translation)
-    name = _NAMES[translation.target_framework]
+    name = TITLES[translation.target_framework]
     for row in lost:
         assert row.field is not None
         before, there = recipe.value(row.field), back.fields.get(row.field)

@@ -17,6 +17,7 @@ from ...schemas.megatron.forks import OWN
 from ...schemas.messages_compiled import say as say_reading
 from ...schemas.mindformers.reading import holds_placeholder
 from ...schemas.source import SourceText
+from ...schemas.versions import TITLES
 from ..differences import COMPUTED, differences
 from ..gates import counts, settled_by
 from ..recipe.reading import recipe_of
@@ -39,7 +40,6 @@ _BY_CODE: tuple[FieldName | None, ...] = ("computed.loss_weighting", "computed.l
 """What each framework makes of equal settings by its own code, in some versions and layouts, and no key undoes."""
 _ROUNDING = 2.0**-51
 _LOST: tuple[Status, ...] = ("dropped", "approximate", "unresolved")
-_NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
 
 
 def read_back(translation: Translation, source: Config, besides: tuple[ReportRow, ...] = ()) -> Translation:
@@ -228,7 +228,7 @@ def _own_row(translation: Translation, difference: Difference) -> ReportRow | No
     """The row of the report for what the target decides where nothing is carried over; None where it would be wrong."""
     here, there = difference.a, difference.b
     if difference.field in _BY_CODE:
-        words = {"given": _value(here), "other": _value(there), "target": _NAMES[translation.target_framework]}
+        words = {"given": _value(here), "other": _value(there), "target": TITLES[translation.target_framework]}
         text = say.computed_otherwise(**words)
         value = None if here is None else here.value
         return ReportRow(
@@ -241,7 +241,7 @@ def _own_row(translation: Translation, difference: Difference) -> ReportRow | No
         return ReportRow(difference.field, keys, written, given, "unresolved", difference.impact, False, *text.both())
     if _is_claimed(translation, difference):
         return None
-    words = {"target": _NAMES[translation.target_framework], "given": _value(there)}
+    words = {"target": TITLES[translation.target_framework], "given": _value(there)}
     said = None if here is None or not here.decided else here.value
     status: Status
     if difference.impact == "performance":

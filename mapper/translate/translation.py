@@ -19,6 +19,7 @@ from ...schemas.number_text import is_number
 from ...schemas.open_words import open_words
 from ...schemas.purpose import require_training
 from ...schemas.refused import unknown_class
+from ...schemas.versions import TITLES
 from ..conditions import holds
 from ..families import ALL_LAYERS, Choice, choose
 from ..gates import meaningful
@@ -127,7 +128,6 @@ _STAND_INS: Mapping[str, Callable[..., Words]] = {
 """Fields that a file cannot run without, where something stands in for what the source does not say."""
 _SET_IT = "a stand-in: set it"
 _NO_EXPERTS = ("every layer is dense",)
-_NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
 
 
 _DESCRIBED = Side((), "same", {}, (), (), None, None, None, None, None)
@@ -162,7 +162,7 @@ class _Translating:
         self.settings: dict[str, TargetSetting] = {}
         self.rows: list[ReportRow] = []
         self.idle: list[tuple[FieldName, RecipeValue]] = []
-        self.words = {"target": _NAMES[framework], "version": version}
+        self.words = {"target": TITLES[framework], "version": version}
 
     def done(self) -> Translation:
         for row in table().rows:
