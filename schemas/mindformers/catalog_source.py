@@ -71,7 +71,7 @@ def static_facts(version: str) -> dict[str, Any]:
 
 
 _AS_JUDGED = (
-    "choices", "communications", "equal_is_no_conflict", "warmup_of_no_steps_divides",
+    "checked_without_experts", "choices", "communications", "equal_is_no_conflict", "warmup_of_no_steps_divides",
 )  # fmt: skip
 
 

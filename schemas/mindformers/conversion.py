@@ -103,7 +103,8 @@ class _Conversion:
     def _conflict(self, field: str, key: str, one: Sourced, earlier: Sourced) -> None:
         reading = self.reading
         path, other = self._path(key, one), self._path(self.keys[field], earlier)
-        written = other in reading.places
+        handed = path == other and not earlier.sources
+        written = other in reading.places and not handed
         if not one.sources and written:
             path, other, written = other, path, False
         reading.acceptance[path] = "conflict"
@@ -114,6 +115,8 @@ class _Conversion:
             keep = self._working(field, name)
             other = other if written else say.mapped_twice(key=other)
         shown = other if written else say.set_by_the_class(key=other)
+        if handed:
+            shown, keep = say.the_trainer(), say.what_the_trainer_sets()
         said = say.conflict_key(key=path, other=shown, field=field, keep=keep or other, version=reading.version)
         reading.note(said, path, on_key=True, related=related)
 

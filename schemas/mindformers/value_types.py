@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from .trainer import Trainer
 
 _READS_AS_FALSE = frozenset(("false", "no", "off", "none", "null", "0", ""))
-_CONVERTED = "moe_router_dtype"
-"""What TransformerConfig.__post_init__ makes a MindSpore type of, with experts or without (1.6-2.1)."""
 _TYPES = {"truth": (bool,), "bool": (bool, int), "str": (str,), "count": (int, str), "float": (int, float)}
 """What the values of a kind are; of any other, whole numbers."""
 _WORDS = {
@@ -70,7 +68,8 @@ def _is_wrong(reading: Reading, name: str, values: Mapping[str, Any], path: str,
     if name == "max_position_embeddings" and values.get("position_embedding_type", "rope") == "rope":
         kind = None  # learned positions and YaRN alone compute with it
     if kind is not None and not fits(value, kind):
-        return _report(reading, path, value, kind, None if counts or name == _CONVERTED else "warning")
+        checked = reading.catalog["checked_without_experts"]
+        return _report(reading, path, value, kind, None if counts or name in checked else "warning")
     _check_choice(reading, name, values, path, choices.get(name, "").split() if counts else [])
     return False
 

@@ -1,7 +1,7 @@
 """Run inside a process that has MindSpore Transformers: what it makes of each YAML named in a list file, or why not.
 
-As `static_oracle.py`, for many files of which some are refused. One JSON object a line, in the order of the list:
-`{"fields": …}` or `{"refused": …}`.
+As `static_oracle.py`, for many files of either graph, of which some are refused. One JSON object a line, in the order
+of the list: `{"fields": …}` or `{"refused": …}`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,16 @@ import logging
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from static_oracle import plain
 
-LATENT = ("DeepseekV3ForCausalLM", "TeleChat3MoeForCausalLM")
+from accmap.verifier import inert_hyper_parallel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LATENT = ("DeepseekV3ForCausalLM", "TeleChat3MoeForCausalLM", "DeepseekV4ForCausalLM")
 
 
 def resolved(path: str) -> dict[str, Any]:
@@ -38,17 +43,35 @@ def resolved(path: str) -> dict[str, Any]:
         from mindformers.parallel_core.transformer_config_utils import convert_to_transformer_config
 
         found = convert_to_transformer_config(model, is_mla_model=latent)
+    return fields_of(found)
+
+
+def resolved_dynamically(path: str) -> dict[str, Any]:
+    """As the dynamic graph's trainer makes it (`pynative/trainer/utils.py:_build_model`) before the model is built."""
+    from mindformers.pynative.config import TrainConfig
+    from mindformers.pynative.trainer import utils
+    from mindformers.tools.register import MindFormerModuleType, MindFormerRegister
+
+    config = TrainConfig.load_from_yaml(path)
+    model = MindFormerRegister.get_instance_from_cfg(config.model.to_dict(), MindFormerModuleType.CONFIG)
+    if hasattr(utils, "_sync_eod_compression_flag"):
+        utils._sync_eod_compression_flag(config.train_dataset, model)
+        model = utils.attach_context_parallel_runtime_hints(model, config.parallelism)
+    return fields_of(model.convert_to_transformer_config(is_mla_model=model.architectures in LATENT))
+
+
+def fields_of(found: Any) -> dict[str, Any]:
     return {one.name: plain(getattr(found, one.name)) for one in dataclasses.fields(found) if hasattr(found, one.name)}
 
 
-def alone(path: str) -> str:
+def alone(path: str, resolve: Callable[[str], dict[str, Any]]) -> str:
     """The answer of a process of its own: 1.8 keeps what one conversion wrote for the next one."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             try:
-                answer: dict[str, Any] = {"fields": resolved(path)}
+                answer: dict[str, Any] = {"fields": resolve(path)}
             except Exception as error:  # noqa: BLE001 - whatever it raises is its answer
                 answer = {"refused": f"{type(error).__name__}: {error}"[:300]}
         with os.fdopen(writing, "w", encoding="utf-8") as stream:
@@ -63,6 +86,9 @@ def alone(path: str) -> str:
 
 def main() -> None:
     logging.disable(logging.CRITICAL)
+    graph, listed, answer = sys.argv[1:]
+    if graph == "dynamic":
+        inert_hyper_parallel.install()
     from mindformers.tools.register import register
 
     for name in ("is_legacy_model", "get_legacy"):
@@ -71,8 +97,9 @@ def main() -> None:
     if not hasattr(register, "is_legacy_model"):
         real = register.get_context
         register.get_context = lambda key, *rest: False if key == "use_legacy" else real(key, *rest)
-    answers = [alone(path) for path in Path(sys.argv[1]).read_text("utf-8").splitlines()]
-    Path(sys.argv[2]).write_text("\n".join(answers), "utf-8")
+    resolve = resolved_dynamically if graph == "dynamic" else resolved
+    answers = [alone(path, resolve) for path in Path(listed).read_text("utf-8").splitlines()]
+    Path(answer).write_text("\n".join(answers), "utf-8")
 
 
 if __name__ == "__main__":

@@ -18,10 +18,13 @@ from typing import Any
 import pytest
 import yaml
 
+from accmap import convert
 from accmap.schemas.border.incoming import read_text
 from accmap.schemas.config import Config, ReadOptions
-from accmap.schemas.mindformers.catalog import STATIC_VERSIONS, static_catalog
+from accmap.schemas.mindformers.catalog import STATIC_VERSIONS, static_catalog, static_version
+from accmap.schemas.mindformers.dynamic import VERSIONS as DYNAMIC_VERSIONS
 from accmap.schemas.mindformers.effective import mindformers_config
+from accmap.schemas.shape import is_mapping
 
 HERE = Path(__file__).resolve().parent
 RUN = HERE.parents[1] / "framework_run.py"
@@ -39,30 +42,48 @@ VALUES: tuple[Any, ...] = (0, 1, 2, 3, 8, 64, 0.5, True, False, None, "rope", "y
 VALUES += ("silu", "swiglu", "sigmoid", "softmax", "seq_aux_loss", [0, 1], [1, 1, 1, 1], "1e-5", -1)
 
 
-def shipped(version: str) -> list[dict[str, Any]]:
-    """The static YAMLs that train, of a release and its tree."""
-    folders = [Path(TREES) / version] if TREES else []
+def is_training(content: dict[str, Any], graph: str) -> bool:
+    """Whether a YAML trains on that graph."""
+    if graph == "dynamic":
+        return "parallelism" in content and "model" in content
+    model: Any = (content.get("model") or {}).get("model_config")
+    trains = content.get("use_legacy") is False and content.get("run_mode") in ("train", "finetune")
+    return trains and is_mapping(model) and "model_type" in model
+
+
+def shipped(folders: list[Path], graph: str) -> list[dict[str, Any]]:
+    """The YAMLs of the folders that train on that graph."""
     found: list[dict[str, Any]] = []
-    for folder in [*folders, WHEELS / f"{version}.0"]:
-        for path in sorted(folder.rglob("*.yaml")):
-            try:
-                content: Any = yaml.safe_load(path.read_text("utf-8"))
-            except (yaml.YAMLError, UnicodeDecodeError):
-                continue
-            if not isinstance(content, dict) or content.get("use_legacy") is not False:
-                continue
-            model = (content.get("model") or {}).get("model_config") or {}
-            if content.get("run_mode") in ("train", "finetune") and isinstance(model, dict) and "model_type" in model:
-                content.pop("pretrained_model_dir", None)
-                found.append(content)
+    for path in (path for folder in folders for path in sorted(folder.rglob("*.yaml"))):
+        try:
+            content: Any = yaml.safe_load(path.read_text("utf-8"))
+        except (yaml.YAMLError, UnicodeDecodeError):
+            continue
+        if is_mapping(content) and is_training(content, graph):
+            content.pop("pretrained_model_dir", None)
+            found.append(content)
     return found
+
+
+def written(version: str) -> list[dict[str, Any]]:
+    """The repository's own launches as YAMLs of the dynamic graph: 1.9 ships with none."""
+    scripts = sorted((HERE.parents[2] / "examples").glob("*/*.sh"))
+    return [
+        yaml.safe_load(convert(str(script), version=version, dialect="dynamic").text)
+        for script in scripts
+        if script.parent.name != "planted"
+    ]
+
+
+def model_of(content: dict[str, Any]) -> dict[str, Any]:
+    return content["model"].get("model_config", content["model"])
 
 
 def mutant(content: dict[str, Any], known: list[str], chance: random.Random) -> dict[str, Any]:
     """The content with one or two keys of the model or its layout changed, added or taken away."""
     found: dict[str, Any] = json.loads(json.dumps(content))
     for _ in range(chance.choice((1, 1, 2))):
-        section: dict[str, Any] = found["model"]["model_config"]
+        section = model_of(found)
         keys = [key for key in section if key not in ("model_type", "architectures")]
         what = chance.random()
         if what < 0.4 and keys:
@@ -74,11 +95,26 @@ def mutant(content: dict[str, Any], known: list[str], chance: random.Random) -> 
     return found
 
 
-def real_answers(paths: list[Path], version: str, folder: Path) -> list[dict[str, Any]]:
+def typed_mutant(content: dict[str, Any], chance: random.Random) -> dict[str, Any]:
+    """The content with one key of a section that has typed fields changed, added under a wrong name or taken away."""
+    found: dict[str, Any] = json.loads(json.dumps(content))
+    section = chance.choice([part for name, part in found.items() if name != "model" and is_mapping(part)])
+    key = chance.choice(list(section))
+    what = chance.random()
+    if what < 0.7:
+        section[key] = chance.choice(VALUES)
+    elif what < 0.85:
+        section.pop(key)
+    else:
+        section[f"{key}_"] = chance.choice(VALUES)
+    return found
+
+
+def real_answers(paths: list[Path], version: str, graph: str, folder: Path) -> list[dict[str, Any]]:
     listed, answer = folder / "list.txt", folder / "answers.txt"
     listed.write_text("\n".join(map(str, paths)), "utf-8")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(WHEELS / f"{version}.0"), str(HERE)))}
-    words = [sys.executable, str(RUN), str(HERE / "differential_oracle.py"), str(listed), str(answer)]
+    words = [sys.executable, str(RUN), str(HERE / "differential_oracle.py"), graph, str(listed), str(answer)]
     done = subprocess.run(words, env=environment, cwd=folder, capture_output=True, text=True, check=False)
     assert answer.exists(), done.stderr[-2000:]
     return [json.loads(line) for line in answer.read_text("utf-8").splitlines()]
@@ -96,24 +132,34 @@ def differing(config: Config, real: dict[str, Any]) -> dict[str, tuple[Any, Any]
 
 
 @pytest.mark.frameworks
-@pytest.mark.parametrize("version", STATIC_VERSIONS)
-def test_the_real_resolution_and_ours(version: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("graph", "version"),
+    [("static", version) for version in STATIC_VERSIONS] + [("dynamic", version) for version in DYNAMIC_VERSIONS],
+)
+def test_the_real_resolution_and_ours(graph: str, version: str, tmp_path: Path) -> None:
     pytest.importorskip("mindspore")
     if not (WHEELS / f"{version}.0").is_dir():
         pytest.skip(f"MindSpore Transformers {version} is not unpacked")
     chance = random.Random(f"mindformers {version}")
-    originals = shipped(version)
+    releases = DYNAMIC_VERSIONS if graph == "dynamic" else (version,)
+    trees = [Path(TREES) / one for one in releases] if TREES else []
+    originals = shipped([*trees, *(WHEELS / f"{one}.0" for one in releases)], graph)
+    if graph == "dynamic":
+        originals += written(version)
     if not originals:
         pytest.skip("no YAML to compare: ACCMAP_MINDFORMERS_TREES names no tree")
-    catalog = static_catalog(version)
+    catalog = static_catalog(static_version(version))
     known = sorted({*catalog["transformer"], *catalog["meant"]} - {"parallel_config", "init_method"})
-    contents = originals + [mutant(chance.choice(originals), known, chance) for _ in range(MUTANTS)]
+    typed = MUTANTS // 3 if graph == "dynamic" else 0
+    mutants = [mutant(chance.choice(originals), known, chance) for _ in range(MUTANTS - typed)]
+    mutants += [typed_mutant(chance.choice(originals), chance) for _ in range(typed)]
+    contents = originals + mutants
     paths = [tmp_path / f"{number:03}.yaml" for number in range(len(contents))]
     for path, content in zip(paths, contents, strict=True):
         path.write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True), "utf-8")
     wrong: list[str] = []
     values = refused = 0
-    for path, answer in zip(paths, real_answers(paths, version, tmp_path), strict=True):
+    for path, answer in zip(paths, real_answers(paths, version, graph, tmp_path), strict=True):
         config = mindformers_config(read_text(str(path)), ReadOptions(mindformers=version), read_text)
         stops = [problem for problem in config.problems if problem.kind.severity == "error"]
         if "refused" in answer:
@@ -125,6 +171,6 @@ def test_the_real_resolution_and_ours(version: str, tmp_path: Path) -> None:
         apart = differing(config, answer["fields"])
         wrong += [f"{path.name}: {name}: {pair}" for name, pair in apart.items()]
     shown = "\n".join(wrong[:SHOWN])
-    files = f"{len(originals)} shipped, {MUTANTS} mutants, {refused} refused"
-    print(f"{version}: {files}, {values} values, {len(wrong)} differ")
+    files = f"{len(originals)} shipped, {len(mutants)} mutants, {refused} refused"
+    print(f"{graph} {version}: {files}, {values} values, {len(wrong)} differ")
     assert not wrong, f"{len(wrong)} of {values} values, {refused} refused:\n{shown}"
