@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from ..schemas.diagnostic import Language
     from ..schemas.verdict import Unseen
 
-FRAMEWORKS = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
-
 
 class Series(NamedTuple):
     """One file's curve, ready to draw."""

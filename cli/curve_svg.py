@@ -139,7 +139,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _legend(index: int, series: Series, x: float, y: float, logged: str) -> str:
-    from .curve_report import FRAMEWORKS
+    from ..schemas.versions import TITLES
 
     schedule = series.schedule
     style = "ab"[index]
@@ -147,7 +147,7 @@ def _legend(index: int, series: Series, x: float, y: float, logged: str) -> str:
     if index:
         parts.append(f'<circle class="mark" cx="{x + 19:.1f}" cy="{y - 4.5:.1f}" r="3.6"/>')
     named = f"{series.letter}  {series.file}"
-    of = f"{FRAMEWORKS[schedule.framework]} {schedule.version}, {schedule.type}"
+    of = f"{TITLES[schedule.framework]} {schedule.version}, {schedule.type}"
     if series.shift:
         of += f" ({logged})"
     parts.append(

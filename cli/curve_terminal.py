@@ -113,21 +113,21 @@ def _legend(report: Report, colour: bool, unicode: bool) -> list[str]:
 
 
 def _name(series: Series) -> str:
-    from .curve_report import FRAMEWORKS
+    from ..schemas.versions import TITLES
 
     schedule = series.schedule
     file = series.file if len(series.file) <= 30 else "…" + series.file[-29:]
-    return f"{file}: {FRAMEWORKS[schedule.framework]} {schedule.version}, {schedule.type}"
+    return f"{file}: {TITLES[schedule.framework]} {schedule.version}, {schedule.type}"
 
 
 def _equivalent(report: Report) -> list[str]:
     found = report.equivalent
     if found is None:
         return []
-    from .curve_report import FRAMEWORKS
+    from ..schemas.versions import TITLES
 
     word = _word(report)
-    name = FRAMEWORKS[found.schedule.framework]
+    name = TITLES[found.schedule.framework]
     if found.exact:
         lines = ["", word("equal-settings", name)]
     else:

@@ -13,7 +13,7 @@ from ..schemas.literal_module import literal_module
 from ..schemas.megatron.dialects import dialect_named, dialect_versions
 from ..schemas.message import Words
 from ..schemas.version_sets import versions_in
-from ..schemas.versions import names
+from ..schemas.versions import TITLES, names
 from .defect_model import Alternatives, Defect
 from .messages_compiled import say
 
@@ -27,7 +27,7 @@ FOLDER = Path(__file__).resolve().parent / "defects"
 VALIDATION = Path(__file__).resolve().parents[1] / "schemas" / "megatron" / "validation.yaml"
 FRAMEWORKS: dict[str, Framework] = {"megatron": "megatron", "mindformers": "mindformers", "mindspeed-llm": "megatron"}
 """Whose an advisory is, by its folder: a framework's, or a fork's, which is read as the framework it stands on."""
-_NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers", "mindspeed-llm": "MindSpeed-LLM"}
+_NAMES = {**TITLES, "mindspeed-llm": "MindSpeed-LLM"}
 _PACKAGES = {"transformer-engine": "Transformer Engine"}
 
 
