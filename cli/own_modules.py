@@ -35,6 +35,14 @@ _HEADER = 16
 """The bytes before the code in a file of bytecode: magic number, flags, time and size of the source (PEP 552)."""
 
 
+class _Spec(ModuleSpec):
+    """A module's spec; what each import asks of it is an attribute: a lint runs through a thousand of them."""
+
+    parent = ""
+    _initializing = False
+    """Where it lacks, its lack is an error each time, which is put into words and forgotten."""
+
+
 class _Importer:
     """What stands in for that function; it calls it for all that is not accmap's."""
 
@@ -64,14 +72,16 @@ class _Importer:
             code = self._code(file, bytecode)
             if code is None:
                 return self._usual(name, import_)
-        spec = ModuleSpec(name, SourceFileLoader(name, file), origin=file)
+        spec = _Spec(name, SourceFileLoader(name, file), origin=file)
         spec.has_location, spec.cached = True, bytecode
         made = ModuleType(name)
         made.__dict__.update(
             __file__=file, __cached__=bytecode, __package__=above, __spec__=spec, __loader__=spec.loader
         )
-        if below is not None:
-            spec.submodule_search_locations = [below]
+        if below is None:
+            spec.parent = above
+        else:
+            spec.parent, spec.submodule_search_locations = name, [below]
             made.__dict__.update(__path__=spec.submodule_search_locations, __package__=name)
         modules[name] = made
         try:
