@@ -16,7 +16,8 @@ TYPE_CHECKING = False  # importing `typing` costs as much as starting Python
 if TYPE_CHECKING:
     import importlib as machinery
     from collections.abc import Callable
-    from importlib.machinery import ModuleSpec, SourceFileLoader
+    from importlib.machinery import ModuleSpec as _Spec
+    from importlib.machinery import SourceFileLoader
     from importlib.util import MAGIC_NUMBER
     from types import CodeType, ModuleType
 else:
@@ -27,20 +28,20 @@ else:
 
     ModuleType = type(sys)
 
+    class _Spec(ModuleSpec):
+        """A module's spec; what each import asks of it is an attribute: a lint runs through a thousand of them."""
+
+        parent = ""
+        _initializing = False
+        """Where it lacks, its lack is an error each time, which is put into words and forgotten."""
+
+
 _HOUSE = "accmap."
 _IMPORT = "_find_and_load"
 """The function of Python's own that is called to import what is not there yet, in every version since 3.3."""
 _READING = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 _HEADER = 16
 """The bytes before the code in a file of bytecode: magic number, flags, time and size of the source (PEP 552)."""
-
-
-class _Spec(ModuleSpec):
-    """A module's spec; what each import asks of it is an attribute: a lint runs through a thousand of them."""
-
-    parent = ""
-    _initializing = False
-    """Where it lacks, its lack is an error each time, which is put into words and forgotten."""
 
 
 class _Importer:
@@ -78,10 +79,9 @@ class _Importer:
         made.__dict__.update(
             __file__=file, __cached__=bytecode, __package__=above, __spec__=spec, __loader__=spec.loader
         )
-        if below is None:
-            spec.parent = above
-        else:
-            spec.parent, spec.submodule_search_locations = name, [below]
+        vars(spec)["parent"] = above if below is None else name
+        if below is not None:
+            spec.submodule_search_locations = [below]
             made.__dict__.update(__path__=spec.submodule_search_locations, __package__=name)
         modules[name] = made
         try:

@@ -95,7 +95,7 @@ def _row(topic: str, row: dict[str, Any], only: list[Any], number: int) -> tuple
         _sides(dynamic, _MODEL["dynamic"] if "dynamic" not in row and model is not None else "", fields),
         number,
         "caveats" in row,
-        *((row["part_of"],) if "part_of" in row else ()),
+        row.get("part_of"),
     )
 
 
