@@ -181,8 +181,8 @@ class Table(NamedTuple):
     rows: tuple[Row, ...]
     reasons: tuple[Reason, ...]
     megatron_reasons: Mapping[str, int]
-    mindformers_reasons: tuple[tuple[str, int], ...]
-    """Path prefixes, the longest first."""
+    mindformers_reasons: Mapping[str, int]
+    """Keys and sections, each for all below it that has no reason of its own."""
     gates: Mapping[FieldName, Gate]
 
     def megatron_reason(self, dest: str) -> Reason | None:
@@ -192,15 +192,10 @@ class Table(NamedTuple):
 
     def mindformers_reason(self, path: str) -> Reason | None:
         """Why a path of a MindSpore Transformers file has no row."""
-        if path not in _reasons:
-            _reasons[path] = self._reason_for(path)
-        return _reasons[path]
-
-    def _reason_for(self, path: str) -> Reason | None:
-        for prefix, number in self.mindformers_reasons:
-            if path.startswith(prefix) and path[len(prefix) : len(prefix) + 1] in ("", ".", "["):
-                return self.reasons[number]
-        return None
+        known = self.mindformers_reasons
+        while path and path not in known:
+            path = path[: max(path.rfind("."), path.rfind("["), 0)]
+        return self.reasons[known[path]] if path else None
 
 
 def field_named(value: object) -> FieldName:
@@ -211,7 +206,6 @@ def field_named(value: object) -> FieldName:
 _tables: list[Table] = []
 _notes: list[Notes] = []
 _rows_of: dict[str, list[Row]] = {}
-_reasons: dict[str, Reason | None] = {}
 
 
 def table() -> Table:
