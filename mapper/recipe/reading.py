@@ -264,7 +264,7 @@ class RecipeReading:
         side = row.side
         found = self._found(side)
         entries: dict[FieldName, RecipeValue] = {}
-        if all(entry is None for entry in found):
+        if not any(found):
             return self._absent(row) if row.fallback is None else dict(row.fallback)
         scope = Scope(self.side, self.config.framework_version, side.options, self._asked_for)
         values = tuple([None if entry is None else entry.value for entry in found])
@@ -501,11 +501,8 @@ _SCALARS = (int, float, str)
 
 def _is_held_back(found: Sequence[Found | None], *, whole: bool) -> bool:
     """Whether something among the keys of a row is open, and what is read of the others is not to be trusted."""
-    return any(
-        whole or any(one.overridable for one in entry.settings)
-        for entry in found
-        if entry is not None and not entry.decided
-    )
+    left_open = [entry for entry in found if entry is not None and not entry.decided]
+    return any(whole or any(one.overridable for one in entry.settings) for entry in left_open)
 
 
 def _is_open(drivers: Sequence[Found]) -> bool:
