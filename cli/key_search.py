@@ -71,7 +71,7 @@ def _known_so(name: str) -> Iterable[str]:
     """The keys of that name that a version reads."""
     if name.startswith("-"):
         return ()
-    reasoned = (path for path, _ in table().mindformers_reasons if "." in path)
+    reasoned = (path for path in table().mindformers_reasons if "." in path)
     return (path for path in (*known_keys(), *reasoned) if _ends(_plain(path), _plain(name)))
 
 

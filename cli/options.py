@@ -60,7 +60,7 @@ class Command(NamedTuple):
 
 def _options(rows: Iterable[tuple[Any, ...]]) -> tuple[Option, ...]:
     """The options of compiled rows."""
-    return tuple([Option(*row) for row in rows])
+    return tuple(map(Option._make, rows))
 
 
 def commands(rows: Mapping[str, tuple[Any, ...]]) -> dict[str, Command]:

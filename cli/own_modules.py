@@ -16,7 +16,8 @@ TYPE_CHECKING = False  # importing `typing` costs as much as starting Python
 if TYPE_CHECKING:
     import importlib as machinery
     from collections.abc import Callable
-    from importlib.machinery import ModuleSpec, SourceFileLoader
+    from importlib.machinery import ModuleSpec as _Spec
+    from importlib.machinery import SourceFileLoader
     from importlib.util import MAGIC_NUMBER
     from types import CodeType, ModuleType
 else:
@@ -26,6 +27,14 @@ else:
     from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader
 
     ModuleType = type(sys)
+
+    class _Spec(ModuleSpec):
+        """A module's spec; what each import asks of it is an attribute: a lint runs through a thousand of them."""
+
+        parent = ""
+        _initializing = False
+        """Where it lacks, its lack is an error each time, which is put into words and forgotten."""
+
 
 _HOUSE = "accmap."
 _IMPORT = "_find_and_load"
@@ -64,12 +73,13 @@ class _Importer:
             code = self._code(file, bytecode)
             if code is None:
                 return self._usual(name, import_)
-        spec = ModuleSpec(name, SourceFileLoader(name, file), origin=file)
+        spec = _Spec(name, SourceFileLoader(name, file), origin=file)
         spec.has_location, spec.cached = True, bytecode
         made = ModuleType(name)
         made.__dict__.update(
             __file__=file, __cached__=bytecode, __package__=above, __spec__=spec, __loader__=spec.loader
         )
+        vars(spec)["parent"] = above if below is None else name
         if below is not None:
             spec.submodule_search_locations = [below]
             made.__dict__.update(__path__=spec.submodule_search_locations, __package__=name)

@@ -178,7 +178,7 @@ def _without(place: int) -> list[str]:
     lines = [_words("reason_head")[place]]
     for number, reason in enumerate(known.reasons):
         arguments = [dest for dest, one in known.megatron_reasons.items() if one == number]
-        keys = sorted(path for path, one in known.mindformers_reasons if one == number)
+        keys = sorted(path for path, one in known.mindformers_reasons.items() if one == number)
         cells = (
             reason.zh if place else reason.en,
             _words("impact")[reason.impact][place],

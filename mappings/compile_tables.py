@@ -95,7 +95,7 @@ def _row(topic: str, row: dict[str, Any], only: list[Any], number: int) -> tuple
         _sides(dynamic, _MODEL["dynamic"] if "dynamic" not in row and model is not None else "", fields),
         number,
         "caveats" in row,
-        *((row["part_of"],) if "part_of" in row else ()),
+        row.get("part_of"),
     )
 
 
@@ -163,14 +163,14 @@ def _side(side: dict[str, Any], prefix: str, fields: tuple[str, ...]) -> tuple[A
     )
 
 
-def _reasons(rows: list[Any]) -> tuple[Any, dict[str, int], Any]:
+def _reasons(rows: list[Any]) -> tuple[Any, dict[str, int], dict[str, int]]:
     content = house_yaml((HERE / "unmapped.yaml").read_text(encoding="utf-8"))
     UnmappedFile.model_validate(content)
     mapped = _keys(rows)
     dests = sorted({dest for version in VERSIONS for dest in catalog(version).by_dest} - mapped)
     reasons: list[Any] = []
     megatron: dict[str, int] = {}
-    mindformers: list[tuple[str, int]] = []
+    mindformers: dict[str, int] = {}
     for number, entry in enumerate(content["reasons"]):
         reasons.append(
             (
@@ -190,9 +190,10 @@ def _reasons(rows: list[Any]) -> tuple[Any, dict[str, int], Any]:
                     megatron.setdefault(dest, number)
             if pattern in mapped:  # a row takes it up in some versions only
                 megatron.setdefault(pattern, number)
-        mindformers.extend((prefix, number) for prefix in entry.get("mindformers", []))
-    mindformers.sort(key=lambda entry: -len(entry[0]))
-    return tuple(reasons), megatron, tuple(mindformers)
+        for path in entry.get("mindformers", []):
+            if mindformers.setdefault(path, number) != number:
+                raise ValueError(f"unmapped.yaml has two reasons for {path}")
+    return tuple(reasons), megatron, dict(sorted(mindformers.items(), key=lambda entry: -len(entry[0])))
 
 
 def _keys(rows: list[Any]) -> set[str]:

@@ -11,7 +11,7 @@ from ..schemas.versions import within
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Literal, TypeAlias
+    from typing import Any, Literal, TypeAlias
 
     from ..schemas.config import Value
     from .names_compiled import FieldName
@@ -41,10 +41,6 @@ class Side(NamedTuple):
     section: str | None
     since: str | None
     until: str | None
-
-    def covers(self, version: str) -> bool:
-        """Whether this side speaks for `version`."""
-        return within(version, self.since, self.until)
 
 
 class Caveat(NamedTuple):
@@ -85,14 +81,30 @@ class Row(NamedTuple):
     impact: Impact | None
     only: tuple[Condition, ...]
     """The row means something only where these hold."""
-    megatron: tuple[Side, ...]
-    static: tuple[Side, ...]
-    dynamic: tuple[Side, ...]
+    of_megatron: tuple[Any, ...]
+    """The sides as the module of the tables has them: most are never asked for."""
+    of_static: tuple[Any, ...]
+    of_dynamic: tuple[Any, ...]
     number: int | None = None
     """Where its notes stand; a row that is in no table has none."""
     has_caveats: bool = False
     part_of: FieldName | None = None
     """The field that this one is a detail of: without it, it counts for nothing."""
+
+    @property
+    def megatron(self) -> tuple[Side, ...]:
+        """Megatron-LM's side, in one range of versions after the other."""
+        return tuple(map(Side._make, self.of_megatron))
+
+    @property
+    def static(self) -> tuple[Side, ...]:
+        """The same of the static graph of MindSpore Transformers."""
+        return tuple(map(Side._make, self.of_static))
+
+    @property
+    def dynamic(self) -> tuple[Side, ...]:
+        """The same of its dynamic graph."""
+        return tuple(map(Side._make, self.of_dynamic))
 
     @property
     def caveats(self) -> tuple[Caveat, ...]:
@@ -116,10 +128,10 @@ class Row(NamedTuple):
 
     def side(self, name: SideName, version: str) -> Side | None:
         """The side that speaks for a version; None where the concept does not exist there."""
-        sides = self.megatron if name == "megatron" else self.static if name == "static" else self.dynamic
+        sides = self.of_megatron if name == "megatron" else self.of_static if name == "static" else self.of_dynamic
         for side in sides:
-            if side.covers(version):
-                return side
+            if within(version, *side[-2:]):
+                return Side._make(side)
         return None
 
 
@@ -169,8 +181,8 @@ class Table(NamedTuple):
     rows: tuple[Row, ...]
     reasons: tuple[Reason, ...]
     megatron_reasons: Mapping[str, int]
-    mindformers_reasons: tuple[tuple[str, int], ...]
-    """Path prefixes, the longest first."""
+    mindformers_reasons: Mapping[str, int]
+    """Keys and sections, each for all below it that has no reason of its own."""
     gates: Mapping[FieldName, Gate]
 
     def megatron_reason(self, dest: str) -> Reason | None:
@@ -180,15 +192,10 @@ class Table(NamedTuple):
 
     def mindformers_reason(self, path: str) -> Reason | None:
         """Why a path of a MindSpore Transformers file has no row."""
-        if path not in _reasons:
-            _reasons[path] = self._reason_for(path)
-        return _reasons[path]
-
-    def _reason_for(self, path: str) -> Reason | None:
-        for prefix, number in self.mindformers_reasons:
-            if path.startswith(prefix) and path[len(prefix) : len(prefix) + 1] in ("", ".", "["):
-                return self.reasons[number]
-        return None
+        known = self.mindformers_reasons
+        while path and path not in known:
+            path = path[: max(path.rfind("."), path.rfind("["), 0)]
+        return self.reasons[known[path]] if path else None
 
 
 def field_named(value: object) -> FieldName:
@@ -199,7 +206,6 @@ def field_named(value: object) -> FieldName:
 _tables: list[Table] = []
 _notes: list[Notes] = []
 _rows_of: dict[str, list[Row]] = {}
-_reasons: dict[str, Reason | None] = {}
 
 
 def table() -> Table:
@@ -209,8 +215,8 @@ def table() -> Table:
 
         _tables.append(
             Table(
-                tuple(_row(row) for row in ROWS),
-                tuple(Reason(*reason) for reason in REASONS),
+                tuple(map(Row._make, ROWS)),
+                tuple(map(Reason._make, REASONS)),
                 MEGATRON_REASONS,
                 MINDFORMERS_REASONS,
                 {field: Gate(*gate) for field, gate in GATES.items()},
@@ -228,15 +234,6 @@ def rows_of(name: str) -> Sequence[Row]:
                 found.setdefault(field, []).append(row)
         _rows_of.update(found)  # at once: another thread must not see half of it
     return _rows_of.get(name, ())
-
-
-def _row(values: tuple) -> Row:  # type: ignore[type-arg]
-    row = Row(*values)
-    return row._replace(
-        megatron=tuple(Side(*side) for side in row.megatron),
-        static=tuple(Side(*side) for side in row.static),
-        dynamic=tuple(Side(*side) for side in row.dynamic),
-    )
 
 
 def _notes_of(number: int | None) -> Notes:

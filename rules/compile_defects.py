@@ -18,7 +18,7 @@ from .defect_model import Alternatives, Defect
 from .messages_compiled import say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from ..schemas.config import Framework
     from .defect_model import Condition, Package
@@ -168,6 +168,7 @@ def products() -> dict[str, str]:
         "rules/defects_compiled.py": literal_module(
             "When a known defect concerns a file, compiled from defects/*/*.yaml.",
             DEFECTS=compiled,
+            EVERYWHERE=_everywhere(compiled),
             FORKS={name: tuple(rows) for name, rows in forks.items()},
         ),
         "rules/defects_listed_compiled.py": literal_module(
@@ -176,6 +177,15 @@ def products() -> dict[str, str]:
             RULES={code: _rule(code, owner, defect) for code, (owner, defect) in defects().items()},
         ),
     }
+
+
+def _everywhere(table: Mapping[str, Mapping[str, tuple[Any, ...]]]) -> dict[str, tuple[str, ...]]:
+    """The defects that every version of a framework has: which one is assumed then makes no difference."""
+    found: dict[str, tuple[str, ...]] = {}
+    for framework, versions in table.items():
+        first, *others = ({str(row[0]) for row in rows} for rows in versions.values())
+        found[framework] = tuple(sorted(first.intersection(*others)))
+    return found
 
 
 def _condition(code: str, owner: str, row: Condition | Alternatives) -> tuple[object, ...]:

@@ -15,7 +15,7 @@ from ..mapper.gates import says_something
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.megatron.forks import fork_of
 from ..schemas.message import Words
-from .defects_compiled import DEFECTS, FORKS
+from .defects_compiled import DEFECTS, EVERYWHERE, FORKS
 from .messages_compiled import say
 from .rule import Found, Place, Rule
 
@@ -32,8 +32,6 @@ _BELOW: Mapping[Severity, Severity] = {"error": "warning", "warning": "info", "i
 CANCELLED = "cancelled"
 """Among the values of a finding whose defect both sides have: it explains no difference between them."""
 _UNKNOWN = frozenset(("MAP002", "MAP042"))
-_EVERYWHERE: dict[str, frozenset[str]] = {}
-"""The defects of every version of a framework, once they were asked for."""
 
 
 def codes() -> tuple[str, ...]:
@@ -84,7 +82,7 @@ def _candidates(config: Config) -> Iterator[tuple[tuple[Any, ...], list[Words]]]
     fork = fork_of(config)
     for row in versions.get(config.framework_version, ()):
         doubts: list[Words] = []
-        if config.version_origin == "assumed" and not _always(config.framework, row[0]):
+        if config.version_origin == "assumed" and row[0] not in EVERYWHERE[config.framework]:
             doubts.append(say.version_is_assumed(version=config.framework_version))
         if fork is not None:
             doubts.append(say.runs_a_fork())
@@ -95,15 +93,6 @@ def _candidates(config: Config) -> Iterator[tuple[tuple[Any, ...], list[Words]]]
             yield row, [say.version_or_later(version=config.dialect)]
         elif has:
             yield row, []
-
-
-def _always(framework: str, code: str) -> bool:
-    """Whether every version has a defect: which one is assumed then makes no difference."""
-    known = _EVERYWHERE.get(framework)
-    if known is None:
-        first, *others = (frozenset[str](row[0] for row in rows) for rows in DEFECTS[framework].values())
-        known = _EVERYWHERE[framework] = first.intersection(*others)
-    return code in known
 
 
 def mended(release: str | None, patched: str) -> bool:

@@ -277,7 +277,7 @@ def _of_forks(subject: Subject, found: Sequence[Diagnostic]) -> list[Diagnostic]
     side = subject.megatron
     if side is None:
         return list(found)
-    return list(in_doubt(found, fork_of(side.config), side.config.problems, _files_of_megatron(side)))
+    return list(in_doubt(found, fork_of(side.config), side.config.problems, lambda: _files_of_megatron(side)))
 
 
 def _files_of_megatron(side: Side) -> frozenset[str]:

@@ -63,13 +63,12 @@ else:
             for place, field in enumerate(fields):
                 body[field] = _getter(place, field)
             body.update(
-                __slots__=(),
                 __new__=_constructor(fields, defaults),
                 __match_args__=fields,
                 _fields=fields,
                 _field_defaults=dict(zip(fields[len(fields) - len(defaults) :], defaults)),  # noqa: B905 - 3.10's cost
             )
-            return type(name, (_Record,), body)
+            return type(name, (tuple,), {**_SHARED, **body})
 
     def _constructor(fields, defaults):
         if len(fields) >= len(_CONSTRUCTORS):
@@ -101,15 +100,15 @@ else:
         said = ", ".join(f"{field}={value!r}" for field, value in zip(self._fields, self))  # noqa: B905
         return f"{type(self).__name__}({said})"
 
-    class _Record(tuple):
-        """What all records share: put into each class, it is a third of what making a class costs."""
-
-        __slots__ = ()
-        __repr__ = _repr
-        __getnewargs__ = _getnewargs
-        _make = classmethod(_new)
-        _replace = _replace
-        _asdict = _asdict
+    # What all records share, in each class: one more class to look at is a tenth of what making a class costs.
+    _SHARED = {
+        "__slots__": (),
+        "__repr__": _repr,
+        "__getnewargs__": _getnewargs,
+        "_make": classmethod(_new),
+        "_replace": _replace,
+        "_asdict": _asdict,
+    }
 
     class NamedTuple(metaclass=_Maker):
         """The base of a record, as `typing.NamedTuple`."""

@@ -107,9 +107,10 @@ def _planned(row: Row, side: Side | None, network: Network) -> PlannedRow | None
     own = _with_own_key(side, network)
     if own is not None:
         side, fixed, fallback = own, None, fixed
-    lens = LENSES[side.lens]
-    names = tuple(one for name in side.keys + side.aliases for one in name.split("|"))
-    return PlannedRow(row.fields, side, lens, _drivers(row, side), names, fixed, fallback, [])
+    spelled = side.keys + side.aliases
+    names = tuple("|".join(spelled).split("|")) if spelled else ()
+    drivers = _drivers(side.lens, len(row.fields), len(side.keys))
+    return PlannedRow(row.fields, side, LENSES[side.lens], drivers, names, fixed, fallback, [])
 
 
 def _with_own_key(side: Side, network: Network) -> Side | None:
@@ -123,11 +124,15 @@ def _with_own_key(side: Side, network: Network) -> Side | None:
     return None
 
 
-def _drivers(row: Row, side: Side) -> tuple[tuple[int, ...], ...]:
+_Drivers: TypeAlias = "tuple[tuple[int, ...], ...]"
+_driving: dict[tuple[str, int, int], _Drivers] = {}
+
+
+def _drivers(lens: str, fields: int, keys: int) -> _Drivers:
     """For every field the places of the keys that decide it: of several that are read as they stand each its own."""
-    known = LENSES[side.lens].drives
-    if known:
-        return known
-    alike = side.lens == "same" and len(row.fields) == len(side.keys)
-    everything = tuple(range(len(side.keys)))
-    return tuple((place,) if alike else everything for place in range(len(row.fields)))
+    found = _driving.get((lens, fields, keys))
+    if found is None:
+        alike, everything = lens == "same" and fields == keys, tuple(range(keys))
+        known = LENSES[lens].drives or tuple((place,) if alike else everything for place in range(fields))
+        found = _driving[lens, fields, keys] = known
+    return found

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ...schemas.config import Config, Origin, Setting, Value
     from ...schemas.megatron.dialects import Dialect
     from .plan import Network, PlannedRow
+    from .reuse import Asked
     from .settings import Found
 
 
@@ -79,6 +80,8 @@ class RecipeReading:
         """Fields that another file had and that are still to be read in this one."""
         self._placed: set[FieldName] = set()
         """Fields that stand somewhere in the file."""
+        self._asked: list[tuple[int, tuple[Asked, ...]]] = []
+        """What the rows that were read asked for."""
         model_type = None if self.side == "megatron" else self._model_type()
         self.family = family_of(model_type, self.side)
         self.network = _network_of(config)
@@ -106,7 +109,7 @@ class RecipeReading:
         computed = answers_of(self.config, before, self._changed)
         environment = self._environment_now()
         self.plan.previous[:] = [
-            Previous(settings, self.view.callbacks, environment, fields, placed, dialect, computed)
+            Previous(settings, self.view.callbacks, environment, fields, placed, dialect, computed, self._asked)
         ]
         return Recipe(
             self.config.file,
@@ -124,6 +127,7 @@ class RecipeReading:
         plan, view = self.plan, self.view
         dependencies, rows = plan.dependencies, plan.rows
         self._changed = changed_settings(previous.settings, self.config.settings)
+        dependencies.learn(previous.asked)
         touched = dependencies.touched(self._changed)
         if previous.callbacks != view.callbacks:
             touched |= dependencies.by_callback
@@ -218,15 +222,17 @@ class RecipeReading:
             return row.fixed
         if row.side.environment is not None:
             return self._environment(row.fields[0], row.side.environment)
+        number = self.plan.row_of[row.fields[0]]
         for remembered in tuple(row.memory):
             if self._same_answers(remembered):
+                self._asked.append((number, remembered.asked))
                 found = dict(remembered.entries)
                 self._place(remembered.entries, found)
                 return found
         outer, self.view.asked = self.view.asked, []
         found = self._read(row)
         asked, self.view.asked = tuple(self.view.asked), outer
-        self.plan.dependencies.learn(self.plan.row_of[row.fields[0]], asked)
+        self._asked.append((number, asked))
         row.memory.insert(0, Remembered(asked, found))
         del row.memory[_MOST_REMEMBERED:]
         return found
@@ -258,7 +264,7 @@ class RecipeReading:
         side = row.side
         found = self._found(side)
         entries: dict[FieldName, RecipeValue] = {}
-        if all(entry is None for entry in found):
+        if not any(found):
             return self._absent(row) if row.fallback is None else dict(row.fallback)
         scope = Scope(self.side, self.config.framework_version, side.options, self._asked_for)
         values = tuple([None if entry is None else entry.value for entry in found])
@@ -495,11 +501,8 @@ _SCALARS = (int, float, str)
 
 def _is_held_back(found: Sequence[Found | None], *, whole: bool) -> bool:
     """Whether something among the keys of a row is open, and what is read of the others is not to be trusted."""
-    return any(
-        whole or any(one.overridable for one in entry.settings)
-        for entry in found
-        if entry is not None and not entry.decided
-    )
+    left_open = [entry for entry in found if entry is not None and not entry.decided]
+    return any(whole or any(one.overridable for one in entry.settings) for entry in left_open)
 
 
 def _is_open(drivers: Sequence[Found]) -> bool:

@@ -44,6 +44,8 @@ class Previous(NamedTuple):
     dialect: str
     computed: tuple[Answers, ...]
     """What the formulas of that dialect said."""
+    asked: Sequence[tuple[int, Sequence[Asked]]]
+    """What the rows that it read asked for."""
 
 
 class Dependencies:
@@ -59,19 +61,20 @@ class Dependencies:
         self.ordered: set[int] = set()
         """Rows that were given a section with something in it: the order of its keys counts, too."""
 
-    def learn(self, row: int, asked: Iterable[Asked]) -> None:
-        """Take note of a row's questions."""
-        for kind, name, answer in asked:
-            if kind == "setting":
-                self.by_setting.setdefault(name, set()).add(row)
-            elif kind == "field":
-                self.by_field.setdefault(name, set()).add(row)
-            elif kind == "section":
-                self.by_section.setdefault(name, set()).add(row)
-                if answer:
-                    self.ordered.add(row)
-            else:
-                self.by_callback.add(row)
+    def learn(self, readings: Iterable[tuple[int, Sequence[Asked]]]) -> None:
+        """Take note of the questions of rows; of the last file's only now that there is a next one."""
+        for row, asked in readings:
+            for kind, name, answer in asked:
+                if kind == "setting":
+                    self.by_setting.setdefault(name, set()).add(row)
+                elif kind == "field":
+                    self.by_field.setdefault(name, set()).add(row)
+                elif kind == "section":
+                    self.by_section.setdefault(name, set()).add(row)
+                    if answer:
+                        self.ordered.add(row)
+                else:
+                    self.by_callback.add(row)
 
     def touched(self, changed: Iterable[str]) -> set[int]:
         """The rows that asked for one of these settings, or for a section that holds one."""

@@ -14,6 +14,7 @@ from ...schemas.shell.scanning import is_whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import TypeAlias
 
     from ...schemas.config import Config, Setting, Value
 
@@ -37,12 +38,10 @@ class SettingsView:
         self._settings = config.settings
         self._model_elsewhere = config.framework == "mindformers"
         """There an overridable value is a class's default that a model directory, which is not here, may replace."""
-        self.callbacks = _callbacks_of(config)
-        """Where in the list each type of callback stands."""
+        self._paths, self.callbacks = _order_of(config)
+        """Every path, in the order of their letters, and where in the list each type of callback stands."""
         fork = fork_of(config)
         self._fork = fork
-        self._paths: list[str] | None = None
-        """Every path, in the order of their letters."""
         self._leaves: dict[str, list[Setting]] = {}
 
     def real(self, key: str) -> str:
@@ -62,7 +61,7 @@ class SettingsView:
     def find(self, name: str) -> Found | None:
         """The value of a key (`a|b` takes the first that exists); None where there is none."""
         for one in name.split("|") if "|" in name else (name,):
-            key = self.real(one)
+            key = self.real(one) if "{" in one else one
             setting = self._settings.get(key)
             self.asked.append(("setting", key, setting))
             if setting is not None and setting.acceptance in ("accepted", "conflict"):
@@ -89,8 +88,6 @@ class SettingsView:
     def leaves(self, section: str) -> list[Setting]:
         """The leaves of a section."""
         start = section + "."
-        if self._paths is None:
-            self._paths = sorted(self._settings)
         at = bisect_left(self._paths, start)
         if at == len(self._paths) or not self._paths[at].startswith(start):
             return _NOTHING  # as most sections that are asked for
@@ -137,27 +134,32 @@ def _is_own(name: str, own: set[str]) -> bool:
 
 
 _MOST_KEPT = 2
-_recent: list[tuple[Mapping[str, Setting], dict[str, int]]] = []
+_Order: TypeAlias = "tuple[list[str], dict[str, int]]"
+_recent: list[tuple[Mapping[str, Setting], _Order]] = []
+_CALLBACKS = "callbacks["
 
 
-def _callbacks_of(config: Config) -> dict[str, int]:
-    """Where each type of callback stands; several look at the same file, one after the other."""
+def _order_of(config: Config) -> _Order:
+    """The paths of a file with sections, and its callbacks; several look at the same file, one after the other."""
     if config.framework != "mindformers":
-        return {}
+        return [], {}
     for settings, found in tuple(_recent):
         if settings is config.settings:
             return found
-    found = dict(_callback_places(config))
+    paths = sorted(config.settings)
+    found = paths, _callback_places(config.settings, paths)
     _recent.insert(0, (config.settings, found))
     del _recent[_MOST_KEPT:]
     return found
 
 
-def _callback_places(config: Config) -> Iterator[tuple[str, int]]:
-    settings = config.settings
-    for key in [key for key in settings if key[:10] == "callbacks["]:
-        value = settings[key].value
-        if key.endswith("].type") and isinstance(value, str):
-            place = key[len("callbacks[") : -len("].type")]
-            if is_whole_number(place):
-                yield value, int(place)
+def _callback_places(settings: Mapping[str, Setting], paths: list[str]) -> dict[str, int]:
+    places: list[tuple[int, str]] = []
+    for at in range(bisect_left(paths, _CALLBACKS), len(paths)):
+        key = paths[at]
+        if not key.startswith(_CALLBACKS):
+            break
+        place, value = key[len(_CALLBACKS) : -len("].type")], settings[key].value
+        if key.endswith("].type") and isinstance(value, str) and is_whole_number(place):
+            places.append((int(place), value))
+    return {value: place for place, value in sorted(places)}

@@ -50,7 +50,7 @@ def vocabulary() -> Mapping[FieldName, Field]:
     if not _vocabulary:
         from .fields_compiled import FIELDS
 
-        _vocabulary.update({name: Field(*entry) for name, entry in FIELDS.items()})
+        _vocabulary.update(zip(FIELDS, map(Field._make, FIELDS.values()), strict=True))
     return _vocabulary
 
 

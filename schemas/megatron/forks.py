@@ -8,7 +8,7 @@ from . import catalog as own
 from .catalog import VERSIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from ..config import Config
     from ..diagnostic import Diagnostic
@@ -30,11 +30,11 @@ def in_doubt(
     found: Iterable[Diagnostic],
     fork: Dialect | None,
     problems: Sequence[Diagnostic],
-    files: frozenset[str] | None = None,
+    files_of: Callable[[], frozenset[str] | None] = lambda: None,
 ) -> tuple[Diagnostic, ...]:
     """What is found, with nothing called a refusal that only the framework which was forked would refuse.
 
-    `problems` are the reader's, which know the strange arguments; `files` those of the launch, where others are beside.
+    `problems` are the reader's, which know the strange arguments; `files_of` are the launch's, where others are beside.
     """
     strange = any(problem.kind.code in _STRANGE for problem in problems)
     if fork is not None:
@@ -43,6 +43,7 @@ def in_doubt(
         return tuple(found)
     answered = fork is not None and not fork.borrowed and not strange  # its facts are of what runs, and know every flag
     open_to_it = _BY_THE_BASE - _PARSED if answered else _BY_THE_BASE
+    files = files_of()
     return tuple(
         entry._replace(kind=entry.kind._replace(severity="warning"))
         if entry.kind.code in open_to_it and entry.kind.severity == "error" and (files is None or entry.file in files)

@@ -103,7 +103,7 @@ class Reading:
         """The value at a dotted path of mappings."""
         value: Any = self.values
         for step in _steps.get(path) or _steps_of(path):
-            if not is_mapping(value) or step not in value:
+            if value.__class__ is not dict or step not in value:
                 return default
             value = value[step]
         return value

@@ -210,6 +210,6 @@ def test_known_keys_are_paths_of_both_dialects() -> None:
 
 
 def test_a_key_that_has_a_reason_in_place_of_a_row_is_explained() -> None:
-    paths = [path for path, _ in table().mindformers_reasons if "." in path]
+    paths = [path for path in table().mindformers_reasons if "." in path]
     assert "train_dataset.eod_reset" in paths
     assert [path for path in paths if not _explained(path)["keys"]] == []

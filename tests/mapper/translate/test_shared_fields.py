@@ -67,7 +67,7 @@ def test_the_table_names_what_there_is() -> None:
     fields = vocabulary()
     known = {name for version in VERSIONS for name in catalog(version).by_dest}
     known |= {"params_dtype", "virtual_pipeline_model_parallel_size"}  # set by validate_args
-    known |= {key for key, _ in table().mindformers_reasons}  # keys that have a reason and no row
+    known |= set(table().mindformers_reasons)  # keys that have a reason and no row
     classes = [static_catalog(version) for version in ("1.6", "1.7", "1.8", "1.9", "2.1")]
     held = {name for one in classes for kind in ("transformer", "mla_transformer") for name in one[kind]}
     names = [field.name for field in shared_fields()]
