@@ -84,7 +84,6 @@ LEFT_OUT: tuple[LeftOut, ...] = (
         documents.FIELDS,
         "without documents",
     ),
-    LeftOut(say.not_run_labels(), ("tokenizer.ignore_label",), "where set"),
     LeftOut(
         say.not_run_unproved(),
         (
