@@ -619,7 +619,7 @@ def _blamed(pair: _Pair, options: Options, found: _Found, typed: as_written.AsWr
     changed = exercise.differing(*pair.configs, where) if not options.against else []
     if divergence is not None and not changed and not options.against:
         # Nothing that the module itself depends on differs: whatever does differ is the lead.
-        changed = exercise.leads(*pair.configs, divergence.direction)
+        changed = exercise.leads(*pair.configs, divergence.direction, found.compared[-1].disagreeing())
     if divergence is not None and len({blueprint.rounded for blueprint in pair.blueprints}) > 1:
         # The weights of one side alone were put on a grid, beginning with the first that are used.
         changed = [*as_written.differing(pair.configs), *changed]
