@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..schemas.border.outgoing import composed, markup, page, painted
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.short_numbers import plain
 from .advisories import title
 from .messages_compiled import say
 from .terminal import wants_colour
@@ -102,8 +103,12 @@ def _ranks_lines(answer: Answer, word: VerifyWords) -> list[str]:
 
 def _ran_lines(answer: Answer, word: VerifyWords) -> list[str]:
     """What each side was run with, which graph of it or by whose reading, and from where."""
-    launch = {True: f" ({word('parsed')})", False: f" ({word('unparsed')})", None: ""}
-    how = (f" ({word(one['graph'])})" if one["graph"] else launch[one["parsed"]] for one in answer["ran"])
+    whole, small, unread = word("parsed"), word("parsed_small"), word("unparsed")
+    read = {(True, True): whole, (True, False): small, (False, True): unread, (False, False): unread}
+    said = (
+        word(one["graph"]) if one["graph"] else read.get((one["parsed"], one["own_launch"])) for one in answer["ran"]
+    )
+    how = (f" ({words})" if words else "" for words in said)
     each = zip(answer["ran"], how, strict=True)
     return [f"{one['framework']} {one['version']}{said}  {one['path']}" for one, said in each]
 
@@ -180,7 +185,7 @@ def _short(value: Any) -> str:
     if isinstance(value, dict):
         sides: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
         return "|".join(_short(sides[side]) for side in sorted(sides))
-    return str(value)
+    return plain(value)
 
 
 _STYLE = """

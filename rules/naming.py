@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..mapper.recipe.vocabulary import vocabulary
 from ..schemas.light_typing import TYPE_CHECKING, cast
 from ..schemas.message import Words
+from ..schemas.short_numbers import short
 from .messages_compiled import say
 from .places import places_of
 
@@ -22,7 +23,7 @@ def shown(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        return repr(value)
+        return short(value)
     text = _mix(value) or str(value)
     return text if len(text) <= 80 else text[:79] + "…"
 

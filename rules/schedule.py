@@ -42,12 +42,15 @@ def values_differ(subject: Subject) -> Iterator[Found]:
     assert right is not None
     if right.value("schedule.style") is None:
         return
-    same = _same(subject)
+    same, cut = _same(subject), _cut_to_whole_steps(subject)
     for name in differing(subject):
         a, b = left.field(name), right.field(name)
         found = difference(name, a and a.value, b and b.value, left, right)
         found = found._replace(notes=(*found.notes, *_pieces(right)))
-        if not same:
+        if cut is not None:
+            said = {**found.values, "largest": cut}
+            yield found._replace(values=said, variant="cut", severity="warning")
+        elif not same:
             yield found if name == "schedule.style" else repaired(found, name, left, right)
         elif "explicit" in (a and a.origin, b and b.origin):
             yield found._replace(variant="alike", severity="info")
@@ -81,9 +84,10 @@ def curves_differ(subject: Subject) -> Iterator[Found]:
             "step": step,
             "a": shown(a.value(step)),
             "b": shown(b.value(step)),
-            "largest": f"{comparison.max_difference_of_peak:.3g}",
+            "largest": _share(comparison),
         },
         (Note(on("megatron", _blamed(subject)), *say.other_curve().both()),),
+        severity="warning" if _cut_to_whole_steps(subject) is not None else None,
     )
 
 
@@ -162,9 +166,29 @@ def _blamed(subject: Subject) -> FieldName:
     return names[0] if names else "schedule.style"
 
 
+def _cut_to_whole_steps(subject: Subject) -> str | None:
+    """The largest difference of the rates where all of it is a part of a step: samples fill no whole number of them.
+
+    No YAML comes nearer, so there is nothing to mend.
+    """
+    fields = [subject.decided(name) for name in differing(subject)]
+    parts = bool(fields) and all(both is not None and _is_part(both.a.value, both.b.value) for both in fields)
+    compared = _compared(subject) if parts else None
+    return None if compared is None or compared[0].same else _share(compared[0])
+
+
+def _is_part(length: object, whole: object) -> bool:
+    """Whether a length with a part of a step is next to a whole one."""
+    return isinstance(length, float) and isinstance(whole, int) and abs(length - whole) < 1 and length % 1 > 0
+
+
+def _share(compared: Comparison) -> str:
+    return f"{compared.max_difference_of_peak:.3g}"
+
+
 def _same(subject: Subject) -> bool:
     compared = _compared(subject)
-    return compared is not None and compared[0].first_difference is None
+    return compared is not None and compared[0].same
 
 
 def _compared(subject: Subject) -> tuple[Comparison, Curve, Curve] | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +22,10 @@ _FEWEST = 3
 _HERE = Path(__file__).parent
 _MARKS = re.compile(r"^pytestmark = (\[[^]]*\]|.*)", re.MULTILINE)
 """A module every test of which is marked: where none of them runs, it need not even be imported."""
+
+
+settings.register_profile("unhurried", deadline=None)  # what is tried says nothing of how busy the machine is
+settings.load_profile("unhurried")
 
 
 def pytest_configure() -> None:
@@ -79,8 +84,6 @@ def beyond_their_share(items: list[pytest.Item]) -> list[pytest.Item]:
 
 
 def _with_fewer_examples(test: Callable[..., Any]) -> None:
-    from hypothesis import settings
-
     # A test's own settings outrank a profile's; this is where hypothesis keeps them (`settings.__call__`).
     known = getattr(test, "_hypothesis_internal_use_settings", None) or settings.default
     fewer = max(known.max_examples // _SHARE, min(known.max_examples, _FEWEST))

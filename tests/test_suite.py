@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -52,3 +53,8 @@ def test_the_quick_run_has_no_slow_test(request: pytest.FixtureRequest) -> None:
     if request.config.getoption("--quick"):
         marks = [item.get_closest_marker(name) for item in request.session.items for name in ("slow", "long")]
         assert not any(marks)
+
+
+def test_no_example_has_to_be_quick() -> None:
+    """A busy machine is no failure."""
+    assert settings().deadline is None

@@ -16,7 +16,7 @@ class InputsJson(Open):
     seed: int
     batch: int
     sequence: int
-    padding_token: Annotated[int | None, From("include")]
+    padding_token: int | None
 
 
 class _RowJson(Open):
@@ -99,7 +99,8 @@ class RanJson(Open):
     """What one side was run with; `exact` says whether it is the version that its file asks for.
 
     `graph` is MindSpore Transformers'; Megatron-LM has none. `parsed` says whether Megatron-LM's own parser read the
-    launch that the model is built from; null where what runs holds no parser.
+    launch that the model is built from, `own_launch` whether it was given the file's own, too, which a fork's
+    program parses where the file is one's; null where what runs holds no parser.
     """
 
     framework: Annotated[str, From("place.framework")]
@@ -110,6 +111,7 @@ class RanJson(Open):
     exact: bool
     graph: Literal["static, eager", "static, compiled", "dynamic"] | None
     parsed: bool | None
+    own_launch: bool | None
     python: str | None = Field(description="The interpreter, where it is not the one that accmap runs with.")
 
 

@@ -38,12 +38,19 @@ class InputPlan(NamedTuple):
     batch: int
     sequence: int
     vocabulary: int
-    avoid: int | None = None
-    include: int | None = None
+    avoid: tuple[int, ...] = ()
+    """Tokens that a model masks: none of them stands in the batch."""
+    include: tuple[int, ...] = ()
+    """Those that stand at a few places of it; the padding token first, where there is one."""
     uncounted: int = 0
     """How many of the last tokens of each sample do not count in the loss."""
     ends: tuple[int, ...] = ()
     """Tokens that end a document, each of which stands twice in every sample."""
+
+    @property
+    def padding_token(self) -> int | None:
+        """The first token that stands there to be masked."""
+        return self.include[0] if self.include else None
 
 
 class RatePlan(NamedTuple):
@@ -213,5 +220,5 @@ def job_from_json(written: dict[str, Any]) -> Job:
 
 
 def _input_plan(written: dict[str, Any]) -> InputPlan:
-    values: dict[str, Any] = {**written, "ends": tuple(written["ends"])}
+    values: dict[str, Any] = {**written, **{name: tuple(written[name]) for name in ("avoid", "include", "ends")}}
     return InputPlan(**values)

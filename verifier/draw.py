@@ -65,14 +65,13 @@ def gradient(name: str, shape: Sequence[int], seed: int, step: int) -> Array:
 
 
 def tokens(plan: InputPlan) -> Tokens:
-    """A batch without the token `avoid`; `include` stands at a few places of it."""
+    """A batch without the tokens `avoid`; each of `include` stands at a few places of it."""
     source = np.random.default_rng(plan.seed)
-    special = [*plan.ends, *(() if plan.avoid is None else (plan.avoid,))]
-    allowed = np.setdiff1d(np.arange(plan.vocabulary), special)
+    allowed = np.setdiff1d(np.arange(plan.vocabulary), [*plan.ends, *plan.avoid])
     found = source.choice(allowed, (plan.batch, plan.sequence + 1)).astype(np.int32)
-    if plan.include is not None:
-        found[:, 2] = plan.include
-        found[-1, plan.sequence // 2] = plan.include
+    for at, masked in enumerate(plan.include):
+        found[:, 2 + at] = masked
+        found[-1, plan.sequence // 2 + at] = masked
     for at, end in enumerate(plan.ends):
         # Documents of unequal length; the last one goes on behind the sample.
         found[:, [plan.sequence // 4 + at, plan.sequence // 4 + plan.sequence // 3 + at]] = end

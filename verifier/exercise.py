@@ -84,7 +84,6 @@ LEFT_OUT: tuple[LeftOut, ...] = (
         documents.FIELDS,
         "without documents",
     ),
-    LeftOut(say.not_run_labels(), ("tokenizer.ignore_label",), "where set"),
     LeftOut(
         say.not_run_unproved(),
         (
@@ -231,12 +230,14 @@ def unread_words(configs: Sequence[Config], language: str) -> list[NotCompared]:
     ]
 
 
-def leads(a: Config, b: Config, direction: str) -> list[Differing]:
+def leads(a: Config, b: Config, direction: str, stages: Collection[str] = ()) -> list[Differing]:
     """What differs at all, where nothing that the parting module depends on does; no step made two models differ.
 
-    Keys that no field takes up come first: no module is known to be apart from them.
+    Keys that no field takes up come first: no module is known to be apart from them. Where the settings are equal, what
+    each framework's own formula makes of them may not be, and these `stages` show it.
     """
-    found = [*_without_field(recipe_of(a), recipe_of(b)), *differing(a, b)]
+    computed = differing(a, b, sorted(parted(stages)))
+    found = [*_without_field(recipe_of(a), recipe_of(b)), *differing(a, b), *computed]
     if direction in ("update", "initialisation"):
         return found
     return [entry for entry in found if not entry.field.startswith(_OF_THE_STEPS)]

@@ -29,6 +29,11 @@ def parsed(answers: Mapping[str, Any] | None) -> bool | None:
     return None if answers is None else "values" in answers["small"]
 
 
+def asked_of_its_own(answers: Mapping[str, Any] | None) -> bool | None:
+    """Whether that parser was given the file's own launch, beside the small one."""
+    return None if answers is None else "written" in answers
+
+
 def unasked(answers: Mapping[str, Any] | None, language: str) -> list[NotCompared]:
     """That a launch needs what is not here, for the parser to read it."""
     found = (answer["absent"] for answer in (answers or {}).values() if "absent" in answer)

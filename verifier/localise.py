@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from .comparison import Comparison, Row
     from .processes import WorkerAnswer
@@ -15,6 +15,8 @@ Array = Any
 
 _TRACE = "trace/"
 _AGREES = 1e-4
+_ROUNDED = 3e-6
+"""What rounding alone does to an output, relative to its largest number."""
 _LATENT_NAMES = (
     (".self_attention.linear_qb", ".self_attention.linear_q_up_proj"),
     (".self_attention.linear_kvb", ".self_attention.linear_kv_up_proj"),
@@ -50,23 +52,26 @@ def without_trace(compared: Comparison) -> Divergence | None:
     if _first_pass_differs(compared):
         return None
     alone = (place for stage, place in _BY_THEMSELVES.items() if stage in wrong)
-    return _of_the_update(wrong) or next(alone, None)
+    return _of_the_update(wrong, updates_agree=bool(compared.optimizer) and "optimizer" not in wrong) or next(
+        alone, None
+    )
 
 
-def _of_the_update(wrong: Mapping[str, tuple[Row, ...]]) -> Divergence | None:
+def _of_the_update(wrong: Mapping[str, tuple[Row, ...]], *, updates_agree: bool) -> Divergence | None:
     """What differs between models whose first passes agree."""
     if "clipping" in wrong:
         return Divergence("clipping", "update")
-    if _biases_lead(wrong):
-        return Divergence(_module_of(wrong["expert_bias"][0].name), "update")
     steps = {row.name for stage in ("norms", "training") for row in wrong.get(stage, ())}
     if steps & {"step 1", "step 1 loss"}:
         # One batch is trained alike, and two of unequal length together are not.
         return Divergence("accumulation", "update")
+    if _biases_lead(wrong):
+        return Divergence(_module_of(wrong["expert_bias"][0].name), "update")
     if "optimizer" not in wrong and ("rates" in wrong or any(name.endswith("rate") for name in steps)):
         return Divergence("schedule", "update")
     if "optimizer" in wrong or "loss" in wrong or steps:
-        return Divergence("optimizer", "update")
+        # Where given gradients are applied alike, the passes of a step left something for the next.
+        return Divergence("accumulation" if updates_agree else "optimizer", "update")
     return None
 
 
@@ -100,24 +105,40 @@ def _first_pass_differs(compared: Comparison) -> bool:
     return first or any(stage in compared.disagreeing() for stage in stages)
 
 
-def from_trace(a: WorkerAnswer, b: WorkerAnswer, compared: Comparison) -> Divergence | None:
-    """The first divergence in the traces of one pass, forward then backward."""
+def from_trace(
+    a: WorkerAnswer, b: WorkerAnswer, compared: Comparison, suspected: Callable[[str], bool] = lambda _module: True
+) -> Divergence | None:
+    """The first divergence in the traces of one pass, forward then backward.
+
+    Where the files say nothing else of that module, it may make a small difference large, as a router's choice does:
+    the first module that they do say something else of and that parts at all is the one.
+    """
+    found = _first_divergence(a, b, compared)
+    if found is not None and not suspected(found.module):
+        closer = _forward(a.arrays, b.arrays, _ROUNDED)
+        return Divergence(closer, "forward") if closer is not None and suspected(closer) else found
+    return found
+
+
+def _first_divergence(a: WorkerAnswer, b: WorkerAnswer, compared: Comparison) -> Divergence | None:
     forward = _forward(a.arrays, b.arrays)
     if forward is not None:
         return Divergence(forward, "forward")
     wrong = compared.disagreeing()
+    if any(not row.agrees for row in compared.loss[:1]):
+        # Every module agrees and the loss does not: it is averaged over other tokens.
+        return Divergence("loss", "forward")
     if any(row.name == "auxiliary" for row in wrong.get("parts", ())):
         return Divergence(_first_router(a.arrays) or "loss", "forward")
     if any(row.name == "mtp" for row in wrong.get("parts", ())):
         return Divergence("mtp", "forward")
-    if "padding" in wrong or any(not row.agrees for row in compared.loss[:1]):
-        # Every module agrees and the loss does not: it is averaged over other tokens.
+    if "padding" in wrong:
         return Divergence("loss", "forward")
     module = _backward(a.arrays, compared) or ("dropout" if "dropout" in wrong else None)
     return None if module is None else Divergence(module, "backward")
 
 
-def _forward(a: Mapping[str, Array], b: Mapping[str, Array]) -> str | None:
+def _forward(a: Mapping[str, Array], b: Mapping[str, Array], allowed: float = _AGREES) -> str | None:
     theirs = {_megatron_name(key): array for key, array in b.items()}
     for module, turn in _in_order(a):
         if _INCOMPARABLE.search(module):
@@ -125,9 +146,9 @@ def _forward(a: Mapping[str, Array], b: Mapping[str, Array]) -> str | None:
         ours, others = _outputs(a, module, turn), _outputs(theirs, module, turn)
         if ours is None or others is None or ours.size != others.size:
             continue
-        if _agree(ours, others, laid_out=module.endswith(_LAID_OUT)):
+        if _agree(ours, others, allowed, laid_out=module.endswith(_LAID_OUT)):
             continue
-        if not module.endswith(".router") and not _inputs_agree(a, theirs, module, turn):
+        if not module.endswith(".router") and not _inputs_agree(a, theirs, module, turn, allowed):
             # What its parent did between the modules before it and this one.
             return "rotary_pos_emb" if module.endswith(".core_attention") else module.rpartition(".")[0] or module
         if module.endswith(".mlp") and any(f"{module}.router/" in key for key in a):
@@ -137,7 +158,7 @@ def _forward(a: Mapping[str, Array], b: Mapping[str, Array]) -> str | None:
     return None
 
 
-def _agree(ours: Array, others: Array, *, laid_out: bool) -> bool:
+def _agree(ours: Array, others: Array, allowed: float, *, laid_out: bool) -> bool:
     import numpy as np
 
     if laid_out:
@@ -146,14 +167,14 @@ def _agree(ours: Array, others: Array, *, laid_out: bool) -> bool:
     if ours.shape != others.shape:
         others = others.reshape(ours.shape)
     difference = abs(ours - others).max(initial=0)
-    return bool(difference <= _AGREES * largest) or largest == 0
+    return bool(difference <= allowed * largest) or largest == 0
 
 
-def _inputs_agree(a: Mapping[str, Array], b: Mapping[str, Array], module: str, turn: str) -> bool:
+def _inputs_agree(a: Mapping[str, Array], b: Mapping[str, Array], module: str, turn: str, allowed: float) -> bool:
     ours, others = a.get(f"{_TRACE}input/{module}/{turn}/0"), b.get(f"{_TRACE}input/{module}/{turn}/0")
     if ours is None or others is None or ours.size != others.size:
         return True
-    return _agree(ours, others, laid_out=False)
+    return _agree(ours, others, allowed, laid_out=False)
 
 
 def _outputs(traced: Mapping[str, Array], module: str, turn: str) -> Array:

@@ -97,7 +97,7 @@ def _optimizer(values: Mapping[str, Any]) -> OptimizerPlan:
         beta2=_number(values.get("adam_beta2"), 0.999),
         epsilon=_number(values.get("adam_eps"), 1e-8),
         clip_norm=_number(values.get("clip_grad"), 0.0),
-        ends_learning_rate=_number(values.get("decoupled_lr"), 0.0) or None,
+        ends_learning_rate=values["decoupled_lr"] if _is_number(values, "decoupled_lr") else None,
         momentum=_number(values.get("sgd_momentum"), 0.9),
         ends_least_rate=values["decoupled_min_lr"] if _is_number(values, "decoupled_min_lr") else None,
         decays_head_norms=bool(values.get("apply_wd_to_qk_layernorm")),

@@ -102,6 +102,13 @@ def padding_token(config: Config, vocabulary: int) -> int:
     return 0 if pad is None else token_within(pad, fields_of(config).get("vocab_size"), vocabulary)
 
 
+def ignored_label(config: Config, vocabulary: int) -> int:
+    """The label that the loss leaves out, moved into a smaller vocabulary; -1 for none."""
+    return token_within(
+        recipe_of(config).value("tokenizer.ignore_label"), fields_of(config).get("vocab_size"), vocabulary
+    )
+
+
 def _optimizer(config: Config) -> OptimizerPlan:
     def setting(name: str) -> Any:
         return config.value(f"resolved.{name}")

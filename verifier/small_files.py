@@ -46,6 +46,8 @@ _ONE_PROCESS: dict[FieldName, Value] = {
     "parallel.expert_size": 1,
     "parallel.expert_tensor_size": None,
 }
+_MASKED: tuple[FieldName, ...] = ("tokenizer.pad_token", "tokenizer.ignore_label")
+"""Tokens that MindSpore Transformers masks; a number below 0 is none."""
 _SMALL_TOKENIZER: dict[FieldName, Value] = {"tokenizer.type": "NullTokenizer", "model.vocab_divisor": 1}
 """A tokenizer has its own number of tokens, whatever a launch says of it; the null one has as many as it is told."""
 
@@ -111,8 +113,13 @@ def _vocabulary(config: Config, tokens: Value) -> dict[FieldName, Value]:
         return {}
     if config.framework == "megatron":
         return {**_SMALL_TOKENIZER, "model.vocab_size": tokens}
-    masked, before = recipe_of(config).value("tokenizer.pad_token"), size.sizes_of(config)[size.VOCABULARY]
-    return {} if masked is None else {"tokenizer.pad_token": token_within(masked, before, tokens)}
+    before = size.sizes_of(config)[size.VOCABULARY]
+    found: dict[FieldName, Value] = {}
+    for name in _MASKED:
+        token = recipe_of(config).value(name)
+        if isinstance(token, int) and token >= 0:
+            found[name] = token_within(token, before, tokens)
+    return found
 
 
 def token_within(token: Value, before: Value, tokens: int) -> int:

@@ -74,7 +74,7 @@ class Verification(NamedTuple):
 
         What the user accepts by name stays named and decides nothing.
         """
-        shown = exercise.parted(self.worst.disagreeing())
+        shown = exercise.parted(self.worst.disagreeing()) | {entry.field for entry in self.differing}
         differing = [entry for entry in differing if entry.field not in shown]
         if not differing:
             return self
@@ -140,7 +140,9 @@ class Ran(NamedTuple):
     exact: bool
     graph: Graph | None
     parsed: bool | None = None
-    """The framework's own parser read the launch; None where what runs holds none."""
+    """The framework's own parser read the launch that the model is built from; None where what runs holds none."""
+    own_launch: bool | None = None
+    """It was given the file's own launch, too, which another program may have to parse."""
     python: str | None = None
     """The interpreter, where it is not the one that accmap runs with."""
 

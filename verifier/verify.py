@@ -308,9 +308,8 @@ class _Pair(NamedTuple):
                 exact = one.serves(config.framework_version)
                 told = answers[at].values.get("parsed") if at < len(answers) else None
                 python = self.pythons.get(side)
-                found.append(
-                    Ran(one, config.framework_version, exact, self._graph(config), launches.parsed(told), python)
-                )
+                graph, read = self._graph(config), (launches.parsed(told), launches.asked_of_its_own(told))
+                found.append(Ran(one, config.framework_version, exact, graph, *read, python))
         return tuple(found)
 
 
@@ -328,7 +327,8 @@ def _prepare(a: Config, b: Config, options: Options) -> _Pair:
     files, (small_a, small_b) = small_files((a, b), (ours, theirs), (small_a, small_b))
     vocabulary = min(small_a[dimensions.VOCABULARY], small_b[dimensions.VOCABULARY])
     pad = _padding_token((a, b), vocabulary)
-    plain = InputPlan(0, batch, length, vocabulary, avoid=pad)
+    masked = _masked((a, b), vocabulary, pad)
+    plain = InputPlan(0, batch, length, vocabulary, avoid=masked)
     rates = None if options.against else rates_of(a, b)
     blueprints = _blueprints((a, b), (files[0].config, files[1].config), rates)
     if options.precision == "as-written" and any(one.rounded for one in blueprints):
@@ -346,7 +346,7 @@ def _prepare(a: Config, b: Config, options: Options) -> _Pair:
         blueprints = _with_stages_of_their_own((a, b), blueprints, shrunk, drop=not options.graph)
         blueprints, undrawn = _with_samples((a, b), blueprints, shrunk)
     inputs = tuple(plain._replace(seed=101 + at) for at in range(_STEPS[options.stage]))
-    padded = None if pad is None or options.stage == "local-norm" else plain._replace(seed=99, avoid=None, include=pad)
+    padded = plain._replace(seed=99, avoid=(), include=masked) if masked and options.stage != "local-norm" else None
     sides = (a.framework, b.framework if not options.against else options.against)
     peak = max(blueprint.optimizer.learning_rate for blueprint in blueprints)
     return _Pair(
@@ -452,6 +452,12 @@ def _padding_token(configs: tuple[Config, Config], vocabulary: int) -> int | Non
     given = [one for one in configs if one.framework == "mindformers"]
     tokens = [mindformers_side.padding_token(one, vocabulary) for one in given]
     return next((token for token in tokens if token >= 0), None)
+
+
+def _masked(configs: tuple[Config, Config], vocabulary: int, pad: int | None) -> tuple[int, ...]:
+    """The token of padding, and the labels that MindSpore Transformers takes out of the loss, where they are tokens."""
+    labels = (mindformers_side.ignored_label(one, vocabulary) for one in configs if one.framework == "mindformers")
+    return tuple(dict.fromkeys(token for token in (pad, *labels) if token is not None and token >= 0))
 
 
 def _batch_size(a: Config, b: Config) -> int:
@@ -613,10 +619,12 @@ def _blamed(pair: _Pair, options: Options, found: _Found, typed: as_written.AsWr
     changed = exercise.differing(*pair.configs, where) if not options.against else []
     if divergence is not None and not changed and not options.against:
         # Nothing that the module itself depends on differs: whatever does differ is the lead.
-        changed = exercise.leads(*pair.configs, divergence.direction)
+        changed = exercise.leads(*pair.configs, divergence.direction, found.compared[-1].disagreeing())
     if divergence is not None and len({blueprint.rounded for blueprint in pair.blueprints}) > 1:
-        # The weights of one side alone were put on a grid.
+        # The weights of one side alone were put on a grid, beginning with the first that are used.
         changed = [*as_written.differing(pair.configs), *changed]
+        first = divergence.module == "embedding.word_embeddings" and divergence.direction == "forward"
+        divergence = localise.Divergence("rounding", "rounding") if first else divergence
     ahead = [entry.field for entry in changed if entry.field in vocabulary()]
     return _Blame(divergence, (*ahead, *(field for field in where if field not in ahead)), changed)
 
@@ -798,4 +806,9 @@ def _locate(
     answers = [one for one in traced if isinstance(one, WorkerAnswer)]
     if len(answers) < len(traced):
         return None
-    return localise.from_trace(answers[0], answers[1], compared)
+    return localise.from_trace(
+        answers[0],
+        answers[1],
+        compared,
+        lambda module: bool(exercise.differing(*pair.configs, fields_of(module))),
+    )

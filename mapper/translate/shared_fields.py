@@ -12,6 +12,7 @@ from ...mappings.transformer_config import closed_reasons, shared_fields
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.megatron.forks import catalog
 from ...schemas.message import Words
+from ...schemas.short_numbers import plain
 from ...schemas.versions import within
 from ..conditions import holds
 from ..gates import closed_by
@@ -147,7 +148,7 @@ def _alike(one: Value, other: Value) -> bool:
 def _shown(value: Value) -> str:
     if value is None:
         return "None"
-    return str(list(value)) if isinstance(value, (list, tuple)) else str(value)
+    return str(list(value)) if isinstance(value, (list, tuple)) else plain(value)
 
 
 # --- what Megatron-LM's own core_transformer_config_from_args makes of the arguments ---

@@ -19,6 +19,7 @@ from ...schemas.number_text import is_number
 from ...schemas.open_words import open_words
 from ...schemas.purpose import require_training
 from ...schemas.refused import unknown_class
+from ...schemas.short_numbers import plain
 from ...schemas.versions import TITLES
 from ..conditions import holds
 from ..families import ALL_LAYERS, Choice, choose
@@ -901,7 +902,7 @@ def _can_say(fact: ArgumentFact, value: Value) -> bool:
 
 
 def _shown(value: Value) -> str:
-    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    return "none" if value is None else str(value).lower() if isinstance(value, bool) else plain(value)
 
 
 def _with(text: str, words: dict[str, str]) -> str:

@@ -13,6 +13,7 @@ from ...schemas.config import Config, ReadOptions
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ...schemas.reader import config_of
+from ...schemas.short_numbers import plain
 from ...schemas.source import SourceText
 from ..computed.comparison import same
 from ..differences import differences
@@ -492,7 +493,7 @@ def _is_text_for(found: Value, wanted: Value) -> bool:
 
 
 def _shown(value: Value) -> str:
-    return "unknown" if value is None else str(value)
+    return "unknown" if value is None else plain(value)
 
 
 _NO_SIDE = Side((), "same", {}, (), (), None, None, None, None, None)

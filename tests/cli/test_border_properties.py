@@ -53,7 +53,6 @@ names = st.lists(st.one_of(pieces, st.sampled_from(["\udce9", "\udcff"])), min_s
 )
 quick = settings(
     max_examples=20,
-    deadline=None,
     suppress_health_check=list(HealthCheck),
     database=None,
     phases=(Phase.explicit, Phase.generate),  # to shrink what fails takes minutes; the example says enough

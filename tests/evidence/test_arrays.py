@@ -38,7 +38,7 @@ def plain(a: Any, b: Any) -> dict[str, float]:
     }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     shape=st.lists(st.integers(1, 9), min_size=1, max_size=3),
     seed=st.integers(0, 1000),
@@ -209,7 +209,7 @@ def test_what_is_no_array_is_refused(broken: str, tmp_path: Path) -> None:
     assert "{" not in error.value.diagnostic.message("zh").replace("{'descr'", "")
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(data=st.binary(max_size=200), cut=st.integers(0, 300))
 def test_no_bytes_crash_the_reader(data: bytes, cut: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("bytes") / "x.npy"

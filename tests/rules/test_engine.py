@@ -110,7 +110,7 @@ def test_a_baseline_matches_by_content() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 5), st.text("xy", max_size=3)), max_size=6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_edits_never_mix(edits: list[tuple[int, int, str]]) -> None:
     text = "abcdefghijklmnopqrstuvwxyz0123456789"
     source = SourceText("f", text)

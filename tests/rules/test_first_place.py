@@ -136,6 +136,7 @@ FLAGS = {
     "longer than the positions": (r"--seq-length 64", "--seq-length 65"),
     "fewer positions than tokens": (r"--max-position-embeddings 64", "--max-position-embeddings 32"),
     "no steps of decay": (r"--lr-warmup-iters 10", "--lr-decay-iters 0"),
+    "a warm-up from above the peak": (r"--lr-warmup-init 0.0", "--lr-warmup-init 1.0"),
     "no heads": (r"--num-attention-heads 4", "--num-attention-heads 0"),
     "tokenizer without a model": (r"--tokenizer-type NullTokenizer", "--tokenizer-type HuggingFaceTokenizer"),
 }

@@ -70,7 +70,7 @@ def test_what_goes_beyond(text: str) -> None:
     assert not compared(text)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(st.data())
 def test_changed_texts(data: st.DataObject) -> None:
     text = data.draw(st.sampled_from(PLAIN))

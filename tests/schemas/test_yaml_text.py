@@ -163,7 +163,7 @@ TREES = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(TREES, st.sampled_from([None, True, False]), st.booleans())
 def test_dumped_values_come_back(tree: Any, flow: bool | None, unicode: bool) -> None:
     text = yaml.safe_dump(tree, default_flow_style=flow, allow_unicode=unicode)
@@ -193,7 +193,7 @@ def slow(text: str) -> Any:
     return expected
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(st.lists(PIECES, max_size=40).map("".join))
 @example("- \ra")  # PyYAML counts the carriage return as a line's end
 def test_any_text_is_read_or_refused(text: str) -> None:
@@ -231,7 +231,7 @@ def test_every_key_and_value_has_its_place() -> None:
     assert list(document.comments()) == [Span(2, 16, 2, 22)]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.dictionaries(st.text("abcé", min_size=1), st.text("xyz 1", min_size=1, max_size=8), max_size=5))
 def test_a_scalar_stands_where_its_span_says(tree: dict[str, str]) -> None:
     text = yaml.safe_dump({"top": tree}, allow_unicode=True, default_flow_style=False)

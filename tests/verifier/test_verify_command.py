@@ -20,10 +20,11 @@ from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
 from accmap.verifier import exercise, verify
 from accmap.verifier.comparison import Comparison, Row, compare
+from accmap.verifier.installations import Installation
 from accmap.verifier.localise import Divergence, without_trace
 from accmap.verifier.not_compared import Differing, NotCompared
 from accmap.verifier.processes import WorkerAnswer, WorkerFailure
-from accmap.verifier.verification import Verification
+from accmap.verifier.verification import Ran, Verification
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import TABLE, write_pair
@@ -117,7 +118,7 @@ def test_a_parameter_without_partner_is_named() -> None:
     ("values", "module", "direction"),
     [
         ({"clipped_norm": 4.0}, "clipping", "update"),
-        ({"losses": [{"loss": 4.0}, {"loss": 3.0}]}, "optimizer", "update"),
+        ({"losses": [{"loss": 4.0}, {"loss": 3.0}]}, "accumulation", "update"),
         (
             {"initialisation": {"decoder.layers.0.mlp.router.weight": {"count": 4096, "sum": 0.0, "squares": 0.2}}},
             "initialisation",
@@ -155,6 +156,8 @@ def test_every_field_of_the_modules_is_in_the_vocabulary() -> None:
         ("decoder.layers.3.input_layernorm", "norm.epsilon"),
         ("mtp.layers.0.transformer_layer.self_attention.core_attention", "position.yarn.mscale"),
         ("decoder.layers.3", "model.num_layers"),
+        ("decoder.layers.3.mlp", "moe.num_experts"),
+        ("decoder.layers.3.self_attention.linear_proj", "attention.latent.v_head_dim"),
         ("decoder.layers.3.mlp.shared_experts.linear_fc1", "moe.shared.ffn_hidden_size"),
     ],
 )
@@ -204,6 +207,19 @@ def test_the_pages(language: Any) -> None:
     assert "&lt;b&gt;.yaml" in page
     assert "http" not in page
     HTMLParser().feed(page)
+
+
+@pytest.mark.parametrize(("parsed", "own", "said"), [
+    (True, True, " (the launch as its own parser reads it)"),
+    (True, False, " (the small launch as Megatron-LM's own parser reads it; "),
+    (False, True, " (the launch as accmap reads it; "),
+    (None, None, "  /t"),
+])  # fmt: skip
+def test_whose_launch_was_parsed_is_said(parsed: bool | None, own: bool | None, said: str) -> None:
+    """A fork's own script is no launch that Megatron-LM's parser read."""
+    place = Installation("megatron", "0.17.1", "/t", "source")
+    page = text_page(verification(ran=(Ran(place, "0.17", True, None, parsed, own),)).to_json(), "en")
+    assert f"ran: megatron 0.17.1{said}" in page
 
 
 def test_a_failure_is_shown_with_its_log() -> None:

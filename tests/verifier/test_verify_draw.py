@@ -30,12 +30,13 @@ def test_bfloat16_is_rounded_to_nearest_even() -> None:
     assert (rounded.view(np.uint32) & 0xFFFF == 0).all()
 
 
-def test_tokens_avoid_and_include_the_padding_token() -> None:
-    plain = draw.tokens(InputPlan(3, 2, 16, 40, avoid=7))
+def test_tokens_avoid_and_include_what_is_masked() -> None:
+    plain = draw.tokens(InputPlan(3, 2, 16, 40, avoid=(7,)))
     assert not (plain.tokens == 7).any()
     assert (plain.tokens[:, 1:] == plain.labels[:, :-1]).all()
-    padded = draw.tokens(InputPlan(3, 2, 16, 40, include=7))
+    padded = draw.tokens(InputPlan(3, 2, 16, 40, include=(7, 8)))
     assert (padded.tokens == 7).any()
+    assert (padded.labels == 8).any()
 
 
 def test_probe_gradients_span_many_sizes() -> None:

@@ -97,6 +97,14 @@ def test_a_setting_of_the_steps_is_no_lead_for_models_that_part_before_them(tmp_
         assert [entry.field for entry in exercise.leads(a, b, direction)] == ["norm.epsilon"]
 
 
+def test_what_the_frameworks_make_of_equal_settings_is_a_lead_where_the_models_show_it(tmp_path: Path) -> None:
+    """Megatron-LM 0.16 divides the balancing loss of sigmoid scores otherwise: SCH080 says so."""
+    script, config = write_pair({"family": "moe_sigmoid"}, tmp_path)
+    a, b = read_config(str(script), ReadOptions(megatron="0.16")), read_config(str(config))
+    assert exercise.leads(a, b, "forward") == []
+    assert [entry.field for entry in exercise.leads(a, b, "forward", ("loss", "parts"))] == ["computed.loss_terms"]
+
+
 COMPRESSED = {"eod": 511, "eod_mask_loss": False, "create_compressed_eod_mask": True, "eod_pad_length": 8}
 
 

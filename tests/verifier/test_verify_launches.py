@@ -70,7 +70,8 @@ def test_a_refusal_is_named_once_and_for_the_users_own_launch() -> None:
     answers = {"small": {"refused": "AssertionError: small"}, "written": {"refused": "AssertionError: theirs"}}
     (entry,) = launches.readings_apart(config, config, answers, "en")
     assert (entry.field, entry.reason.rpartition(" ")[2]) == ("launch", "theirs")
-    assert launches.parsed(answers) is False
+    assert (launches.parsed(answers), launches.asked_of_its_own(answers)) == (False, True)
+    assert launches.asked_of_its_own({"small": {"values": {}}}) is False
     (left,) = launches.unasked({"small": {"absent": "ModuleNotFoundError: omegaconf"}}, "zh")
     assert left.reason.endswith("ModuleNotFoundError: omegaconf")
     assert launches.readings_apart(config, config, None, "en") == launches.unasked(None, "en") == []
@@ -104,7 +105,7 @@ OPTIONS = Options(sources={"megatron": str(WHEEL)}, stage="step1")
 def test_the_parser_that_runs_reads_the_launch(tmp_path: Path, workers: Workers) -> None:
     found = verify(*pair_of(tmp_path), OPTIONS, workers=workers)
     assert found.verdict == "match", found.to_json()["disagreeing"]
-    assert found.ran[0].parsed is True
+    assert (found.ran[0].parsed, found.ran[0].own_launch) == (True, True)
     assert "validation" in found.stand_ins["megatron"]
     assert {entry["framework"]: entry["parsed"] for entry in found.to_json()["ran"]}["mindformers"] is None
 

@@ -21,7 +21,7 @@ from accmap.verifier import exercise
 from accmap.verifier.comparison import Comparison, Row
 from accmap.verifier.exercise import differing
 from accmap.verifier.localise import Divergence
-from accmap.verifier.not_compared import NotCompared, Values
+from accmap.verifier.not_compared import Differing, NotCompared, Values
 from accmap.verifier.verification import Verification
 from accmap.verifier.verify import (
     _Found,  # pyright: ignore[reportPrivateUsage]
@@ -225,6 +225,17 @@ def test_only_a_match_becomes_partial() -> None:
             assert "attention.dropout (0.1 | 0.0): it differs" in page
 
 
+def test_a_key_that_is_blamed_for_a_mismatch_did_show() -> None:
+    """A key that no field takes up, too: both values stand beside the module, and nobody says that it did not show."""
+    entry = NotCompared("window_attn_skip_freq", "it has no equal", Values(None, 2))
+    found = Verification(
+        "mismatch", ("megatron", "mindformers"), ("a.sh", "b.yaml"), {}, (), 1e-5, "all", (Comparison(),), (), {}, (),
+        None, (), (Differing("window_attn_skip_freq", None, 2),), {}, {}, {},
+    )  # fmt: skip
+    assert found.in_part([entry]).not_compared == ()
+    assert found._replace(differing=()).in_part([entry]).not_compared == (entry._replace(differs=True),)
+
+
 def test_a_computed_difference_that_the_models_showed_was_run() -> None:
     """The schedulers gave other rates: nobody says that the rates were not run. Where they agreed, it stays."""
     entry = NotCompared("computed.learning_rates", "they differ", Values([0.1], [0.2]))
@@ -269,6 +280,7 @@ def test_what_the_project_accepts_stays_named_and_decides_nothing(
     assert (entry["accepted"], entry["a"], entry["b"]) == (True, 0.1, 0.0)
     assert "differs" not in entry
     page = text_page({**found, "files": [], "ran": []}, "en")
+    assert "was not run" not in page
     assert "is accepted: attention.dropout (0.1 | 0.0)" in page
 
 

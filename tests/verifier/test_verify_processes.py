@@ -20,7 +20,7 @@ JOB = Job(
     "a job",
     Blueprint("megatron", {"num_layers": 2}, OptimizerPlan("adam", 1e-3, 0.1, 0.9, 0.95, 1e-8, 1.0)),
     (InputPlan(1, 2, 16, 96),),
-    padded_input=InputPlan(2, 2, 16, 96, None, 0),
+    padded_input=InputPlan(2, 2, 16, 96, (), (0,)),
 )
 
 

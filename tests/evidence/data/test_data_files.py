@@ -27,7 +27,7 @@ SEQUENCES = st.lists(st.lists(st.integers(0, 120), max_size=12), min_size=1, max
 GOOD = [[1, 2, 3], [4, 5], [6]]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(sequences=SEQUENCES, code=st.sampled_from(sorted(CODES)), multimodal=st.booleans())
 @pytest.mark.procedure("proc.data.bin_idx")
 def test_what_is_written_is_read(
@@ -45,7 +45,7 @@ def test_what_is_written_is_read(
     assert data.empty_sequences == sum(not sequence for sequence in sequences)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(sequences=SEQUENCES, chunk=st.sampled_from([4, 12, 40, 4000]))
 def test_a_scan_counts_as_one_would_by_hand(
     sequences: list[list[int]], chunk: int, tmp_path_factory: pytest.TempPathFactory

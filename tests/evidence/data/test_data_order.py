@@ -25,7 +25,7 @@ from accmap.schemas.source import SourceText
 LENGTHS = st.lists(st.integers(0, 30), min_size=1, max_size=25).filter(lambda found: sum(found) > 1)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     lengths=LENGTHS,
     samples=st.integers(1, 60),

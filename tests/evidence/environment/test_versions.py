@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from accmap.evidence.determinism import deterministic_variables, export_lines, seeding_code
@@ -129,7 +129,6 @@ def test_versions_are_read_from_files(tmp_path: Path, case: dict[str, str]) -> N
     assert (entry.version, entry.where) == (case["version"], str(path))
 
 
-@settings(deadline=None)  # the first call imports, and a busy machine takes its time
 @given(content=st.binary(max_size=300))
 def test_no_version_file_stops_it(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     root = tmp_path_factory.mktemp("root")

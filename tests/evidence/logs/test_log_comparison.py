@@ -63,7 +63,7 @@ class TestAlignment:
         assert found.verdict.answer == "match"
 
     @given(st.sets(st.integers(1, 60), min_size=25), st.sets(st.integers(1, 60), min_size=25), st.randoms())
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=40)
     def test_whatever_lines_are_there_and_in_whatever_order(
         self, ours: set[int], theirs: set[int], order: random.Random
     ) -> None:

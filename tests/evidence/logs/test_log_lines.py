@@ -136,7 +136,7 @@ def test_logs_of_both_frameworks_in_one_file_are_told(tmp_path: Path) -> None:
     ),
     st.integers(1, 400),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_however_it_is_cut_into_pieces_a_log_says_the_same(parts: list[int | bytes], size: int) -> None:
     lines = [
         megatron_line(part, 2 + part / 100).encode() if isinstance(part, int) else part.replace(b"\n", b" ") + b"\n"
@@ -166,7 +166,7 @@ def test_however_it_is_cut_into_pieces_a_log_says_the_same(parts: list[int | byt
 
 
 @given(st.binary(max_size=200), st.integers(0, 2000))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_no_bytes_crash_and_no_line_is_lost(noise: bytes, place: int) -> None:
     text = (megatron_run(falling(6)) + "x\n").encode()
     at = place % len(text)
@@ -303,7 +303,7 @@ NUMBER = re.compile(r"[\d.E+-]*\d")
 """What fills a field of a line, or ends in one."""
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=1500)
 @given(st.data())
 def test_lines_of_one_shape_give_what_the_pattern_finds(data: st.DataObject) -> None:
     """A chunk that is split at its separators gives what is found line by line; else it is left to the pattern."""

@@ -52,7 +52,7 @@ def alone(path: Path) -> LogReader:
     return reader
 
 
-@settings(max_examples=20, deadline=None, phases=[Phase.generate])
+@settings(max_examples=20, phases=[Phase.generate])
 @given(
     st.sampled_from([MEGATRON, MINDFORMERS]),
     st.lists(st.tuples(st.integers(0, LINES), st.sampled_from(ODD)), max_size=4),

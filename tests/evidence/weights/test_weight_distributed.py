@@ -239,7 +239,7 @@ PLAIN = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(value=PLAIN)
 def test_what_is_pickled_is_what_comes_out(value: Any) -> None:
     assert pickle.loads(pickled(value)) == value

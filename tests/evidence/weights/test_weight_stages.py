@@ -174,7 +174,7 @@ def numbers(path: Path, configs: list[Any]) -> dict[str, bytes]:
 
 
 @pytest.mark.filterwarnings("ignore::hypothesis.errors.HypothesisWarning")
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_cut_comes_back_bit_for_bit(data: st.DataObject, source: tuple[Path, list[Any], bool]) -> None:
     import shutil

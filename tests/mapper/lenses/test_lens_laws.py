@@ -100,7 +100,7 @@ SIDES = [
 def test_laws(row: Any, side: Any, name: str) -> None:
     lens = LENSES[side.lens]
 
-    @settings(max_examples=5, deadline=None)
+    @settings(max_examples=5)
     @given(st.tuples(*(_values(field) for field in row.fields)))
     def check(values: tuple[Any, ...]) -> None:
         fields = {**CONTEXT, **dict(zip(row.fields, values, strict=True))}

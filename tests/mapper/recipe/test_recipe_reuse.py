@@ -55,7 +55,7 @@ def _shown(recipe: Recipe) -> str:
     return repr((list(recipe.fields.items()), recipe))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(_files(), min_size=2, max_size=6))
 def test_a_reading_after_others_is_the_first_reading(files: list[tuple[str, str]]) -> None:
     for name, text in files:

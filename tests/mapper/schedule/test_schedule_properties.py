@@ -106,7 +106,7 @@ def brute_force(a: Curve, b: Curve, steps: int, size: float) -> tuple[int | None
     return next((step for step, found in enumerate(ideal) if found > size), None), max(ideal), rounded
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(SCHEDULES, SCHEDULES, st.integers(1, 300))
 def test_comparison_agrees_with_brute_force(one: Schedule, other: Schedule, steps: int) -> None:
     a, b = one.learning_rate, other.learning_rate
@@ -135,7 +135,7 @@ def test_the_step_below_zero_of_a_short_run_with_restarts(total: int, cycles: fl
     assert gap(curve.value(0), curve.ideal(0)) < 1e-9
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(SCHEDULES, SCHEDULES, st.integers(1, 300))
 def test_comparison_is_symmetric(one: Schedule, other: Schedule, steps: int) -> None:
     a, b = one.learning_rate, other.learning_rate
@@ -144,7 +144,7 @@ def test_comparison_is_symmetric(one: Schedule, other: Schedule, steps: int) -> 
     assert there.max_difference_of_peak == pytest.approx(back.max_difference_of_peak, rel=1e-5, abs=1e-9)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(SCHEDULES)
 def test_formulas_agree_with_the_arithmetic(schedule: Schedule) -> None:
     curve = schedule.learning_rate
@@ -157,7 +157,7 @@ def test_formulas_agree_with_the_arithmetic(schedule: Schedule) -> None:
         assert gap(value, ideal) <= allowed * max(1.0, abs(value) / schedule.traits.peak), step
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(SCHEDULES)
 def test_ranges_and_slopes_hold(schedule: Schedule) -> None:
     curve = schedule.learning_rate
@@ -199,7 +199,7 @@ def test_the_bound_on_the_fourth_derivative_holds_and_is_tight(formula: Formula)
             assert bound <= there * 2
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(megatron_schedules())
 def test_what_is_called_exact_comes_back(schedule: Schedule) -> None:
     there = nearest_mindformers(schedule)

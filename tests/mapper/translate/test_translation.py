@@ -115,7 +115,7 @@ def arguments(draw: st.DrawFn) -> str:
     return " ".join(words)
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 @given(arguments(), st.sampled_from([("1.6", "static"), ("1.9", "static"), ("2.1", "dynamic")]))
 def test_anything_translates_and_nothing_is_lost(words: str, target: tuple[str, str]) -> None:
     config = script(words)

@@ -192,7 +192,7 @@ def test_an_argument_list_cannot_be_updated() -> None:
         brought("target.txt", "--lr 1e-4 --num-layers 2\n", from_mindformers({}))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.fixed_dictionaries(
         {

@@ -253,7 +253,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.one_of(st.lists(PIECES, max_size=14).map("".join), st.text(max_size=60)))
 def test_no_exception_escapes(text: str) -> None:
     source = SourceText("x", text)

@@ -113,7 +113,7 @@ def _texts(fact: ArgumentFact) -> list[str]:
 def test_every_value_of_generated_arguments(version: str, oracle_of: Callable[[str], Any]) -> None:
     oracle = oracle_of(version)
 
-    @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=SLOW)
+    @settings(max_examples=EXAMPLES, derandomize=True, suppress_health_check=SLOW)
     @given(command_lines(version))
     def compared(words: list[str]) -> None:
         variables = " ".join(f"{name}={value}" for name, value in ENVIRONMENT.items())

@@ -133,7 +133,7 @@ def vectors(draw: st.DrawFn) -> tuple[str, list[str]]:
     return version, draw(st.lists(weighted, max_size=8))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(vectors())
 def test_equals_argparse(drawn: tuple[str, list[str]]) -> None:
     version, texts = drawn
@@ -151,7 +151,7 @@ def test_equals_argparse(drawn: tuple[str, list[str]]) -> None:
         assert type(value) is type(expected[dest])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.text(max_size=12), max_size=6), st.sampled_from(VERSIONS), st.booleans())
 def test_nothing_escapes_and_reading_twice_is_the_same(texts: list[str], version: str, resolved: bool) -> None:
     vector = tuple(Argument(text, Span(1, 1, 1, 2), resolved, not resolved) for text in texts)

@@ -246,7 +246,7 @@ PATHS = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.sampled_from(CASES), st.dictionaries(PATHS, JUNK, max_size=4), st.sampled_from([*STATIC_VERSIONS, None]))
 def test_no_value_crashes(case: dict[str, Any], changes: dict[str, Any], version: str | None) -> None:
     tree: Any = yaml.safe_load(case["text"])

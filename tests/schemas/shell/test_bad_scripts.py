@@ -260,7 +260,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(st.lists(PIECES, max_size=60), st.booleans())
 def test_nothing_escapes_and_twice_is_the_same(pieces: list[str], unset_empty: bool) -> None:
     text = " ".join(pieces).replace(" \n ", "\n")
@@ -268,7 +268,7 @@ def test_nothing_escapes_and_twice_is_the_same(pieces: list[str], unset_empty: b
     looks_like_script(SourceText("x.sh", text))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.text(max_size=200))
 def test_any_text(text: str) -> None:
     assert outcome(text) == outcome(text)

@@ -1,0 +1,31 @@
+"""Numbers in messages: what rounding left behind is no digit, and what a comparison tells apart is told apart."""
+
+from __future__ import annotations
+
+import pytest
+
+from accmap.rules.comparators import equal
+from accmap.rules.naming import shown
+from accmap.schemas.short_numbers import plain
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.1 + 0.2, "0.3"),
+        (1.0, "1.0"),
+        (1e-05, "1e-05"),
+        (1 / 3, "0.333333333333"),
+        (float("inf"), "inf"),
+        (7, "7"),
+        ("0.30000000000000004", "0.30000000000000004"),
+    ],
+)
+def test_a_number_is_short(value: object, text: str) -> None:
+    assert (shown(value), plain(value)) == (text, text)
+
+
+def test_values_that_differ_are_told_apart() -> None:
+    one, other = 0.3, 0.3 * (1 + 2e-9)
+    assert not equal(one, other)
+    assert shown(one) != shown(other)
