@@ -49,7 +49,7 @@ def values_differ(subject: Subject) -> Iterator[Found]:
         found = found._replace(notes=(*found.notes, *_pieces(right)))
         if cut is not None:
             said = {**found.values, "largest": cut}
-            yield found._replace(values=said, variant="cut", severity="warning")
+            yield found._replace(values=said, variant="cut")
         elif not same:
             yield found if name == "schedule.style" else repaired(found, name, left, right)
         elif "explicit" in (a and a.origin, b and b.origin):
@@ -87,7 +87,6 @@ def curves_differ(subject: Subject) -> Iterator[Found]:
             "largest": _share(comparison),
         },
         (Note(on("megatron", _blamed(subject)), *say.other_curve().both()),),
-        severity="warning" if _cut_to_whole_steps(subject) is not None else None,
     )
 
 
