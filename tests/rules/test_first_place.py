@@ -92,6 +92,7 @@ YAML = {
     "accumulation is a text": (r"gradient_accumulation_steps: 4", 'gradient_accumulation_steps: "4"'),
     "truth is a number": (r"^  model_parallel: 1", "  vocab_emb_dp: 1"),
     "a group of no gradients": (r"^  model_parallel: 1", "  gradient_aggregation_group: 0"),
+    "heads that the groups do not divide": (r"^    num_attention_heads: .*", "    num_attention_heads: 5"),
     "layers are scaled": (r"^use_legacy: False", "use_legacy: False\nlayer_scale: True"),
     "no colon": (r"^  batch_size: 1", "  batch_size 1"),
     "further in than its neighbours": (r"^    num_attention_heads: ", "      num_attention_heads: "),
@@ -137,6 +138,11 @@ FLAGS = {
     "fewer positions than tokens": (r"--max-position-embeddings 64", "--max-position-embeddings 32"),
     "no steps of decay": (r"--lr-warmup-iters 10", "--lr-decay-iters 0"),
     "a warm-up from above the peak": (r"--lr-warmup-init 0.0", "--lr-warmup-init 1.0"),
+    "heads that the groups do not divide": (r"--num-query-groups 2", "--num-query-groups 3"),
+    "a width that the ranks do not divide": (
+        r"--num-attention-heads 4",
+        "--num-attention-heads 4 --ffn-hidden-size 255 --tensor-model-parallel-size 2",
+    ),
     "no heads": (r"--num-attention-heads 4", "--num-attention-heads 0"),
     "tokenizer without a model": (r"--tokenizer-type NullTokenizer", "--tokenizer-type HuggingFaceTokenizer"),
 }
