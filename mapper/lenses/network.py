@@ -87,10 +87,9 @@ _GPT2_TOKENS = 50257
 
 
 def _is_gpt2(scope: Scope) -> bool:
-    """Whether the tokenizer is GPT-2's, which pretrain_gpt.py takes where no other is named."""
+    """Whether the tokenizer is GPT-2's; one that a fork adds is open, and has a size of its own."""
     file = scope.field("tokenizer.vocab_file")
-    named = scope.field("tokenizer.type") in (None, "GPT2BPETokenizer")
-    return named and isinstance(file, str) and file.endswith(".json")
+    return scope.field("tokenizer.type") == "GPT2BPETokenizer" and isinstance(file, str) and file.endswith(".json")
 
 
 SCALED_FROM = 4096
