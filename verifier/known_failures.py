@@ -73,6 +73,9 @@ LAYERS = {
 `core/transformer/transformer_block.py:_get_block_submodules`, run with 0.12.3; MindSpeed-LLM 2.0 to 26.1
 `tasks/models/spec/*.py:layer_spec`. Those that build what the arguments say are read by the dialect."""
 
+_CHECKED = "transformer_config.py:__post_init__"
+"""Where both frameworks check the values of a configuration, each check in words of its own."""
+
 
 def explained(failure: WorkerFailure) -> KnownFailure | None:
     """The known failure that this one is; None where it is not known."""
@@ -83,4 +86,7 @@ def explained(failure: WorkerFailure) -> KnownFailure | None:
     for layers, words in LAYERS.items():
         if given and layers in named:
             return KnownFailure("", layers, ("model.spec",), words)
+    kind, _, words = failure.reason.partition(": ")
+    if kind == "ValueError" and _CHECKED in failure.where:
+        return KnownFailure(_CHECKED, words, (), lambda: say.values_refused(where=_CHECKED, words=words))
     return None

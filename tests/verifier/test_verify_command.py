@@ -215,6 +215,18 @@ def test_a_failure_is_shown_with_its_log() -> None:
     assert "the kernel is gone" in html_page(answer, "en")
 
 
+def test_what_the_framework_refuses_is_said_in_its_words() -> None:
+    """Megatron-Core 0.12.3 transformer_config.py:TransformerConfig.__post_init__."""
+    where = "megatron/core/transformer/transformer_config.py:__post_init__"
+    failure = WorkerFailure("ValueError: Please use --moe-router-pre-softmax when topk is 1.", "error", where)
+    answer = verification(verdict="not-verifiable", failures={"megatron": failure}, divergence=None, compared=())
+    said = answer.to_json()["failures"][0]["explanation"]
+    assert said.startswith("the framework itself refuses these values")
+    assert said.endswith(": Please use --moe-router-pre-softmax when topk is 1.")
+    other = answer._replace(failures={"megatron": failure._replace(where="verifier/session.py:perform")})
+    assert other.to_json()["failures"][0]["explanation"] is None
+
+
 OLDER = (
     "torchrun pretrain_gpt.py --hidden-size 64 --num-attention-heads 4 --num-layers 2 --use-legacy-models "
     "--ckpt-format torch --transformer-impl local --seq-length 8 --max-position-embeddings 8 "
