@@ -227,6 +227,14 @@ def test_what_the_framework_refuses_is_said_in_its_words() -> None:
     assert other.to_json()["failures"][0]["explanation"] is None
 
 
+def test_a_bias_that_a_fused_kernel_refuses_is_said_with_what_to_do() -> None:
+    """Megatron-Core 0.15.3, run with biases in its experts."""
+    reason = "NotImplementedError: Bias is not supported for weighted swiglu fusion"
+    failure = WorkerFailure(reason, "error", "megatron/core/fusions/fused_bias_swiglu.py:weighted_bias_swiglu_impl")
+    answer = verification(verdict="not-verifiable", failures={"megatron": failure}, divergence=None, compared=())
+    assert "--no-bias-swiglu-fusion" in answer.to_json()["failures"][0]["explanation"]
+
+
 OLDER = (
     "torchrun pretrain_gpt.py --hidden-size 64 --num-attention-heads 4 --num-layers 2 --use-legacy-models "
     "--ckpt-format torch --transformer-impl local --seq-length 8 --max-position-embeddings 8 "
