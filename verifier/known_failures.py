@@ -43,6 +43,12 @@ KNOWN = (
         say.experts_biases_not_fused,
     ),
     KnownFailure(
+        "moe/moe_layer.py:__init__",
+        "TransformerEngine is required for MoE latent",
+        ("moe.latent_size",),
+        say.latent_experts_need_a_gpu,
+    ),
+    KnownFailure(
         "moe/moe_utils.py",
         "selected index k out of range",
         ("moe.router.topk", "moe.num_experts"),
@@ -58,7 +64,7 @@ KNOWN = (
         say.interleaved_rotation_cannot_run,
     ),
 )
-"""Source: mindformers 1.9.0 and megatron-core 0.12, run; the last part of `where` is the function that raises."""
+"""Source: mindformers 1.9.0, megatron-core 0.12 to 0.16, run; the last part of `where` is the function that raises."""
 LAYERS = {
     "megatron.core.models.gpt.": say.spec_is_a_function,
     "megatron.core.models.bert.": say.spec_of_bert,

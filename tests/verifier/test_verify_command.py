@@ -227,12 +227,26 @@ def test_what_the_framework_refuses_is_said_in_its_words() -> None:
     assert other.to_json()["failures"][0]["explanation"] is None
 
 
-def test_a_bias_that_a_fused_kernel_refuses_is_said_with_what_to_do() -> None:
-    """Megatron-Core 0.15.3, run with biases in its experts."""
-    reason = "NotImplementedError: Bias is not supported for weighted swiglu fusion"
-    failure = WorkerFailure(reason, "error", "megatron/core/fusions/fused_bias_swiglu.py:weighted_bias_swiglu_impl")
-    answer = verification(verdict="not-verifiable", failures={"megatron": failure}, divergence=None, compared=())
-    assert "--no-bias-swiglu-fusion" in answer.to_json()["failures"][0]["explanation"]
+@pytest.mark.parametrize(
+    ("reason", "where", "said"),
+    [
+        # Megatron-Core 0.15.3, run with biases in its experts, and 0.16.1 with a latent size of them.
+        (
+            "NotImplementedError: Bias is not supported for weighted swiglu fusion",
+            "megatron/core/fusions/fused_bias_swiglu.py:weighted_bias_swiglu_impl",
+            "--no-bias-swiglu-fusion",
+        ),
+        (
+            "AssertionError: TransformerEngine is required for MoE latent projections. when instantiating MoELayer",
+            "megatron/core/transformer/moe/moe_layer.py:__init__",
+            "--moe-latent-size",
+        ),
+    ],
+)
+def test_a_known_failure_is_said_with_what_to_do(reason: str, where: str, said: str) -> None:
+    failures = {"megatron": WorkerFailure(reason, "error", where)}
+    answer = verification(verdict="not-verifiable", failures=failures, divergence=None, compared=())
+    assert said in answer.to_json()["failures"][0]["explanation"]
 
 
 OLDER = (
