@@ -309,7 +309,20 @@ def unexercised(
             found.setdefault(entry.field, entry)
         elif matched and certain and _counts(field, a, b):
             found.setdefault(field, entry._replace(reason=say.verify_unseen().text(language)))
+    for config in configs if a.framework != b.framework else ():
+        for flag in _unknown_arguments(config):
+            found.setdefault(flag, NotCompared(flag, say.verify_unknown_argument().text(language)))
     return list(found.values())
+
+
+def _unknown_arguments(config: Config) -> Iterator[str]:
+    """What its version does not know of a launch: what a fork makes of it may change the numbers."""
+    from ..mapper.recipe.reading import recipe_of
+
+    for entry in recipe_of(config).unmapped:
+        setting = config.settings.get(entry.key)
+        if entry.impact == "numerics" and setting is not None and setting.acceptance == "unknown":
+            yield setting.flag or entry.key
 
 
 def _counts(field: FieldName, a: Recipe, b: Recipe) -> bool:
