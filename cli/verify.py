@@ -309,7 +309,21 @@ def unexercised(
             found.setdefault(entry.field, entry)
         elif matched and certain and _counts(field, a, b):
             found.setdefault(field, entry._replace(reason=say.verify_unseen().text(language)))
-    return list(found.values())
+    return [*found.values(), *_unknown_arguments(configs, language)]
+
+
+def _unknown_arguments(configs: Sequence[Config], language: Language) -> Iterator[NotCompared]:
+    """What a version does not know of a launch, where the other framework cannot have it, either.
+
+    What a fork makes of it may change the numbers.
+    """
+    from ..mapper.recipe.reading import recipe_of
+
+    for config in configs if len({config.framework for config in configs}) > 1 else ():
+        for entry in recipe_of(config).unmapped:
+            setting = config.settings.get(entry.key)
+            if entry.impact == "numerics" and setting is not None and setting.acceptance == "unknown":
+                yield NotCompared(setting.flag or entry.key, say.verify_unknown_argument().text(language))
 
 
 def _counts(field: FieldName, a: Recipe, b: Recipe) -> bool:

@@ -19,7 +19,7 @@ DIALECTS = {
     "huggingface": ("transformers",),
 }
 USES = ("default", "read", "write", "verify")
-_MEMBERS = {"name", "number", "label", "tag", "wheel", "install", "mark", "facts"}
+_MEMBERS = {"name", "number", "label", "tag", "wheel", "install", "mark", "trees", "facts"}
 
 
 def read_versions() -> dict[str, list[dict[str, Any]]]:
@@ -73,14 +73,17 @@ def products() -> dict[str, str]:
     rows: list[tuple[Any, ...]] = []
     numbers: dict[str, tuple[int, ...] | None] = {}
     marks: dict[str, tuple[tuple[str, str], ...]] = {}
+    trees: dict[str, str] = {}
     for framework, entries in read_versions().items():
         marks[framework] = tuple((entry["name"], entry["mark"]) for entry in reversed(entries) if "mark" in entry)
         for entry in entries:
+            trees.update(dict.fromkeys(entry.get("trees", ()), entry["name"]))
             if "number" in entry:
                 numbers[entry["name"]] = _number(entry)
             rows += [_row(framework, dialect, entry) for dialect in DIALECTS[framework] if dialect in entry]
     about = "The versions of the frameworks; compiled from versions.yaml."
-    return {"schemas/versions_compiled.py": literal_module(about, VERSIONS=tuple(rows), NUMBERS=numbers, MARKS=marks)}
+    made = literal_module(about, VERSIONS=tuple(rows), NUMBERS=numbers, MARKS=marks, TREES=trees)
+    return {"schemas/versions_compiled.py": made}
 
 
 def _row(framework: str, dialect: str, entry: dict[str, Any]) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ from .light_typing import TYPE_CHECKING
 from .messages_compiled import say
 from .purpose import may_be_mindformers, purpose_of_program, purpose_of_recipe
 from .source import SourceText
-from .tree_version import folders_of, tree_version
+from .tree_version import folders_of, known_tree, tree_version
 from .written_for import written_for
 
 if TYPE_CHECKING:
@@ -210,10 +210,13 @@ def _megatron_version(
         return None, ()
     found = tree_version("megatron", folders_of(launch, path, cwd), open_file)
     written = written_for("megatron", text) if found is None else None
-    if found is None and written is None:
+    known = known_tree(launch, text) if found is None and written is None else None
+    if found is None and written is None and known is None:
         return None, ()
-    from .megatron.versions import by_header, by_tree
+    from .megatron.versions import by_header, by_known_tree, by_tree
 
+    if known is not None:
+        return by_known_tree(*known), ()
     return by_tree(found, file) if written is None else (by_header(written), ())
 
 

@@ -11,7 +11,7 @@ import os
 from .diagnostic import UnreadableError
 from .light_typing import TYPE_CHECKING
 from .versions import number_of
-from .versions_compiled import MARKS
+from .versions_compiled import MARKS, TREES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -64,6 +64,20 @@ def folders_of(launch: Launch | None, path: str, cwd: str) -> list[str]:
     if path != "-":
         folders.append(os.path.dirname(os.path.join(cwd, path)))
     return folders
+
+
+def known_tree(launch: Launch | None, text: str) -> tuple[str, str] | None:
+    """The version that a folder on `PYTHONPATH` is known to hold, wherever it lies, and its name.
+
+    The words of the script are searched: what stands before the folder is often what a program prints.
+    """
+    span = None if launch is None else launch.env_spans.get("PYTHONPATH")
+    if span is None or span.file is not None:
+        return None
+    words = "".join(text.splitlines()[span.line - 1 : span.end_line])
+    for mark in ":\"'":
+        words = words.replace(mark, "/")
+    return next(((TREES[part], part) for part in words.split("/") if part in TREES), None)
 
 
 def _marked(framework: Framework, path: str, said: str) -> tuple[str, str] | None:

@@ -37,6 +37,18 @@ KNOWN = (
         say.experts_biases_refused,
     ),
     KnownFailure(
+        "fused_bias_swiglu.py:weighted_bias_swiglu_impl",
+        "Bias is not supported",
+        ("model.bias_linear", "fusion.bias_swiglu"),
+        say.experts_biases_not_fused,
+    ),
+    KnownFailure(
+        "moe/moe_layer.py:__init__",
+        "TransformerEngine is required for MoE latent",
+        ("moe.latent_size",),
+        say.latent_experts_need_a_gpu,
+    ),
+    KnownFailure(
         "moe/moe_utils.py",
         "selected index k out of range",
         ("moe.router.topk", "moe.num_experts"),
@@ -52,7 +64,7 @@ KNOWN = (
         say.interleaved_rotation_cannot_run,
     ),
 )
-"""Source: mindformers 1.9.0 and megatron-core 0.12, run; the last part of `where` is the function that raises."""
+"""Source: mindformers 1.9.0, megatron-core 0.12 to 0.16, run; the last part of `where` is the function that raises."""
 LAYERS = {
     "megatron.core.models.gpt.": say.spec_is_a_function,
     "megatron.core.models.bert.": say.spec_of_bert,
@@ -73,6 +85,9 @@ LAYERS = {
 `core/transformer/transformer_block.py:_get_block_submodules`, run with 0.12.3; MindSpeed-LLM 2.0 to 26.1
 `tasks/models/spec/*.py:layer_spec`. Those that build what the arguments say are read by the dialect."""
 
+_CHECKED = "transformer_config.py:__post_init__"
+"""Where both frameworks check the values of a configuration, each check in words of its own."""
+
 
 def explained(failure: WorkerFailure) -> KnownFailure | None:
     """The known failure that this one is; None where it is not known."""
@@ -83,4 +98,7 @@ def explained(failure: WorkerFailure) -> KnownFailure | None:
     for layers, words in LAYERS.items():
         if given and layers in named:
             return KnownFailure("", layers, ("model.spec",), words)
+    kind, _, words = failure.reason.partition(": ")
+    if kind == "ValueError" and _CHECKED in failure.where:
+        return KnownFailure(_CHECKED, words, (), lambda: say.values_refused(where=_CHECKED, words=words))
     return None

@@ -28,7 +28,7 @@ from . import dropping, megatron_losses, megatron_parser, megatron_samples
 from .draw import arranged
 from .megatron_precision import narrowed, written_types
 from .megatron_shards import held_by
-from .megatron_stand_ins import DROPPING, LISTED, EagerCoreAttention, ZeroCenteredNorm, stand_ins
+from .megatron_stand_ins import DROPPING, LISTED, EagerCoreAttention, ZeroCenteredNorm, own_products, stand_ins
 from .megatron_training import MegatronTraining, driven, scaled_over, scheduler_of
 from .module_trace import Recorder
 
@@ -238,7 +238,7 @@ class MegatronBackend:
             from megatron.core.models.gpt.gpt_layer_specs import get_gpt_mtp_block_spec
 
             mtp = get_gpt_mtp_block_spec(config, spec, use_transformer_engine=False)
-        return GPTModel(
+        model = GPTModel(
             config,
             spec,
             pre_process=parallel_state.is_pipeline_first_stage(),
@@ -253,6 +253,10 @@ class MegatronBackend:
             seq_len_interpolation_factor=_interpolation(args),
             mtp_block_spec=mtp,
         )
+        if args.get("num_experts") and config.add_bias_linear:
+            own_products(model)
+            self._used.add("expert-bias")
+        return model
 
 
 class MegatronModel:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from ..mapper.modules import fields_of
 from ..mapper.recipe.reading import recipe_of
 from ..mapper.recipe.vocabulary import vocabulary
+from ..mappings.tables import field_named
 from ..schemas.installation import install_command
 from ..schemas.message import verbatim
 from . import (
@@ -599,9 +600,21 @@ def _left_to_defaults(pair: _Pair, found: _Found, language: str) -> dict[str, Wo
     behind = [field for field in where if field in values]
     if found.divergence is None or not behind or exercise.differing(*pair.configs, where):
         return {}
-    why = say.parts_where_undecided(fields=", ".join(behind), module=found.divergence.module).text(language)
+    named = ", ".join(_as_written(field, pair.configs) for field in behind)
+    why = say.parts_where_undecided(fields=named, module=found.divergence.module).text(language)
     undecided = {at for field in behind for at, value in enumerate(values[field]) if value is None}
     return {pair.configs[at].framework: WorkerFailure(why, "error") for at in sorted(undecided or {0})}
+
+
+def _as_written(field: str, configs: Sequence[Config]) -> str:
+    """A field that is open, and the words of a file that leave it so: a variable, or a value of a fork's own."""
+    for config in configs:
+        entry = recipe_of(config).fields.get(field_named(field))
+        for key in () if entry is None else entry.keys:
+            setting = config.settings.get(key)
+            if setting is not None and not setting.decided and setting.flag and setting.raw:
+                return f"{field} ({setting.flag} {' '.join(setting.raw)})"
+    return field
 
 
 def _rounds_apart(typed: as_written.AsWritten | None) -> bool:

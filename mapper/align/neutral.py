@@ -50,8 +50,6 @@ def without_losses(
             break
         wanted = {**found, **wanted}
         neutral = _with(recipe, wanted)
-    if not wanted:
-        return recipe, ()
     still = _lost(across(neutral), along(neutral))
     for field, lines in alignment_table().where_lost.items():
         if field in still:

@@ -60,7 +60,9 @@ def _two_layer_pattern(value: Value, at: Situation) -> Value:
 
 
 def _two_layer_list(value: Value, at: Situation) -> Value:
-    return _two_layer_pattern(value, at)
+    """A number of layers after which one of the other kind comes has to divide the layers (`no_rope_freq`)."""
+    number = _whole(value)
+    return _two_layer_pattern(value, at) if number is None else min(number, LAYERS)
 
 
 def _one_at_most(value: Value, at: Situation) -> Value:

@@ -55,7 +55,7 @@ def _vocabulary_put(values: Values, scope: Scope) -> Written:
     size, padded, divisor = values
     tensor_size = integer(scope.field("parallel.tensor_size")) or 1
     wanted, step = integer(padded), integer(divisor)
-    if step is None and wanted is not None:
+    if wanted is not None and (step is None or wanted % (step * tensor_size)):  # a padded size that was given
         step = next((one for one in _DIVISORS if wanted % (one * tensor_size) == 0), 1)
     given = padded if size is None else size
     return _size_for(given, wanted, step, tensor_size, scope), OMIT, step, OMIT, OMIT
@@ -66,7 +66,7 @@ def _size_for(size: Value, wanted: int | None, step: int | None, tensor_size: in
     given, extra = integer(size), _own_tokens(scope.field("tokenizer.type"), scope)
     if given is None or wanted is None or step is None:
         return size
-    near = (given, given - 1, given + 1)
+    near = (given, given - 1, given + 1, wanted - extra)
     return next((one for one in near if padded_size(one + extra, step, tensor_size) == wanted), size)
 
 
@@ -87,10 +87,9 @@ _GPT2_TOKENS = 50257
 
 
 def _is_gpt2(scope: Scope) -> bool:
-    """Whether the tokenizer is GPT-2's, which pretrain_gpt.py takes where no other is named."""
+    """Whether the tokenizer is GPT-2's; one that a fork adds is open, and has a size of its own."""
     file = scope.field("tokenizer.vocab_file")
-    named = scope.field("tokenizer.type") in (None, "GPT2BPETokenizer")
-    return named and isinstance(file, str) and file.endswith(".json")
+    return scope.field("tokenizer.type") == "GPT2BPETokenizer" and isinstance(file, str) and file.endswith(".json")
 
 
 SCALED_FROM = 4096

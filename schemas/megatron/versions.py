@@ -42,6 +42,11 @@ def by_tree(found: tuple[str, str] | None, file: str) -> tuple[Chosen | None, tu
     return Chosen(version, say.tree_says(path=path, given=given)), ()
 
 
+def by_known_tree(version: str, folder: str) -> Chosen:
+    """The version that a fork keeps in a folder of this name."""
+    return Chosen(version, say.tree_is_known(folder=folder, version=version))
+
+
 def by_header(given: str) -> Chosen | None:
     """The version that accmap wrote the file for; None for one that it does not know any more.
 

@@ -124,6 +124,24 @@ def test_where_megatrons_version_comes_from(accmap, tmp_path: Path) -> None:
     assert version_of(accmap, "old/run.sh") == ("0.12", "assumed")
 
 
+@pytest.mark.parametrize(
+    ("exported", "said"),
+    [
+        # package_info.py of the commits that Pai-Megatron-Patch a098ca5 keeps there: 0.14.0rc0 and 0.12.0rc0.
+        ("PYTHONPATH=$PATCH:$PATCH/backends/megatron/Megatron-LM-250624:$PYTHONPATH", ("0.14", "detected")),
+        ('PYTHONPATH="$PATCH/backends/megatron/Megatron-LM-250328"', ("0.12", "detected")),
+        # 0.10.0rc0: none that is known.
+        ("PYTHONPATH=$PATCH/backends/megatron/Megatron-LM-241113", ("0.12", "assumed")),
+        ("PYTHONPATH=$PATCH/Megatron-LM-250624-mine", ("0.12", "assumed")),
+        ("ELSEWHERE=$PATCH/backends/megatron/Megatron-LM-250624", ("0.12", "assumed")),
+    ],
+)
+def test_a_known_tree_of_a_fork_says_its_version(accmap, exported: str, said: tuple[str, str]) -> None:
+    files = {"run.sh": f"export {exported}\n{GPT}", "pinned.sh": f"export {exported}\n{GPT}"}
+    assert version_of(accmap, "run.sh", files=files) == said
+    assert version_of(accmap, "pinned.sh", "--megatron", "0.16") == ("0.16", "given")
+
+
 def test_where_mindformers_version_comes_from(accmap) -> None:
     assert version_of(accmap, "run.yaml", files={"run.yaml": TRAIN}) == ("1.9", "assumed")
     assert version_of(accmap, "run.yaml", "--mindformers", "1.7") == ("1.7", "given")

@@ -245,3 +245,25 @@ def test_more_experts_than_there_are(accmap) -> None:
     said = [line for line in answer.err.splitlines() + answer.out.splitlines() if "will not run" in line]
     assert [line.split()[0] for line in said] == ["example.sh", "example.yaml"]
     assert all("4 experts are chosen for a token, and there are 2" in line for line in said)
+
+
+# Megatron 0.15.3 fused_bias_swiglu.py:weighted_bias_swiglu_impl and mlp.py:MLP.forward, run with biases in its experts.
+@pytest.mark.parametrize(
+    ("words", "instead"),
+    [
+        ("--swiglu", "--no-bias-swiglu-fusion"),
+        ("--swiglu --no-bias-swiglu-fusion", None),
+        ("--swiglu --disable-bias-linear", None),
+        ("--transformer-impl local", "--transformer-impl transformer_engine"),
+        ("--transformer-impl local --expert-model-parallel-size 2", None),
+    ],
+)
+def test_biases_of_experts(accmap, words: str, instead: str | None) -> None:
+    base = "torchrun --nproc_per_node 2 pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4"
+    base += " --seq-length 32 --max-position-embeddings 32 --micro-batch-size 1 --global-batch-size 2 --lr 1e-4"
+    base += " --train-iters 2 --num-experts 4 --moe-router-topk 2 --moe-token-dispatcher-type alltoall"
+    answer = accmap("lint", "run.sh", "--megatron", "0.15", "--no-config", files={"run.sh": f"{base} {words}\n"})
+    assert ("MAP108" in answer.out) is (instead is not None), answer.out
+    assert instead is None or instead in answer.out
+    older = accmap("lint", "run.sh", "--megatron", "0.12", "--no-config", files={"run.sh": f"{base} {words}\n"})
+    assert "MAP108" not in older.out

@@ -51,6 +51,7 @@ def purpose(text: str, name: str = "run.sh") -> str | None:
         ("inference.py", "inference"),
         ("evaluation.py", "evaluation"),
         ("tools/report_theoretical_memory.py", "tool"),
+        ("report_auto_config.py", "tool"),
         ("tasks/main.py", "evaluation"),
         ("../../tasks/msdp/main.py", "evaluation"),
         ("main.py", None),

@@ -231,6 +231,40 @@ def test_a_failure_is_shown_with_its_log() -> None:
     assert "the kernel is gone" in html_page(answer, "en")
 
 
+def test_what_the_framework_refuses_is_said_in_its_words() -> None:
+    """Megatron-Core 0.12.3 transformer_config.py:TransformerConfig.__post_init__."""
+    where = "megatron/core/transformer/transformer_config.py:__post_init__"
+    failure = WorkerFailure("ValueError: Please use --moe-router-pre-softmax when topk is 1.", "error", where)
+    answer = verification(verdict="not-verifiable", failures={"megatron": failure}, divergence=None, compared=())
+    said = answer.to_json()["failures"][0]["explanation"]
+    assert said.startswith("the framework itself refuses these values")
+    assert said.endswith(": Please use --moe-router-pre-softmax when topk is 1.")
+    other = answer._replace(failures={"megatron": failure._replace(where="verifier/session.py:perform")})
+    assert other.to_json()["failures"][0]["explanation"] is None
+
+
+@pytest.mark.parametrize(
+    ("reason", "where", "said"),
+    [
+        # Megatron-Core 0.15.3, run with biases in its experts, and 0.16.1 with a latent size of them.
+        (
+            "NotImplementedError: Bias is not supported for weighted swiglu fusion",
+            "megatron/core/fusions/fused_bias_swiglu.py:weighted_bias_swiglu_impl",
+            "--no-bias-swiglu-fusion",
+        ),
+        (
+            "AssertionError: TransformerEngine is required for MoE latent projections. when instantiating MoELayer",
+            "megatron/core/transformer/moe/moe_layer.py:__init__",
+            "--moe-latent-size",
+        ),
+    ],
+)
+def test_a_known_failure_is_said_with_what_to_do(reason: str, where: str, said: str) -> None:
+    failures = {"megatron": WorkerFailure(reason, "error", where)}
+    answer = verification(verdict="not-verifiable", failures=failures, divergence=None, compared=())
+    assert said in answer.to_json()["failures"][0]["explanation"]
+
+
 OLDER = (
     "torchrun pretrain_gpt.py --hidden-size 64 --num-attention-heads 4 --num-layers 2 --use-legacy-models "
     "--ckpt-format torch --transformer-impl local --seq-length 8 --max-position-embeddings 8 "

@@ -187,9 +187,22 @@ def test_models_that_part_where_a_default_ran_prove_nothing(tmp_path: Path) -> N
 
     norm, opened = "decoder.layers.0.input_layernorm", ("--norm-epsilon 1e-06", "--norm-epsilon $EPS")
     assert why(norm) == {}
-    assert "norm.epsilon" in why(norm, opened)["megatron"].reason
+    assert "norm.epsilon (--norm-epsilon $EPS)" in why(norm, opened)["megatron"].reason
+    # A fork's own word is open, too: it is no variable, and stands there.
+    own = ("--normalization 'RMSNorm'", "--normalization DeepNorm --a-word --another --third --fourth")
+    assert "(--normalization DeepNorm)" in why(norm, own)["megatron"].reason
     assert why("embedding", opened) == {}  # the open value decides nothing there
     assert why(norm, opened, ("--normalization 'RMSNorm'", "")) == {}
+
+
+def test_what_a_fork_makes_of_its_own_argument_is_not_compared(tmp_path: Path) -> None:
+    """Forks build other networks by such a flag (`--use-bridge`): models without it prove nothing of that."""
+    known, strange = ("--bf16", "--bf16 --no-one-logger"), "--use-bridge --hf-model x"
+    told = [entry.field for entry in unexercised(written(tmp_path, known), (), "all")]
+    assert told == []
+    own = ("--bf16", f"--bf16 {strange}")
+    told = [entry.field for entry in unexercised(written(tmp_path, own), (), "all")]
+    assert told == ["--use-bridge", "--hf-model"]
 
 
 def test_two_files_of_one_framework_are_compared_as_they_are(tmp_path: Path) -> None:

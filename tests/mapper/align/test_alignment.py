@@ -219,6 +219,26 @@ def test_experts_alone_are_aligned_as_gated_units() -> None:
     assert [row.field for row in pair.rows if row.changes_numbers] == []
 
 
+def test_a_window_in_every_second_layer_becomes_one_in_every_layer() -> None:
+    """MindFormers 1.9.0 attention.py:Attention.__init__: its first two layers both count from 1."""
+    words = "--window-size 16,0 --window-attn-skip-freq 2 --swiglu --disable-bias-linear"
+    text = small(f"{ONE_SIDED_BASE} {words}", options=ReadOptions(megatron="0.15"))
+    pair = pair_of(text, step=0)
+    assert "attention.window_skip_frequency" in {change.field for change in pair.changes}
+    assert [row.field for row in pair.rows if row.changes_numbers] == []
+    assert "--window-size 16,0" in pair.texts()[SCRIPT]
+
+
+def test_a_padded_size_that_is_given_needs_no_divisor_of_the_source() -> None:
+    """Megatron-LM 0.14 arguments.py takes --padded-vocab-size as it is, a multiple of nothing."""
+    base = ONE_SIDED_BASE.replace("--vocab-size 100", "--padded-vocab-size 202048")
+    options = ReadOptions(megatron="0.14")
+    for words in (base, f"{base} --vocab-size 50000".replace("NullTokenizer", "HuggingFaceTokenizer")):
+        script, configuration = read_back(pair_of(small(words, options=options)).texts())
+        assert recipe_of(script).value("model.padded_vocab_size") == 202048
+        assert recipe_of(configuration).value("model.padded_vocab_size") == 202048
+
+
 @pytest.mark.parametrize(
     "words",
     [

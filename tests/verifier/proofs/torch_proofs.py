@@ -3,10 +3,18 @@
 import json
 import math
 
+import pytest
 import torch
 
 from accmap.verifier import megatron_model
-from accmap.verifier.megatron_stand_ins import DROPPING, EagerCoreAttention, ZeroCenteredNorm, dropped, stand_ins
+from accmap.verifier.megatron_stand_ins import (
+    DROPPING,
+    EagerCoreAttention,
+    ZeroCenteredNorm,
+    dropped,
+    own_products,
+    stand_ins,
+)
 
 
 class Config:
@@ -66,12 +74,48 @@ def norm_error(kind):
     return compared(norm(x), exact, (x, norm.weight))
 
 
+class HandedThrough(torch.autograd.Function):
+    """The sum over one rank, as Megatron-Core's `_ReduceFromModelParallelRegion` makes it."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x
+
+    @staticmethod
+    def backward(ctx, slope):
+        return slope
+
+
+class Product(torch.nn.Linear):
+    def forward(self, x):
+        return HandedThrough.apply(x @ self.weight.T), self.bias
+
+
+def expert_bias_error():
+    """Megatron-Core 0.15 core/transformer/mlp.py:MLP.forward adds an expert's bias in place."""
+    expert = torch.nn.ModuleDict({"linear_fc2": Product(8, 4)})
+    model = torch.nn.ModuleDict({"experts": torch.nn.ModuleDict({"local_experts": torch.nn.ModuleList([expert])})})
+    x, product = torch.randn(3, 8, requires_grad=True), expert["linear_fc2"]
+
+    def added():
+        found, bias = product(x)
+        found += bias
+        return found
+
+    with pytest.raises(RuntimeError, match="modified inplace"):  # what the stand-in is for
+        added()
+    own_products(model)
+    exact = torch.nn.functional.linear(x, product.weight, product.bias)
+    return compared(added(), exact, (x, product.weight, product.bias))
+
+
 def main():
     torch.manual_seed(0)
     watched = ("current_device", "Stream", "Event", "current_stream", "stream", "synchronize")
     before = {name: getattr(torch.cuda, name) for name in watched}
     errors = {"attention": attention_error(), "rms": norm_error("RMSNorm"), "layer": norm_error("LayerNorm")}
     errors["dropout"] = dropout_error()
+    errors["expert-bias"] = expert_bias_error()
     own = torch.nn.functional.dropout
     with stand_ins():
         ones = torch.ones(64, 64)
