@@ -11,7 +11,7 @@ from .terminal import wants_colour
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any, TypeAlias
+    from typing import Any, Literal, TypeAlias
 
     from ..schemas.border.outgoing import Outgoing
     from ..schemas.diagnostic import Language
@@ -121,9 +121,16 @@ def _is_version(entry: dict[str, Any]) -> bool:
 def _unexercised_lines(answer: Answer, word: VerifyWords) -> list[str]:
     """What makes a match partial, with both values."""
     told = [entry for entry in answer["not_compared"] if entry.get("differs") and not _is_version(entry)]
-    lines = [f"  {word('unexercised')}: {_differing(entry)}: {entry['reason']}" for entry in told]
+    lines = [
+        f"  {word('unexercised' if 'a' in entry else 'unproved')}: {_differing(entry)}: {entry['reason']}"
+        for entry in told
+    ]
     let = [entry for entry in answer["not_compared"] if entry.get("accepted")]
     return lines + [f"  {word('accepted')}: {_differing(entry)}" for entry in let]
+
+
+def _label(entry: dict[str, Any]) -> Literal["unexercised", "unproved"]:
+    return "unexercised" if "a" in entry else "unproved"
 
 
 def _differing(entry: dict[str, Any]) -> str:

@@ -11,6 +11,7 @@ from .messages_compiled import say
 from .small_files import nested, token_within
 
 if TYPE_CHECKING:
+    from ..mappings.names_compiled import FieldName
     from ..schemas.config import Config, Value
     from ..schemas.message import Words
     from ..schemas.versions import Dialect
@@ -98,15 +99,17 @@ def _training(config: Config) -> TrainingPlan:
 
 def padding_token(config: Config, vocabulary: int) -> int:
     """The token that the model masks, moved into a smaller vocabulary; -1 for none."""
-    pad = recipe_of(config).value("tokenizer.pad_token")
-    return 0 if pad is None else token_within(pad, fields_of(config).get("vocab_size"), vocabulary)
+    return _within(config, "tokenizer.pad_token", vocabulary, unset=0)
 
 
 def ignored_label(config: Config, vocabulary: int) -> int:
     """The label that the loss leaves out, moved into a smaller vocabulary; -1 for none."""
-    return token_within(
-        recipe_of(config).value("tokenizer.ignore_label"), fields_of(config).get("vocab_size"), vocabulary
-    )
+    return _within(config, "tokenizer.ignore_label", vocabulary, unset=-1)
+
+
+def _within(config: Config, name: FieldName, vocabulary: int, *, unset: int) -> int:
+    token = recipe_of(config).value(name)
+    return unset if token is None else token_within(token, fields_of(config).get("vocab_size"), vocabulary)
 
 
 def _optimizer(config: Config) -> OptimizerPlan:

@@ -114,9 +114,8 @@ class _Conversion:
             # One key that the converter's tables name twice for the same field: no value of it is ever accepted.
             keep = self._working(field, name)
             other = other if written else say.mapped_twice(key=other)
-        shown = other if written else say.set_by_the_class(key=other)
-        if handed:
-            shown, keep = say.the_trainer(), say.what_the_trainer_sets()
+        shown = say.the_trainer() if handed else other if written else say.set_by_the_class(key=other)
+        keep = say.what_the_trainer_sets() if handed else keep
         said = say.conflict_key(key=path, other=shown, field=field, keep=keep or other, version=reading.version)
         reading.note(said, path, on_key=True, related=related)
 

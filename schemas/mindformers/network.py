@@ -9,19 +9,17 @@ A key that is not written takes the default of the configuration class that `mod
 from __future__ import annotations
 
 from ..config import Unresolved
-from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..light_typing import TYPE_CHECKING
 from ..rows import Sourced
 from .conversion import convert
 from .messages_compiled import say
-from .reading import default_setting
 from .trainer import Part, Trainer
+from .transformer_defaults import defaults_of
 from .value_types import checked_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
-    from ..config import Setting
     from .reading import Reading
 
 
@@ -70,7 +68,7 @@ def _constructed(run: Trainer, facts: dict[str, Any]) -> dict[str, Sourced]:
 
 def _transformer_config(run: Trainer, fields: dict[str, Sourced], *, mla: bool) -> None:
     """The fields of the (MLA)TransformerConfig, recorded under `resolved.transformer.`."""
-    reading, own = run.reading, _defaults_of(run.reading.catalog, mla=mla)
+    reading, own = run.reading, defaults_of(run.reading.catalog, mla=mla)
     run.locals.update(own.known)
     reading.resolved.update(own.settings)
     for name, one in fields.items():
@@ -88,32 +86,6 @@ def _transformer_config(run: Trainer, fields: dict[str, Sourced], *, mla: bool) 
         one, decided = run.locals[local], local not in run.open
         if name in fields or one is not before[local] or not decided:
             reading.resolve(f"resolved.{local}", one.value, *one.sources, decided=decided)
-
-
-class _Defaults(NamedTuple):
-    """What a (MLA)TransformerConfig has by itself."""
-
-    names: Mapping[str, str]
-    """Its fields, and what the rows call them."""
-    known: Mapping[str, Sourced]
-    settings: Mapping[str, Setting]
-    catalog: Mapping[str, Any]
-
-
-_defaults: dict[tuple[int, bool], _Defaults] = {}
-
-
-def _defaults_of(catalog: dict[str, Any], *, mla: bool) -> _Defaults:
-    """The same for every file of a version."""
-    found = _defaults.get((id(catalog), mla))
-    if found is None:
-        values: dict[str, Any] = {**catalog["transformer"], **(catalog["mla_transformer"] if mla else {})}
-        names = {name: f"transformer.{name}" for name in values}
-        known = {names[name]: Sourced(value) for name, value in values.items()}
-        settings = [default_setting(f"resolved.{names[name]}", value) for name, value in values.items()]
-        found = _Defaults(names, known, {one.key: one for one in settings}, catalog)
-        _defaults[id(catalog), mla] = found
-    return found
 
 
 def undecided_network(reading: Reading, text: str, path: str) -> None:

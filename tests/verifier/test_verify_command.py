@@ -12,7 +12,7 @@ import pytest
 
 from accmap.cli.advisories import met
 from accmap.cli.lean import main
-from accmap.cli.verify import rules_for, shown_defects, unseen_defects
+from accmap.cli.verify import rules_for, shown_defects, unseen_errors
 from accmap.cli.verify_report import html_page, text_page
 from accmap.mapper.modules import MODULES, fields_of
 from accmap.schemas.border.incoming import read_text
@@ -345,4 +345,4 @@ def test_known_defects_are_shown_or_named_as_unseen(
     found = verification(divergence_fields=fields_behind, versions={"megatron-core": ran})
     seen = shown_defects(found, findings)
     assert [one.kind.code for one in seen] == ["DEF006"] * shown
-    assert [entry.field for entry in unseen_defects(findings, seen, "en")] == ["DEF006"] * (not shown)
+    assert [entry.field for entry in unseen_errors(findings, seen, "en")] == ["DEF006"] * (not shown)

@@ -12,7 +12,7 @@ import pytest
 
 from accmap import convert
 from accmap.cli.lean import main
-from accmap.cli.verify import findings_of, unexercised
+from accmap.cli.verify import findings_of, unexercised, unseen_errors
 from accmap.cli.verify_report import html_page, text_page
 from accmap.schemas.border.incoming import read_text
 from accmap.schemas.config import ReadOptions
@@ -154,6 +154,20 @@ def test_what_a_file_leaves_open_is_no_match_whatever_a_default_brings(
 def test_where_tokens_and_weights_lie_and_a_vocabulary_are_given_to_both_models_alike(tmp_path: Path) -> None:
     changes = (("--bf16", "--bf16 --load $LOAD --data-path $DATA --vocab-size $SIZE"),)
     assert exercise.left_open(*written(tmp_path, *changes)) == {}
+
+
+@pytest.mark.parametrize(("words", "stops"), [("2", 0), ("3", 2)])
+def test_what_stops_a_run_and_no_small_model_shows_is_named(words: str, stops: int, tmp_path: Path) -> None:
+    """The heads of a small model are a multiple of its groups, whatever those of the file are."""
+    script, other = tmp_path / "run.sh", tmp_path / "run.yaml"
+    script.write_text(SCRIPT + "--group-query-attention --num-query-groups 2", "utf-8")
+    text = convert(script, "mindformers").text
+    other.write_text(text.replace("num_key_value_heads: 2", f"num_key_value_heads: {words}"), "utf-8")
+    script.write_text(f"{SCRIPT} --group-query-attention --num-query-groups {words}", "utf-8")
+    sources = [read_text(str(path)) for path in (script, other)]
+    configs = [config_of(source, ReadOptions(), path=source.name) for source in sources]
+    found = list(unseen_errors(findings_of(configs, sources), (), "en"))
+    assert [entry.field for entry in found] == ["MAP108"] * stops
 
 
 def test_a_path_of_data_that_one_file_leaves_out_is_no_difference_that_was_not_run(tmp_path: Path) -> None:

@@ -142,8 +142,9 @@ def mutants_of(row: Row) -> Iterator[Mutant]:
         if side is None:
             continue
         for kind, wrong in _wrong_sides(side, name):
-            sides = tuple(wrong if one is side else one for one in getattr(row, name))
-            yield Mutant(row.fields, name, kind, row._replace(**{name: sides}))
+            written = f"of_{name}"
+            sides = tuple(wrong if tuple(one) == tuple(side) else one for one in getattr(row, written))
+            yield Mutant(row.fields, name, kind, row._replace(**{written: sides}))
     yield Mutant(row.fields, "row", "gate", row._replace(only=(*row.only, *NEVER)))
 
 

@@ -40,6 +40,7 @@ OTHERS = {
     "probe": "developers' program: what the real classes say",
     "reading": "reader: values and where they stand",
     "resolution": "loads the compiled rows of resolution.yaml, as `catalog` does facts",
+    "transformer_defaults": "facts of a version, as settings",
     "source_digests": "developers' program: which functions changed",
 }
 
