@@ -257,7 +257,7 @@ def shown_defects(found: Verification, findings: Sequence[Diagnostic]) -> tuple[
     )
 
 
-_STOPS = ("DEF", "MAP108")
+_CERTAIN = ("DEF", "MAP108")
 """Known defects, and what loads and cannot run."""
 
 
@@ -269,7 +269,7 @@ def unseen_errors(
     Small models are of legal sizes, and of few layers and experts.
     """
     for one in findings:
-        if one.kind.code.startswith(_STOPS) and one.kind.severity == "error" and one not in shown:
+        if one.kind.code.startswith(_CERTAIN) and one.kind.severity == "error" and one not in shown:
             yield NotCompared(one.kind.code, one.message(language))
 
 
