@@ -11,7 +11,7 @@ from .terminal import wants_colour
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any, Literal, TypeAlias
+    from typing import Any, TypeAlias
 
     from ..schemas.border.outgoing import Outgoing
     from ..schemas.diagnostic import Language
@@ -127,10 +127,6 @@ def _unexercised_lines(answer: Answer, word: VerifyWords) -> list[str]:
     ]
     let = [entry for entry in answer["not_compared"] if entry.get("accepted")]
     return lines + [f"  {word('accepted')}: {_differing(entry)}" for entry in let]
-
-
-def _label(entry: dict[str, Any]) -> Literal["unexercised", "unproved"]:
-    return "unexercised" if "a" in entry else "unproved"
 
 
 def _differing(entry: dict[str, Any]) -> str:
