@@ -257,8 +257,8 @@ def shown_defects(found: Verification, findings: Sequence[Diagnostic]) -> tuple[
     )
 
 
-_CERTAIN = ("DEF", "MAP108")
-"""Known defects, and what loads and cannot run."""
+_CERTAIN = ("DEF", "MAP108", "MAP126")
+"""Known defects, what loads and cannot run, and what stops where it is built."""
 
 
 def unseen_errors(

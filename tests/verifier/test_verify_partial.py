@@ -170,6 +170,18 @@ def test_what_stops_a_run_and_no_small_model_shows_is_named(words: str, stops: i
     assert [entry.field for entry in found] == ["MAP108"] * stops
 
 
+def test_what_stops_where_it_is_built_is_named(tmp_path: Path) -> None:
+    """Megatron's OptimizerConfig refuses moments in another type without its precision-aware optimizer."""
+    script, other = tmp_path / "run.sh", tmp_path / "run.yaml"
+    script.write_text(SCRIPT, "utf-8")
+    other.write_text(convert(script, "mindformers").text, "utf-8")
+    script.write_text(f"{SCRIPT} --exp-avg-dtype fp16", "utf-8")
+    sources = [read_text(str(path)) for path in (script, other)]
+    configs = [config_of(source, ReadOptions(), path=source.name) for source in sources]
+    found = list(unseen_errors(findings_of(configs, sources), (), "en"))
+    assert "MAP126" in [entry.field for entry in found]
+
+
 def test_a_path_of_data_that_one_file_leaves_out_is_no_difference_that_was_not_run(tmp_path: Path) -> None:
     """A wrapper may add it; paths that both give, and that differ, are named."""
 
