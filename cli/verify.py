@@ -74,7 +74,7 @@ def run(
     mindformers_python: str | None = None,
     prepare: bool = False,
     closest: bool = False,
-    precision: str = "float32",
+    precision: str = "auto",
     graph: bool = False,
     ranks: bool = False,
     no_shrink: bool = False,
@@ -161,7 +161,7 @@ def verified(
     texts = [read_input(name, stdin_name) for name in names]
     configs = _trained(texts, options)
     against, store = chosen.get("against"), _store()
-    if against and chosen.get("precision", "float32") != "float32":
+    if against and chosen.get("precision") == "as-written":
         raise UsageError(say.verify_precision_needs_two())
     a, b = _pair(configs, against)
     _require_sides(a, b, chosen)
@@ -301,18 +301,17 @@ def unexercised(
     `matched`, what they were asked about and certainly differs did not show: a capacity that no small expert meets.
     """
     from ..mapper.recipe.reading import recipe_of
-    from ..verifier.documents import separates
-    from ..verifier.exercise import exercised, given_alike, left_open, weighs_tokens
+    from ..verifier.exercise import exercised, given_alike, left_open, reach_of
 
     a, b = (recipe_of(config) for config in configs)
-    done = {"weighed": weighs_tokens(*configs), "separated": separates(*configs)}
+    reach = reach_of(*configs)
     known = _alike(a, b, language) if a.framework == b.framework else _by_rules(a, b, findings, language)
     open_reason = say.verify_left_open().text(language)
     found = {field: NotCompared(field, open_reason, values) for field, values in left_open(*configs).items()}
     for field, entry, certain in known:
         if field is not None and given_alike(field, entry.values or ()):
             continue
-        if field is None or (_counts(field, a, b) and not exercised(field, stage, asked, **done)):
+        if field is None or (_counts(field, a, b) and not exercised(field, stage, asked, reach)):
             found.setdefault(entry.field, entry)
         elif matched and certain and _counts(field, a, b):
             found.setdefault(field, entry._replace(reason=say.verify_unseen().text(language)))

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 Array = Any
 
 COMPUTE: FieldName = "precision.compute_dtype"
-_WEIGHTS: FieldName = "precision.params_dtype"
 ULP = {"bfloat16": 2.0**-7, "float16": 2.0**-10, "float32": 2.0**-23}
 """The distance from 1 to the next number."""
 MOST = {"logits": 4.0, "gradient": 16.0}
@@ -304,8 +303,9 @@ def _moved(answer: WorkerAnswer, before: WorkerAnswer, unit: float) -> float:
 
 
 def blamed(found: AsWritten, configs: tuple[Config, Config]) -> list[Differing]:
-    """The compute type where it differs, and the types of single places that set the sides apart."""
-    return [*differing(configs), *(Differing(one.field, one.a, one.b) for one in found.moving)]
+    """The compute type where it differs, and the types of single places: those that set the sides apart, or all."""
+    places = [Differing(one.field, one.a, one.b) for one in found.moving or found.trials]
+    return [*differing(configs), *places]
 
 
 def differing(configs: tuple[Config, Config], every: Sequence[FieldName] = (COMPUTE,)) -> list[Differing]:
@@ -321,6 +321,11 @@ def differing(configs: tuple[Config, Config], every: Sequence[FieldName] = (COMP
     ]
 
 
+def shows(configs: tuple[Config, Config]) -> bool:
+    """Whether the files differ in a type of a single place alone, which no pass in float32 can show."""
+    return bool(differing(configs, tuple(TRIED))) and not differing(configs)
+
+
 def not_proved(found: AsWritten | None, language: str) -> list[NotCompared]:
     """What a CPU could not compute in its own type, and the types that differ without setting the sides apart."""
     if found is None:
@@ -333,13 +338,8 @@ def not_proved(found: AsWritten | None, language: str) -> list[NotCompared]:
     return [NotCompared(COMPUTE, told.text(language))]
 
 
-def said(uncompared: Sequence[NotCompared], found: AsWritten | None, language: str) -> list[NotCompared]:
-    """What is not compared beside the pass as written: types were, of the weights in the first pass alone."""
+def said(uncompared: Sequence[NotCompared], found: AsWritten | None) -> list[NotCompared]:
+    """What is not compared beside the pass as written: types were."""
     if found is None or found.failures:
         return list(uncompared)
-    weights = say.weights_of_the_first_pass().text(language)
-    return [
-        entry._replace(reason=weights) if entry.field == _WEIGHTS else entry
-        for entry in uncompared
-        if entry.field not in (COMPUTE, *TRIED)
-    ]
+    return [entry for entry in uncompared if entry.field not in (COMPUTE, *TRIED)]

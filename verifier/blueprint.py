@@ -29,6 +29,8 @@ class OptimizerPlan(NamedTuple):
     """What that rate of its own falls to; None where it falls as far as the others."""
     decays_head_norms: bool = False
     """The norms of queries and keys are decayed as matrices are."""
+    kept: str = "float32"
+    """The type that weights are kept in from one update to the next."""
 
 
 class InputPlan(NamedTuple):

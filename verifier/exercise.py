@@ -18,7 +18,7 @@ from ..schemas.open_words import open_words
 from ..schemas.versions import within
 from . import documents, dropping, samples, scales
 from .messages_compiled import say
-from .mindformers_side import DYNAMIC
+from .mindformers_side import DYNAMIC, kept_type
 from .not_compared import Differing, NotCompared, Values
 
 if TYPE_CHECKING:
@@ -38,11 +38,12 @@ class LeftOut(NamedTuple):
     fields: tuple[FieldName, ...]
     listed: Literal[
         "always", "with a meaning", "where set", "without rates", "without scales", "without weighting",
-        "without documents", "without dropout", "without graph", "without samples",
+        "without documents", "without dropout", "without graph", "without samples", "without keeping",
     ] = "always"  # fmt: skip
     """`with a meaning`: where one of the runs has what the field is about; `where set`: where one sets it;
     `without rates`, `without scales`, `without samples`: where schedulers, loss scalers or data sets were not asked;
     `without weighting`: where tokens cannot be weighed; `without graph`: where none was compiled;
+    `without keeping`: where what keeps weights in a narrower type is not run;
     `without documents`, `without dropout`: where one sets it and it was not run."""
 
 
@@ -52,6 +53,7 @@ _CURVE: tuple[FieldName, ...] = ("schedule.style",)
 COMPILED = "graph"
 """What was asked where the compiled graph ran."""
 _WEIGHTED: tuple[FieldName, ...] = ("gradient.per_token_loss",)
+_KEPT: FieldName = "precision.params_dtype"
 LEFT_OUT: tuple[LeftOut, ...] = (
     LeftOut(
         say.not_run_one_process(),
@@ -63,7 +65,8 @@ LEFT_OUT: tuple[LeftOut, ...] = (
             "parallel.sequence",
         ),
     ),
-    LeftOut(say.not_run_float32(), ("precision.compute_dtype", "precision.params_dtype")),
+    LeftOut(say.not_run_float32(), ("precision.compute_dtype",)),
+    LeftOut(say.not_run_kept(), (_KEPT,), "without keeping"),
     LeftOut(say.not_run_float32(), ("precision.norm_dtype",), "where set"),
     LeftOut(say.not_run_loss_scale(), ("precision.loss_scale.mode",), "without scales"),
     LeftOut(say.not_run_kernel(), ("attention.flash", "fusion.norm", "fusion.rope", "moe.grouped_gemm")),
@@ -111,7 +114,7 @@ _PARTED: dict[str, tuple[FieldName, ...]] = {
 }
 """Computed quantities by the stage that asks the models for the same: where it parts, their difference was run."""
 
-_OF_THE_STEPS = ("optimizer.", "gradient.", "schedule.", "moe.router.bias_update_rate")
+_OF_THE_STEPS = ("optimizer.", "gradient.", "schedule.", "moe.router.bias_update_rate", _KEPT)
 """Fields that show once the optimizer has stepped, which `step1` and `local-norm` leave out."""
 _OF_THE_CURVES = (
     "schedule.", "optimizer.weight_decay_style", "optimizer.weight_decay_start", "optimizer.weight_decay_end",
@@ -165,17 +168,36 @@ def takes_micro_batches(*configs: Config) -> bool:
 """The last version whose dynamic graph takes a step as a whole (`pynative/trainer/trainer.py:training_step`)."""
 
 
-def exercised(
-    field: str, stage: str, asked: Collection[str] = (), *, weighed: bool = True, separated: bool = False
-) -> bool:
+class Reach(NamedTuple):
+    """What the run of a pair gets to, of what not every run does."""
+
+    weighed: bool = True
+    """Each token's loss by the weighting that the files ask for."""
+    separated: bool = False
+    """Several documents in a sample."""
+    kept: bool = True
+    """Weights in the types that they are kept in; Megatron-LM's main weights are in float32."""
+
+
+_WHOLE = Reach()
+
+
+def reach_of(*configs: Config) -> Reach:
+    """What the run of these files gets to."""
+    known = all(config.framework != "mindformers" or kept_type(config) is not None for config in configs)
+    return Reach(weighs_tokens(*configs), documents.separates(*configs), known)
+
+
+def exercised(field: str, stage: str, asked: Collection[str] = (), reach: Reach = _WHOLE) -> bool:
     """Whether a difference in a field would have shown in what was run.
 
-    `asked`: the stages that were run of those that not every pair has; `weighed`: tokens were; `separated`: documents.
+    `asked`: the stages that were run of those that not every pair has.
     """
-    if (field in _WEIGHTED and not weighed) or (field in documents.FIELDS and not separated):
+    unrun = (field in _WEIGHTED and not reach.weighed) or (field == _KEPT and not reach.kept)
+    if unrun or (field in documents.FIELDS and not reach.separated):
         return False
     if field == documents.END:
-        return separated
+        return reach.separated
     own = next((name for name, fields in ON_THEIR_OWN.items() if field in fields), None)
     if own is not None:
         return own in asked
@@ -259,7 +281,7 @@ def uncompared(a: Config, b: Config, language: str = "en", asked: Collection[str
         NotCompared(field, row.why.text(language), _apart(field, recipes))
         for row in LEFT_OUT
         for field in row.fields
-        if _is_listed(field, row, recipes, asked, weighed=weighs_tokens(a, b), separated=documents.separates(a, b))
+        if _is_listed(field, row, recipes, asked, reach_of(a, b))
     ]
 
 
@@ -268,16 +290,15 @@ def _is_listed(
     row: LeftOut,
     recipes: tuple[Recipe, Recipe],
     asked: Collection[str],
-    *,
-    weighed: bool,
-    separated: bool,
+    reach: Reach,
 ) -> bool:
     always = {
         "always": True,
         "without rates": "rates" not in asked,
         "without scales": "scales" not in asked,
         "without samples": "samples" not in asked,
-        "without weighting": not weighed,
+        "without weighting": not reach.weighed,
+        "without keeping": not reach.kept,
         "without graph": COMPILED not in asked,
     }
     if row.listed in always:
@@ -287,7 +308,9 @@ def _is_listed(
         return False
     if row.listed == "with a meaning":
         return bool(meant)
-    return not (row.listed == "without documents" and separated) and any(_is_set(field, recipe) for recipe in meant)
+    return not (row.listed == "without documents" and reach.separated) and any(
+        _is_set(field, recipe) for recipe in meant
+    )
 
 
 def _is_set(field: FieldName, recipe: Recipe) -> bool:

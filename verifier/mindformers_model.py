@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 Array = Any
 
 
+_KEPT = "kept-type"
+_LISTED = {_KEPT: "weights that the file keeps in another type are rounded to it after each update by itself"}
 NEUTRAL: dict[str, Any] = {
     "params_dtype": "float32",
     "compute_dtype": "float32",
@@ -108,7 +110,7 @@ class MindFormersBackend:
         from .mindspore_stand_ins import LISTED
         from .mindspore_widening import LISTED as WIDENING_LISTED
 
-        self._listed = {**inert_hyper_parallel.LISTED, **LISTED, **TRAINING_LISTED, **WIDENING_LISTED}
+        self._listed = {**inert_hyper_parallel.LISTED, **LISTED, **TRAINING_LISTED, **WIDENING_LISTED, **_LISTED}
         self._versions = {"mindspore": ms.__version__, "mindformers": mindformers.__version__}
         self._block = contextlib.ExitStack()
         self.used = self._block.enter_context(self._stand_ins())
@@ -428,6 +430,18 @@ class MindFormersModel:
         plan = self.plan
         groups = get_optimizer_grouped_parameters(self.model, plan.weight_decay)
         self._optimizer = _optimizer(plan, groups, plan.learning_rate * rate_factor)
+        self._keep()
+
+    def _keep(self) -> None:
+        """Round the trained weights to the type that they are kept in: a CPU assigns no bfloat16."""
+        import mindspore as ms
+
+        if self.plan.kept == "float32":
+            return
+        self._used.add(_KEPT)
+        for name in self._trained:
+            parameter = self._parameters[name]
+            parameter.set_data(parameter.astype(getattr(ms, self.plan.kept)).astype(parameter.dtype))
 
     def clip(self) -> float:
         from mindformers.core.clip_grad import ClipGradNorm
@@ -443,6 +457,7 @@ class MindFormersModel:
     def update(self) -> None:
         by_name = {self._parameters[name].name: gradient for name, gradient in self._gradients.items()}
         self._optimizer(tuple(by_name[parameter.name] for parameter in self._optimizer.parameters))
+        self._keep()
         if self.config.moe_router_enable_expert_bias:
             self.model.update_topk_bias()
 

@@ -130,7 +130,18 @@ def _optimizer(config: Config) -> OptimizerPlan:
         beta2=second,
         epsilon=_number(setting("optimizer.eps"), 1e-8),
         clip_norm=_number(setting("wrapper.max_grad_norm"), 1.0) if clips else 0.0,
+        kept=kept_type(config) or "float32",
     )
+
+
+def kept_type(config: Config) -> str | None:
+    """The type that weights are kept in between updates; None where how an optimizer rounds them is not run.
+
+    AdamW computes in float32 and casts what it assigns (1.6 to 2.1, `core/optim/adamw.py:_update_run_op`).
+    """
+    kept = recipe_of(config).value("precision.params_dtype")
+    rounds = config.dialect != DYNAMIC and (config.value("resolved.optimizer.type") or "AdamW") == "AdamW"
+    return kept if isinstance(kept, str) and (rounds or kept == "float32") else None
 
 
 def _number(value: Any, otherwise: float) -> float:

@@ -90,8 +90,8 @@ class Options(NamedTuple):
     """The folder that prepared frameworks stand in."""
     closest: bool = False
     """Run the nearest version where a file's own is not here."""
-    precision: Literal["float32", "as-written"] = "float32"
-    """Run the first pass in the files' own types, too."""
+    precision: Literal["auto", "float32", "as-written"] = "auto"
+    """Run the first pass in the files' own types, too; `auto`: where a type that it shows differs between them."""
     graph: bool = False
     """Compile MindSpore Transformers' static graph, and do not run it eagerly."""
     ranks: bool = False
@@ -332,7 +332,7 @@ def _prepare(a: Config, b: Config, options: Options) -> _Pair:
     plain = InputPlan(0, batch, length, vocabulary, avoid=masked)
     rates = None if options.against else rates_of(a, b)
     blueprints = _blueprints((a, b), (files[0].config, files[1].config), rates)
-    if options.precision == "as-written" and any(one.rounded for one in blueprints):
+    if _in_own_types(a, b, options) and any(one.rounded for one in blueprints):
         # Types are tried by themselves, after the models: in float32 both have the same weights.
         blueprints = (blueprints[0]._replace(rounded=True), blueprints[1]._replace(rounded=True))
     if options.against:
@@ -553,7 +553,7 @@ def _run(
         compared=found.compared,
         seeds=tuple(range(options.seeds)),
         stand_ins=_stand_ins(pair, found.answers, typed),
-        not_compared=(*unparsed, *as_written.said(ranks.said(unrun, spread or (), language), typed, language)),
+        not_compared=(*unparsed, *as_written.said(ranks.said(unrun, spread or (), language), typed)),
         divergence=blame.divergence,
         divergence_fields=blame.fields,
         differing=tuple(blame.differing),
@@ -642,11 +642,19 @@ def _blamed(pair: _Pair, options: Options, found: _Found, typed: as_written.AsWr
     return _Blame(divergence, (*ahead, *(field for field in where if field not in ahead)), changed)
 
 
+def _in_own_types(a: Config, b: Config, options: Options) -> bool:
+    """Whether the first pass is run in the files' own types, too."""
+    if options.against or options.precision != "auto":
+        return options.precision == "as-written" and not options.against
+    runs = not options.graph and mindformers_side.DYNAMIC not in (a.dialect, b.dialect)
+    return runs and as_written.shows((a, b))
+
+
 def _typed(
     pair: _Pair, options: Options, found: _Found, processes: Sequence[Worker], progress: Callable[[Words], None]
 ) -> as_written.AsWritten | None:
     """Both files' own types, of models that are the same in float32; the reference has none."""
-    if options.precision == "float32" or options.against or found.verdict != "match":
+    if found.verdict != "match" or not _in_own_types(*pair.configs, options):
         return None
     one, other = (_job(pair, blueprint, options, 0) for blueprint in pair.blueprints)
     return as_written.run(pair.configs, (one, other), processes, progress, routes=pair.routes)

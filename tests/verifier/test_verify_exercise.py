@@ -110,7 +110,7 @@ COMPRESSED = {"eod": 511, "eod_mask_loss": False, "create_compressed_eod_mask": 
 
 @pytest.mark.parametrize("field", [*documents.FIELDS, documents.END])
 def test_documents_are_exercised_where_they_were_run(field: str) -> None:
-    assert exercise.exercised(field, "all", ("rates",), separated=True)
+    assert exercise.exercised(field, "all", ("rates",), exercise.Reach(separated=True))
     assert not exercise.exercised(field, "all", ("rates",))
 
 
