@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from ..mapper.translate.read_back import require_said
-from ..mapper.translate.starting import obstacles
+from ..mapper.translate.starting import obstacles, standing
 from ..mapper.translate.translation import translate
 from ..mapper.translate.writing import text_of
 from ..schemas.border.outgoing import composed, emit, json_text, tell
@@ -64,22 +64,25 @@ def run(
     else:
         translation = _translated(config, options, to, update, lang, held=not no_read_back)
         text = text_of(translation, comments=not no_comments, language=lang)
-    stops = obstacles(translation, text)
+    stops, source_stops = obstacles(translation, text), standing(config)
     new_files: dict[str, str] = {}
     if output is not None:
         new_files[output] = text
     if report is not None:
-        answer = {**translation.to_json(lang), "will_not_run": [stop.to_json(lang) for stop in stops]}
+        each = {"will_not_run": stops, "source_will_not_run": source_stops}
+        told = {name: [stop.to_json(lang) for stop in found] for name, found in each.items()}
+        answer = {**translation.to_json(lang), **told}
         new_files[report] = json_text(answer, 2)
     write_texts(new_files, force=force)
     if output is None and update is None:
         emit(composed(text))
     print_obstacles(output or update or translation.source, stops, lang)
+    print_obstacles(config.file, source_stops, lang)
     print_problems(config, lang)
     print_report(translation, lang)
     tell_written(new_files, lang)
     code = close_report(translation.rows, accepted, lang, strict=strict)
-    return BAD if stops or config.purpose is not None else code
+    return BAD if stops or source_stops or config.purpose is not None else code
 
 
 def _writes_a_model(to: Framework | None, output: str | None) -> bool:

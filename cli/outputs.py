@@ -79,6 +79,7 @@ class ConvertJson(_LossJson):
     """`accmap convert --report`. Every explicit key of the source stands in some row's `from`."""
 
     read_back: ReadBackJson
+    source_will_not_run: list[ObstacleJson] = Field(default=[], description="Why the source itself stops.")
 
 
 class PairJson(_LossJson):

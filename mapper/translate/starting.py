@@ -46,11 +46,16 @@ def obstacles(translation: Translation, text: str) -> tuple[Obstacle, ...]:
     return tuple(_found(config))
 
 
+def standing(config: Config) -> tuple[Obstacle, ...]:
+    """What the table knows to stop a file that loads."""
+    found = stopping(config, recipe_of(config))
+    return tuple(Obstacle(one.stop.at, one.stop.name, one.en, one.zh, one.stop.instead) for one in found)
+
+
 def _found(config: Config) -> Iterator[Obstacle]:
-    seen: set[str] = set()
-    for one in stopping(config, recipe_of(config)):
-        seen.add(one.en)
-        yield Obstacle(one.stop.at, one.stop.name, one.en, one.zh, one.stop.instead)
+    stops = standing(config)
+    yield from stops
+    seen = {one.en for one in stops}
     for problem in config.problems:
         said = problem.message("en")
         if problem.kind.severity == "error" and said not in seen:

@@ -61,6 +61,14 @@ def test_what_is_written_and_stops_is_said_first(accmap, tmp_path: Path) -> None
     assert [entry["code"] for entry in report["will_not_run"]] == ["expert-layers-every-zero"]
 
 
+def test_where_the_source_stops_there_is_no_run_to_equal(accmap, tmp_path: Path) -> None:
+    answer = accmap("convert", "a.sh", "-o", "b.yaml", "--report", "r.json", files={"a.sh": LATENT + "\n"})
+    assert answer.code == 1
+    assert answer.err.splitlines()[0].startswith("a.sh will not run: ")
+    report = json.loads((tmp_path / "r.json").read_text("utf-8"))
+    assert (report["will_not_run"], len(report["source_will_not_run"])) == ([], 1)
+
+
 def test_what_runs_has_an_empty_list(accmap, tmp_path: Path) -> None:
     files = {"a.sh": LATENT + "--no-rope-fusion\n"}
     assert accmap("convert", "a.sh", "-o", "b.yaml", "--report", "r.json", files=files).code == 0
