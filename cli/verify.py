@@ -302,10 +302,11 @@ def unexercised(
     """
     from ..mapper.recipe.reading import recipe_of
     from ..verifier.documents import separates
-    from ..verifier.exercise import exercised, given_alike, left_open, weighs_tokens
+    from ..verifier.exercise import cuts_of, exercised, given_alike, left_open, weighs_tokens
 
     a, b = (recipe_of(config) for config in configs)
-    done = {"weighed": weighs_tokens(*configs), "separated": separates(*configs)}
+    a_step = cuts_of(configs[0], configs[1]) is not None
+    done = {"weighed": weighs_tokens(*configs), "separated": separates(*configs), "cut": a_step}
     known = _alike(a, b, language) if a.framework == b.framework else _by_rules(a, b, findings, language)
     open_reason = say.verify_left_open().text(language)
     found = {field: NotCompared(field, open_reason, values) for field, values in left_open(*configs).items()}
@@ -314,7 +315,7 @@ def unexercised(
             continue
         if field is None or (_counts(field, a, b) and not exercised(field, stage, asked, **done)):
             found.setdefault(entry.field, entry)
-        elif matched and certain and _counts(field, a, b):
+        elif matched and certain and _may_hide(field, a, b):
             found.setdefault(field, entry._replace(reason=say.verify_unseen().text(language)))
     return [*found.values(), *_unknown_arguments(configs, language)]
 
@@ -339,6 +340,13 @@ def _counts(field: FieldName, a: Recipe, b: Recipe) -> bool:
     from ..mapper.recipe.vocabulary import vocabulary
 
     return vocabulary()[field].impact == "numerics" and counts(field, a, b) is not False
+
+
+def _may_hide(field: FieldName, a: Recipe, b: Recipe) -> bool:
+    """Whether a difference may change numbers that small models do not show."""
+    from ..verifier.cuts import settled
+
+    return _counts(field, a, b) and not settled(field, a, b)
 
 
 def _by_rules(

@@ -16,7 +16,7 @@ from ..mapper.recipe.vocabulary import COMPUTED, vocabulary
 from ..mappings.keys_compiled import WHOLE_STEP_AT_ONCE
 from ..schemas.open_words import open_words
 from ..schemas.versions import within
-from . import documents, dropping, samples, scales
+from . import cuts, documents, dropping, samples, scales
 from .messages_compiled import say
 from .mindformers_side import DYNAMIC
 from .not_compared import Differing, NotCompared, Values
@@ -111,7 +111,7 @@ _PARTED: dict[str, tuple[FieldName, ...]] = {
 }
 """Computed quantities by the stage that asks the models for the same: where it parts, their difference was run."""
 
-_OF_THE_STEPS = ("optimizer.", "gradient.", "schedule.", "moe.router.bias_update_rate")
+_OF_THE_STEPS = ("optimizer.", "gradient.", "schedule.", "moe.router.bias_update_rate", *cuts.BLAMED)
 """Fields that show once the optimizer has stepped, which `step1` and `local-norm` leave out."""
 _OF_THE_CURVES = (
     "schedule.", "optimizer.weight_decay_style", "optimizer.weight_decay_start", "optimizer.weight_decay_end",
@@ -165,14 +165,28 @@ def takes_micro_batches(*configs: Config) -> bool:
 """The last version whose dynamic graph takes a step as a whole (`pynative/trainer/trainer.py:training_step`)."""
 
 
+def cuts_of(a: Config, b: Config) -> cuts.Cuts | None:
+    """How each side cuts a step, where the files cut it differently and tokens weigh as both files say."""
+    return cuts.cuts_of(a, b) if weighs_tokens(a, b) else None
+
+
 def exercised(
-    field: str, stage: str, asked: Collection[str] = (), *, weighed: bool = True, separated: bool = False
+    field: str,
+    stage: str,
+    asked: Collection[str] = (),
+    *,
+    weighed: bool = True,
+    separated: bool = False,
+    cut: bool = False,
 ) -> bool:
     """Whether a difference in a field would have shown in what was run.
 
-    `asked`: the stages that were run of those that not every pair has; `weighed`: tokens were; `separated`: documents.
+    `asked`: the stages that were run of those that not every pair has; `weighed`: tokens were; `separated`: documents;
+    `cut`: a step, as each side cuts it.
     """
-    if (field in _WEIGHTED and not weighed) or (field in documents.FIELDS and not separated):
+    without = {cuts.FIELD: not cut, **dict.fromkeys(_WEIGHTED, not weighed)}
+    without.update(dict.fromkeys(documents.FIELDS, not separated))
+    if without.get(field):
         return False
     if field == documents.END:
         return separated
@@ -191,13 +205,13 @@ def parted(stages: Collection[str]) -> frozenset[str]:
 
 def differing(a: Config, b: Config, among: Sequence[str] = _RUN) -> list[Differing]:
     """The fields among these whose values differ between the files and count, with both values, in the given order."""
-    recipes = recipe_of(a), recipe_of(b)
+    recipes, cut = (recipe_of(a), recipe_of(b)), cuts_of(a, b) is not None
     rows = {
         str(row.field): row
         for row in differences(*recipes)
         if row.field is not None
         and row.status not in ("equal", "undecided")
-        and row.impact == "numerics"
+        and (cut and None not in _values(row) if row.field in cuts.BLAMED else row.impact == "numerics")
         and not given_alike(row.field, _values(row))
         and counts(row.field, *recipes) is not False
     }
