@@ -313,7 +313,7 @@ def unexercised(
             continue
         if field is None or (_counts(field, a, b) and not exercised(field, stage, asked, reach)):
             found.setdefault(entry.field, entry)
-        elif matched and certain and _counts(field, a, b):
+        elif matched and certain and _may_hide(field, a, b):
             found.setdefault(field, entry._replace(reason=say.verify_unseen().text(language)))
     return [*found.values(), *_unknown_arguments(configs, language)]
 
@@ -338,6 +338,13 @@ def _counts(field: FieldName, a: Recipe, b: Recipe) -> bool:
     from ..mapper.recipe.vocabulary import vocabulary
 
     return vocabulary()[field].impact == "numerics" and counts(field, a, b) is not False
+
+
+def _may_hide(field: FieldName, a: Recipe, b: Recipe) -> bool:
+    """Whether a difference may change numbers that small models do not show."""
+    from ..verifier.cuts import settled
+
+    return _counts(field, a, b) and not settled(field, a, b)
 
 
 def _by_rules(

@@ -114,6 +114,13 @@ class SamplePlan(NamedTuple):
     """How many are looked at, from the first on."""
 
 
+class CutPlan(NamedTuple):
+    """A step's samples, and how many of them are a micro batch."""
+
+    samples: int
+    size: int
+
+
 class LaunchPlan(NamedTuple):
     """What a training program is started with."""
 
@@ -143,6 +150,8 @@ class Blueprint(NamedTuple):
     """None where both runs take the end of a document as any other token."""
     samples: SamplePlan | None = None
     """None where no data set is asked."""
+    cut: CutPlan | None = None
+    """None where both sides cut a step alike: it is two micro batches, of the samples of one pass each."""
     as_written: bool = False
     """Weights, activations and gradients have the types that the file says, and not float32."""
     types: Mapping[str, str] = {}
@@ -162,6 +171,7 @@ _PLANS: dict[str, Any] = {
     "scales": ScalePlan,
     "documents": DocumentPlan,
     "samples": SamplePlan,
+    "cut": CutPlan,
     "launch": LaunchPlan,
     "written": LaunchPlan,
 }

@@ -80,6 +80,19 @@ def tokens(plan: InputPlan) -> Tokens:
     return Tokens(np.ascontiguousarray(found[:, :-1]), np.ascontiguousarray(found[:, 1:]), counted)
 
 
+def thinning(plan: InputPlan) -> Tokens:
+    """Samples of which each counts fewer tokens than the one before, down to half: every cut weighs them otherwise."""
+    found = tokens(plan)
+    left = np.linspace(plan.sequence, plan.sequence // 2, plan.batch).astype(int)
+    return found._replace(counted=found.counted * (np.arange(plan.sequence) < left[:, None]).astype(np.float32))
+
+
+def cut(batch: Tokens, size: int) -> list[Tokens]:
+    """A batch as micro batches of so many samples."""
+    starts = range(0, len(batch.tokens), size)
+    return [Tokens(*(None if array is None else array[at : at + size] for array in batch)) for at in starts]
+
+
 def arranged(batch: Tokens, laid_out: Callable[[Array], tuple[Array, Array, Array]]) -> Tokens:
     """The batch with the mask, the weights and the positions that a data set gives each of its samples."""
     masks, counted, positions = zip(*map(laid_out, batch.tokens), strict=True)

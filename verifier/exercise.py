@@ -16,7 +16,7 @@ from ..mapper.recipe.vocabulary import COMPUTED, vocabulary
 from ..mappings.keys_compiled import WHOLE_STEP_AT_ONCE
 from ..schemas.open_words import open_words
 from ..schemas.versions import within
-from . import documents, dropping, samples, scales
+from . import cuts, documents, dropping, samples, scales
 from .messages_compiled import say
 from .mindformers_side import DYNAMIC, kept_type
 from .not_compared import Differing, NotCompared, Values
@@ -114,7 +114,7 @@ _PARTED: dict[str, tuple[FieldName, ...]] = {
 }
 """Computed quantities by the stage that asks the models for the same: where it parts, their difference was run."""
 
-_OF_THE_STEPS = ("optimizer.", "gradient.", "schedule.", "moe.router.bias_update_rate", _KEPT)
+_OF_THE_STEPS = ("optimizer.", "gradient.", "schedule.", "moe.router.bias_update_rate", _KEPT, *cuts.BLAMED)
 """Fields that show once the optimizer has stepped, which `step1` and `local-norm` leave out."""
 _OF_THE_CURVES = (
     "schedule.", "optimizer.weight_decay_style", "optimizer.weight_decay_start", "optimizer.weight_decay_end",
@@ -165,9 +165,6 @@ def takes_micro_batches(*configs: Config) -> bool:
     return not any(within(config.framework_version, *WHOLE_STEP_AT_ONCE) for config in dynamic)
 
 
-"""The last version whose dynamic graph takes a step as a whole (`pynative/trainer/trainer.py:training_step`)."""
-
-
 class Reach(NamedTuple):
     """What the run of a pair gets to, of what not every run does."""
 
@@ -175,6 +172,8 @@ class Reach(NamedTuple):
     """Each token's loss by the weighting that the files ask for."""
     separated: bool = False
     """Several documents in a sample."""
+    cut: bool = False
+    """A step as each file cuts it into micro batches."""
     kept: bool = True
     """Weights in the types that they are kept in; Megatron-LM's main weights are in float32."""
 
@@ -182,10 +181,16 @@ class Reach(NamedTuple):
 _WHOLE = Reach()
 
 
-def reach_of(*configs: Config) -> Reach:
+def cuts_of(a: Config, b: Config) -> cuts.Cuts | None:
+    """How each side cuts a step, where the files cut it differently and tokens weigh as both files say."""
+    return cuts.cuts_of(a, b) if weighs_tokens(a, b) else None
+
+
+def reach_of(a: Config, b: Config) -> Reach:
     """What the run of these files gets to."""
-    known = all(config.framework != "mindformers" or kept_type(config) is not None for config in configs)
-    return Reach(weighs_tokens(*configs), documents.separates(*configs), known)
+    known = all(config.framework != "mindformers" or kept_type(config) is not None for config in (a, b))
+    a_step = cuts_of(a, b) is not None
+    return Reach(weighs_tokens(a, b), documents.separates(a, b), a_step, known)
 
 
 def exercised(field: str, stage: str, asked: Collection[str] = (), reach: Reach = _WHOLE) -> bool:
@@ -193,8 +198,9 @@ def exercised(field: str, stage: str, asked: Collection[str] = (), reach: Reach 
 
     `asked`: the stages that were run of those that not every pair has.
     """
-    unrun = (field in _WEIGHTED and not reach.weighed) or (field == _KEPT and not reach.kept)
-    if unrun or (field in documents.FIELDS and not reach.separated):
+    unrun = {cuts.FIELD: not reach.cut, _KEPT: not reach.kept, **dict.fromkeys(_WEIGHTED, not reach.weighed)}
+    unrun.update(dict.fromkeys(documents.FIELDS, not reach.separated))
+    if unrun.get(field):
         return False
     if field == documents.END:
         return reach.separated
@@ -213,13 +219,13 @@ def parted(stages: Collection[str]) -> frozenset[str]:
 
 def differing(a: Config, b: Config, among: Sequence[str] = _RUN) -> list[Differing]:
     """The fields among these whose values differ between the files and count, with both values, in the given order."""
-    recipes = recipe_of(a), recipe_of(b)
+    recipes, cut = (recipe_of(a), recipe_of(b)), cuts_of(a, b) is not None
     rows = {
         str(row.field): row
         for row in differences(*recipes)
         if row.field is not None
         and row.status not in ("equal", "undecided")
-        and row.impact == "numerics"
+        and (cut and None not in _values(row) if row.field in cuts.BLAMED else row.impact == "numerics")
         and not given_alike(row.field, _values(row))
         and counts(row.field, *recipes) is not False
     }

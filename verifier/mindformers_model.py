@@ -245,6 +245,8 @@ class MindFormersModel:
         self.config = config = model.config
         self.plan = blueprint.optimizer
         self._trains = blueprint.training
+        cut = blueprint.cut
+        self._micro_batches = 2 if cut is None else cut.samples // cut.size
         self._documents = blueprint.documents
         self._columns = _columns(config, blueprint.documents)
         self._training: MindFormersTraining | None = None
@@ -473,7 +475,9 @@ class MindFormersModel:
         groups = get_optimizer_grouped_parameters(self.model, self.plan.weight_decay, dynamic_lr_schedule=schedule)
         optimizer = _optimizer(self.plan, groups, rate)
         self._used.update(TRAINING_LISTED)
-        self._training = MindFormersTraining(self.network, optimizer, self.plan, self._trains, self._columns)
+        self._training = MindFormersTraining(
+            self.network, optimizer, self.plan, self._trains, self._columns, self._micro_batches
+        )
 
     def train(self, batches: Sequence[Tokens]) -> dict[str, float | None]:
         assert self._training is not None

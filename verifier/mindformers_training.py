@@ -27,7 +27,6 @@ LISTED = {
     "accumulation": "micro batches are added up by differentiating their sum; the compiler's pass for it is Ascend's",
     "overflow": "IsFinite looks for overflow in place of Ascend's status registers",
 }
-MICRO_BATCHES = 2
 _NEVER = 3.0e38
 """A norm that clips no gradient; the clipping then tells the norm alone."""
 _INPUTS = ("input_ids", "labels", "loss_mask")
@@ -48,7 +47,13 @@ class MindFormersTraining:
     """One device's training of a network, with its optimizer."""
 
     def __init__(
-        self, network: Any, optimizer: Any, plan: OptimizerPlan, training: TrainingPlan, columns: Sequence[str]
+        self,
+        network: Any,
+        optimizer: Any,
+        plan: OptimizerPlan,
+        training: TrainingPlan,
+        columns: Sequence[str],
+        micro_batches: int,
     ) -> None:
         """`columns` are what the network is given beside tokens, labels and the weights of the labels."""
         from mindformers.wrapper import wrapper
@@ -62,12 +67,12 @@ class MindFormersTraining:
         accumulating = getattr(wrapper, "GradAccumulationCellWithMultiOutputs", GradAccumulationCell)
         with _OneDevice(wrapper):
             self._cell = wrapper.MFPipelineWithLossScaleCell(
-                accumulating(ordered, MICRO_BATCHES),
+                accumulating(ordered, micro_batches),
                 optimizer,
                 use_clip_grad=True,
                 max_grad_norm=plan.clip_norm or _NEVER,
                 scale_sense=_scale(training.loss_scale),
-                micro_batch_num=MICRO_BATCHES,
+                micro_batch_num=micro_batches,
             )
         self._cell.is_distributed = False
         self._cell.get_overflow_status = overflowed
@@ -82,7 +87,7 @@ class MindFormersTraining:
         found: Any = self._cell(*map(Tensor, given))
         loss, _overflow, _scale, rate, norm, *_more = found
         return {
-            "loss": float(loss.asnumpy().sum()) / MICRO_BATCHES,
+            "loss": float(loss.asnumpy().sum()) / len(batches),
             "norm": float(norm.asnumpy().sum()),
             "rate": float(rate.asnumpy().reshape(-1)[0]),
         }

@@ -304,14 +304,22 @@ def _train(
         model.start_training(job.blueprint.rates)
         steps: list[dict[str, float | None]] = []
         for step, (one, two) in enumerate(pairwise(job.inputs), 1):
-            short = _batch(model, two._replace(uncounted=two.sequence // 2 if job.uneven else 0))
-            steps.append(model.train((_batch(model, one), short)))
+            steps.append(model.train(_micro_batches(job, model, one, two)))
             losses.append(model.forward(batches[step]))
         values["steps"] = steps
         after = model.weights()
         arrays.update({f"expert_bias/{name}": after[name] for name in after if name.endswith("expert_bias")})
         note("optimizer probe")
         _probe(job, model, drawn, gradients, values, arrays)
+
+
+def _micro_batches(job: Job, model: Model, one: InputPlan, two: InputPlan) -> Sequence[draw.Tokens]:
+    """Those of a step: as the side's file cuts it, or one and two where both cut alike."""
+    cut = job.blueprint.cut
+    if cut is not None:
+        return draw.cut(model.arranged(draw.thinning(one._replace(batch=cut.samples))), cut.size)
+    short = two._replace(uncounted=two.sequence // 2 if job.uneven else 0)
+    return _batch(model, one), _batch(model, short)
 
 
 def _probe(

@@ -345,6 +345,7 @@ def _prepare(a: Config, b: Config, options: Options) -> _Pair:
     undrawn = None
     if not options.against:
         blueprints = _with_stages_of_their_own((a, b), blueprints, shrunk, drop=not options.graph)
+        blueprints = _with_cuts((a, b), blueprints, shrunk)
         blueprints, undrawn = _with_samples((a, b), blueprints, shrunk)
     inputs = tuple(plain._replace(seed=101 + at) for at in range(_STEPS[options.stage]))
     padded = plain._replace(seed=99, avoid=(), include=masked) if masked and options.stage != "local-norm" else None
@@ -381,6 +382,18 @@ def _with_samples(
     shrunk.update(found.shrunk)
     one, other = blueprints
     return (one._replace(samples=found.plans[0]), other._replace(samples=found.plans[1])), None
+
+
+def _with_cuts(
+    configs: tuple[Config, Config], blueprints: tuple[Blueprint, Blueprint], shrunk: dict[str, list[Any]]
+) -> tuple[Blueprint, Blueprint]:
+    """How each trainer is given a step, where the files cut it differently."""
+    found = exercise.cuts_of(*configs)
+    if found is None:
+        return blueprints
+    shrunk.update(found.shrunk)
+    one, other = blueprints
+    return one._replace(cut=found.plans[0]), other._replace(cut=found.plans[1])
 
 
 def _with_stages_of_their_own(
