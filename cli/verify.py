@@ -169,7 +169,7 @@ def verified(
         given: Collection[str] = chosen.get("sources", ())
         _prepare([config for config in (a, b) if config.framework not in given], store, language)
     configuration = find_configuration(names[0])
-    every: dict[str, Any] = {"store": store, "accepted": configuration.unexercised, **chosen}
+    every: dict[str, Any] = {"store": store, "accepted": configuration.unexercised, "precision": "auto", **chosen}
     with termination_interrupts():
         found = verify(a, b, Options(**every), workers=workers, progress=busy_with, language=language)
     if against or found.verdict == "not-verifiable":

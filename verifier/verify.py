@@ -90,7 +90,7 @@ class Options(NamedTuple):
     """The folder that prepared frameworks stand in."""
     closest: bool = False
     """Run the nearest version where a file's own is not here."""
-    precision: Literal["auto", "float32", "as-written"] = "auto"
+    precision: Literal["auto", "float32", "as-written"] = "float32"
     """Run the first pass in the files' own types, too; `auto`: where a type that it shows differs between them."""
     graph: bool = False
     """Compile MindSpore Transformers' static graph, and do not run it eagerly."""
