@@ -62,6 +62,7 @@ _CLASS_OF_CONFIG = {
 }
 
 
+_ADAMW = "AdamW"
 _DROPOUTS = ("hidden_dropout", "attention_dropout")
 
 
@@ -123,7 +124,7 @@ def _optimizer(config: Config) -> OptimizerPlan:
     rate = setting("schedule.learning_rate")
     clips = setting("wrapper.use_clip_grad")
     return OptimizerPlan(
-        type=str(setting("optimizer.type") or "AdamW"),
+        type=_class(config),
         learning_rate=_number(setting("optimizer.learning_rate") if rate is None else rate, 0.0),
         weight_decay=_number(setting("optimizer.weight_decay"), 0.0),
         beta1=first,
@@ -134,13 +135,18 @@ def _optimizer(config: Config) -> OptimizerPlan:
     )
 
 
+def _class(config: Config) -> str:
+    """The optimizer's."""
+    return str(config.value("resolved.optimizer.type") or _ADAMW)
+
+
 def kept_type(config: Config) -> str | None:
     """The type that weights are kept in between updates; None where how an optimizer rounds them is not run.
 
     AdamW computes in float32 and casts what it assigns (1.6 to 2.1, `core/optim/adamw.py:_update_run_op`).
     """
     kept = recipe_of(config).value("precision.params_dtype")
-    rounds = config.dialect != DYNAMIC and (config.value("resolved.optimizer.type") or "AdamW") == "AdamW"
+    rounds = config.dialect != DYNAMIC and _class(config) == _ADAMW
     return kept if isinstance(kept, str) and (rounds or kept == "float32") else None
 
 
