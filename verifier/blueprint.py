@@ -156,6 +156,8 @@ class Blueprint(NamedTuple):
     """Weights, activations and gradients have the types that the file says, and not float32."""
     types: Mapping[str, str] = {}
     """Types in place of the file's, by the name that the configuration gives them."""
+    unlike: Mapping[str, Any] = {}
+    """Settings of the configuration that are run as the file says because the other file says something else."""
     layout: Mapping[str, Any] | None = None
     """Megatron-Core's configuration fields about ranks, where a group of processes runs the model."""
     launch: LaunchPlan | None = None

@@ -16,7 +16,7 @@ from ..mapper.recipe.vocabulary import COMPUTED, vocabulary
 from ..mappings.keys_compiled import WHOLE_STEP_AT_ONCE
 from ..schemas.open_words import open_words
 from ..schemas.versions import within
-from . import cuts, documents, dropping, samples, scales
+from . import cuts, documents, dropping, forcing, samples, scales
 from .messages_compiled import say
 from .mindformers_side import DYNAMIC, kept_type
 from .not_compared import Differing, NotCompared, Values
@@ -38,13 +38,14 @@ class LeftOut(NamedTuple):
     fields: tuple[FieldName, ...]
     listed: Literal[
         "always", "with a meaning", "where set", "without rates", "without scales", "without weighting",
-        "without documents", "without dropout", "without graph", "without samples", "without keeping",
+        "without documents", "without dropout", "without forcing", "without graph", "without samples",
+        "without keeping",
     ] = "always"  # fmt: skip
     """`with a meaning`: where one of the runs has what the field is about; `where set`: where one sets it;
     `without rates`, `without scales`, `without samples`: where schedulers, loss scalers or data sets were not asked;
     `without weighting`: where tokens cannot be weighed; `without graph`: where none was compiled;
     `without keeping`: where what keeps weights in a narrower type is not run;
-    `without documents`, `without dropout`: where one sets it and it was not run."""
+    `without documents`, `without dropout`, `without forcing`: where one sets it and it was not run."""
 
 
 _CURVE: tuple[FieldName, ...] = ("schedule.style",)
@@ -80,7 +81,8 @@ LEFT_OUT: tuple[LeftOut, ...] = (
     LeftOut(say.not_run_seed(), ("run.seed",)),
     LeftOut(say.not_run_dispatcher(), ("moe.dispatcher",), "with a meaning"),
     LeftOut(say.not_run_router_dtype(), ("moe.router.dtype",), "with a meaning"),
-    LeftOut(say.not_run_jitter(), ("moe.input_jitter", "moe.router.force_balance"), "where set"),
+    LeftOut(say.not_run_jitter(), ("moe.input_jitter",), "where set"),
+    LeftOut(say.not_run_jitter(), (forcing.FIELD,), "without forcing"),
     LeftOut(say.not_run_window(), ("attention.window_size",), "where set"),
     LeftOut(
         say.not_run_documents(),
@@ -186,6 +188,11 @@ def cuts_of(a: Config, b: Config) -> cuts.Cuts | None:
     return cuts.cuts_of(a, b) if weighs_tokens(a, b) else None
 
 
+def forces(a: Config, b: Config) -> bool:
+    """Whether one side's experts are forced in the run, as its file alone says; not in passes of several sizes."""
+    return forcing.one_forces(a, b) and cuts_of(a, b) is None
+
+
 def reach_of(a: Config, b: Config) -> Reach:
     """What the run of these files gets to."""
     known = all(config.framework != "mindformers" or kept_type(config) is not None for config in (a, b))
@@ -198,8 +205,13 @@ def exercised(field: str, stage: str, asked: Collection[str] = (), reach: Reach 
 
     `asked`: the stages that were run of those that not every pair has.
     """
-    unrun = {cuts.FIELD: not reach.cut, _KEPT: not reach.kept, **dict.fromkeys(_WEIGHTED, not reach.weighed)}
-    unrun.update(dict.fromkeys(documents.FIELDS, not reach.separated))
+    unrun = {
+        cuts.FIELD: not reach.cut,
+        forcing.FIELD: reach.cut,
+        _KEPT: not reach.kept,
+        **dict.fromkeys(_WEIGHTED, not reach.weighed),
+        **dict.fromkeys(documents.FIELDS, not reach.separated),
+    }
     if unrun.get(field):
         return False
     if field == documents.END:
@@ -283,6 +295,7 @@ def _without_field(a: Recipe, b: Recipe) -> Iterator[Differing]:
 def uncompared(a: Config, b: Config, language: str = "en", asked: Collection[str] = ()) -> list[NotCompared]:
     """What is never compared for this pair, with both values where they differ; these stages were `asked`."""
     recipes = recipe_of(a), recipe_of(b)
+    asked = {*asked, "forcing"} if forces(a, b) else asked
     return [
         NotCompared(field, row.why.text(language), _apart(field, recipes))
         for row in LEFT_OUT
@@ -310,7 +323,7 @@ def _is_listed(
     if row.listed in always:
         return always[row.listed]
     meant = [recipe for recipe in recipes if says_something(field, recipe) is not False]
-    if row.listed == "without dropout" and "dropout" in asked:
+    if row.listed.removeprefix("without ") in asked:
         return False
     if row.listed == "with a meaning":
         return bool(meant)

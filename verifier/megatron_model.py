@@ -218,7 +218,7 @@ class MegatronBackend:
 
         torch.manual_seed(seed)
         args = blueprint.model
-        config = _config(args, layout)
+        config = _config(args, {**layout, **blueprint.unlike})
         spec = _spec(args, config)
         self._used = {"torch.cuda", "torch.compile"} | (self._taken & {"triton"})
         if self._parses:

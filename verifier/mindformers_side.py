@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..mapper.recipe.reading import recipe_of
@@ -114,9 +115,7 @@ def _within(config: Config, name: FieldName, vocabulary: int, *, unset: int) -> 
 
 
 def _optimizer(config: Config) -> OptimizerPlan:
-    def setting(name: str) -> Any:
-        return config.value(f"resolved.{name}")
-
+    setting = partial(_resolved, config)
     first, second = 0.9, 0.999
     betas: Any = setting("optimizer.betas")
     if isinstance(betas, (list, tuple)) and len(betas) == 2:  # pyright: ignore[reportUnknownArgumentType]
@@ -137,7 +136,11 @@ def _optimizer(config: Config) -> OptimizerPlan:
 
 def _class(config: Config) -> str:
     """The optimizer's."""
-    return str(config.value("resolved.optimizer.type") or _ADAMW)
+    return str(_resolved(config, "optimizer.type") or _ADAMW)
+
+
+def _resolved(config: Config, name: str) -> Any:
+    return config.value(f"resolved.{name}")
 
 
 def kept_type(config: Config) -> str | None:

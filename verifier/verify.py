@@ -22,6 +22,7 @@ from . import (
     dimensions,
     documents,
     exercise,
+    forcing,
     installations,
     launches,
     localise,
@@ -346,6 +347,9 @@ def _prepare(a: Config, b: Config, options: Options) -> _Pair:
     if not options.against:
         blueprints = _with_stages_of_their_own((a, b), blueprints, shrunk, drop=not options.graph)
         blueprints = _with_cuts((a, b), blueprints, shrunk)
+        if exercise.forces(a, b):
+            one, other = (forcing.settings_of(config, batch) for config in (a, b))
+            blueprints = blueprints[0]._replace(unlike=one), blueprints[1]._replace(unlike=other)
         blueprints, undrawn = _with_samples((a, b), blueprints, shrunk)
     inputs = tuple(plain._replace(seed=101 + at) for at in range(_STEPS[options.stage]))
     padded = plain._replace(seed=99, avoid=(), include=masked) if masked and options.stage != "local-norm" else None
@@ -692,7 +696,8 @@ def _spread(
     each = zip(pair.configs, pair.sides, pair.blueprints, processes, pair.small, strict=True)
     for config, side, blueprint, process, sizes in each:
         if side == config.framework == "megatron":
-            job = _job(pair, blueprint, options, 0)
+            # What is drawn at random is another draw on every rank.
+            job = _job(pair, blueprint._replace(unlike={}), options, 0)
             found += ranks.tried(job, process, sizes, config.file, options.tolerance, progress)
     return tuple(found)
 
