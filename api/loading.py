@@ -135,6 +135,8 @@ class Converted(NamedTuple):
     dialect: str
     will_not_run: tuple[Obstacle, ...] = ()
     """Why the written file loads into no run, or into one that stops."""
+    source_will_not_run: tuple[Obstacle, ...] = ()
+    """Why the source itself stops, of what loads."""
 
     def _repr_html_(self) -> str:
         stops = [(one.key or one.code, one.en, one.instead) for one in self.will_not_run]
@@ -170,10 +172,11 @@ def convert(
     """Translate a file, or what `load` answered, to the other framework, its comments in a language.
 
     What is written is read back; ReadBackError where it is something else than the rows say, unless `read_back` is off.
-    UnreadableError where the source's own framework would not start it.
+    UnreadableError where the source's own framework would not start it. Without `version` and `dialect` the options say
+    them, as they do for a file of that framework.
     """
     from accmap.mapper.translate.read_back import require_said
-    from accmap.mapper.translate.starting import obstacles
+    from accmap.mapper.translate.starting import obstacles, standing
     from accmap.mapper.translate.translation import translate
     from accmap.mapper.translate.writing import text_of
     from accmap.schemas.purpose import require_training
@@ -185,7 +188,10 @@ def convert(
     config = as_config(source, options)
     require_training(config)
     require_accepted(config)
-    translation = translate(with_own_settings(config), to, version, dialect)
+    asked = options or ReadOptions()
+    target = to or ("mindformers" if config.framework == "megatron" else "megatron")
+    version = version or (asked.megatron if target == "megatron" else asked.mindformers)
+    translation = translate(with_own_settings(config), to, version, dialect or asked.dialect)
     if read_back:
         require_said(translation)
     written = text_of(translation, language=language)
@@ -196,6 +202,7 @@ def convert(
         translation.version,
         translation.dialect,
         obstacles(translation, written),
+        standing(config),
     )
 
 

@@ -38,6 +38,7 @@ def test_converting_there_and_back(tmp_path: Path) -> None:
     there = accmap.convert(SCRIPT)
     assert (there.framework, there.version, there.dialect) == ("mindformers", "1.9", "static")
     assert "model_type: qwen3" in there.text
+    assert accmap.convert(SCRIPT, options=accmap.ReadOptions(mindformers="1.7")).version == "1.7"
     assert {row.status for row in there.rows} <= {"exact", "conditional", "made-explicit", "dropped", "approximate"}
     written = tmp_path / "out.yaml"
     written.write_text(there.text)
