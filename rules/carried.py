@@ -141,8 +141,9 @@ def _suspicious(side: Side, other: Side, profile: str) -> bool:
     if any(entry.impact == "numerics" for entry in side.recipe.unmapped):
         return True
     rules, there = compared(profile), other.recipe.fields
-    for name, entry in side.recipe.fields.items():
-        if entry[1] == "explicit" and there.get(name) is None and entry[0] not in (None, False):
+    for name in side.recipe.fields.keys() - there.keys():
+        entry = side.recipe.fields[name]
+        if entry[1] == "explicit" and entry[0] not in (None, False):
             row = known[name]
             if (
                 rules.get(name) is not None

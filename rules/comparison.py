@@ -56,13 +56,10 @@ def differences(subject: Subject, table: Mapping[FieldName, Compared]) -> Iterat
     left, right = subject.megatron, subject.mindformers
     if left is None or right is None:
         return
-    first, second = left.recipe.fields.get, right.recipe.fields.get
-    for name, row in table.items():
-        a, b = first(name), second(name)
+    first, second = (map(side.recipe.fields.get, table) for side in (left, right))
+    for (name, row), a, b in zip(table.items(), first, second, strict=True):
         last = row.agreed
-        if last and last[0] is a and last[1] is b:
-            continue
-        if a is None and b is None:
+        if (last[0] is a and last[1] is b) or (a is None and b is None):
             continue
         if not _comparable(a, b, row):
             if _is_open(a, b, row):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from ..mappings.keys_compiled import DROPOUTS
 from ..schemas.config import explicit_of
 from ..schemas.light_typing import TYPE_CHECKING
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from .subject import Side, Subject
 
 _MARKS = ("/path/to", "path/to/", "your_", "your-", "/your/", "todo", "fixme", "xxxx")
+_OVERRIDABLE = attrgetter("overridable")
 
 
 def unresolved_values(subject: Subject) -> Iterator[Found]:
@@ -78,7 +81,7 @@ def stops_when_built(subject: Subject) -> Iterator[Found]:
     side = subject.megatron
     if side is None or side.config.unresolved:
         return
-    if any(entry.overridable for entry in side.config.settings.values()):
+    if any(map(_OVERRIDABLE, side.config.settings.values())):
         return
     if any(problem.kind.code in _STOPPED for problem in side.config.problems):
         return

@@ -308,17 +308,26 @@ class Places:
     def _section_ends(self) -> dict[str, Span]:
         if self._ends is None:
             last: dict[str, Span] = {}
-            for setting in explicit_of(self.side.config.settings):
-                span = setting[3]
-                if span is None:
-                    continue
-                end = span[2:4]
-                for section in sections_of(setting.key):
+            for sections, span in self._last_keys():
+                for section in sections:
                     known = last.get(section)
-                    if known is None or (end > known[2:4] and known.file == span.file):
+                    if known is None or (span[2:4] > known[2:4] and known.file == span.file):
                         last[section] = span
             self._ends = {section: _end(span) for section, span in last.items()}
         return self._ends
+
+    def _last_keys(self) -> Iterator[tuple[tuple[str, ...], Span]]:
+        """The sections of the keys of each section, and where the last of these keys stands in each file."""
+        last: dict[tuple[tuple[str, ...], str | None], Span] = {}
+        for setting in explicit_of(self.side.config.settings):
+            span = setting[3]
+            if span is not None:
+                place = sections_of(setting[0]), span[4]
+                known = last.get(place)
+                if known is None or span[2:4] > known[2:4]:
+                    last[place] = span
+        for (sections, _), span in last.items():
+            yield sections, span
 
 
 def _meant(side: Side) -> Iterator[tuple[tuple[str, str], Setting]]:

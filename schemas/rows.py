@@ -7,6 +7,8 @@ is said where one cannot be known or has another type than the code expects, eac
 
 from __future__ import annotations
 
+from itertools import compress, repeat
+
 from .light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -58,6 +60,11 @@ class Run:
         del row
         return tuple(self.reads)
 
+    def under(self, prefix: str) -> dict[str, Sourced]:
+        """The values for the rows whose names begin so, by the rest."""
+        named = compress(self.locals.items(), map(str.startswith, self.locals, repeat(prefix)))
+        return {name[len(prefix) :]: one for name, one in named}
+
     def let(self, row: Row, value: Any) -> None:
         """Keep a value for the rows below."""
         self.locals[row.target] = _sourced((value, self.decided_by(row), True))
@@ -88,11 +95,11 @@ class Run:
         """Apply the rows in order; the answer is whether all of them counted."""
         for row in rows:
             self.reads = {}
-            action, _, expression, condition, _ = row
+            condition = row.condition
             try:
                 if condition is not None and not condition(self):
                     continue
-                value = None if expression is None else expression(self)
+                value = None if row.value is None else row.value(self)
             except UndecidedError:
                 if self.leave_open(row):
                     continue
@@ -101,5 +108,5 @@ class Run:
                 if self.stop(row):
                     continue
                 return False
-            getattr(self, action)(row, value)
+            getattr(self, row.action)(row, value)
         return True

@@ -355,7 +355,6 @@ class RecipeReading:
         if self.network == "legacy":
             resolved = (one for key, one in settings.items() if key.startswith("resolved.transformer."))
             own = {*own, OLDER_CLASS, *(key for one in resolved for key in one.derived_from)}
-        spread = self._spread()
 
         def taken(key: str) -> bool:
             if key in names or key in own:
@@ -371,7 +370,7 @@ class RecipeReading:
                     and not section.startswith("resolved.")
                 ):
                     return True
-                if section in spread:
+                if self._is_spread(section):
                     entry = key[at + 1 :]
                     written = f"{section.rpartition('.')[0]}.{entry}"
                     return f"{_TRANSFORMER}{entry}" not in settings or written in names
@@ -380,17 +379,14 @@ class RecipeReading:
 
         return taken
 
-    def _spread(self) -> frozenset[str]:
-        """Sections of the model whose entries the class makes fields of (`rope_scaling`): each speaks for its field."""
-        if self.side == "megatron":
-            return frozenset()
-        settings, section = self.config.settings, MODEL_TYPE[self.side].rpartition(".")[0]
-        return frozenset(
-            source
+    def _is_spread(self, section: str) -> bool:
+        """Whether the class makes fields of the section's entries (`rope_scaling`): each speaks for its field."""
+        settings = self.config.settings
+        if self.side == "megatron" or section in settings:
+            return False
+        return section.rpartition(".")[0] == MODEL_TYPE[self.side].rpartition(".")[0] and any(
+            setting[2] == "derived" and section in setting.derived_from and key.startswith(_TRANSFORMER)
             for key, setting in settings.items()
-            if setting[2] == "derived" and key.startswith(_TRANSFORMER)
-            for source in setting.derived_from
-            if source not in settings and source.rpartition(".")[0] == section
         )
 
     def _unmapped(self) -> list[Unmapped]:

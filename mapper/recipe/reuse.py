@@ -11,6 +11,9 @@ One reading a plan is kept, and it is never changed, so this holds one configura
 
 from __future__ import annotations
 
+from itertools import compress
+from operator import is_not
+
 from ...schemas.config import Setting
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -98,7 +101,8 @@ def changed_settings(before: Mapping[str, Setting], now: Mapping[str, Setting]) 
     olds = list(map(before.get, now))
     new = 0
     # Most settings are defaults, which all files share.
-    for key, setting, old in [row for row in zip(now, now.values(), olds, strict=True) if row[1] is not row[2]]:
+    others = map(is_not, now.values(), olds)
+    for key, setting, old in compress(zip(now, now.values(), olds, strict=True), others):
         if old is None:
             new += 1
             changed.append(key)
@@ -115,8 +119,7 @@ def same_setting(one: Setting, other: Setting) -> bool:
     return (
         one[2] == other[2]
         and (value is known or alike(value, known))
-        and one[6:] == other[6:]
-        and one[5] == other[5]
+        and one[5:] == other[5:]
         and one[0] == other[0]
         and (one[3] is None) == (other[3] is None)  # a field of the one has a place, of the other none
     )

@@ -80,12 +80,10 @@ def _transformer_config(run: Trainer, fields: dict[str, Sourced], *, mla: bool) 
             run.locals[f"transformer.{name}"] = one if one.decided else one._replace(decided=True)
             if not one.decided:
                 run.open.add(f"transformer.{name}")
-    before = dict(run.locals)
     run.resolve("transformer")
-    for name, local in own.names.items():
-        one, decided = run.locals[local], local not in run.open
-        if name in fields or one is not before[local] or not decided:
-            reading.resolve(f"resolved.{local}", one.value, *one.sources, decided=decided)
+    for local in {*own.changed(run.locals), *run.open.intersection(own.known)}:
+        one = run.locals[local]
+        reading.resolve(f"resolved.{local}", one.value, *one.sources, decided=local not in run.open)
 
 
 def undecided_network(reading: Reading, text: str, path: str) -> None:

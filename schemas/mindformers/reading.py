@@ -131,17 +131,20 @@ class Reading:
 
     def record(self, path: str, node: Node, file: str | None) -> None:
         """Remember where `node` and everything in it was written, under `path`."""
+        places, keys = self.places, self.keys
         stack = [(path, node)]
         while stack:
             here, one = stack.pop()
+            span, key_span = one.span, one.key_span
             if here:
-                self.places[here] = one.span if file is None else one.span._replace(file=file)
-                if one.key_span is not None:
-                    self.keys[here] = one.key_span if file is None else one.key_span._replace(file=file)
-            for key, child in one.items.items():
-                stack.append((f"{here}.{key}" if here else str(key), child))
-            for place, child in enumerate(one.entries):
-                stack.append((f"{here}[{place}]", child))
+                places[here] = span if file is None else span._replace(file=file)
+                if key_span is not None:
+                    keys[here] = key_span if file is None else key_span._replace(file=file)
+            if one.items:
+                before = f"{here}." if here else ""
+                stack += [(f"{before}{key}", child) for key, child in one.items.items()]
+            if one.entries:
+                stack += [(f"{here}[{place}]", child) for place, child in enumerate(one.entries)]
 
 
 _setting = Setting._make

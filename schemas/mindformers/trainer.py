@@ -110,10 +110,6 @@ class Trainer(Run):
             return self.sources(names[0]) if names else ()
         return tuple(dict.fromkeys([path for name in names for path in self.sources(name)]))
 
-    def under(self, prefix: str) -> dict[str, Sourced]:
-        """The values for the rows whose names begin so, by the rest."""
-        return {name[len(prefix) :]: one for name, one in self.locals.items() if name.startswith(prefix)}
-
     def take(self, prefix: str) -> dict[str, Sourced]:
         """The same, taken away."""
         found = self.under(prefix)

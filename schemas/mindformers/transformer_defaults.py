@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import compress
+from operator import is_not
+
 from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..rows import Sourced
 from .reading import default_setting
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
     from ..config import Setting
@@ -21,6 +24,10 @@ class Defaults(NamedTuple):
     known: Mapping[str, Sourced]
     settings: Mapping[str, Setting]
     catalog: Mapping[str, Any]
+
+    def changed(self, now: Mapping[str, Sourced]) -> Iterator[str]:
+        """What of it is no longer what it is by itself, as the rows call it."""
+        return compress(self.known, map(is_not, self.known.values(), map(now.__getitem__, self.known)))
 
 
 _defaults: dict[tuple[int, bool], Defaults] = {}

@@ -20,6 +20,8 @@ DOUBLE_ENDS = frozenset('"$`\\')
 _DECIMAL = ("0", "1", "2", "3", "4", "5", "6", "7", "8", "9")
 _NAME_STARTS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_")
 _NAME_CHARACTERS = _NAME_STARTS | frozenset("0123456789")
+_NEAR = 64
+"""Blanks are looked for in so many characters at a time: a line may be as long as a file."""
 _WORD_ENDS = frozenset(" \t\n;&|<>()")
 _RESERVED = frozenset(
     ("if", "then", "elif", "else", "fi", "do", "done", "while", "until", "for", "case", "esac", "select", "function",
@@ -67,12 +69,11 @@ def is_name(text: str) -> bool:
 def blanks_end(text: str, at: int) -> int:
     """Where blanks and continued lines end."""
     while True:
-        char = text[at : at + 1]
-        if char == " " or char == "\t":
-            at += 1
-        elif char == "\\" and text[at + 1 : at + 2] == "\n":
+        near = text[at : at + _NEAR]
+        at += len(near) - len(near.lstrip(" \t"))
+        if text.startswith("\\\n", at):
             at += 2
-        else:
+        elif text[at : at + 1] not in (" ", "\t"):
             return at
 
 

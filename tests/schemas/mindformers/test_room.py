@@ -7,7 +7,7 @@ from pathlib import Path
 import accmap.schemas.mindformers as room
 
 HERE = Path(room.__file__).resolve().parent
-MOST = 991
+MOST = 985
 """Lines of the modules below. The number only falls."""
 SEMANTICS = {
     "conversion": "which keys of a model become which fields",
