@@ -12,8 +12,8 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib
-import inspect
 import importlib.machinery
+import inspect
 import io
 import json
 import os

@@ -270,8 +270,8 @@ def dialect_of(content: Mapping[str, Any], version: str | None, where: str) -> D
 
 def base_of(content: Mapping[str, Any], version: str | None) -> str:
     """The version of Megatron-LM that a version of a fork stands on: its own, or that of them all."""
-    own: Mapping[str, Any] = (content.get("versions") or {}).get(version) or {}
-    return str(own.get("base") or content["base"])
+    versions: Mapping[str | None, Mapping[str, Any] | None] = content.get("versions") or {}
+    return str((versions.get(version) or {}).get("base") or content["base"])
 
 
 _MEMBERS = {

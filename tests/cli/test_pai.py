@@ -1,4 +1,4 @@
-"""Pai-Megatron-Patch is a dialect of the Megatron-LM whose tree it starts: what its arguments mean, and what is lost."""
+"""Pai-Megatron-Patch is a dialect of the Megatron-LM whose tree it starts."""
 
 from __future__ import annotations
 
