@@ -15,7 +15,7 @@ from . import facts as stored
 from .dialects import base_of, dialect_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 FOLDER = Path(__file__).with_name("dialects")
 
@@ -71,9 +71,23 @@ def _signs(content: dict[str, Any]) -> tuple[Any, ...]:
     own = given.get("words", own)
     values = tuple(tuple(one) for one in given.get("values", ()))
     like = sum(1 for one in content["versions"].values() if "like" in one)
-    bases = [base_of(content, version) for version in order]
-    bases = tuple(bases) if len(set(bases)) > 1 else ()
-    return (str(content["name"]), tuple(order), tuple(given.get("scripts", ())), values, tuple(own), masks, like, bases)
+    name = str(content["name"])
+    return (
+        name,
+        tuple(order),
+        tuple(given.get("scripts", ())),
+        values,
+        tuple(own),
+        masks,
+        like,
+        _bases(content, order),
+    )
+
+
+def _bases(content: dict[str, Any], order: Sequence[str]) -> tuple[str, ...]:
+    """The version of Megatron-LM that each version stands on; none where it is one for all, which tells nothing."""
+    bases = tuple(base_of(content, version) for version in order)
+    return bases if len(set(bases)) > 1 else ()
 
 
 def _words(arguments: Iterable[dict[str, Any]]) -> set[str]:

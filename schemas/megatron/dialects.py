@@ -493,8 +493,7 @@ def recognised(
         sure = [*(one for one in scripts if one == script), *_signs(parsed, values)]
         own = [word for word in spoken if word in alone]
         if sure or (not other and _most_are(own, parsed)):
-            there = [at for at, base in enumerate(bases) if base == tree]
-            at = there[-1] if there else _lowest([masks[word] for word in spoken if word in masks], len(versions), like)
+            at = _newest_on(tree, bases) if tree in bases else _lowest(spoken, masks, len(versions), like)
             return _named_by(f"{fork}-{versions[at]}", [*sure, *own])
     return None
 
@@ -529,8 +528,13 @@ def _named_by(name: str, signs: Sequence[str]) -> Recognised:
     return Recognised(found, say.dialect_of(label=found.label, signs=", ".join(signs[:_SHOWN]) + more))
 
 
-def _lowest(masks: Sequence[int], versions: int, like: int) -> int:
+def _newest_on(tree: str | None, bases: Sequence[str]) -> int:
+    """The newest version that stands on one of Megatron-LM's."""
+    return max(at for at, base in enumerate(bases) if base == tree)
+
+
+def _lowest(spoken: Sequence[str], masks: Mapping[str, int], versions: int, like: int) -> int:
     """The lowest version that takes as many as any; the first `like` ones, read with other facts, only if no other."""
-    counts = [sum(mask >> at & 1 for mask in masks) for at in range(versions)]
+    counts = [sum(masks.get(word, 0) >> at & 1 for word in spoken) for at in range(versions)]
     best = max(counts)
     return next((at for at, count in enumerate(counts) if count == best and at >= like), 0)
