@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from ..house_yaml import house_yaml
 from ..literal_module import literal_module
 from . import facts as stored
-from .dialects import dialect_of
+from .dialects import base_of, dialect_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 FOLDER = Path(__file__).with_name("dialects")
 
@@ -56,7 +56,10 @@ def products() -> dict[str, str]:
 
 
 def _signs(content: dict[str, Any]) -> tuple[Any, ...]:
-    """Name, versions, programs, values, the fork's own words, which versions take what, how many are read as others."""
+    """Name, versions, programs, values, own words, which versions take what, how many are read as others, bases.
+
+    Where `words` are named they alone are the fork's own: the others may be anybody's.
+    """
     facts, order = stored.read(), list(content["versions"])
     given: dict[str, Any] = content.get("signs") or {}
     usual = _words(facts.of(str(content["base"])))
@@ -65,9 +68,26 @@ def _signs(content: dict[str, Any]) -> tuple[Any, ...]:
     choices = _words(content["arguments"]) - _words(facts.arguments)
     own = [word for word in masks if " " not in word and word not in options]
     own += sorted(word for word in choices if word.partition(" ")[0] in options)
+    own = given.get("words", own)
     values = tuple(tuple(one) for one in given.get("values", ()))
     like = sum(1 for one in content["versions"].values() if "like" in one)
-    return (str(content["name"]), tuple(order), tuple(given.get("scripts", ())), values, tuple(own), masks, like)
+    name = str(content["name"])
+    return (
+        name,
+        tuple(order),
+        tuple(given.get("scripts", ())),
+        values,
+        tuple(own),
+        masks,
+        like,
+        _bases(content, order),
+    )
+
+
+def _bases(content: dict[str, Any], order: Sequence[str]) -> tuple[str, ...]:
+    """The version of Megatron-LM that each version stands on; none where it is one for all, which tells nothing."""
+    bases = tuple(base_of(content, version) for version in order)
+    return bases if len(set(bases)) > 1 else ()
 
 
 def _words(arguments: Iterable[dict[str, Any]]) -> set[str]:

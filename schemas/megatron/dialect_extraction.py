@@ -3,8 +3,8 @@
 `python -I -B dialect_extraction.py MEGATRON PACKAGE TREE...` calls Megatron-LM's own `parse_args` as PACKAGE's
 `training/arguments.py` wraps it, so that every feature registers its arguments, and asks the parser that it has built
 by then. The TREEs hold PACKAGE and what it stands on. All else that is imported is a stand-in, as in `extraction.py`.
-A PACKAGE of the form `slime.utils.arguments:get_slime_extra_args_provider` names what makes the function that adds a
-program's arguments to Megatron-LM's own parser.
+A PACKAGE of the form `slime.utils.arguments:get_slime_extra_args_provider` names the function that adds a program's
+arguments to Megatron-LM's own parser, or what makes it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import argparse
 import contextlib
 import importlib
 import importlib.machinery
+import inspect
 import io
 import json
 import os
@@ -86,8 +87,11 @@ def with_provider(megatron: str, target: str, tree: str) -> argparse.ArgumentPar
     sys.path.insert(0, tree)
     arguments = importlib.import_module("megatron.training.arguments")
     parser = arguments.add_megatron_arguments(argparse.ArgumentParser(allow_abbrev=False))
-    built: argparse.ArgumentParser = getattr(importlib.import_module(module), name)()(parser)
-    for action in built._actions:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    theirs = set(parser._actions)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    provider = getattr(importlib.import_module(module), name)
+    asks = any(one.default is one.empty for one in inspect.signature(provider).parameters.values())
+    built: argparse.ArgumentParser = provider(parser) if asks else provider()(parser)
+    for action in set(built._actions) - theirs:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         if getattr(action.type, "__name__", "") in AS_TEXT:
             action.type = str
     return built

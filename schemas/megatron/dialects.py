@@ -268,6 +268,12 @@ def dialect_of(content: Mapping[str, Any], version: str | None, where: str) -> D
         raise UnreadableError(finding(say.no_dialect(why=verbatim(why)), where)) from error
 
 
+def base_of(content: Mapping[str, Any], version: str | None) -> str:
+    """The version of Megatron-LM that a version of a fork stands on: its own, or that of them all."""
+    versions: Mapping[str | None, Mapping[str, Any] | None] = content.get("versions") or {}
+    return str((versions.get(version) or {}).get("base") or content["base"])
+
+
 _MEMBERS = {
     "name",
     "label",
@@ -300,10 +306,11 @@ class _Reading:
         self.order = list(versions)
         self.version = version or (self.order[-1] if self.order else None)
         self.more: Mapping[str, Any] = versions.get(self.version) or {} if self.version else {}
+        self.base = base_of(content, self.version)
 
     def dialect(self) -> Dialect:
         content = self.content
-        base = str(content["base"])
+        base = self.base
         if base not in VERSIONS:
             raise ValueError(f"{base} is no version of Megatron-LM")
         name = str(content["name"]) + (f"-{self.version}" if self.version else "")
@@ -357,7 +364,7 @@ class _Reading:
             return []
         return [
             ArgumentFact((f"--{one.dest}",), one.dest, _kind(one), None, None, one.default, None, "store", one.group)
-            for one in catalog(str(self.content["base"])).by_dest.values()
+            for one in catalog(self.base).by_dest.values()
         ]
 
     def _beside(self, reads: set[str], name: str) -> Beside:
@@ -472,19 +479,21 @@ class Recognised(NamedTuple):
     reason: Words
 
 
-def recognised(parsed: Parsed, launch: Launch | None, arguments: Sequence[Argument]) -> Recognised | None:
-    """The fork whose signs a launch bears, in the lowest of its versions that knows most of the arguments."""
+def recognised(
+    parsed: Parsed, launch: Launch | None, arguments: Sequence[Argument], tree: str | None = None
+) -> Recognised | None:
+    """The fork whose signs a launch bears, in the version on `tree`, else in the lowest that knows most arguments."""
     from .dialect_signs_compiled import SIGNS
 
     spoken = _spoken(arguments)
     script = "" if launch is None or launch.script is None else launch.script.replace("\\", "/").rpartition("/")[2]
     # Megatron-DeepSpeed's words are not all its own: forks took some over, and none of them is started by DeepSpeed
     other = launch is not None and launch.launcher == "deepspeed"
-    for fork, versions, scripts, values, alone, masks, like in SIGNS:
+    for fork, versions, scripts, values, alone, masks, like, bases in SIGNS:
         sure = [*(one for one in scripts if one == script), *_signs(parsed, values)]
         own = [word for word in spoken if word in alone]
         if sure or (not other and _most_are(own, parsed)):
-            at = _lowest([masks[word] for word in spoken if word in masks], len(versions), like)
+            at = _newest_on(tree, bases) if tree in bases else _lowest(spoken, masks, len(versions), like)
             return _named_by(f"{fork}-{versions[at]}", [*sure, *own])
     return None
 
@@ -519,8 +528,13 @@ def _named_by(name: str, signs: Sequence[str]) -> Recognised:
     return Recognised(found, say.dialect_of(label=found.label, signs=", ".join(signs[:_SHOWN]) + more))
 
 
-def _lowest(masks: Sequence[int], versions: int, like: int) -> int:
+def _newest_on(tree: str | None, bases: Sequence[str]) -> int:
+    """The newest version that stands on one of Megatron-LM's."""
+    return max(at for at, base in enumerate(bases) if base == tree)
+
+
+def _lowest(spoken: Sequence[str], masks: Mapping[str, int], versions: int, like: int) -> int:
     """The lowest version that takes as many as any; the first `like` ones, read with other facts, only if no other."""
-    counts = [sum(mask >> at & 1 for mask in masks) for at in range(versions)]
+    counts = [sum(masks.get(word, 0) >> at & 1 for word in spoken) for at in range(versions)]
     best = max(counts)
     return next((at for at, count in enumerate(counts) if count == best and at >= like), 0)

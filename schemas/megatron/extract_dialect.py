@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from ..house_yaml import house_yaml
 from . import facts as stored
 from .compile_dialects import FOLDER
+from .dialects import base_of
 from .extract import ExtractionError
 from .field_extraction import Trees, arguments_of, tree_arguments
 
@@ -96,7 +97,7 @@ def extracted(content: Mapping[str, Any], version: str, found: Sequence[dict[str
     """What a version's facts are, of all that its parser has."""
     if "alone" in content:
         return [stored.without_nothing(one) for one in found]
-    base = stored.read().of(str(content["base"]))
+    base = stored.read().of(base_of(content, version))
     like = content["versions"][version].get("like")
     if like is None:
         return own_of(found, base)
