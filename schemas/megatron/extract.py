@@ -127,7 +127,11 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--version", required=True)
     parser.add_argument("--compare")
     parser.add_argument(
-        "--watch", nargs="+", default=[], help="functions, path:name, whose digests are kept from now on"
+        "--watch",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="functions, path:name, whose digests are kept from now on",
     )
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--format", choices=["text", "json"], default="text")
