@@ -145,6 +145,7 @@ def test_what_a_side_cannot_say_is_not_written() -> None:
         bench.put("megatron", field, True, recipe_of(bench.base("plain", "megatron").origin), {})
 
 
+@pytest.mark.long
 def test_what_is_written_keeps_what_stands_and_what_was_asked_again_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -219,6 +220,7 @@ def test_what_a_field_is_shown_in_is_known() -> None:
     assert list(bench.contexts(rows_of(through)[0], through)) == ["plain"]  # it never counts by itself
 
 
+@pytest.mark.long
 def test_another_pair_gives_a_hint_where_the_centre_proves_nothing(tmp_path: Path) -> None:
     field = "attention.qk_l2_norm"
     nothing = {"field": field, "outcome": "nothing-to-set"}

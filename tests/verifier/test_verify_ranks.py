@@ -39,6 +39,7 @@ def test_a_layout_that_changes_numbers_is_named_and_matches_in_part() -> None:
     assert run.agrees is False
 
 
+@pytest.mark.long
 def test_ranks_that_hold_other_copies_never_agree() -> None:
     np = pytest.importorskip("numpy")
     pytest.importorskip("torch")
