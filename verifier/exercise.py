@@ -295,12 +295,13 @@ def _without_field(a: Recipe, b: Recipe) -> Iterator[Differing]:
 def uncompared(a: Config, b: Config, language: str = "en", asked: Collection[str] = ()) -> list[NotCompared]:
     """What is never compared for this pair, with both values where they differ; these stages were `asked`."""
     recipes = recipe_of(a), recipe_of(b)
+    reach = reach_of(a, b)
     asked = {*asked, "forcing"} if forces(a, b) else asked
     return [
         NotCompared(field, row.why.text(language), _apart(field, recipes))
         for row in LEFT_OUT
         for field in row.fields
-        if _is_listed(field, row, recipes, asked, reach_of(a, b))
+        if _is_listed(field, row, recipes, asked, reach)
     ]
 
 
