@@ -6,7 +6,7 @@ import os
 import sys
 
 from .exit_codes import FINE, UNUSABLE
-from .own_modules import find_own_modules_first
+from .own_modules import find_own_modules_first, take_together
 
 TYPE_CHECKING = False  # importing `typing` costs as much as starting Python
 if TYPE_CHECKING:
@@ -107,6 +107,7 @@ def _main(words: list[str]) -> int:
         known = replay(words, __version__)
         if known is not None:
             return known
+        take_together()
     asks = any(word in _HELP for word in words) or words[:1] in ([word] for word in _COMPLETION)
     if not words or asks or "_ACCMAP_COMPLETE" in os.environ:
         from .commands import is_known

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import marshal
 import os
 import subprocess
 import sys
+from importlib.util import cache_from_source
 from pathlib import Path
+
+from accmap.cli import own_modules
 
 _WRITES = {"PYTHONDONTWRITEBYTECODE": ""}
 """Whatever the tests themselves run with."""
@@ -62,3 +66,38 @@ def test_a_module_is_what_the_usual_way_makes_of_it() -> None:
     ]
     assert said[0] == said[1]
     assert "pieces" in said[0]
+
+
+def test_what_a_run_has_taken_is_kept_in_one_file(tmp_path: Path) -> None:
+    """The next run takes it from there, without a module's own bytecode; a source that changed counts."""
+    script = (
+        "import sys; from accmap.cli import own_modules as o; o.find_own_modules_first();"
+        "import accmap.cli as room; room.__path__ = [sys.argv[1]]; o.take_together();"
+        "names = [f'made{number}' for number in range(9)];"
+        "made = [__import__(f'accmap.cli.{name}', fromlist=['VALUE']) for name in names];"
+        "print(*[one.VALUE for one in made])"
+    )
+    home = Path(own_modules.__file__).with_name("taken_together.py")
+    (tmp_path / home.name).write_bytes(home.read_bytes())
+    for number in range(9):
+        (tmp_path / f"made{number}.py").write_text(f"VALUE = {number}\n", "utf-8")
+
+    def said(**environment: str) -> str:
+        known = {**os.environ, **_WRITES, **environment}
+        command = [sys.executable, "-c", script, str(tmp_path)]
+        return subprocess.run(command, capture_output=True, text=True, check=True, env=known).stdout.strip()
+
+    kept = Path(cache_from_source(str(tmp_path / home.name)))
+    assert said() == "0 1 2 3 4 5 6 7 8"  # the usual way, which writes the bytecode of each
+    alone = kept.read_bytes()
+    assert said(PYTHONDONTWRITEBYTECODE="1") == "0 1 2 3 4 5 6 7 8"
+    assert kept.read_bytes() == alone
+    assert said() == "0 1 2 3 4 5 6 7 8"
+    together = kept.read_bytes()
+    assert len(together) > len(alone)
+    # What only the bytecode of a module says is not looked at any more, and nothing is written again.
+    own = Path(cache_from_source(str(tmp_path / "made3.py")))
+    own.write_bytes(own.read_bytes()[:16] + marshal.dumps(compile("VALUE = 'own'", "made3.py", "exec")))
+    (tmp_path / "made4.py").write_text("VALUE = 'changed'\n", "utf-8")
+    assert said() == "0 1 2 3 changed 5 6 7 8"
+    assert kept.read_bytes() == together
