@@ -25,13 +25,12 @@ if TYPE_CHECKING:
 
     from .config import Argument, Purpose
     from .diagnostic import Diagnostic
+    from .megatron.inputs import Input
     from .megatron.versions import Chosen
     from .shell.left import Left
     from .source import Span
 
-Format: TypeAlias = (
-    "Literal['script', 'arguments', 'json', 'log', 'recipe', 'targets', 'configuration', 'mindformers', 'huggingface']"
-)
+Format: TypeAlias = "Input | Literal['script', 'mindformers', 'huggingface']"
 
 
 _SCRIPT_SUFFIXES = (".sh", ".bash", ".slurm", ".sbatch", ".zsh", ".ksh")
@@ -100,6 +99,8 @@ def _read(
         refuse_larger(source.name, len(source.text), MAX_ARGUMENTS)
     if found == "recipe":
         return _recipe(source, options, path, os.getcwd(), open_file)
+    if found == "experiment":
+        return _experiment(source, options, path, open_file)
     return _of_megatron(source, options, found)
 
 
@@ -124,6 +125,25 @@ def _tree(source: SourceText, options: ReadOptions, found: Format) -> Config:
     chosen, used = _in_dialect(DIALECT if dumped else CONFIGURED, "_target_" if dumped else "language_model", options)
     words = words_of(source) if dumped else configuration_of(source)
     return megatron_config(words, file=source.name, options=used, chosen=chosen)
+
+
+def _experiment(source: SourceText, options: ReadOptions, path: str, open_file: Callable[[str], SourceText]) -> Config:
+    """A configuration of FlagScale's, whose runner makes words of it for its own build of Megatron-LM."""
+    from .megatron.effective import megatron_config
+    from .megatron.experiment_yaml import DIALECT, SIGNS, experiment_of
+
+    made = experiment_of(source, path, open_file)
+    chosen, used = _in_dialect(DIALECT, SIGNS, options)
+    return megatron_config(
+        made.launch.arguments,
+        file=source.name,
+        options=used,
+        launch=made.launch,
+        unresolved=made.unresolved,
+        problems=made.problems,
+        chosen=chosen,
+        purpose=purpose_of_program(made.launch, source.name),
+    )
 
 
 def _in_dialect(name: str, sign: str, options: ReadOptions) -> tuple[Chosen | None, ReadOptions]:

@@ -3,6 +3,7 @@
 `python -I -B dialect_extraction.py MEGATRON PACKAGE TREE...` calls Megatron-LM's own `parse_args` as PACKAGE's
 `training/arguments.py` wraps it, so that every feature registers its arguments, and asks the parser that it has built
 by then. The TREEs hold PACKAGE and what it stands on. All else that is imported is a stand-in, as in `extraction.py`.
+Where PACKAGE is `megatron`, its own tree is the fork's: what it parses with nothing around it is taken.
 A PACKAGE of the form `slime.utils.arguments:get_slime_extra_args_provider` names the function that adds a program's
 arguments to Megatron-LM's own parser, or what makes it.
 """
@@ -26,6 +27,7 @@ import extraction
 if typing.TYPE_CHECKING:
     from collections.abc import Sequence
 
+OWN = "megatron"
 PACKAGES = ("mindspeed", "mindspeed_llm")
 REAL = ("features_manager", "training.arguments")
 """What of the packages is imported; what patches Megatron-LM's modules is a stand-in."""
@@ -57,15 +59,16 @@ def parser_of(megatron: str, package: str, trees: Sequence[str]) -> argparse.Arg
         built.append(self)
         raise BuiltError
 
-    extraction.CALLABLES.update(dict.fromkeys(AS_TEXT, "str"))
     extraction.prepare(megatron, Finder())
     sys.path[:0] = trees
-    importlib.import_module(f"{package}.features_manager")
-    wrapper = importlib.import_module(f"{package}.training.arguments").parse_args_decorator
     parse_args = importlib.import_module("megatron.training.arguments").parse_args
+    if package != OWN:
+        extraction.CALLABLES.update(dict.fromkeys(AS_TEXT, "str"))
+        importlib.import_module(f"{package}.features_manager")
+        parse_args = importlib.import_module(f"{package}.training.arguments").parse_args_decorator(parse_args)
     argparse.ArgumentParser.parse_args = argparse.ArgumentParser.parse_known_args = asked  # type: ignore
     with contextlib.suppress(BuiltError):
-        wrapper(parse_args)(None, True)
+        parse_args(None, True)
     return built[0]
 
 

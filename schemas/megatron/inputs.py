@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..source import SourceText
     from .recipe import Recipe
 
-Input: TypeAlias = "Literal['arguments', 'json', 'log', 'recipe', 'targets', 'configuration']"
+Input: TypeAlias = "Literal['arguments', 'json', 'log', 'recipe', 'targets', 'configuration', 'experiment']"
 
 
 _TARGET = "_target_: megatron."
@@ -33,16 +33,28 @@ def detect(source: SourceText) -> Input | None:
         return "json"
     if text.startswith("MODEL_ARGS:") or "\nMODEL_ARGS:" in text:
         return "recipe"
-    if f"\n{_PART}" in f"\n{text}" or _TARGET in text:
-        from .target_yaml import kind_of
-
-        tree = kind_of(text)
-        if tree is not None:
-            return tree
+    tree = _tree(text)
+    if tree is not None:
+        return tree
     while start.startswith("#") and not start.startswith("#!"):
         start = start.partition("\n")[2].lstrip()
     start = start.lstrip("\"'")
     return "arguments" if start.startswith("--") and start[2:3].isalpha() else None
+
+
+def _tree(text: str) -> Input | None:
+    """What kind of another program's YAML a text is."""
+    if f"\n{_PART}" in f"\n{text}" or _TARGET in text:
+        from .target_yaml import kind_of
+
+        found = kind_of(text)
+        if found is not None:
+            return found
+    if "system:" in text or "experiment:" in text:
+        from .experiment_yaml import is_experiment
+
+        return "experiment" if is_experiment(text) else None
+    return None
 
 
 def read_arguments(source: SourceText) -> tuple[Argument, ...]:

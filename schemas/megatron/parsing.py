@@ -203,7 +203,10 @@ class _Parser:
             self.short(flag, fact, words[0], words)
             return
         if fact.action != "store":
-            if explicit:
+            if explicit and words[0].may_split:  # it stands there, or it does not
+                said = say.undecided_value(flag=flag, text=raw[0], key=fact.dest, why=words[0].reason())
+                self.report(said, span)
+            elif explicit:
                 self.report(say.value_not_taken(flag=flag, text=raw[0]), span)
             value = fact.action == "true" or (fact.action == "switch" and not flag.startswith("--no-"))
             taken = (None, raw) if explicit else (value, ())

@@ -1,0 +1,246 @@
+"""FlagScale's configuration, as the launch that its runner makes of it.
+
+Hydra puts the experiment's file and the one of its group `train` together, and `${a.b}` names another value of both.
+flagscale/runner/runner_train.py:_get_args_megatron lays the sections `system`, `model` and `data` over each other, and
+runner/utils.py:flatten_dict_to_args makes words of all that they hold, whatever stands around it: a truth that is not
+one is left out. What names a folder is put there by the runner where nothing does (`_update_config_train`).
+"""
+
+from __future__ import annotations
+
+import os
+
+from ..config import Argument, Launch, Unresolved
+from ..diagnostic import UnreadableError
+from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..purpose import unread_yaml
+from ..shape import is_list, is_mapping
+from ..shell.launchers import whole_number
+from ..yaml_text import read_yaml
+from .messages_compiled import say
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any, TypeAlias
+
+    from ..diagnostic import Diagnostic
+    from ..message import Words
+    from ..source import SourceText, Span
+    from ..yaml_node import Node
+
+    Tree: TypeAlias = "dict[str, Tree | _Leaf]"
+
+DIALECT = "flagscale"
+SIGNS = "system, model, data"
+_SECTIONS = ("system", "model", "data")
+_GROUP = "train"
+_ITSELF = "_self_"
+_NOT_WORDS = frozenset(("log_dir", "details_dir", "scripts_dir", "pids_dir"))
+_FOLDERS = frozenset(("save", "load", "tensorboard_dir", "wandb_save_dir"))
+_NO_NUMBER = "SYN051"
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+
+class Experiment(NamedTuple):
+    """What a configuration starts, what of it reading alone cannot decide, and what its files are reported for."""
+
+    launch: Launch
+    unresolved: tuple[Unresolved, ...]
+    problems: tuple[Diagnostic, ...]
+
+
+class _Leaf(NamedTuple):
+    value: Any
+    span: Span
+    key_span: Span
+
+
+def is_experiment(text: str) -> bool:
+    """Whether a text is the file of an experiment, or of its group `train`."""
+    if _has(text, "experiment"):
+        return "backend: megatron" in text
+    return "hidden_size:" in text and all(_has(text, section) for section in _SECTIONS)
+
+
+def _has(text: str, section: str) -> bool:
+    return text.startswith(f"{section}:") or f"\n{section}:" in text
+
+
+def experiment_of(source: SourceText, path: str, open_file: Callable[[str], SourceText]) -> Experiment:
+    """The launch of a configuration; UnreadableError where it has not the sections that its runner reads."""
+    return _Reader(source, path, open_file).read()
+
+
+class _Reader:
+    def __init__(self, source: SourceText, path: str, open_file: Callable[[str], SourceText]) -> None:
+        self.source = source
+        self.folder = os.path.dirname(path)
+        self.open_file = open_file
+        self.problems: list[Diagnostic] = []
+        self.unresolved: list[Unresolved] = []
+        self.whole = self._composed(self._read(source))
+
+    def read(self) -> Experiment:
+        """All of it."""
+        train = self._section("train") if "experiment" in self.whole else self.whole
+        sections: Tree = {}
+        for name in _SECTIONS:
+            part = train.get(name)
+            if isinstance(part, dict):
+                sections.update(part)
+        if not sections:
+            raise UnreadableError(unread_yaml(self.source.name).problem)
+        words: list[Argument] = []
+        self._flatten(sections, words)
+        environment, spans = self._environment()
+        launch = Launch(
+            "torchrun",
+            self._text("experiment", "task", "entrypoint"),
+            tuple(words),
+            self._devices(environment),
+            environment,
+            words[0].span,
+            spans,
+        )
+        return Experiment(launch, tuple(self.unresolved), tuple(self.problems))
+
+    # Putting the files together.
+
+    def _read(self, source: SourceText) -> Node:
+        document = read_yaml(source)
+        # hydra reads numbers that PyYAML takes for texts
+        self.problems += [one._replace(file=source.name) for one in document.problems if one.kind.code != _NO_NUMBER]
+        if document.root is None or document.root.kind != "mapping":
+            raise UnreadableError(unread_yaml(source.name).problem)
+        return document.root
+
+    def _composed(self, root: Node) -> Tree:
+        """The file, and that of its group `train` where its defaults name one: the later lies over the earlier."""
+        own = _tree(root, None)
+        named = own.pop("defaults", None)
+        order: list[Any] = named.value if isinstance(named, _Leaf) and is_list(named.value) else []
+        found: Tree = {}
+        for entry in order if _ITSELF in order else [*order, _ITSELF]:
+            if entry == _ITSELF:
+                _lay(own, found)
+            elif is_mapping(entry):
+                for group, name in entry.items():
+                    if str(group).removeprefix("optional ").lstrip("/") == _GROUP and isinstance(name, str):
+                        _lay({_GROUP: self._group(name)}, found)
+        return found
+
+    def _group(self, name: str) -> Tree:
+        name = name if name.endswith(".yaml") else f"{name}.yaml"
+        source = self.open_file(os.path.join(self.folder, _GROUP, name))
+        return _tree(self._read(source), source.name)
+
+    def _section(self, *path: str) -> Tree:
+        found = _at(self.whole, path)
+        return found if isinstance(found, dict) else {}
+
+    # What the runner makes of it.
+
+    def _flatten(self, tree: Tree, words: list[Argument]) -> None:
+        for key, held in tree.items():
+            if key in _NOT_WORDS:
+                continue
+            if isinstance(held, dict):
+                self._flatten(held, words)
+                continue
+            value, lacking = self._value(held.value)
+            if value is False or (value is None and key in _FOLDERS):
+                continue
+            flag = f"--{key.replace('_', '-')}"
+            if lacking:  # a word, several, or none at all
+                text = str(held.value)
+                self.unresolved.append(Unresolved(text, lacking, held.span, len(words), may_split=True))
+                words.append(Argument(f"{flag}={text}", held.span, resolved=False, may_split=True, why=lacking))
+                continue
+            words.append(Argument(flag, held.key_span))
+            if value is not True:
+                words += [Argument(str(one), held.span) for one in (value if is_list(value) else [value])]
+
+    def _value(self, value: Any, within: tuple[str, ...] = ()) -> tuple[Any, Words | None]:
+        """A value with those that it names in their places; why it is open, where one stands nowhere."""
+        if is_list(value):
+            found = [self._value(one, within) for one in value]
+            return [one for one, _ in found], next((lacking for _, lacking in found if lacking), None)
+        if not isinstance(value, str) or "${" not in value:
+            return value, None
+        before, _, rest = value.partition("${")
+        name, closed, behind = rest.partition("}")
+        held = None if name in within else _at(self.whole, name.split("."))
+        if not closed or not isinstance(held, _Leaf):
+            return value, say.stands_elsewhere(name=name)
+        inner, lacking = self._value(held.value, (*within, name))
+        if lacking or not (before or behind):
+            return inner, lacking
+        return self._value(f"{before}{inner}{behind}", within)
+
+    def _text(self, *path: str) -> str | None:
+        held = _at(self.whole, path)
+        value = self._value(held.value)[0] if isinstance(held, _Leaf) else None
+        return None if value is None else str(value)
+
+    def _environment(self) -> tuple[dict[str, str | None], dict[str, Span]]:
+        held = {name: one for name, one in self._section("experiment", "envs").items() if isinstance(one, _Leaf)}
+        found = {name: self._value(one.value) for name, one in held.items()}
+        texts = {name: None if lacking or value is None else str(value) for name, (value, lacking) in found.items()}
+        return texts, {name: one.span for name, one in held.items()}
+
+    def _devices(self, environment: Mapping[str, str | None]) -> int | None:
+        """How many processes the runner starts (`SSHTrainRunner.run`); None where a file says it that is not here."""
+        if "experiment" not in self.whole:
+            return None
+        asked = whole_number(self._text("experiment", "runner", "nproc_per_node"))
+        visible = environment.get(_VISIBLE)
+        each = [one for one in (asked, visible and len(visible.split(","))) if one]
+        named = self._text("experiment", "runner", "hostfile")
+        if named is None:
+            return min(each, default=1)
+        try:
+            lines = self.open_file(named).text.split("\n")
+        except UnreadableError:
+            return None
+        hosts = [slots for line in lines if (slots := _slots(line)) is not None]
+        nodes = whole_number(self._text("experiment", "runner", "nnodes")) or len(hosts)
+        return sum(min(slots, *each) if each else slots for slots in hosts[:nodes]) or None
+
+
+def _slots(line: str) -> int | None:
+    """The processes of a line of a host file; None for a remark and what is no such line."""
+    host, *rest = line.split() or ("#",)
+    told = next((word[6:] for word in rest if word.startswith("slots=")), None)
+    return None if host.startswith("#") else whole_number(told)
+
+
+def _tree(node: Node, file: str | None) -> Tree:
+    return dict(_entries(node, file))
+
+
+def _entries(node: Node, file: str | None) -> Iterator[tuple[str, Tree | _Leaf]]:
+    for key, child in node.items.items():
+        if child.kind == "mapping":
+            yield str(key), _tree(child, file)
+        else:
+            spans = (child.span, child.key_span or child.span)
+            yield str(key), _Leaf(child.value, *(one if file is None else one._replace(file=file) for one in spans))
+
+
+def _lay(above: Tree, below: Tree) -> None:
+    """Put one tree over another, section by section."""
+    for key, held in above.items():
+        known = below.get(key)
+        if isinstance(held, dict):
+            if not isinstance(known, dict):
+                known = below[key] = {}
+            _lay(held, known)
+        else:
+            below[key] = held
+
+
+def _at(tree: Tree, path: tuple[str, ...] | list[str]) -> Tree | _Leaf | None:
+    found: Tree | _Leaf | None = tree
+    for step in path:
+        found = found.get(step) if isinstance(found, dict) else None
+    return found
