@@ -58,3 +58,9 @@ def test_what_no_runner_reads(accmap, name: str) -> None:
     files, code = UNREADABLE[name]
     answer = accmap("show", "exp.yaml", files=files)
     assert (answer.code, code in answer.out + answer.err) == (2, True)
+
+
+def test_a_folder_is_searched_for_experiments(accmap) -> None:
+    Path("conf/train").mkdir(parents=True)
+    answer = accmap("lint", ".", "--format", "json", files=CASES[0]["files"])
+    assert [one["file"] for one in json.loads(answer.out)["summary"]["versions"]] == ["conf/exp.yaml"]
