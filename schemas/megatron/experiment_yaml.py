@@ -37,6 +37,8 @@ _GROUP = "train"
 _ITSELF = "_self_"
 _NOT_WORDS = frozenset(("log_dir", "details_dir", "scripts_dir", "pids_dir"))
 _FOLDERS = frozenset(("save", "load", "tensorboard_dir", "wandb_save_dir"))
+_DEEPEST, _LONGEST, _MOST = 30, 4_000, 50_000
+"""How far values that name values are followed, how long they grow, and how many are looked up in all."""
 _NO_NUMBER = "SYN051"
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 
@@ -78,6 +80,7 @@ class _Reader:
         self.open_file = open_file
         self.problems: list[Diagnostic] = []
         self.unresolved: list[Unresolved] = []
+        self.followed = 0
         self.whole = self._composed(self._read(source))
 
     def read(self) -> Experiment:
@@ -169,13 +172,20 @@ class _Reader:
             return value, None
         before, _, rest = value.partition("${")
         name, closed, behind = rest.partition("}")
-        held = None if name in within else _at(self.whole, name.split("."))
-        if not closed or not isinstance(held, _Leaf):
+        held = self._named(name, within) if closed and len(value) < _LONGEST else None
+        if held is None:
             return value, say.stands_elsewhere(name=name)
         inner, lacking = self._value(held.value, (*within, name))
         if lacking or not (before or behind):
             return inner, lacking
-        return self._value(f"{before}{inner}{behind}", within)
+        return self._value(f"{before}{inner}{behind}", (*within, ""))
+
+    def _named(self, name: str, within: tuple[str, ...]) -> _Leaf | None:
+        self.followed += 1
+        if name in within or len(within) == _DEEPEST or self.followed > _MOST:
+            return None
+        held = _at(self.whole, name.split("."))
+        return held if isinstance(held, _Leaf) else None
 
     def _text(self, *path: str) -> str | None:
         held = _at(self.whole, path)

@@ -64,3 +64,19 @@ def test_a_folder_is_searched_for_experiments(accmap) -> None:
     Path("conf/train").mkdir(parents=True)
     answer = accmap("lint", ".", "--format", "json", files=CASES[0]["files"])
     assert [one["file"] for one in json.loads(answer.out)["summary"]["versions"]] == ["conf/exp.yaml"]
+
+
+@pytest.mark.parametrize("text", ["x", ""])
+def test_values_that_double_are_followed_so_far(accmap, text: str) -> None:
+    doubled = [f"  a{at}: '${{model.a{at + 1}}}${{model.a{at + 1}}}'" for at in range(28)]
+    lines = [
+        "system: {}",
+        "data: {}",
+        "model:",
+        "  hidden_size: 64",
+        "  seed: ${model.a0}",
+        *doubled,
+        f"  a28: '{text}'",
+    ]
+    values = json.loads(accmap("show", "a.yaml", "--format", "json", files={"a.yaml": "\n".join(lines)}).out)["values"]
+    assert {one["key"]: one["value"] for one in values}["seed"] is None
