@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from .config import Argument, Purpose
     from .diagnostic import Diagnostic
+    from .megatron.experiment_yaml import Experiment
     from .megatron.inputs import Input
     from .megatron.versions import Chosen
     from .shell.left import Left
@@ -129,20 +130,34 @@ def _tree(source: SourceText, options: ReadOptions, found: Format) -> Config:
 
 def _experiment(source: SourceText, options: ReadOptions, path: str, open_file: Callable[[str], SourceText]) -> Config:
     """A configuration of FlagScale's, whose runner makes words of it for its own build of Megatron-LM."""
-    from .megatron.effective import megatron_config
-    from .megatron.experiment_yaml import DIALECT, SIGNS, experiment_of
+    from .megatron.experiment_yaml import experiment_of
 
-    made = experiment_of(source, path, open_file)
+    return _of_experiment(experiment_of(source, path, open_file), source.name, options)
+
+
+def _started(launch: Launch | None, path: str, open_file: Callable[[str], SourceText]) -> Experiment | None:
+    """The experiment that FlagScale's `run.py` starts; None for other programs."""
+    if launch is None or os.path.basename(launch.script or "") != "run.py":
+        return None
+    from .megatron.experiment_yaml import started
+
+    return started(launch, lambda name: _opened(name, path, open_file))
+
+
+def _of_experiment(made: Experiment, file: str, options: ReadOptions) -> Config:
+    from .megatron.effective import megatron_config
+    from .megatron.experiment_yaml import DIALECT, SIGNS
+
     chosen, used = _in_dialect(DIALECT, SIGNS, options)
     return megatron_config(
         made.launch.arguments,
-        file=source.name,
+        file=file,
         options=used,
         launch=made.launch,
         unresolved=made.unresolved,
         problems=made.problems,
         chosen=chosen,
-        purpose=purpose_of_program(made.launch, source.name),
+        purpose=purpose_of_program(made.launch, file),
     )
 
 
@@ -261,7 +276,10 @@ def _script(
     launch = reading.chosen
     as_left = _as_left(reading.written, cwd, open_file, launch, source.name)
     purpose = purpose_of_program(launch, source.name)
-    if purpose is None and launch is not None and is_mindformers_launch(launch):
+    made = _started(launch, path, as_left)
+    if made is not None:
+        config = _of_experiment(made, source.name, options)
+    elif purpose is None and launch is not None and is_mindformers_launch(launch):
         config = _followed(launch, source, options, path, cwd, as_left)
     else:
         from .megatron.effective import megatron_config

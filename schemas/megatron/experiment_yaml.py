@@ -16,16 +16,17 @@ from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..purpose import unread_yaml
 from ..shape import is_list, is_mapping
 from ..shell.launchers import whole_number
+from ..source import SourceText
 from ..yaml_text import read_yaml
 from .messages_compiled import say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any, TypeAlias
 
     from ..diagnostic import Diagnostic
     from ..message import Words
-    from ..source import SourceText, Span
+    from ..source import Span
     from ..yaml_node import Node
 
     Tree: TypeAlias = "dict[str, Tree | _Leaf]"
@@ -35,6 +36,7 @@ SIGNS = "system, model, data"
 _SECTIONS = ("system", "model", "data")
 _GROUP = "train"
 _ITSELF = "_self_"
+_HYDRA = {"--config-path": "path", "-cp": "path", "--config-name": "name", "-cn": "name"}
 _NOT_WORDS = frozenset(("log_dir", "details_dir", "scripts_dir", "pids_dir"))
 _FOLDERS = frozenset(("save", "load", "tensorboard_dir", "wandb_save_dir"))
 _DEEPEST, _LONGEST, _MOST = 30, 4_000, 50_000
@@ -73,11 +75,55 @@ def experiment_of(source: SourceText, path: str, open_file: Callable[[str], Sour
     return _Reader(source, path, open_file).read()
 
 
+def started(launch: Launch, open_file: Callable[[str], SourceText]) -> Experiment | None:
+    """What `run.py` starts, whose words name an experiment and say what lies over it; None for another program's."""
+    named: dict[str, str] = {}
+    changes: list[Argument] = []
+    words = iter(launch.arguments)
+    for word in words:
+        flag, equals, text = word.text.partition("=")
+        if flag in _HYDRA:
+            named[_HYDRA[flag]] = text if equals else next(words, word).text
+        elif equals and not flag.startswith("-"):
+            changes.append(word)
+    if len(named) < len(set(_HYDRA.values())):
+        return None
+    place = f"{named['name'].removesuffix('.yaml')}.yaml"
+    below = os.path.join(os.path.dirname(launch.script or ""), named["path"], place)
+    here = os.path.join(os.getcwd(), "")
+    for place in (os.path.join(launch.directory or "", below), below):
+        path = os.path.normpath(place).removeprefix(here)
+        try:
+            source = open_file(path)
+        except UnreadableError:  # it may be anybody's, and not be here
+            continue
+        if is_experiment(source.text):
+            return _with_surroundings(_Reader(source, path, open_file, source.name, changes).read(), launch)
+    return None
+
+
+def _with_surroundings(made: Experiment, launch: Launch) -> Experiment:
+    """With the environment that the script sets for it."""
+    environment = {**launch.env, **made.launch.env}
+    spans = {**launch.env_spans, **made.launch.env_spans}
+    return made._replace(launch=made.launch._replace(env=environment, env_spans=spans))
+
+
 class _Reader:
-    def __init__(self, source: SourceText, path: str, open_file: Callable[[str], SourceText]) -> None:
+    def __init__(
+        self,
+        source: SourceText,
+        path: str,
+        open_file: Callable[[str], SourceText],
+        file: str | None = None,
+        changes: Sequence[Argument] = (),
+    ) -> None:
         self.source = source
         self.folder = os.path.dirname(path)
         self.open_file = open_file
+        self.file = file
+        """What names the file at its places, where it is not the one that is asked for."""
+        self.changes = [_change(word) for word in changes]
         self.problems: list[Diagnostic] = []
         self.unresolved: list[Unresolved] = []
         self.followed = 0
@@ -119,9 +165,10 @@ class _Reader:
 
     def _composed(self, root: Node) -> Tree:
         """The file, and that of its group `train` where its defaults name one: the later lies over the earlier."""
-        own = _tree(root, None)
+        own = _tree(root, self.file)
         named = own.pop("defaults", None)
         order: list[Any] = named.value if isinstance(named, _Leaf) and is_list(named.value) else []
+        chosen = {path[0]: str(leaf.value) for path, leaf in self.changes if len(path) == 1}
         found: Tree = {}
         for entry in order if _ITSELF in order else [*order, _ITSELF]:
             if entry == _ITSELF:
@@ -129,7 +176,10 @@ class _Reader:
             elif is_mapping(entry):
                 for group, name in entry.items():
                     if str(group).removeprefix("optional ").lstrip("/") == _GROUP and isinstance(name, str):
-                        _lay({_GROUP: self._group(name)}, found)
+                        _lay({_GROUP: self._group(chosen.get(_GROUP, name))}, found)
+        for path, leaf in self.changes:
+            if path != [_GROUP]:
+                _lay(_below(path, leaf), found)
         return found
 
     def _group(self, name: str) -> Tree:
@@ -222,6 +272,18 @@ def _slots(line: str) -> int | None:
     host, *rest = line.split() or ("#",)
     told = next((word[6:] for word in rest if word.startswith("slots=")), None)
     return None if host.startswith("#") else whole_number(told)
+
+
+def _change(word: Argument) -> tuple[list[str], _Leaf]:
+    """An override of hydra's, `a.b=value`, whose value is YAML's; what reading cannot decide names a value nowhere."""
+    path, _, text = word.text.partition("=")
+    root = read_yaml(SourceText("", text)).root if word.resolved else None
+    value = f"${{{text.strip('${}')}}}" if not word.resolved else None if root is None else root.value
+    return path.lstrip("+").split("."), _Leaf(value, word.span, word.span)
+
+
+def _below(path: Sequence[str], leaf: _Leaf) -> Tree:
+    return {path[0]: leaf if len(path) == 1 else _below(path[1:], leaf)}
 
 
 def _tree(node: Node, file: str | None) -> Tree:
