@@ -173,10 +173,10 @@ class _Reader:
         for entry in order if _ITSELF in order else [*order, _ITSELF]:
             if entry == _ITSELF:
                 _lay(own, found)
-            elif is_mapping(entry):
-                for group, name in entry.items():
-                    if str(group).removeprefix("optional ").lstrip("/") == _GROUP and isinstance(name, str):
-                        _lay({_GROUP: self._group(chosen.get(_GROUP, name))}, found)
+                continue
+            named = _of_group(entry)
+            if named is not None:
+                _lay({_GROUP: self._group(chosen.get(_GROUP, named))}, found)
         for path, leaf in self.changes:
             if path != [_GROUP]:
                 _lay(_below(path, leaf), found)
@@ -272,6 +272,15 @@ def _slots(line: str) -> int | None:
     host, *rest = line.split() or ("#",)
     told = next((word[6:] for word in rest if word.startswith("slots=")), None)
     return None if host.startswith("#") else whole_number(told)
+
+
+def _of_group(entry: object) -> str | None:
+    """What an entry of the defaults takes of the group `train`: `train: NAME`, or `train/NAME`."""
+    group, slash, name = str(entry).partition("/")
+    if is_mapping(entry) and len(entry) == 1:
+        ((group, name),) = entry.items()
+        slash = isinstance(name, str)
+    return name if slash and str(group).removeprefix("optional ").lstrip("/") == _GROUP else None
 
 
 def _change(word: Argument) -> tuple[list[str], _Leaf]:
