@@ -9,6 +9,7 @@ one is left out. What names a folder is put there by the runner where nothing do
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from ..config import Argument, Launch, Unresolved
 from ..diagnostic import UnreadableError
@@ -84,7 +85,7 @@ def started(launch: Launch, open_file: Callable[[str], SourceText]) -> Experimen
         flag, equals, text = word.text.partition("=")
         if flag in _HYDRA:
             named[_HYDRA[flag]] = text if equals else next(words, word).text
-        elif equals and not flag.startswith("-"):
+        elif flag.startswith("~") or (equals and not flag.startswith("-")):
             changes.append(word)
     if len(named) < len(set(_HYDRA.values())):
         return None
@@ -137,10 +138,10 @@ class _Reader:
             part = train.get(name)
             if isinstance(part, dict):
                 sections.update(part)
-        if not sections:
-            raise UnreadableError(unread_yaml(self.source.name).problem)
         words: list[Argument] = []
         self._flatten(sections, words)
+        if not words:
+            raise UnreadableError(unread_yaml(self.source.name).problem)
         environment, spans = self._environment()
         launch = Launch(
             "torchrun",
@@ -168,7 +169,7 @@ class _Reader:
         own = _tree(root, self.file)
         named = own.pop("defaults", None)
         order: list[Any] = named.value if isinstance(named, _Leaf) and is_list(named.value) else []
-        chosen = {path[0]: str(leaf.value) for path, leaf in self.changes if len(path) == 1}
+        chosen = {path[0]: str(leaf.value) for path, leaf in self.changes if leaf is not None and len(path) == 1}
         found: Tree = {}
         for entry in order if _ITSELF in order else [*order, _ITSELF]:
             if entry == _ITSELF:
@@ -178,7 +179,10 @@ class _Reader:
             if named is not None:
                 _lay({_GROUP: self._group(chosen.get(_GROUP, named))}, found)
         for path, leaf in self.changes:
-            if path != [_GROUP]:
+            if leaf is None:
+                above = _at(found, path[:-1])
+                (above if isinstance(above, dict) else {}).pop(path[-1], None)
+            elif path != [_GROUP]:
                 _lay(_below(path, leaf), found)
         return found
 
@@ -283,11 +287,21 @@ def _of_group(entry: object) -> str | None:
     return name if slash and str(group).removeprefix("optional ").lstrip("/") == _GROUP else None
 
 
-def _change(word: Argument) -> tuple[list[str], _Leaf]:
-    """An override of hydra's, `a.b=value`, whose value is YAML's; what reading cannot decide names a value nowhere."""
+def _change(word: Argument) -> tuple[list[str], _Leaf | None]:
+    """An override of hydra's: `a.b=value`, whose value is YAML's, or `~a.b`, which deletes; its path and its value.
+
+    What reading cannot decide names a value that stands nowhere.
+    """
     path, _, text = word.text.partition("=")
-    root = read_yaml(SourceText("", text)).root if word.resolved else None
-    value = f"${{{text.strip('${}')}}}" if not word.resolved else None if root is None else root.value
+    if path.startswith("~"):
+        return path[1:].split("."), None
+    value: Any = text
+    if not word.resolved:
+        value = f"${{{text.strip('${}')}}}"
+    else:
+        with suppress(UnreadableError):
+            root = read_yaml(SourceText(word.text, text)).root
+            value = None if root is None else root.value
     return path.lstrip("+").split("."), _Leaf(value, word.span, word.span)
 
 

@@ -16,6 +16,10 @@ UNREADABLE = {
         "SYN900",
     ),
     "no group": ({"exp.yaml": "experiment:\n  task:\n    backend: megatron\n"}, "SYN930"),
+    "nothing to hand over": (
+        {"exp.yaml": "experiment:\n  task:\n    backend: megatron\ntrain: {model: {swiglu: false}}\n"},
+        "SYN930",
+    ),
     "no mapping": ({"exp.yaml": "experiment:\n- backend: megatron\n"}, "SYN930"),
     "no YAML": ({"exp.yaml": "experiment:\n  backend: megatron\n  a: [\n"}, "SYN070"),
 }
