@@ -8,7 +8,7 @@ from typing import Any
 from ...schemas.border.regular import open_regular
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.message import Words, verbatim
-from ..arrays import from_bfloat16, open_numpy
+from ..arrays import from_bfloat16, open_numpy, read_array
 from ..messages_compiled import say
 from ..weights.number_types import STORED
 from ..weights.pickled import Tensor
@@ -16,6 +16,11 @@ from ..weights.torch_file import TorchFile
 
 _MOST_REPEATED = 1 << 24
 _MOST_AXES = 64
+
+
+def read_tensor(path: str) -> Any:
+    """The array of a dump's file."""
+    return read_torch(path) if path.endswith(".pt") else read_array(path)
 
 
 def read_torch(path: str) -> Any:
