@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 
-from ..schemas.border.outgoing import composed, emit, json_text, page, tell, visible
-from ..schemas.border.writing import write_folder, write_text
+from ..schemas.border.outgoing import composed, json_text, page, tell, visible
+from ..schemas.border.writing import deliver, write_folder
 from ..schemas.diagnostic import UnreadableError
 from ..schemas.json_values import json_value
 from ..schemas.light_typing import TYPE_CHECKING
@@ -120,10 +120,7 @@ def run(
     text = _rendered(found, rules_for(found, findings), format, lang, [config.basis for config in configs], shown)
     if small_files is not None:
         write_folder(small_files, dict(_small_files(small_files, found, lang)), force=force)
-    if output is None:
-        emit(text)
-    else:
-        write_text(output, text, force=force)
+    deliver(text, output, force=force)
     return FINE if found.verdict == "match" else BAD
 
 

@@ -30,7 +30,7 @@ from .megatron_precision import narrowed, written_types
 from .megatron_shards import held_by
 from .megatron_stand_ins import DROPPING, LISTED, EagerCoreAttention, ZeroCenteredNorm, own_products, stand_ins
 from .megatron_training import MegatronTraining, driven, scaled_over, scheduler_of
-from .module_trace import Recorder
+from .module_trace import recorded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -460,18 +460,8 @@ class MegatronModel:
         return self._training.step(batches, self._each)
 
     def traced(self, batch: Tokens) -> dict[str, Array]:
-        recorder = Recorder()
-        hooks: list[Any] = []
-        for name, module in self.model.named_modules():
-            if name:
-                hooks.append(module.register_forward_hook(_recording(recorder, _first_name(name))))
-        try:
-            losses = self.backward(batch)
-        finally:
-            for hook in hooks:
-                hook.remove()
-        recorder.keep("loss", losses)
-        return _renamed(recorder.arrays, self.model.config.mtp_num_layers or 0)
+        found = recorded(self.model.named_modules(), _recording, lambda: self.backward(batch))
+        return _renamed(found, self.model.config.mtp_num_layers or 0)
 
 
 def _first_name(name: str) -> str:
@@ -493,7 +483,9 @@ def _renamed(arrays: dict[str, Array], further: int) -> dict[str, Array]:
     return found
 
 
-def _recording(recorder: Any, name: str) -> Any:
+def _recording(recorder: Any, here: str) -> Any:
+    name = _first_name(here)
+
     def hook(_module: Any, given: Any, found: Any) -> None:
         recorder.passed(name, [_plain(value) for value in given], [_plain(value) for value in _flat(found)])
         for position, value in enumerate(_flat(found)):

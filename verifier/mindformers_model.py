@@ -24,7 +24,7 @@ from . import inert_hyper_parallel, mindformers_samples
 from .draw import arranged
 from .mindformers_training import LISTED as TRAINING_LISTED
 from .mindformers_training import MindFormersTraining, average_by_batch, later, named_columns, scaled_over
-from .module_trace import Recorder
+from .module_trace import recorded
 from .patches import Patches
 
 if TYPE_CHECKING:
@@ -488,19 +488,9 @@ class MindFormersModel:
         return found
 
     def traced(self, batch: Tokens) -> dict[str, Array]:
-        recorder = Recorder()
-        hooks: list[Any] = []
-        for name, cell in self.model.cells_and_names():
-            if name:
-                hooks.append(cell.register_forward_hook(_recording(recorder, name)))
-        try:
-            losses = self.backward(batch)
-        finally:
-            for hook in hooks:
-                hook.remove()
-        recorder.keep("loss", losses)
-        _spread_routes(recorder.arrays, self.config.num_moe_experts or 0, *batch.tokens.shape)
-        return recorder.arrays
+        found = recorded(self.model.cells_and_names(), _recording, lambda: self.backward(batch))
+        _spread_routes(found, self.config.num_moe_experts or 0, *batch.tokens.shape)
+        return found
 
 
 def _forget_layouts() -> None:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from ...evidence.answers_compiled import dump_compare_json, dump_tensor_json
 from ...evidence.dump.compare_parts import merged, of_dumps, of_table
 from ...evidence.dump.messages_compiled import say
-from ...schemas.border.outgoing import csv_text, emit, json_text
-from ...schemas.border.writing import standing_already, write_text
+from ...schemas.border.outgoing import csv_text, json_text
+from ...schemas.border.writing import deliver, standing_already
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.verdict import Unseen, concluded
 from ..exit_codes import BAD, FINE, UNUSABLE
@@ -90,10 +90,7 @@ def run(
         chosen = _Chosen(mapping, step, rank, tuple(only), jobs or _processors(), tree)
         answer = _dump_answer(files[0], files[1], chosen, judge, configs)
     text = _rendered(answer, format, lang, everything=all)
-    if output is None:
-        emit(text)
-    else:
-        write_text(output, text, force=force)
+    deliver(text, output, force=force)
     return answer.code
 
 
