@@ -10,7 +10,7 @@ from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.message import Words, verbatim
 from ..arrays import from_bfloat16, open_numpy, read_array
 from ..messages_compiled import say
-from ..weights.number_types import STORED
+from ..weights.number_types_compiled import STORED
 from ..weights.pickled import Tensor
 from ..weights.torch_file import TorchFile
 

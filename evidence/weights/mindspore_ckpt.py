@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...schemas.border.regular import open_regular
 from ..data.protocol_buffers import signed
 from .messages_compiled import say
-from .number_types import STORED
+from .number_types_compiled import STORED
 from .problems import denied, garbled, unreadable
 from .weight import BLOCK_BYTES, Computed, Place, Stored, joined
 

@@ -15,7 +15,7 @@ from typing import Any
 from ...schemas.border.regular import open_regular
 from ..archives import Window, opened_archive
 from .messages_compiled import say
-from .number_types import STORED
+from .number_types_compiled import STORED
 from .pickled import Storage, Tensor, read_pickle
 from .problems import denied, garbled, unreadable
 from .weight import Place, Stored
