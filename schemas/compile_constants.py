@@ -10,7 +10,11 @@ from .literal_module import frozen, literal_module
 ROOT = Path(__file__).resolve().parents[1]
 TABLES = {
     "mappings/keys": "Keys that are asked for by what they are",
+    "schemas/megatron/names": "Flags that stand for others",
+    "schemas/mindformers/launch_options": "The options of run_mindformer.py, and keys at the top",
+    "evidence/score_names": "Columns of evaluation reports",
     "evidence/seeding": "Code that fixes every seed",
+    "evidence/data/names": "Keys that name a tokenizer, and the types of tokens",
     "evidence/dump/names": "Names in dumps, and what both sides call the same",
     "evidence/logs/columns": "Columns of training logs",
     "evidence/weights/number_types": "Number types of weights",

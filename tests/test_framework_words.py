@@ -47,7 +47,6 @@ EXCEPTIONS: dict[str, tuple[int, str]] = {
     "evidence/data/mindformers_plan.py": (18, _DATA),
     "evidence/data/record_plan.py": (12, _DATA),
     "evidence/data/special.py": (1, _DATA),
-    "evidence/data/tokenizer_named.py": (3, "where each file names its tokenizer"),
     "evidence/data/tokenizer_pair.py": (2, "a key of a tokenizer's own file"),
     "evidence/dump/compare.py": (1, "the name of a module in a dump"),
     "evidence/dump/compare_next.py": (1, "a level of msprobe"),
