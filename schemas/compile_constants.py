@@ -18,6 +18,7 @@ TABLES = {
     "evidence/dump/names": "Names in dumps, and what both sides call the same",
     "evidence/logs/columns": "Columns of training logs",
     "evidence/weights/number_types": "Number types of weights",
+    "evidence/weights/names": "What a checkpoint says of its model",
     "verifier/constants": "What models are built with, and what stands in",
 }
 

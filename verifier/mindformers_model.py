@@ -22,6 +22,7 @@ from ..mapper.weights import Layout, WeightTable
 from ..mappings.keys_compiled import LAYOUT_SWITCHES
 from . import inert_hyper_parallel, mindformers_samples
 from .constants_compiled import NEUTRAL as NEUTRAL_SETTINGS
+from .constants_compiled import TYPES
 from .draw import arranged
 from .mindformers_training import LISTED as TRAINING_LISTED
 from .mindformers_training import MindFormersTraining, average_by_batch, later, named_columns, scaled_over
@@ -43,16 +44,6 @@ NEUTRAL: dict[str, Any] = NEUTRAL_SETTINGS["mindformers"]
 """As of Megatron-LM's model."""
 
 
-TYPES = frozenset(
-    (
-        "params_dtype",
-        "compute_dtype",
-        "layernorm_compute_dtype",
-        "softmax_compute_dtype",
-        "rotary_dtype",
-        "moe_router_dtype",
-    )
-)
 """Those among them that say a type."""
 _HALF_SCALE = 1024.0
 """What the loss is multiplied by in float16 and its gradients are divided by, so that none of them vanishes."""

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from accmap.mapper.recipe.vocabulary import vocabulary
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
@@ -139,3 +140,8 @@ def test_the_length_that_latent_attention_scales_from(version: str, more: str, l
     text = f"python pretrain_gpt.py {words} --multi-latent-attention --position-embedding-type rope {more}"
     config = config_of(SourceText("run.sh", text), ReadOptions(megatron=version), path="run.sh")
     assert d.sizes_of(config)[d.POSITIONS] == length
+
+
+def test_every_size_is_a_field_that_may_become_small() -> None:
+    assert set(d.SIZES) <= set(vocabulary())
+    assert set(d.TARGETS) <= set(d.SIZES)
