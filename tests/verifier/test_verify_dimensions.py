@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accmap.mapper.recipe.vocabulary import vocabulary
+from accmap.mapper.recipe.vocabulary import COMPUTED, vocabulary
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
+from accmap.verifier import constants_compiled as c
 from accmap.verifier import dimensions as d
 from accmap.verifier import megatron_side
 
@@ -142,6 +143,13 @@ def test_the_length_that_latent_attention_scales_from(version: str, more: str, l
     assert d.sizes_of(config)[d.POSITIONS] == length
 
 
-def test_every_size_is_a_field_that_may_become_small() -> None:
-    assert set(d.SIZES) <= set(vocabulary())
+def test_the_tables_name_fields() -> None:
+    fields = {
+        *d.SIZES,
+        *c.SIZE_OPTIONS.values(),
+        *c.ONE_PROCESS,
+        *c.GIVEN_ALIKE,
+        *(one for of in c.PARTED.values() for one in of),
+    }
+    assert fields <= {*vocabulary(), *COMPUTED}
     assert set(d.TARGETS) <= set(d.SIZES)
