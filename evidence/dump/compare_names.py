@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...schemas.marks import first_of
 from .names_compiled import API_NAMES, MODULE_NAMES
 
 if TYPE_CHECKING:
@@ -165,7 +166,6 @@ def graph_path(name: str) -> str:
     return module_path(".".join(cell.removeprefix("_") for cell in cells if cell))
 
 
-def describe(units: Iterable[Unit], limit: int = 3) -> str:
+def describe(units: Iterable[Unit]) -> str:
     """A few names, for a message."""
-    names = [unit.name for unit in units]
-    return ", ".join(names[:limit]) + (f", … ({len(names)})" if len(names) > limit else "") or "-"
+    return first_of([unit.name for unit in units], 3) or "-"
