@@ -6,27 +6,19 @@ A few lines of script, part of the page, show the rates under the pointer.
 from __future__ import annotations
 
 import math
-import os
 
 from ..mapper.schedule.explanation import share_text
-from ..schemas.border.incoming import package_text
 from ..schemas.border.outgoing import markup
 from ..schemas.light_typing import TYPE_CHECKING
 from .curve_svg import LEFT, MAIN_HEIGHT, RIGHT, WIDTH, distance_at, drawing, heading, main_top, steps_drawn
 from .messages_compiled import say
-from .page_shell import document
+from .page_shell import beside, document
 
 if TYPE_CHECKING:
     from typing import Any
 
     from .curve_report import Report, Series
 
-_STYLE = """
-#tip { position: absolute; display: none; pointer-events: none; background: var(--chip); border: 1px solid var(--rule);
-  border-radius: 6px; padding: 6px 10px; font-size: 13px; line-height: 1.45; font-variant-numeric: tabular-nums;
-  white-space: pre; box-shadow: 0 2px 8px #0002 }
-#hair { display: none; stroke: var(--soft); stroke-width: 1 }
-"""
 _ALWAYS = ("lr", "min_lr", "lr_decay_style", "train_iters", "global_batch_size")
 
 
@@ -37,8 +29,8 @@ def web_page(report: Report) -> str:
 {drawing(report)}<div id="tip"></div>
 </figure>
 {"".join(sections)}"""
-    script = "\n" + package_text(os.path.dirname(__file__), "curve_page.js")
-    return document(heading(report), report.language, _STYLE, main, _hover_data(report), script)
+    style, script = beside("curve_page.css"), beside("curve_page.js")
+    return document(heading(report), report.language, style, main, _hover_data(report), script)
 
 
 def _word(report: Report, name: Any) -> str:

@@ -14,7 +14,7 @@ from ..schemas.border.outgoing import markup
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .curve_scale import rate_label, ticks
 from .messages_compiled import say
-from .page_shell import FONT
+from .page_shell import beside
 from .wide_text import wrapped
 
 if TYPE_CHECKING:
@@ -29,31 +29,6 @@ if TYPE_CHECKING:
 
 WIDTH, LEFT, RIGHT, MAIN_HEIGHT = 960, 84, 36, 330
 _SUMMARY_TOP, _LINE, _LEGEND_LINE = 70, 19, 22
-_STYLE = f"""
-.lr {{ color-scheme: light dark; --paper: #fff; --ink: #1b1f24; --soft: #5b6570; --rule: #e4e8ec; --axis: #9aa4ae;
-  --a: #0b62c4; --b: #c2540a; --gap: #a3123f; --wash: #a3123f1f }}
-@media (prefers-color-scheme: dark) {{
-  .lr {{ --paper: #14181d; --ink: #e8ecf0; --soft: #a3aeb9; --rule: #2a3139; --axis: #66717d;
-    --a: #6cb2ff; --b: #ffab5e; --gap: #ff7d9c; --wash: #ff7d9c26 }}
-}}
-.lr text {{ font: 13px {FONT}; fill: var(--ink); font-variant-numeric: tabular-nums }}
-.lr .paper {{ fill: var(--paper) }}
-.lr .soft {{ fill: var(--soft) }}
-.lr .title {{ font-size: 19px; font-weight: 650 }}
-.lr .head {{ font-size: 13.5px; font-weight: 600 }}
-.lr .small {{ font-size: 12px }}
-.lr .rule {{ stroke: var(--rule); stroke-width: 1 }}
-.lr .axis {{ stroke: var(--axis); stroke-width: 1 }}
-.lr .curve {{ fill: none; stroke-width: 2.4; stroke-linejoin: round; stroke-linecap: round }}
-.lr .a {{ stroke: var(--a) }}
-.lr .b {{ stroke: var(--b); stroke-dasharray: 7 6 }}
-.lr .mark {{ fill: var(--paper); stroke: var(--b); stroke-width: 2 }}
-.lr .spot {{ fill: var(--a); stroke: var(--paper); stroke-width: 1.5 }}
-.lr .gap {{ fill: none; stroke: var(--gap); stroke-width: 1.8; stroke-linejoin: round }}
-.lr .wash {{ fill: var(--wash) }}
-.lr .here {{ stroke: var(--gap); stroke-width: 1.2; stroke-dasharray: 2 3 }}
-.lr .flag {{ fill: var(--gap); font-weight: 600 }}
-"""
 
 
 class _Frame(NamedTuple):
@@ -105,7 +80,7 @@ def drawing(report: Report) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" class="lr" viewBox="0 0 {WIDTH} {height:g}" width="{WIDTH}" '
         f'height="{height:g}" role="img" aria-labelledby="lr-title lr-description">\n'
         f'<title id="lr-title">{markup(heading(report))}</title>\n'
-        f'<desc id="lr-description">{markup(report.summary)}</desc>\n<style>{_STYLE}</style>\n'
+        f'<desc id="lr-description">{markup(report.summary)}</desc>\n<style>{beside("curve.css")}</style>\n'
         f'<rect class="paper" width="100%" height="100%"/>\n{body}\n</svg>\n'
     )
 

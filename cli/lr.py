@@ -10,8 +10,8 @@ from ..mapper.schedule.comparison import compare
 from ..mapper.schedule.curve import UndecidedError, sample_steps, shared_steps
 from ..mapper.schedule.explanation import explain, summary
 from ..mapper.schedule.from_config import schedule_of
-from ..schemas.border.outgoing import composed, csv_text, emit, json_text, tell
-from ..schemas.border.writing import write_text
+from ..schemas.border.outgoing import composed, csv_text, json_text, tell
+from ..schemas.border.writing import deliver
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.marks import listed, mark
 from ..schemas.open_words import unseen_words
@@ -65,10 +65,7 @@ def run(
     known = {"bases": tuple(config.basis for config in configs), "open_words": tuple(unseen_words(configs))}
     report = _owned_up(report._replace(**known))
     text = rendered(report, format, to_file=output is not None)
-    if output is None:
-        emit(text)
-    else:
-        write_text(output, text, force=force)
+    deliver(text, output, force=force)
     return FINE if report.comparison is None or verdict_of(report) == "equal" else BAD
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 
-from ..schemas.border.outgoing import composed, emit, json_text, page, tell, visible
-from ..schemas.border.writing import write_folder, write_text
+from ..schemas.border.outgoing import composed, json_text, page, tell, visible
+from ..schemas.border.writing import deliver, write_folder
 from ..schemas.diagnostic import UnreadableError
 from ..schemas.json_values import json_value
 from ..schemas.light_typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from ..schemas.marks import joined, listed
 from ..schemas.purpose import require_training
 from ..schemas.reader import config_of
 from ..schemas.refused import require_accepted, unknown_class
+from ..verifier.constants_compiled import SIZE_OPTIONS
 from ..verifier.not_compared import NotCompared, Values
 from .exit_codes import BAD, FINE, UNUSABLE
 from .inputs import a_run, read_input
@@ -39,18 +40,6 @@ if TYPE_CHECKING:
     from ..verifier.verify import Workers
     from .configuration import Configuration
 
-SIZES = {
-    "layers": "model.num_layers",
-    "hidden": "model.hidden_size",
-    "ffn": "model.ffn_hidden_size",
-    "heads": "attention.num_heads",
-    "groups": "attention.num_query_groups",
-    "experts": "moe.num_experts",
-    "topk": "moe.router.topk",
-    "vocabulary": "model.padded_vocab_size",
-    "sequence": "data.sequence_length",
-}
-"""Options that fix a size, and the recipe field each one fixes."""
 
 LEAST_SEQUENCE = 16
 """Tokens of a sample: in a shorter one ends of documents and padding would take each other's places."""
@@ -120,10 +109,7 @@ def run(
     text = _rendered(found, rules_for(found, findings), format, lang, [config.basis for config in configs], shown)
     if small_files is not None:
         write_folder(small_files, dict(_small_files(small_files, found, lang)), force=force)
-    if output is None:
-        emit(text)
-    else:
-        write_text(output, text, force=force)
+    deliver(text, output, force=force)
     return FINE if found.verdict == "match" else BAD
 
 
@@ -451,7 +437,7 @@ def _sizes(given: dict[str, int | None]) -> dict[str, int]:
             raise counts_from_one(f"--{option}", value)
         if option == "sequence" and value < LEAST_SEQUENCE:
             raise UsageError(say.verify_sequence_too_short(least=LEAST_SEQUENCE, length=value))
-        found[SIZES[option]] = value
+        found[SIZE_OPTIONS[option]] = value
     return found
 
 

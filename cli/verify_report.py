@@ -7,6 +7,7 @@ from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.short_numbers import plain
 from .advisories import title
 from .messages_compiled import say
+from .page_shell import beside
 from .terminal import wants_colour
 
 if TYPE_CHECKING:
@@ -191,29 +192,13 @@ def _short(value: Any) -> str:
     return plain(value)
 
 
-_STYLE = """
-body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#1c2430;background:#fff}
-h1{font-size:1.5rem}h2{font-size:1.1rem;margin-top:2rem}
-table{border-collapse:collapse;width:100%;font-size:.86rem}
-td,th{padding:.2rem .5rem;text-align:left;border-bottom:1px solid #e3e7ee;vertical-align:top}
-td.n{text-align:right;font-variant-numeric:tabular-nums}
-.bar{height:.7rem;background:#2f9e64;border-radius:2px;min-width:1px}
-.no .bar{background:#cf3b3b}.no td:first-child{color:#b32222;font-weight:600}
-.v{display:inline-block;padding:.1rem .6rem;border-radius:.4rem;color:#fff}
-.match{background:#2f9e64}.mismatch{background:#cf3b3b}.not-verifiable,.partial{background:#b7791f}
-pre{background:#f4f6fa;padding:.7rem;overflow:auto;font-size:.8rem}summary{cursor:pointer}code{font-size:.9em}
-@media(prefers-color-scheme:dark){
-body{background:#12161d;color:#dfe5ee}td,th{border-color:#2b3340}pre{background:#1b212b}}
-"""
-
-
 def html_page(answer: Answer, language: Language) -> Outgoing:
     """The report as one HTML file that needs nothing else."""
-    word = say.page("verify", language)
+    word, style = say.page("verify", language), beside("verify_report.css")
     verdict = answer["verdict"]
     parts = [
         f"<!doctype html><html lang='{'zh' if language == 'zh' else 'en'}'><meta charset='utf-8'>",
-        f"<meta name='viewport' content='width=device-width'><title>{word('title')}</title><style>{_STYLE}</style>",
+        f"<meta name='viewport' content='width=device-width'><title>{word('title')}</title><style>{style}</style>",
         f"<h1>{word('title')} <span class='v {verdict}'>{markup(word(verdict))}</span></h1>",
         "<p>"
         + " · ".join(

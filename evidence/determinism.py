@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..mapper.align.table import alignment_table
 from .environment import version_table
 from .messages_compiled import say
+from .seeding_compiled import SEEDING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,52 +44,10 @@ def export_lines(sides: Iterable[str], language: Language) -> list[str]:
     return lines
 
 
-_SEEDING = {
-    "torch": (
-        say.seeding_torch,
-        """import os
-import random
-
-import numpy as np
-import torch
-
-
-def seed_all(seed=42):
-    os.environ["PYTHONHASHSEED"] = str(seed)
-    for fixed in (random.seed, np.random.seed, torch.manual_seed, torch.cuda.manual_seed_all):
-        fixed(seed)
-    torch.use_deterministic_algorithms(True)
-    torch.backends.cudnn.deterministic = True
-    torch.backends.cudnn.benchmark = False
-    torch.backends.cudnn.enabled = False
-
-
-seed_all()
-""",
-    ),
-    "mindspore": (
-        say.seeding_mindspore,
-        """import os
-import random
-
-import mindspore
-import numpy as np
-
-
-def seed_all(seed=42):
-    os.environ["PYTHONHASHSEED"] = str(seed)
-    for fixed in (random.seed, np.random.seed, mindspore.set_seed):
-        fixed(seed)
-    mindspore.set_context(deterministic="ON")
-
-
-seed_all()
-""",
-    ),
-}
+_PLACES = {"torch": say.seeding_torch, "mindspore": say.seeding_mindspore}
+"""Where the code belongs."""
 
 
 def seeding_code(framework: str, language: Language) -> str:
     """The lines that fix every seed and switch deterministic kernels on, with the place where they belong."""
-    place, code = _SEEDING[framework]
-    return f"{place().text(language)}\n{code}"
+    return f"{_PLACES[framework]().text(language)}\n{SEEDING[framework]}"

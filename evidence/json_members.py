@@ -104,38 +104,29 @@ def _members(
 
 def _keys(text: _Text) -> Iterator[str]:
     """The keys of the object that begins here, each with its value next."""
-    text.take("{", "Expecting value")
-    if text.peek() == "}":
-        text.take("}", "")
-        return
-    while True:
+    for _ in _each(text, "{", "}"):
         if text.peek() != '"':
             raise text.broken("Expecting property name enclosed in double quotes")
         key = text.value()
         text.take(":", "Expecting ':' delimiter")
         yield key
-        if text.peek() == "}":
-            text.take("}", "")
-            return
-        text.take(",", "Expecting ',' delimiter")
+
+
+def _each(text: _Text, begin: str, end: str) -> Iterator[None]:
+    """Stops before each member of the object or list that begins here; whoever asks reads it."""
+    text.take(begin, "Expecting value")
+    if text.peek() != end:
+        yield
+        while text.peek() != end:
+            text.take(",", "Expecting ',' delimiter")
+            yield
+    text.take(end, "")
 
 
 def _skip(text: _Text, begin: str) -> None:
     """Read over an object or a list, one member at a time."""
-    if begin == "{":
-        for _ in _keys(text):
-            text.value()
-        return
-    text.take("[", "")
-    if text.peek() == "]":
-        text.take("]", "")
-        return
-    while True:
+    for _ in _keys(text) if begin == "{" else _each(text, "[", "]"):
         text.value()
-        if text.peek() == "]":
-            text.take("]", "")
-            return
-        text.take(",", "Expecting ',' delimiter")
 
 
 class _Text:

@@ -24,6 +24,7 @@ from ..schemas.diagnostic import UnreadableError, finding
 from ..schemas.message import Words, verbatim
 from ..schemas.yaml_depth import refuse_deep
 from .messages_compiled import say
+from .score_names_compiled import NAMES, NOT_SCORES, SCORES
 from .score_settings import NOTHING_SAID, lower_is_better, settings_of
 from .stranger_json import parse_json
 
@@ -42,21 +43,6 @@ _ASIDE = re.compile(
     r"stderr|alias|version|n-shot|num_fewshot|^config|^date|timestamp|seed|git_hash|sample|^num$|count|higher_is"
 )
 """Numbers of a report that are no scores."""
-_NAMES = ("dataset", "task", "tasks", "name", "benchmark", "subject", "subset", "dataset_name")
-_SCORES = ("score", "accuracy", "acc", "value", "result", "exact_match", "average")
-_NOT_SCORES = (
-    "version",
-    "metric",
-    "mode",
-    "num",
-    "count",
-    "n-shot",
-    "filter",
-    "stderr",
-    "direction",
-    "category",
-    "model",
-)
 _LINE = re.compile(
     r"^\s*(?P<name>.*?\S)\s*(?:[:=,|\t]|\s)\s*(?P<score>[-+]?[\d.]+(?:[eE][-+]?\d+)?|nan|inf|-inf)\s*%?\s*\|?\s*$"
 )
@@ -380,7 +366,7 @@ def _flat(written: Any) -> Iterator[tuple[str, float, int | None]]:
 def _named_items(items: list[Any]) -> Iterator[tuple[str, Any]]:
     for at, item in enumerate(items):
         entries: dict[str, Any] = item if isinstance(item, dict) else {}  # pyright: ignore[reportUnknownVariableType]
-        yield next((str(entries[key]) for key in _NAMES if key in entries), str(at)), item
+        yield next((str(entries[key]) for key in NAMES if key in entries), str(at)), item
 
 
 def _leaves(written: Any, path: str, depth: int = 0) -> Iterator[tuple[str, float]]:
@@ -415,8 +401,8 @@ def _table(path: str, text: str) -> Iterator[tuple[str, float, int | None]]:
     headless = any(_number(cell) is not None for cell in rows[0])
     header = [] if headless else [cell.strip().lower() for cell in rows[0]]
     body = rows if headless else rows[1:]
-    names = next((header.index(name) for name in _NAMES if name in header), 0)
-    column = next((header.index(name) for name in _SCORES if name in header), None)
+    names = next((header.index(name) for name in NAMES if name in header), 0)
+    column = next((header.index(name) for name in SCORES if name in header), None)
     if column is None:
         _refuse_several(path, header, body, names)
     for line, row in enumerate(body, len(rows) - len(body) + 1):
@@ -436,7 +422,7 @@ def _named(row: Sequence[str], header: Sequence[str], names: int) -> str:
 
 def _refuse_several(path: str, header: Sequence[str], body: Sequence[Sequence[str]], names: int) -> None:
     """UnreadableError where more than one column could be that of the scores: which one is meant cannot be told."""
-    named = [at for at in range(len(header)) if at != names and header[at] not in _NOT_SCORES]
+    named = [at for at in range(len(header)) if at != names and header[at] not in NOT_SCORES]
     numbers = [at for at in named if any(at < len(row) and _number(row[at]) is not None for row in body)]
     if len(numbers) > 1:
         columns = ", ".join(header[at] for at in numbers)
@@ -446,7 +432,7 @@ def _refuse_several(path: str, header: Sequence[str], body: Sequence[Sequence[st
 def _last_score(row: Sequence[str], header: Sequence[str]) -> int | None:
     """The last number of a row: OpenCompass names that column after the model."""
     for at in range(len(row) - 1, 0, -1):
-        if _number(row[at]) is not None and not (header and header[at] in _NOT_SCORES):
+        if _number(row[at]) is not None and not (header and header[at] in NOT_SCORES):
             return at
     return None
 

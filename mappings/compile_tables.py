@@ -242,13 +242,6 @@ def compiled_families() -> dict[str, Any]:
     return {"WEIGHTS": content["weights"], "FAMILIES": families, "SKELETONS": skeletons}
 
 
-def without_reason() -> list[str]:
-    """Arguments of any Megatron-LM version that have neither row nor reason."""
-    content = compiled()
-    known = _keys(content["ROWS"]) | set(content["MEGATRON_REASONS"])
-    return sorted({dest for version in VERSIONS for dest in catalog(version).by_dest} - known)
-
-
 def products() -> dict[str, str]:
     """The compiled modules: what every reading needs, what only some ask for, and the families."""
     tables = compiled()

@@ -7,7 +7,7 @@ from .message import joined as joined_by
 from .messages_compiled import say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from typing import Literal, TypeAlias
 
     from .message import Words
@@ -28,6 +28,11 @@ def listed(words: Iterable[str], language: str, between: Mark = "comma") -> str:
 def joined(parts: Iterable[Words | str], between: Mark = "comma") -> Words:
     """The same in both languages."""
     return joined_by(parts, mark(between, "en"), mark(between, "zh"))
+
+
+def first_of(names: Sequence[str], most: int) -> str:
+    """The first of some names, and how many there are where that is more."""
+    return ", ".join(names[:most]) + (f", … ({len(names)})" if len(names) > most else "")
 
 
 def in_brackets(text: str, language: str) -> str:

@@ -18,7 +18,7 @@ from .source import Span
 from .yaml_node import MAX_DEPTH, MAX_EXPANDED, Node
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from typing import Any, NoReturn
 
     from .diagnostic import Diagnostic
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 MAX_TABBED_TEXT = 100_000
 """Up to this length a text with tabs is scanned a second time, as slowly as PyYAML does it."""
-
-
-Step = "str | int"
 
 
 class YamlDocument(NamedTuple):
@@ -56,18 +53,6 @@ class YamlDocument(NamedTuple):
             else:
                 return None
         return node
-
-    def comments(self) -> Iterator[Span]:
-        """Where each comment stands, from its `#` to the end of its line."""
-        taken: dict[int, list[Span]] = {}
-        for span in _scalar_spans(self.root):
-            for line in range(span.line, span.end_line + 1):
-                taken.setdefault(line, []).append(span)
-        for number in range(1, self.source.line_count + 1):
-            line = self.source.line(number)
-            at = _comment_start(line, number, taken.get(number, []))
-            if at is not None:
-                yield Span(number, at + 1, number, len(line) + 1)
 
 
 def parse_path(path: str) -> tuple[str | int, ...]:
@@ -566,28 +551,3 @@ def _shown(text: str) -> str:
 
 def _shown_tag(tag: str) -> str:
     return "!!" + tag[len(_TAG) :] if tag.startswith(_TAG) else tag
-
-
-def _scalar_spans(root: Node | None) -> Iterator[Span]:
-    stack = [] if root is None else [root]
-    while stack:
-        node = stack.pop()
-        if node.key_span is not None:
-            yield node.key_span
-        if node.anchor_span is not None:
-            yield node.span
-            continue
-        if node.kind == "scalar":
-            yield node.span
-        stack.extend(node.items.values())
-        stack.extend(node.entries)
-
-
-def _comment_start(line: str, number: int, spans: list[Span]) -> int | None:
-    at = line.find("#")
-    while at >= 0:
-        inside = any((span.line, span.column) <= (number, at + 1) < (span.end_line, span.end_column) for span in spans)
-        if not inside and (at == 0 or line[at - 1] in " \t"):
-            return at
-        at = line.find("#", at + 1)
-    return None

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from ..mapper.gates import says_something
 from ..mapper.recipe.reading import recipe_of
 from ..mappings.tables import field_named
+from .constants_compiled import SIZES
+from .constants_compiled import TARGETS as SIZES_TARGETED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,32 +29,6 @@ EXPERT_FFN, SHARED_FFN = "moe.ffn_hidden_size", "moe.shared.ffn_hidden_size"
 EXPERT_GROUPS, GROUP_TOPK = "moe.router.num_groups", "moe.router.group_topk"
 VOCABULARY, SEQUENCE, POSITIONS = "model.padded_vocab_size", "data.sequence_length", "position.max_embeddings"
 MTP, KIND_OF_POSITIONS = "mtp.num_layers", "position.type"
-SIZES = (
-    LAYERS,
-    HIDDEN,
-    FFN,
-    HEADS,
-    GROUPS,
-    HEAD,
-    "attention.latent.q_lora_rank",
-    "attention.latent.kv_lora_rank",
-    "attention.latent.qk_head_dim",
-    "attention.latent.qk_rope_head_dim",
-    "attention.latent.v_head_dim",
-    EXPERTS,
-    EXPERT_FFN,
-    SHARED_FFN,
-    TOPK,
-    EXPERT_GROUPS,
-    GROUP_TOPK,
-    MTP,
-    VOCABULARY,
-    SEQUENCE,
-    POSITIONS,
-    PATTERN,
-    KIND_OF_POSITIONS,
-)
-"""What a model's size is made of; the last says which of the others mean something."""
 
 
 def sizes_of(config: Config) -> Sizes:
@@ -72,22 +48,7 @@ class Target(NamedTuple):
     step: int = 2
 
 
-TARGETS: dict[str, Target] = {
-    HIDDEN: Target(64, 16),
-    FFN: Target(96, 8),
-    HEAD: Target(16),
-    "attention.latent.q_lora_rank": Target(32, 4),
-    "attention.latent.kv_lora_rank": Target(24, 4),
-    "attention.latent.qk_head_dim": Target(16),
-    "attention.latent.qk_rope_head_dim": Target(16),
-    "attention.latent.v_head_dim": Target(16),
-    EXPERTS: Target(4, 2),
-    EXPERT_FFN: Target(32, 4),
-    SHARED_FFN: Target(48, 4),
-    VOCABULARY: Target(96, 8),
-    SEQUENCE: Target(16, 4),
-}
-"""Large enough that every fault of a setting moves the loss or a gradient, small enough to run in moments."""
+TARGETS: dict[str, Target] = {field: Target(*given) for field, given in SIZES_TARGETED.items()}
 
 YARN_ROPE = Target(32)
 _HEADS, _GROUPS, _MOST_RATIO = 4, 2, 16

@@ -21,10 +21,6 @@ if TYPE_CHECKING:
 
 FIELDS: tuple[FieldName, ...] = ("model.hidden_dropout", "attention.dropout")
 NAME = "dropout"
-LINE = (
-    "dropout drops nothing, and in a pass of its own by each element's place and not at random, "
-    "with the framework's own probability"
-)
 _MIXERS = (0x85EBCA6B, 0xC2B2AE35)
 """Of MurmurHash3's last step."""
 

@@ -17,6 +17,7 @@ from ..mappings.keys_compiled import WHOLE_STEP_AT_ONCE
 from ..schemas.open_words import open_words
 from ..schemas.versions import within
 from . import cuts, documents, dropping, forcing, samples, scales
+from .constants_compiled import GIVEN_ALIKE, PARTED
 from .messages_compiled import say
 from .mindformers_side import DYNAMIC, kept_type
 from .not_compared import Differing, NotCompared, Values
@@ -102,19 +103,6 @@ LEFT_OUT: tuple[LeftOut, ...] = (
     ),
 )
 
-_PARTED: dict[str, tuple[FieldName, ...]] = {
-    "rates": ("computed.learning_rates", "computed.weight_decay"),
-    "optimizer": ("computed.weight_decay",),
-    "structure": (
-        "computed.layers",
-        "computed.parameters_by_kind",
-        "computed.embedding_parameters",
-        "computed.parameters",
-        "computed.active_parameters",
-    ),
-    "parts": ("computed.loss_terms",),
-}
-"""Computed quantities by the stage that asks the models for the same: where it parts, their difference was run."""
 
 _OF_THE_STEPS = ("optimizer.", "gradient.", "schedule.", "moe.router.bias_update_rate", _KEPT, *cuts.BLAMED)
 """Fields that show once the optimizer has stepped, which `step1` and `local-norm` leave out."""
@@ -137,18 +125,9 @@ _AT_TIMES = frozenset(map(str, (documents.END, *samples.BLAMED)))
 _RUN = tuple(dict.fromkeys(field for row in MODULES for field in row.fields if field not in _LEFT | _APART | _AT_TIMES))
 
 
-_GIVEN_ALIKE = frozenset((
-    "model.vocab_size", "model.padded_vocab_size", "data.blend", "data.train_paths",
-    "tokenizer.type", "tokenizer.model", "tokenizer.vocab_file", "tokenizer.merge_file",
-    "checkpoint.load_path", "checkpoint.pretrained_path",
-    "run.train_steps", "run.train_samples",
-))  # fmt: skip
-"""What both models are given alike, whatever the files say: a vocabulary, tokens, weights, the number of steps."""
-
-
 def given_alike(field: str, values: Sequence[Value]) -> bool:
     """Whether both models are given this alike, and a file says nothing else: it leaves it out."""
-    return field in _GIVEN_ALIKE and None in values
+    return field in GIVEN_ALIKE and None in values
 
 
 def weighs_tokens(*configs: Config) -> bool:
@@ -226,7 +205,7 @@ def exercised(field: str, stage: str, asked: Collection[str] = (), reach: Reach 
 
 def parted(stages: Collection[str]) -> frozenset[str]:
     """The computed quantities of which a difference has shown, by the stages that do not agree."""
-    return frozenset(str(field) for stage, fields in _PARTED.items() if stage in stages for field in fields)
+    return frozenset(str(field) for stage, fields in PARTED.items() if stage in stages for field in fields)
 
 
 def differing(a: Config, b: Config, among: Sequence[str] = _RUN) -> list[Differing]:
@@ -256,7 +235,7 @@ def left_open(a: Config, b: Config) -> dict[str, Values]:
         and (row.status == "undecided" or (row.field == "checkpoint.use_arguments" and row.status != "equal"))
         and row.impact == "numerics"
         and row.counts is not False
-        and row.field not in _GIVEN_ALIKE
+        and row.field not in GIVEN_ALIKE
         and not row.field.startswith(COMPUTED)
     }
 

@@ -25,12 +25,13 @@ import torch
 
 from ..mappings.keys_compiled import ARGUMENTS_OF_FIELDS, SETTLED_LATER
 from . import dropping, megatron_losses, megatron_parser, megatron_samples
+from .constants_compiled import NEUTRAL as NEUTRAL_SETTINGS
 from .draw import arranged
 from .megatron_precision import narrowed, written_types
 from .megatron_shards import held_by
 from .megatron_stand_ins import DROPPING, LISTED, EagerCoreAttention, ZeroCenteredNorm, own_products, stand_ins
 from .megatron_training import MegatronTraining, driven, scaled_over, scheduler_of
-from .module_trace import Recorder
+from .module_trace import recorded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -42,88 +43,7 @@ if TYPE_CHECKING:
 Array = Any
 
 NEUTRAL: dict[str, Any] = {
-    "tensor_model_parallel_size": 1,
-    "pipeline_model_parallel_size": 1,
-    "pipeline_model_parallel_layout": None,
-    "virtual_pipeline_model_parallel_size": None,
-    "context_parallel_size": 1,
-    "hierarchical_context_parallel_sizes": None,
-    "expert_model_parallel_size": 1,
-    "expert_tensor_parallel_size": 1,
-    "tensor_parallel_num_weight_shards": None,
-    "gtp_weight_remat_size": 1,
-    "expert_tensor_parallel_num_weight_shards": None,
-    "expert_gtp_weight_remat_size": 1,
-    "sequence_parallel": False,
-    "num_layers_in_first_pipeline_stage": None,
-    "num_layers_in_last_pipeline_stage": None,
-    "account_for_embedding_in_pipeline_split": False,
-    "account_for_loss_in_pipeline_split": False,
-    "moe_extended_tp": False,
-    "use_cpu_initialization": True,
-    "perform_initialization": True,
-    "params_dtype": torch.float32,
-    "pipeline_dtype": torch.float32,
-    "autocast_dtype": torch.float32,
-    "enable_autocast": False,
-    "fp16": False,
-    "bf16": False,
-    "fp8": None,
-    "fp8_param": False,
-    "cp_comm_type": None,
-    "recompute_granularity": None,
-    "recompute_method": None,
-    "recompute_num_layers": None,
-    "recompute_modules": None,
-    "distribute_saved_activations": False,
-    "cpu_offloading": False,
-    "cpu_offloading_num_layers": 0,
-    "gradient_accumulation_fusion": False,
-    "async_tensor_model_parallel_allreduce": False,
-    "tp_comm_overlap": False,
-    "overlap_p2p_comm": False,
-    "overlap_p2p_comm_warmup_flush": False,
-    "batch_p2p_comm": True,
-    "deallocate_pipeline_outputs": True,
-    "defer_embedding_wgrad_compute": False,
-    "cross_entropy_loss_fusion": False,
-    "masked_softmax_fusion": False,
-    "apply_rope_fusion": False,
-    "persist_layer_norm": False,
-    "memory_efficient_layer_norm": False,
-    "moe_grouped_gemm": False,
-    "moe_use_legacy_grouped_gemm": False,
-    "moe_permute_fusion": False,
-    "moe_router_fusion": False,
-    "use_fused_weighted_squared_relu": False,
-    "fused_single_qkv_rope": False,
-    "fused_residual_rmsnorm": False,
-    "mla_down_proj_fusion": False,
-    "moe_enable_deepep": False,
-    "moe_router_force_load_balancing": False,
-    "calculate_per_token_loss": False,
-    "moe_shared_expert_overlap": False,
-    "moe_layer_recompute": False,
-    "enable_cuda_graph": False,
-    "external_cuda_graph": False,
-    "cuda_graph_impl": "none",
-    "cuda_graph_scope": "full",
-    "cuda_graph_modules": "full",
-    "inference_cuda_graph_scope": None,
-    "flash_decode": False,
-    "deterministic_mode": False,
-    "config_logger_dir": "",
-    "init_method": None,
-    "output_layer_init_method": None,
-    "grad_scale_func": None,
-    "timers": None,
-    "finalize_model_grads_func": None,
-    "no_sync_func": None,
-    "grad_sync_func": None,
-    "param_sync_func": None,
-    "apply_query_key_layer_scaling": False,
-    "attention_softmax_in_fp32": True,
-    "layernorm_zero_centered_gamma": False,
+    name: torch.float32 if value == "float32" else value for name, value in NEUTRAL_SETTINGS["megatron"].items()
 }
 """Settings that one CPU process cannot follow, or that change no result in float32; differences are `not_compared`."""
 
@@ -460,18 +380,8 @@ class MegatronModel:
         return self._training.step(batches, self._each)
 
     def traced(self, batch: Tokens) -> dict[str, Array]:
-        recorder = Recorder()
-        hooks: list[Any] = []
-        for name, module in self.model.named_modules():
-            if name:
-                hooks.append(module.register_forward_hook(_recording(recorder, _first_name(name))))
-        try:
-            losses = self.backward(batch)
-        finally:
-            for hook in hooks:
-                hook.remove()
-        recorder.keep("loss", losses)
-        return _renamed(recorder.arrays, self.model.config.mtp_num_layers or 0)
+        found = recorded(self.model.named_modules(), _recording, lambda: self.backward(batch))
+        return _renamed(found, self.model.config.mtp_num_layers or 0)
 
 
 def _first_name(name: str) -> str:
@@ -493,7 +403,9 @@ def _renamed(arrays: dict[str, Array], further: int) -> dict[str, Array]:
     return found
 
 
-def _recording(recorder: Any, name: str) -> Any:
+def _recording(recorder: Any, here: str) -> Any:
+    name = _first_name(here)
+
     def hook(_module: Any, given: Any, found: Any) -> None:
         recorder.passed(name, [_plain(value) for value in given], [_plain(value) for value in _flat(found)])
         for position, value in enumerate(_flat(found)):

@@ -19,7 +19,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from . import inert_triton
-from .dropping import LINE, NAME, Dropping, kept
+from .constants_compiled import STAND_INS
+from .dropping import Dropping, kept
 from .patches import Patches
 
 if TYPE_CHECKING:
@@ -30,19 +31,7 @@ _MODEL = "megatron.core.models.gpt.gpt_model"
 _COMPARED_WITH = ("TEColumnParallelLinear", "TELinear", "Linear")
 _INFERENCE_LAYERS = ("InferenceColumnParallelLinear", "InferenceLayerNormColumnParallelLinear")
 
-LISTED = {
-    "torch.cuda": "streams, events and devices of torch.cuda do nothing; 'cuda' means the CPU",
-    "torch.compile": "fused functions run as the Python code they are compiled from",
-    "core-attention": "eager softmax(q·kᵀ·scale)·v for latent attention, whose widths DotProductAttention refuses",
-    "zero-centered-norm": "an eager norm with a scale of 1 + weight, which torch's norm layers lack",
-    "triton": "kernels in Triton are defined when Megatron-Core is imported (0.18 and later) and none can run",
-    "router-product": "the router's product is torch's own: from 0.13 it asks for Transformer Engine's by a name that "
-    "only exists where that is installed",
-    NAME: LINE,
-    "expert-bias": "an expert's product is a tensor of its own, as Transformer Engine's layer gives it: from 0.15 on "
-    "its bias is added in place, which autograd refuses of what the local layer hands through",
-    "absent-classes": "classes of Transformer Engine that 0.16 and main compare their layers with, and that none is of",
-}
+LISTED: dict[str, str] = STAND_INS["megatron"]
 
 
 DROPPING = Dropping()

@@ -21,10 +21,12 @@ import numpy as np
 from ..mapper.weights import Layout, WeightTable
 from ..mappings.keys_compiled import LAYOUT_SWITCHES
 from . import inert_hyper_parallel, mindformers_samples
+from .constants_compiled import NEUTRAL as NEUTRAL_SETTINGS
+from .constants_compiled import TYPES
 from .draw import arranged
 from .mindformers_training import LISTED as TRAINING_LISTED
 from .mindformers_training import MindFormersTraining, average_by_batch, later, named_columns, scaled_over
-from .module_trace import Recorder
+from .module_trace import recorded
 from .patches import Patches
 
 if TYPE_CHECKING:
@@ -38,49 +40,10 @@ Array = Any
 
 _KEPT = "kept-type"
 _LISTED = {_KEPT: "weights that the file keeps in another type are rounded to it after each update by itself"}
-NEUTRAL: dict[str, Any] = {
-    "params_dtype": "float32",
-    "compute_dtype": "float32",
-    "layernorm_compute_dtype": "float32",
-    "softmax_compute_dtype": "float32",
-    "rotary_dtype": "float32",
-    "moe_router_dtype": "float32",
-    "use_flash_attention": False,
-    "use_attn_mask_compression": False,
-    "use_eod_attn_mask_compression": False,
-    "bias_swiglu_fusion": False,
-    "moe_grouped_gemm": True,
-    "moe_token_dispatcher_type": "alltoall",
-    "moe_router_force_expert_balance": False,
-    "use_pad_tokens": False,
-    "moe_permute_fusion": False,
-    "moe_shared_expert_overlap": False,
-    "apply_rope_fusion": False,
-    "use_fused_mla": False,
-    "use_ring_attention": False,
-    "print_expert_load": False,
-    "cpu_offloading": False,
-    "data_parallel_size": 1,
-    "tensor_model_parallel_size": 1,
-    "pipeline_model_parallel_size": 1,
-    "offset": 0,
-    "context_parallel_size": 1,
-    "expert_model_parallel_size": 1,
-    "sequence_parallel": False,
-}
-"""Settings that one CPU process cannot follow, or that change no result in float32; differences are `not_compared`."""
+NEUTRAL: dict[str, Any] = NEUTRAL_SETTINGS["mindformers"]
+"""As of Megatron-LM's model."""
 
 
-TYPES = frozenset(
-    (
-        "params_dtype",
-        "compute_dtype",
-        "layernorm_compute_dtype",
-        "softmax_compute_dtype",
-        "rotary_dtype",
-        "moe_router_dtype",
-    )
-)
 """Those among them that say a type."""
 _HALF_SCALE = 1024.0
 """What the loss is multiplied by in float16 and its gradients are divided by, so that none of them vanishes."""
@@ -488,19 +451,9 @@ class MindFormersModel:
         return found
 
     def traced(self, batch: Tokens) -> dict[str, Array]:
-        recorder = Recorder()
-        hooks: list[Any] = []
-        for name, cell in self.model.cells_and_names():
-            if name:
-                hooks.append(cell.register_forward_hook(_recording(recorder, name)))
-        try:
-            losses = self.backward(batch)
-        finally:
-            for hook in hooks:
-                hook.remove()
-        recorder.keep("loss", losses)
-        _spread_routes(recorder.arrays, self.config.num_moe_experts or 0, *batch.tokens.shape)
-        return recorder.arrays
+        found = recorded(self.model.cells_and_names(), _recording, lambda: self.backward(batch))
+        _spread_routes(found, self.config.num_moe_experts or 0, *batch.tokens.shape)
+        return found
 
 
 def _forget_layouts() -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..mapper.recipe.reading import recipe_of
 from ..schemas.config import explicit_of
 from .blueprint import Blueprint, OptimizerPlan, TrainingPlan
+from .constants_compiled import CLASS_OF_CONFIG
 from .messages_compiled import say
 from .small_files import nested, token_within
 
@@ -51,16 +52,7 @@ def model_class(config: Config) -> str | None:
     named = config.value("model.model_config.architectures") or config.value("model.arch.type")
     if isinstance(named, (list, tuple)):
         named = named[0] if named else None
-    return named if isinstance(named, str) else _CLASS_OF_CONFIG.get(str(config.value("resolved.model.class") or ""))
-
-
-_CLASS_OF_CONFIG = {
-    "Qwen3Config": "Qwen3ForCausalLM",
-    "Qwen3MoeConfig": "Qwen3MoeForCausalLM",
-    "DeepseekV3Config": "DeepseekV3ForCausalLM",
-    "TeleChat3Config": "TeleChat3ForCausalLM",
-    "TeleChat3MoeConfig": "TeleChat3MoeForCausalLM",
-}
+    return named if isinstance(named, str) else CLASS_OF_CONFIG.get(str(config.value("resolved.model.class") or ""))
 
 
 _ADAMW = "AdamW"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .constants_compiled import STAND_INS
 from .patches import Patches
 
 if TYPE_CHECKING:
@@ -22,11 +23,7 @@ if TYPE_CHECKING:
     from .blueprint import OptimizerPlan, ScalePlan, TrainingPlan
     from .draw import Tokens
 
-LISTED = {
-    "one-device": "the trainer's cell is told that it is the only device, and exchanges nothing",
-    "accumulation": "micro batches are added up by differentiating their sum; the compiler's pass for it is Ascend's",
-    "overflow": "IsFinite looks for overflow in place of Ascend's status registers",
-}
+LISTED: dict[str, str] = STAND_INS["mindformers_training"]
 _NEVER = 3.0e38
 """A norm that clips no gradient; the clipping then tells the norm alone."""
 _INPUTS = ("input_ids", "labels", "loss_mask")

@@ -21,19 +21,14 @@ from mindspore import nn, ops
 from mindspore._c_expression import run_backward
 from mindspore.graph.api import _pynative_executor as executor
 
+from .constants_compiled import STAND_INS
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from .patches import Patches
 
-LISTED = {
-    "backward": "MindSpore's own run_backward under the names Tensor.backward and Tensor.grad, which 2.9 lacks",
-    "detached": "stop_gradient as Tensor.detach, which 2.9 lacks",
-    "wide-logits": "the last hidden states stay in float32: 2.0 rounds them to bfloat16 whatever the file says",
-    "to-empty": "memory for parameters made on the device meta, as Cell.to_empty, which 2.9 lacks",
-    "laid-out": "each gradient is laid out anew before it is added up: a CPU mixes up the elements of strided ones",
-    "drawn": "numpy's normal numbers in place of InplaceNormal",
-}
+LISTED: dict[str, str] = STAND_INS["mindspore_backward"]
 
 
 @contextlib.contextmanager

@@ -23,6 +23,7 @@ from mindspore._c_expression import typing as types
 from mindspore.ops import operations
 from mindspore.ops.auto_generate import gen_ops_prim as primitives
 
+from .constants_compiled import STAND_INS
 from .mindspore_backward import put_backward
 from .mindspore_stand_ins import (
     EagerCoreAttention,
@@ -38,24 +39,7 @@ from .patches import Patches
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-LISTED = {
-    "views": "Split and slices in place of views (SplitWithSizeView, SplitTensorView, NarrowView, ChunkView), whose "
-    "CPU gradients are wrong for non-contiguous gradients",
-    "no-dropout": "a dropout of 0 gives its input back: DropoutExt has no CPU kernel",
-    "scatter-add": "TensorScatterElements in place of ScatterAddExt",
-    "count": "sums of OneHot in place of HistcExt",
-    "argsort": "Sort in place of ArgSort",
-    "arange": "numpy's arange in place of Arange",
-    "filled": "Ones times the value in place of FillScalar, InplaceFillScalar and InplaceZero",
-    "ones-like": "OnesLike in place of OnesLikeExt",
-    "copy": "a product with 1 in place of Clone",
-    "lower-triangle": "Tril in place of TrilExt",
-    "product-added": "x + value·a·b in place of AddcmulExt",
-    "floor-divide": "FloorDiv in place of FloorDivScalar",
-    "in-place": "the sum or product is copied back in place of add_ and mul_, which leave a tensor as it was on a CPU",
-    "scatter": "numpy's put_along_axis in place of InplaceScatterValue",
-    "gelu": "x/2·(1 + erf(x/√2)) in place of GeluExt",
-}
+LISTED: dict[str, str] = STAND_INS["mindspore_dynamic"]
 
 
 def count(x: Any, bins: int = 100, **_range: Any) -> Any:

@@ -38,16 +38,6 @@ if TYPE_CHECKING:
 
 
 LISTED = {"no-dropout": "dropout drops nothing"}
-HELD = {
-    "EagerCoreAttention": "core-attention",
-    "CausalCoreAttention": "core-attention",
-    "SelfAttention": "repeat-kv",
-    "SelfAttentionContiguous": "repeat-kv",
-    "SharedExpertMLP": "shared-experts",
-    "SharedExpertMLPInterleaved": "shared-experts",
-    "VocabParallelEmbedding": "embedding",
-}
-"""The cells of a model that a stand-in is compiled into."""
 
 
 class Kernel(nn.Cell):

@@ -23,7 +23,8 @@ from mindspore import mint, nn, ops
 from mindspore.ops import operations
 from mindspore.ops.auto_generate import gen_ops_prim as primitives
 
-from .dropping import LINE, NAME, Dropping, kept
+from .constants_compiled import STAND_INS
+from .dropping import NAME, Dropping, kept
 from .patches import Patches
 
 if TYPE_CHECKING:
@@ -31,32 +32,7 @@ if TYPE_CHECKING:
 
     Noting = Callable[[str, Any], Any]
 
-LISTED = {
-    "core-attention": "eager softmax(q·kᵀ·scale)·v in place of FlashAttention, with the model's own mask",
-    "repeat-kv": "the core attention repeats heads: the model's own helper mixes up the axes without FlashAttention",
-    "split": "slices in place of SplitWithSize, whose CPU gradient is wrong for non-contiguous gradients",
-    "outer": "a broadcast product in place of Outer",
-    "stack": "Stack in place of StackExt",
-    "top-k": "TopK in place of TopkExt",
-    "one-hot": "OneHot in place of OneHotExt",
-    "zeros-like": "ZerosLike in place of ZerosLikeExt",
-    "sort": "Sort in place of SortExt",
-    "index-select": "Gather in place of IndexSelect",
-    "cumulative-sum": "CumSum in place of CumsumExt",
-    "remainder": "x - ⌊x/n⌋·n in place of FmodScalar",
-    "swiglu": "σ(a)·a·b in place of the fused Swiglu",
-    "grouped-product": "masked batched products in place of GroupedMatmul",
-    "embedding": "Gather in place of mint's embedding",
-    "rms-norm": "an eager norm in place of the fused RmsNorm",
-    "layer-norm": "an eager norm in place of LayerNorm, whose CPU gradient fails now and then in eager execution",
-    NAME: LINE,
-    "move": "nothing is moved between host and device",
-    "morph": "a Morph's own Python function is called, as outside graph execution there is no Morph",
-    "shared-experts": "the shared expert unpacks what its base class returns (1.9 unpacks one value too few)",
-    "exchange": "AlltoAll and AlltoAllV over one device give their tokens back",
-    "drawn-first": "a weight is drawn before it is cast: 1.6 casts one that is not drawn yet, on which 2.9 crashes",
-    "context": "the model is told that it is the static graph's and not the legacy one, as the trainer's context says",
-}
+LISTED: dict[str, str] = STAND_INS["mindspore"]
 
 
 DROPPING = Dropping()

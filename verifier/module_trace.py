@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 Array = Any
 
@@ -43,3 +43,20 @@ class Recorder:
         """Plain numbers beside the tensors."""
         for part, value in values.items():
             self.arrays[f"{name}/{part}"] = np.asarray(value)
+
+
+def recorded(
+    modules: Iterable[tuple[str, Any]],
+    hook: Callable[[Recorder, str], Any],
+    backward: Callable[[], Mapping[str, float]],
+) -> dict[str, Array]:
+    """What a pass leaves in a model's modules, each followed by a hook of its own, and the losses of the pass."""
+    recorder = Recorder()
+    hooks = [module.register_forward_hook(hook(recorder, name)) for name, module in modules if name]
+    try:
+        losses = backward()
+    finally:
+        for one in hooks:
+            one.remove()
+    recorder.keep("loss", losses)
+    return recorder.arrays

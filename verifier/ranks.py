@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..schemas.message import verbatim
 from . import dimensions as size
 from .comparison import Comparison, compare
+from .constants_compiled import STAGES_OF_RANKS
 from .messages_compiled import say
 from .not_compared import NotCompared
 from .processes import WorkerAnswer, WorkerFailure
@@ -30,18 +31,6 @@ COUNT = 2
 """Ranks of every layout."""
 _PATIENCE = 2.0
 """Seconds until the other ranks are ended once one has failed: they wait for it."""
-_STAGES = (
-    "structure",
-    "loss",
-    "logits",
-    "gradients",
-    "elements",
-    "norms",
-    "clipping",
-    "optimizer",
-    "expert_bias",
-    "rates",
-)
 
 
 _NAMED = 3
@@ -94,7 +83,7 @@ class LayoutRun(NamedTuple):
     def changed(self) -> dict[str, list[str]]:
         """What is another number than on one rank, by the stage that it was compared in."""
         wrong = {} if self.compared is None else self.compared.disagreeing_names
-        return {stage: names for stage, names in wrong.items() if stage in _STAGES}
+        return {stage: names for stage, names in wrong.items() if stage in STAGES_OF_RANKS}
 
     @property
     def agrees(self) -> bool | None:

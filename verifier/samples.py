@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..mapper.data_words import SomeWeightsError, blend_of, split_weights
 from ..mapper.recipe.reading import recipe_of
 from .blueprint import SamplePlan
+from .constants_compiled import DATA_FLAGS
 from .corpora import MEAN
 from .dimensions import VOCABULARY, Target, both, made_small
 from .messages_compiled import say
@@ -116,22 +117,13 @@ def _decided(config: Config, key: str) -> Value:
     return None if setting is None else setting.value
 
 
-_FLAGS = {
-    "reset_position_ids": "reset_position_ids",
-    "reset_attention_mask": "reset_attention_mask",
-    "eod_mask_loss": "eod_mask_loss",
-    "create_attention_mask": "create_attention_mask_in_dataloader",
-}
-"""`GPTDatasetConfig`'s names of arguments."""
-
-
 def _megatron(config: Config) -> _Run:
     order = _decided(config, "dataloader_type") or "single"
     if order not in ("single", "cyclic"):
         raise _NotAskedError(say.samples_of_another_kind(key=f"dataloader_type {order}"))
     batch = _whole(config.value("global_batch_size"))
     steps = _whole(config.value("train_iters"))
-    arguments: dict[str, Any] = {name: bool(_decided(config, key)) for name, key in _FLAGS.items()}
+    arguments: dict[str, Any] = {name: bool(_decided(config, key)) for name, key in DATA_FLAGS.items()}
     arguments["random_seed"] = _decided(config, "seed")
     surplus = config.value("mid_level_dataset_surplus")
     if surplus is not None:

@@ -22,6 +22,7 @@ from ..schemas.megatron.forks import OWN, catalog
 from ..schemas.reader import config_of
 from ..schemas.source import SourceText
 from . import dimensions as size
+from .constants_compiled import ONE_PROCESS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -35,17 +36,6 @@ if TYPE_CHECKING:
 _ROUNDS = 3
 """A size that a file leaves to others is said once these have others."""
 _SCRIPT, _DOCUMENT = "megatron.sh", "mindformers.yaml"
-_ONE_PROCESS: dict[FieldName, Value] = {
-    "parallel.tensor_size": 1,
-    "parallel.pipeline_size": 1,
-    "parallel.virtual_pipeline_size": 1,
-    "parallel.pipeline_layers": None,
-    "parallel.context_size": 1,
-    "parallel.context_hierarchy": None,
-    "parallel.sequence": False,
-    "parallel.expert_size": 1,
-    "parallel.expert_tensor_size": None,
-}
 _MASKED: tuple[FieldName, ...] = ("tokenizer.pad_token", "tokenizer.ignore_label")
 """Tokens that MindSpore Transformers masks; a number below 0 is none."""
 _SMALL_TOKENIZER: dict[FieldName, Value] = {"tokenizer.type": "NullTokenizer", "model.vocab_divisor": 1}
@@ -93,7 +83,7 @@ def _apart(found: Mapping[str, Value], wanted: Mapping[str, Value]) -> list[str]
 def small_file(config: Config, sizes: Sizes) -> SmallFile:
     """The file with these sizes."""
     fields: dict[FieldName, Value] = {field_named(name): value for name, value in sizes.items() if value is not None}
-    fields |= _ONE_PROCESS | _vocabulary(config, sizes.get(size.VOCABULARY))
+    fields |= ONE_PROCESS | _vocabulary(config, sizes.get(size.VOCABULARY))
     found = _written(config, _keys(config, fields))
     for _round in range(_ROUNDS):
         apart = _apart(size.sizes_of(found.config), sizes)
@@ -143,7 +133,7 @@ def _keys(config: Config, fields: Mapping[FieldName, Value]) -> dict[str, Value 
         if side is None or not side.keys or fields.keys().isdisjoint(row.fields):
             continue
         alike = all(_alike(recipe.value(field), value(field)) for field in row.fields)
-        if alike and _ONE_PROCESS.keys().isdisjoint(row.fields):
+        if alike and ONE_PROCESS.keys().isdisjoint(row.fields):
             continue
         written = LENSES[side.lens].put(tuple(map(value, row.fields)), Scope(side_name, version, side.options, value))
         for name, one in zip(side.keys, written, strict=False):

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from ...evidence.answers_compiled import dump_compare_json, dump_tensor_json
 from ...evidence.dump.compare_parts import merged, of_dumps, of_table
 from ...evidence.dump.messages_compiled import say
-from ...schemas.border.outgoing import csv_text, emit, json_text
-from ...schemas.border.writing import standing_already, write_text
+from ...schemas.border.outgoing import csv_text, json_text
+from ...schemas.border.writing import deliver, standing_already
 from ...schemas.diagnostic import UnreadableError, finding
+from ...schemas.marks import first_of
 from ...schemas.verdict import Unseen, concluded
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..messages_compiled import say as usage
@@ -90,10 +91,7 @@ def run(
         chosen = _Chosen(mapping, step, rank, tuple(only), jobs or _processors(), tree)
         answer = _dump_answer(files[0], files[1], chosen, judge, configs)
     text = _rendered(answer, format, lang, everything=all)
-    if output is None:
-        emit(text)
-    else:
-        write_text(output, text, force=force)
+    deliver(text, output, force=force)
     return answer.code
 
 
@@ -251,18 +249,13 @@ def _unseen_tensors(part: Part) -> Iterator[Words]:
         yield say.inputs_alone(count=counted.inputs_alone)
     if part.alone:
         names = [f"{one.side.upper()}: {one.unit}.{one.place}" for one in part.alone]
-        yield say.tensors_alone(count=len(names), names=listing(names))
+        yield say.tensors_alone(count=len(names), names=first_of(names, _MOST_NAMED))
     if part.unreadable:
         yield say.tensors_unreadable()
 
 
 def _elsewhere(side: str, names: Sequence[str]) -> Unseen:
-    return Unseen(listing(names), *usage.only_one_dump_has_it(side=side.upper()).both())
-
-
-def listing(names: Sequence[str]) -> str:
-    """The first of some names, and how many there are."""
-    return ", ".join(names[:_MOST_NAMED]) + (f", … ({len(names)})" if len(names) > _MOST_NAMED else "")
+    return Unseen(first_of(names, _MOST_NAMED), *usage.only_one_dump_has_it(side=side.upper()).both())
 
 
 def _common(
@@ -297,8 +290,7 @@ def _names(places: Sequence[Place]) -> list[str]:
 
 
 def _places(places: Sequence[Place]) -> str:
-    names = _names(places)
-    return ", ".join(names[:8]) + (f", … ({len(names)})" if len(names) > 8 else "")
+    return first_of(_names(places), 8)
 
 
 def _table_answer(path: str, judge: Judge, configs: Configs) -> Answer:

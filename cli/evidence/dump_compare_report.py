@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...evidence.dump.messages_compiled import say as of_dumps
 from ...schemas.border.outgoing import page, painted
+from ...schemas.marks import first_of
 from ..advisories import title
 from ..messages_compiled import say
 from ..terminal import shortened, wants_colour
@@ -42,8 +43,7 @@ def text_page(answer: Answer, language: Language, *, everything: bool) -> Outgoi
             lines += _part(part, word, language, everything=everything, colour=colour)
         for side, names in answer.get("other_places", {}).items():
             if names:
-                listed = ", ".join(names[:_MOST]) + (f", … ({len(names)})" if len(names) > _MOST else "")
-                lines.append(word("other-places", side=side.upper(), names=listed))
+                lines.append(word("other-places", side=side.upper(), names=first_of(names, _MOST)))
     return page(lines)
 
 
@@ -55,8 +55,7 @@ def _merged(answer: Answer, word: DumpCompareWords, language: Language) -> list[
     count = sum(len(entry["places"]) for entry in merged)
     lines = [say.merged_head(count=count, all=len(answer["parts"])).text(language)]
     for entry in merged[:_MOST]:
-        names = entry["places"]
-        places = ", ".join(names[:_MOST]) + (f", … ({len(names)})" if len(names) > _MOST else "")
+        places = first_of(entry["places"], _MOST)
         told = say.merged_place(places=places, module=entry["module"], direction=word(entry["direction"]))
         lines.append(f"  {told.text(language)}")
     return lines

@@ -18,6 +18,7 @@ from ...schemas.border.regular import open_regular
 from ...schemas.diagnostic import Diagnostic, finding
 from ...schemas.message import NOTHING, Words
 from .messages_compiled import say
+from .names_compiled import DTYPES
 from .problems import need_numpy, unreadable
 
 if TYPE_CHECKING:
@@ -25,17 +26,6 @@ if TYPE_CHECKING:
 
 MAGIC = b"MMIDIDX\x00\x00"
 HEADER = 34
-DTYPES = {
-    1: ("uint8", 1),
-    2: ("int8", 1),
-    3: ("int16", 2),
-    4: ("int32", 4),
-    5: ("int64", 8),
-    6: ("float64", 8),
-    7: ("float32", 4),
-    8: ("uint16", 2),
-}
-"""Dtype code → name and bytes of one token (`indexed_dataset.py:DType`)."""
 _BLOCK = 1 << 20  # entries of an index array that are looked at together
 
 

@@ -13,22 +13,11 @@ import re
 from typing import TYPE_CHECKING
 
 from .messages_compiled import say
+from .names_compiled import TOKENIZERS
 from .problems import unreadable
 
 if TYPE_CHECKING:
     from ...schemas.config import Config, Setting
-
-_KEYS = {
-    "megatron": ("tokenizer_model", "vocab_file"),
-    "mindformers": (
-        "train_dataset.data_loader.handler[*].tokenizer.pretrained_model_dir",
-        "train_dataset.dataloader.handler[*].tokenizer.pretrained_model_dir",
-        "pretrained_model_dir",
-        "processor.tokenizer.tokenizer_file",
-        "processor.tokenizer.vocab_file",
-    ),
-}
-"""The keys that name a tokenizer, the first that is given counts; [*] is any place of a list."""
 
 
 def is_tokenizer(name: str) -> bool:
@@ -40,7 +29,7 @@ def named_tokenizer(config: Config) -> str:
     """Where the tokenizer of a configuration lies; UnreadableError where it names none, or none that is here."""
     key, setting = _given(config)
     if setting is None:
-        listed = ", ".join(_KEYS.get(config.framework, ()))
+        listed = ", ".join(TOKENIZERS.get(config.framework, ()))
         return unreadable(say.tokenizer(path=config.file, why=say.it_names_no_tokenizer(keys=listed)), config.file)
     value = setting.value
     if not isinstance(value, str) or not setting.decided:
@@ -55,7 +44,7 @@ def named_tokenizer(config: Config) -> str:
 
 
 def _given(config: Config) -> tuple[str, Setting | None]:
-    for form in _KEYS.get(config.framework, ()):
+    for form in TOKENIZERS.get(config.framework, ()):
         for key, setting in config.settings.items():
             if re.sub(r"\[\d+\]", "[*]", key) == form and (not setting.decided or setting.value):
                 return key, setting

@@ -15,6 +15,7 @@ from ...schemas.border.incoming import read_bytes
 from ...schemas.message import verbatim
 from ...schemas.verdict import Unseen, concluded
 from .messages_compiled import say
+from .names_compiled import PROBES
 from .problems import unreadable
 from .sentencepiece_file import read_model
 from .tokenizer import SPECIAL, encoder, read_json, read_tokenizer, special_ids
@@ -22,19 +23,6 @@ from .tokenizer import SPECIAL, encoder, read_json, read_tokenizer, special_ids
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-PROBES = (
-    "The quick brown fox jumps over the lazy dog.",
-    "  two spaces,\ta tab\nand a new line\n\n",
-    "3.14159 + 2,718 = 1e-5; 2024-01-01",
-    "def f(x):\n    return x ** 2  # naïve café",
-    "\u6a21\u578b\u7cbe\u5ea6\u5bf9\u9f50\uff1a\u635f\u5931\u66f2\u7ebf\u4e0e\u6807\u6746\u4e00\u81f4\u3002",
-    "\u65e5\u672c\u8a9e \ud55c\uad6d\uc5b4 \u0627\u0644\u0639\u0631\u0628\u064a\u0629",
-    "🙂👩‍👩‍👧 ∑ ½",
-)
-"""Texts on which tokenizers that look alike part: spaces, digits, scripts, and what few vocabularies have.
-
-The escapes are Chinese, then Japanese, Korean and Arabic.
-"""
 _MOST_BYTES = 1 << 27
 _FLAGS = ("add_bos_token", "add_eos_token", "add_prefix_space", "legacy")
 

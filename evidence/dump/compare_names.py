@@ -14,6 +14,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...schemas.marks import first_of
+from .names_compiled import API_NAMES, MODULE_NAMES
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -25,64 +28,11 @@ WRAPPERS = frozenset(
 )
 """Names at the front of a path that hold the whole model: data-parallel and precision wrappers, loss and grad cells."""
 
-MODULE_NAMES: tuple[tuple[str, str], ...] = (
-    ("language_model.embedding", "embedding"),
-    ("language_model.rotary_pos_emb", "rotary_pos_emb"),
-    ("language_model.output_layer", "output_layer"),
-    ("language_model.encoder", "decoder"),
-    ("language_model.decoder", "decoder"),
-    ("*.attention", "*.self_attention"),
-    ("*.qkv_proj", "*.linear_qkv"),
-    ("*.query_key_value", "*.linear_qkv"),
-    ("*.out_proj", "*.linear_proj"),
-    ("*.self_attention.dense", "*.self_attention.linear_proj"),
-    ("*.mlp.mapping", "*.mlp.linear_fc1"),
-    ("*.mlp.projection", "*.mlp.linear_fc2"),
-    ("*.mlp.dense_h_to_4h", "*.mlp.linear_fc1"),
-    ("*.mlp.dense_4h_to_h", "*.mlp.linear_fc2"),
-    ("*.input_norm", "*.input_layernorm"),
-    ("*.post_attention_norm", "*.pre_mlp_layernorm"),
-    ("*.post_attention_layernorm", "*.pre_mlp_layernorm"),
-    ("decoder.final_norm", "decoder.final_layernorm"),
-    ("*.self_attention.linear_qb", "*.self_attention.linear_q_up_proj"),
-    ("*.self_attention.linear_kvb", "*.self_attention.linear_kv_up_proj"),
-)
-"""Names of other generations of both frameworks and Megatron-Core's, as whole parts of a path.
-
-Sources: the guide's dump of `mindformers/experimental` (seed 000, construct.json) and its Megatron legacy partner;
-MindSpore Transformers 1.9 `parallel_core/training_graph/transformer/multi_latent_attention.py`.
-"""
 
 _HEAD = "output_layer"
 
 FUSED_NORM_LINEAR = {"linear_qkv": "input_layernorm", "linear_fc1": "pre_mlp_layernorm"}
 """Transformer Engine's `TELayerNorm…Linear` normalises its own input; the norm beside it is an identity."""
-
-API_NAMES = {
-    "batchmatmul": "bmm",
-    "baddbmm": "bmm",
-    "add_": "add",
-    "__add__": "add",
-    "__iadd__": "add",
-    "__radd__": "add",
-    "__mul__": "mul",
-    "__imul__": "mul",
-    "__rmul__": "mul",
-    "__sub__": "sub",
-    "__rsub__": "sub",
-    "__truediv__": "div",
-    "__matmul__": "matmul",
-    "__pow__": "pow",
-    "__getitem__": "getitem",
-    "masked_fill_": "masked_fill",
-    "npu_swiglu": "swiglu",
-    "npu_rms_norm": "rms_norm",
-    "rmsnorm": "rms_norm",
-    "layernorm": "layer_norm",
-    "flash_attention_score": "flash_attention",
-    "npu_fusion_attention": "flash_attention",
-}
-"""APIs that do the same under names of their own."""
 
 
 class Paired(NamedTuple):
@@ -216,7 +166,6 @@ def graph_path(name: str) -> str:
     return module_path(".".join(cell.removeprefix("_") for cell in cells if cell))
 
 
-def describe(units: Iterable[Unit], limit: int = 3) -> str:
+def describe(units: Iterable[Unit]) -> str:
     """A few names, for a message."""
-    names = [unit.name for unit in units]
-    return ", ".join(names[:limit]) + (f", … ({len(names)})" if len(names) > limit else "") or "-"
+    return first_of([unit.name for unit in units], 3) or "-"

@@ -12,9 +12,9 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...schemas.diagnostic import UnreadableError
-from ..arrays import blocks, read_array
+from ..arrays import blocks
 from .statistics import EXACT
-from .trees_torch import read_torch
+from .trees_torch import read_tensor
 
 if TYPE_CHECKING:
     from ...schemas.diagnostic import Diagnostic
@@ -96,7 +96,7 @@ def _told(tensor: Tensor) -> str | None:
 def _elements(path: str) -> str:
     import numpy as np
 
-    array = read_torch(path) if path.endswith(".pt") else read_array(path)
+    array = read_tensor(path)
     if array.dtype.kind not in "fcV":
         return ""
     infinite = False

@@ -6,30 +6,13 @@ import re
 from sys import intern
 from typing import TYPE_CHECKING, Any
 
+from .names_compiled import DTYPES
 from .records import Unit
 
 if TYPE_CHECKING:
     from .records import Direction, Level
 
 _MOST_DIGITS = 16
-_DTYPES = {
-    "bf16": "bfloat16",
-    "dt_bf16": "bfloat16",
-    "dt_bfloat16": "bfloat16",
-    "half": "float16",
-    "fp16": "float16",
-    "dt_float16": "float16",
-    "float": "float32",
-    "fp32": "float32",
-    "dt_float": "float32",
-    "double": "float64",
-    "dt_double": "float64",
-    "long": "int64",
-    "int": "int32",
-    "dt_int32": "int32",
-    "dt_int64": "int64",
-    "dt_bool": "bool",
-}
 
 
 def placed(parts: list[str]) -> tuple[str, str, Direction, int, Level] | None:
@@ -69,7 +52,7 @@ def unit_named(name: str) -> Unit:
 def dtype_name(written: str) -> str:
     """A number type by its usual name: `torch.bfloat16`, `BFloat16` and `DT_BF16` are all `bfloat16`."""
     short = written.rpartition(".")[2].strip().lower()
-    return _DTYPES.get(short, short)
+    return DTYPES.get(short, short)
 
 
 def number(written: Any) -> float | None:

@@ -13,8 +13,8 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...schemas.diagnostic import UnreadableError
-from ..arrays import TOLERANCES, Measured, agreement, coarser, measure, open_numpy, precision_of, read_array
-from .trees_torch import read_torch
+from ..arrays import TOLERANCES, Measured, agreement, coarser, measure, open_numpy, precision_of
+from .trees_torch import read_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,7 +126,7 @@ def _measured(
 
 def _read(tensor: Tensor) -> Any:
     assert tensor.path is not None
-    return read_torch(tensor.path) if tensor.path.endswith(".pt") else read_array(tensor.path)
+    return read_tensor(tensor.path)
 
 
 def _layouts(a: Any, b: Any) -> list[tuple[str, Any]]:

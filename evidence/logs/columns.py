@@ -25,56 +25,10 @@ LOSS = "loss"
 LM_LOSS = "lm_loss"
 GRAD_NORM = "grad_norm"
 LEARNING_RATE = "learning_rate"
-BALANCING = "load_balancing_loss"
 MTP = "mtp_loss"
 SKIPPED = "skipped"
 NAN_ITERATIONS = "nan_iterations"
 GLOBAL_BATCH = "global_batch_size"
-
-MEGATRON: dict[str, str] = {
-    "lm loss": LOSS,
-    "lm-loss": LOSS,
-    "learning rate": LEARNING_RATE,
-    "grad norm": GRAD_NORM,
-    "params norm": "params_norm",
-    "loss scale": "loss_scale",
-    "number of skipped iterations": SKIPPED,
-    "number of nan iterations": NAN_ITERATIONS,
-}
-"""Megatron-LM 0.12 to 0.19, `training.py:training_log`; `lm-loss` is Megatron-DeepSpeed's in public logs of 2021."""
-
-MINDFORMERS: dict[str, str] = {
-    "loss": LOSS,
-    "lm_loss": LM_LOSS,
-    "load_balancing_loss": BALANCING,
-    "mtp_loss": MTP,
-    "lr": LEARNING_RATE,
-    "global_norm": GRAD_NORM,
-    "grad_norm": GRAD_NORM,
-    "loss_scale": "loss_scale",
-    "overflow cond": SKIPPED,
-}
-"""MindSpore Transformers 1.6 to 2.1, `MFLossMonitor.print_output_info`; 2.x `LossCallback._print_log`."""
-
-MEGATRON_TAGS: dict[str, str] = {
-    "lm loss": LOSS,
-    "learning-rate": LEARNING_RATE,
-    "grad-norm": GRAD_NORM,
-    "params-norm": "params_norm",
-    "loss-scale": "loss_scale",
-}
-"""Megatron-LM 0.12 to 0.19, `training.py:training_log`, its `add_scalar` calls."""
-
-MINDFORMERS_TAGS: dict[str, str] = {
-    "loss": LOSS,
-    "lm-loss": LM_LOSS,
-    "load-balancing-loss": BALANCING,
-    "mtp-loss": MTP,
-    "learning-rate": LEARNING_RATE,
-    "grad-norm": GRAD_NORM,
-    "loss-scale": "loss_scale",
-}
-"""MindSpore Transformers `MFLossMonitor.print_output_info`; 2.1 `LossCallback._save_monitor_data`."""
 
 
 def told(value: float) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..data.protocol_buffers import FIXED32, FIXED64, fields, signed
 from .messages_compiled import say
 
 if TYPE_CHECKING:
@@ -99,46 +100,16 @@ def masked_crc(data: bytes) -> int:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int, int | bytes]]:
-    """The fields of a protocol buffer: number, wire type, and the value."""
-    at = 0
-    while at < len(data):
-        key, at = _varint(data, at)
-        kind = key & 7
-        if kind == 0:
-            value, at = _varint(data, at)
-            yield key >> 3, kind, value
-            continue
-        if kind == 2:
-            size, at = _varint(data, at)
-        elif kind in (1, 5):
-            size = 8 if kind == 1 else 4
-        else:
-            raise ValueError(f"wire type {kind}")
-        if at + size > len(data):
-            raise ValueError("a field beyond its record")
-        yield key >> 3, kind, data[at : at + size]
-        at += size
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    value = 0
-    shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7
-        if shift > 63:
-            raise ValueError("a number of more than 64 bits")
+    """The fields of a protocol buffer: number, kind, and the value."""
+    for number, kind, value in fields(data, 0, len(data)):
+        yield number, kind, data[slice(*value)] if isinstance(value, tuple) else value
 
 
 def _scalars(event: bytes) -> list[Scalar] | None:
     """The scalars of one record; None where it is no event."""
     try:
         return _event(event)
-    except (IndexError, struct.error, UnicodeDecodeError, ValueError):
+    except (struct.error, ValueError):
         return None
 
 
@@ -147,7 +118,7 @@ def _event(event: bytes) -> list[Scalar]:
     summary: bytes | None = None
     for number, _, value in _fields(event):
         if number == 2 and isinstance(value, int):
-            step = value - (1 << 64) if value >= 1 << 63 else value
+            step = signed(value)
         elif number == 5 and isinstance(value, bytes):
             summary = value
     if summary is None:
@@ -169,7 +140,7 @@ def _value(data: bytes) -> tuple[str, float | None]:
             continue
         if number == 1:
             tag = value.decode("utf-8")
-        elif number == 2 and kind == 5:
+        elif number == 2 and kind == FIXED32:
             scalar = struct.unpack("<f", value)[0]
         elif number == 8:
             scalar = _tensor(value)
@@ -191,7 +162,7 @@ def _tensor(data: bytes) -> float | None:
             numbers.append(float(struct.unpack(form, value)[0]))
         elif number in _PACKED and isinstance(value, bytes):
             packed, width = _PACKED[number]
-            if kind not in (1, 5) and len(value) != width:
+            if kind not in (FIXED64, FIXED32) and len(value) != width:
                 return None
             numbers.append(float(struct.unpack(packed, value)[0]))
     return numbers[0] if len(numbers) == 1 else None

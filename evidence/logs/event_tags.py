@@ -5,7 +5,8 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING
 
-from .columns import ABSENT, LOSS, MEGATRON_TAGS, MINDFORMERS_TAGS, is_loss, own_name, told
+from .columns import ABSENT, LOSS, is_loss, own_name, told
+from .columns_compiled import MEGATRON_TAGS, MINDFORMERS_TAGS
 from .event_files import DamagedError, scalars
 from .local_norms import NormList
 from .messages_compiled import say

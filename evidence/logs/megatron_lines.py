@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 
-from .columns import MEGATRON
+from .columns_compiled import MEGATRON
 from .training_lines import Form, piped_value, plain_steps
 
 FORM = Form(

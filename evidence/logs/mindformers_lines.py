@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from .columns import MINDFORMERS
+from .columns_compiled import MINDFORMERS
 from .training_lines import Form, plain_steps
 
 if TYPE_CHECKING:

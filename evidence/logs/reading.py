@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from ...schemas.diagnostic import Diagnostic
     from ...schemas.message import Words
-    from .local_norms import NormList
 
 FORMS: dict[str, tuple[Form, bytes]] = {
     "megatron": (MEGATRON, b"iteration "),
@@ -100,8 +99,7 @@ def _chosen(told: Sequence[_Reading], name: str) -> Run:
         for other in with_loss:
             if other is not chosen and other.run is not None:
                 problems += _differing(run, other.run, chosen.stream.name, other.stream.name)
-    norms: tuple[NormList, ...] = run.norms
-    return run._replace(name=name, problems=tuple(problems), norms=norms)
+    return run._replace(name=name, problems=tuple(problems))
 
 
 def _differing(run: Run, other: Run, chosen: str, name: str) -> list[Diagnostic]:
@@ -115,12 +113,11 @@ def _differing(run: Run, other: Run, chosen: str, name: str) -> list[Diagnostic]
         one, two = ours[at], theirs[row]
         if one == two or (one != one and two != two):
             continue
-        if math.isfinite(one) and not math.isfinite(two):
+        broken = math.isfinite(one) and not math.isfinite(two)
+        if broken or one != one or two != two or abs(one - two) > _WORKERS_TOLERANCE * max(abs(one), abs(two)):
             values = {"other": name, "chosen": chosen, "step": step, "theirs": f"{two:g}", "ours": f"{one:g}"}
-            return [problem(say.worker_not_finite(**values), name, other.lines[row] if other.lines else None)]
-        if one != one or two != two or abs(one - two) > _WORKERS_TOLERANCE * max(abs(one), abs(two)):
-            values = {"other": name, "chosen": chosen, "step": step, "theirs": f"{two:g}", "ours": f"{one:g}"}
-            return [problem(say.workers_differ(**values), name, other.lines[row] if other.lines else None)]
+            said = (say.worker_not_finite if broken else say.workers_differ)(**values)
+            return [problem(said, name, other.lines[row] if other.lines else None)]
     return []
 
 

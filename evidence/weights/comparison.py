@@ -219,15 +219,12 @@ def _compared(a: Model, b: Model, how: _How, progress: Callable[[int, int, str],
             yield _single(a if second is None else b, name, "only-a" if second is None else "only-b")
         else:
             yield _pair(name, a, first, b, second, how)
-    for model, status in ((a, "a"), (b, "b")):
-        for name in model.unknown:
-            side = WeightSide(name, model.folder, None, (), None)
-            yield Row(name, "unknown", side if status == "a" else None, side if status == "b" else None)
+    yield from _unknown(a)
+    yield from (row._replace(a=None, b=row.a) for row in _unknown(b))
 
 
 def _single(model: Model, name: str, status: Status) -> Row:
-    weight = model.weights[name]
-    side = WeightSide(model.written_as.get(name, name), weight.file, weight.dtype, weight.shape, None)
+    side = _side(name, model, model.weights[name], None)
     return Row(name, status, side if status == "only-a" else None, side if status == "only-b" else None)
 
 
@@ -283,27 +280,30 @@ def _against(
         if weight is None:
             yield Row(name, "only-b", None, asked)
             continue
-        found = statistics(weight)
-        side = WeightSide(model.written_as.get(name, name), weight.file, weight.dtype, weight.shape, found)
-        broken = found is not None and found.nans + found.infinities > 0
-        fits = _fits(weight.shape, shape)
-        status: Status = "not-finite" if broken and fits else "equal" if fits else "shape"
-        yield Row(name, status, side, asked)
+        row = _looked_at(name, model, weight)
+        yield row._replace(status=row.status if _fits(weight.shape, shape) else "shape", b=asked)
     for name in model.weights:
         if name not in wanted:
             yield _single(model, name, "only-a")
-    for name in model.unknown:
-        yield Row(name, "unknown", WeightSide(name, model.folder, None, (), None), None)
+    yield from _unknown(model)
 
 
 def _alone(model: Model, progress: Callable[[int, int, str], None]) -> Iterator[Row]:
     """Without anything to compare with: the numbers themselves."""
     for number, (name, weight) in enumerate(model.weights.items(), 1):
         progress(number, len(model.weights), name)
-        found = statistics(weight)
-        side = WeightSide(model.written_as.get(name, name), weight.file, weight.dtype, weight.shape, found)
-        broken = found is not None and found.nans + found.infinities > 0
-        yield Row(name, "not-finite" if broken else "equal", side, None)
+        yield _looked_at(name, model, weight)
+    yield from _unknown(model)
+
+
+def _looked_at(name: str, model: Model, weight: Weight) -> Row:
+    """A weight by itself."""
+    found = statistics(weight)
+    broken = found is not None and found.nans + found.infinities > 0
+    return Row(name, "not-finite" if broken else "equal", _side(name, model, weight, found), None)
+
+
+def _unknown(model: Model) -> Iterator[Row]:
     for name in model.unknown:
         yield Row(name, "unknown", WeightSide(name, model.folder, None, (), None), None)
 

@@ -18,6 +18,7 @@ from .megatron_torch import rank_folder
 from .messages_compiled import say
 from .mindformers_files import MAP, as_mindformers
 from .model import VOCABULARY, View
+from .names_compiled import DESCRIBING
 from .norm_scales import moved_scales
 from .number_types import CHOSEN
 from .opening import Sides, open_checkpoint, sides_of, written_model
@@ -298,22 +299,12 @@ def _megatron_units(
 
 _MAKERS = {"megatron": _megatron_units, "mindformers": _mindformers_units, "huggingface": _huggingface_units}
 
-_DESCRIBING = (
-    "num_layers", "hidden_size", "ffn_hidden_size", "num_attention_heads", "group_query_attention",
-    "num_query_groups", "kv_channels", "add_position_embedding", "position_embedding_type", "max_position_embeddings",
-    "make_vocab_size_divisible_by", "tokenizer_type", "normalization", "swiglu", "add_bias_linear", "add_qkv_bias",
-    "untie_embeddings_and_output_weights", "num_experts", "moe_ffn_hidden_size", "moe_layer_freq", "mtp_num_layers",
-    "multi_latent_attention", "seq_length", "transformer_impl",
-)  # fmt: skip
-"""The arguments in a checkpoint that Megatron-LM compares with a run's, and the others that describe the model:
-megatron/training/checkpointing.py:check_checkpoint_args, load_args_from_checkpoint."""
-
 
 def _arguments(side: Side, weights: Mapping[str, Weight]) -> Made:
     """The run's arguments that stand in a distributed checkpoint: what the model is, and that there is nothing else."""
     found: dict[str, Any] = {
         name: value
-        for name in _DESCRIBING
+        for name in DESCRIBING
         if isinstance(value := side.config.value(name), (bool, int, float, str)) or _is_pattern(value)
     }
     found["padded_vocab_size"] = weights[VOCABULARY[0]].shape[0]

@@ -20,7 +20,7 @@ from ..stranger_json import bytes_of
 from .megatron_torch import arguments_of
 from .messages_compiled import say
 from .model import Amount, Model, View, count
-from .number_types import STORED
+from .number_types_compiled import STORED
 from .pickled import Pieces, Places, Record, read_pickle
 from .problems import denied, garbled, said_twice, unreadable
 from .scattered import Archived, Chunk, Scattered

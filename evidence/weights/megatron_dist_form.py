@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...mapper.weight_names import expert_of, global_names, layer_of
 from .messages_compiled import say
-from .number_types import TORCH
+from .number_types_compiled import TORCH
 from .pickle_writer import Called, Global, Made, Pairs, pickled
 from .problems import unreadable
 from .torch_writer import tensor, write_archive

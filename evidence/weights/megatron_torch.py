@@ -24,7 +24,7 @@ from ...mapper.weights import WeightTable
 from .merging import is_replicated, merged
 from .messages_compiled import say
 from .model import Amount, Copy, Model, View, count
-from .number_types import STORED
+from .number_types_compiled import STORED
 from .pickled import Record, Tensor
 from .places import SHARD, Found, rank_of
 from .problems import garbled, said_twice, unreadable

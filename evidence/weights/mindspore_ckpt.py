@@ -18,8 +18,9 @@ from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...schemas.border.regular import open_regular
+from ..data.protocol_buffers import signed
 from .messages_compiled import say
-from .number_types import STORED
+from .number_types_compiled import STORED
 from .problems import denied, garbled, unreadable
 from .weight import BLOCK_BYTES, Computed, Place, Stored, joined
 
@@ -160,11 +161,11 @@ def _tensor(fields: _Fields, at: int, end: int) -> tuple[str, Shape, tuple[int, 
         before = at
         number, start, at = fields.next(at, end)
         if number == 1 and start is None:
-            dims.append(_signed(fields.varint(fields.varint(before, end)[1], end)[0]))
+            dims.append(signed(fields.varint(fields.varint(before, end)[1], end)[0]))
         elif number == 1 and start is not None:  # packed
             while start < at:
                 value, start = fields.varint(start, at)
-                dims.append(_signed(value))
+                dims.append(signed(value))
         elif number == 2 and start is not None:
             kind = fields.text(start, at)
         elif number == 3 and start is not None:
@@ -174,10 +175,6 @@ def _tensor(fields: _Fields, at: int, end: int) -> tuple[str, Shape, tuple[int, 
         if len(dims) > _MOST_AXES:
             raise _DamagedError("a tensor of too many axes")
     return kind, tuple(dims), content
-
-
-def _signed(value: int) -> int:
-    return value - (1 << 64) if value >= 1 << 63 else value
 
 
 class _Fields:

@@ -9,47 +9,18 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from .number_types_compiled import STORED
+
 if TYPE_CHECKING:
     Array = Any
     """A numpy array."""
 
-STORED: dict[str, tuple[str, int]] = {
-    "F64": ("<f8", 8),
-    "F32": ("<f4", 4),
-    "F16": ("<f2", 2),
-    "BF16": ("<u2", 2),
-    "I64": ("<i8", 8),
-    "I32": ("<i4", 4),
-    "I16": ("<i2", 2),
-    "I8": ("|i1", 1),
-    "U16": ("<u2", 2),
-    "U32": ("<u4", 4),
-    "U64": ("<u8", 8),
-    "U8": ("|u1", 1),
-    "BOOL": ("|b1", 1),
-    "F8_E4M3": ("|u1", 1),
-    "F8_E5M2": ("|u1", 1),
-}
-"""How an array of each type is held: numpy's type and the bytes of one value."""
 
 FLOATS = ("F64", "F32", "BF16", "F16")
 _INFINITY = {"F64": 0x7FF << 52, "F32": 0x7F800000, "BF16": 0x7F80, "F16": 0x7C00}
 """The bits of infinity; those of a NaN are larger."""
 CHOSEN = {"bf16": "BF16", "fp32": "F32", "fp16": "F16"}
 """What `--dtype` takes."""
-
-TORCH = {
-    "float64": "F64", "double": "F64", "float32": "F32", "float": "F32", "float16": "F16", "half": "F16",
-    "bfloat16": "BF16", "int64": "I64", "long": "I64", "int32": "I32", "int": "I32", "int16": "I16", "short": "I16",
-    "int8": "I8", "uint8": "U8", "bool": "BOOL", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
-}  # fmt: skip
-"""torch's name of a type: its safetensors name."""
-
-TORCH_STORAGES = {
-    "DoubleStorage": "F64", "FloatStorage": "F32", "HalfStorage": "F16", "BFloat16Storage": "BF16",
-    "LongStorage": "I64", "IntStorage": "I32", "ShortStorage": "I16", "CharStorage": "I8", "ByteStorage": "U8",
-    "BoolStorage": "BOOL", "UntypedStorage": "U8",
-}  # fmt: skip
 
 
 def widened(array: Array, dtype: str) -> Array:

@@ -12,7 +12,7 @@ from array import array
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .messages_compiled import say
-from .number_types import TORCH, TORCH_STORAGES
+from .number_types_compiled import TORCH, TORCH_STORAGES
 from .pickle_machine import Known, Named, PickleError, Record, attribute, run
 from .problems import garbled, unreadable
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from ...schemas.diagnostic import Diagnostic, UnreadableError, finding
+from ...schemas.marks import first_of
 from ...schemas.system_reasons import system_reason
 from .messages_compiled import say
 
@@ -43,8 +44,7 @@ def said_twice(file: str, first: str, second: str) -> NoReturn:
 
 def listed(names: Iterable[str]) -> str:
     """The first few of many names, and how many more there are."""
-    every = list(names)
-    return ", ".join(every[:_LISTED]) + (f", … ({len(every)})" if len(every) > _LISTED else "")
+    return first_of(list(names), _LISTED)
 
 
 class RefusedError(Exception):

@@ -10,7 +10,7 @@ from math import prod
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from .messages_compiled import say
-from .number_types import STORED
+from .number_types_compiled import STORED
 from .pickled import Tensor
 from .problems import garbled, unreadable
 from .torch_file import TorchFile

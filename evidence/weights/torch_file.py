@@ -15,8 +15,8 @@ from typing import Any
 from ...schemas.border.regular import open_regular
 from ..archives import Window, opened_archive
 from .messages_compiled import say
-from .number_types import STORED
-from .pickled import Tensor, read_pickle
+from .number_types_compiled import STORED
+from .pickled import Storage, Tensor, read_pickle
 from .problems import denied, garbled, unreadable
 from .weight import Place, Stored
 
@@ -86,9 +86,13 @@ class TorchFile:
             found[key] = self._start + start, entry.file_size
         return found
 
+    def place(self, storage: Storage) -> tuple[int, int] | None:
+        """Where the bytes of a storage begin, and how many there are; None where it is not there."""
+        return self._offsets.get(storage.key)
+
     def weight(self, name: str, tensor: Tensor) -> Stored:
         """A tensor of the content as a weight."""
-        place = self._offsets.get(tensor.storage.key)
+        place = self.place(tensor.storage)
         if place is None or tensor.dtype not in STORED:
             garbled(self.path, say.looks_into_the_storage_which(name=name, key=tensor.storage.key))
         width = STORED[tensor.dtype][1]

@@ -9,6 +9,7 @@ import struct
 import zlib
 from typing import TYPE_CHECKING, Any
 
+from .number_types_compiled import TORCH_STORAGES
 from .pickle_writer import Called, Global, Ordered, Persistent, pickled
 from .weight import contiguous
 
@@ -19,11 +20,7 @@ if TYPE_CHECKING:
 
     from .weight import Shape, Weight
 
-_STORAGES = {
-    "F64": "DoubleStorage", "F32": "FloatStorage", "F16": "HalfStorage", "BF16": "BFloat16Storage",
-    "I64": "LongStorage", "I32": "IntStorage", "I16": "ShortStorage", "I8": "CharStorage", "U8": "ByteStorage",
-    "BOOL": "BoolStorage",
-}  # fmt: skip
+_STORAGES: dict[str, str] = {dtype: name for name, dtype in TORCH_STORAGES.items() if name != "UntypedStorage"}
 _STATEFUL = ("linear_", "eh_proj", "output_layer")
 _ALIGNMENT = 64
 _FOLDER = "model_optim_rng"

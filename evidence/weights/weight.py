@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...schemas.border.regular import open_regular
 from .messages_compiled import say
-from .number_types import STORED
+from .number_types_compiled import STORED
 from .problems import denied, unreadable
 
 if TYPE_CHECKING:

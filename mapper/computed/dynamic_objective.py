@@ -7,9 +7,9 @@ another: the rest is done by `hyper_parallel`, which is on no registry.
 
 from __future__ import annotations
 
-from ...mappings.keys_compiled import DYNAMIC_DATA, DYNAMIC_RUN, MEGATRON_DATA, RESOLVED_GLOBAL_BATCH
+from ...mappings.keys_compiled import DYNAMIC_DATA, DYNAMIC_RUN, RESOLVED_GLOBAL_BATCH
 from ...schemas.light_typing import TYPE_CHECKING
-from .objective import BY_SCORES, EVERY_TOKEN, PREDICTION, balancing, group_of, weights_of_groups
+from .objective import BY_SCORES, EVERY_TOKEN, PREDICTION, balancing, group_of, masked, weights_of_groups
 from .rotary import rounded
 from .values import UndecidedError, whole
 
@@ -62,14 +62,7 @@ def _require_known(config: Values) -> None:
 
 def _masked(config: Values) -> bool:
     """Whether some tokens do not count: `gpt_dataset.py:GPTDataset`, `GPTModel._preprocess_input_labels_and_masks`."""
-    ends, columns = bool(config.get(DYNAMIC_DATA["masks_end"])), config.get(DYNAMIC_DATA["columns"])
-    if config.get(DYNAMIC_DATA["type"]) != MEGATRON_DATA or not isinstance(columns, (list, tuple)):
-        raise UndecidedError
-    if "loss_mask" in columns:
-        return ends
-    if whole(config.pad_token_id + 1):
-        raise UndecidedError  # how many of them there are is the data's
-    return False
+    return masked(config, DYNAMIC_DATA["type"], DYNAMIC_DATA["masks_end"], DYNAMIC_DATA["columns"])
 
 
 def _require_whole_sequences(config: Values) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from ...mappings.keys_compiled import (
     DATA_COLUMNS,
     DATA_SETTINGS,
-    MEGATRON_DATA,
     PER_TOKEN_WRAPPER,
     RESOLVED_GLOBAL_BATCH,
     RESOLVED_MICRO_BATCH,
@@ -26,6 +25,7 @@ from .objective import (
     STEP_SO_FAR,
     balancing,
     group_of,
+    masked,
     weights_of_groups,
 )
 from .rotary import rounded
@@ -58,18 +58,8 @@ def _require_static(config: Values, dialect: str) -> None:
 
 
 def _masked(config: Values) -> bool:
-    """Whether some tokens do not count: `gpt_dataset.py:GPTDataset`, `gpt_model.py:PreprocessLabelsAndMasks`.
-
-    Without the data set's own mask it is the padding that does not, and whether there is any the file does not say.
-    """
-    ends, columns = bool(config.get(DATA_SETTINGS["masks_end"])), config.get(DATA_COLUMNS)
-    if config.get(DATA_SETTINGS["type"]) != MEGATRON_DATA or not isinstance(columns, (list, tuple)):
-        raise UndecidedError
-    if "loss_mask" in columns:
-        return ends
-    if whole(config.pad_token_id + 1):
-        raise UndecidedError
-    return False
+    """Whether some tokens do not count: `gpt_dataset.py:GPTDataset`, `gpt_model.py:PreprocessLabelsAndMasks`."""
+    return masked(config, DATA_SETTINGS["type"], DATA_SETTINGS["masks_end"], DATA_COLUMNS)
 
 
 def _by_token(config: Values) -> bool:

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from ...mappings.keys_compiled import MEGATRON_DATA
+from ...schemas.light_typing import TYPE_CHECKING
+from .values import UndecidedError, whole
+
+if TYPE_CHECKING:
+    from .values import Values
+
 EVERY_TOKEN = "every token alike"
 STEP = "the step"
 STEP_SO_FAR = "the step so far"
@@ -34,3 +41,18 @@ Z_LOSS = "router z loss"
 PREDICTION = "multi-token prediction"
 PREDICTION_BY_ALL = "multi-token prediction over all tokens"
 """Divided by the tokens of the main loss, of which deeper predictions have fewer."""
+
+
+def masked(config: Values, kind: str, masks_end: str, columns: str) -> bool:
+    """Whether some tokens do not count, by these keys of MindSpore Transformers.
+
+    Without the data set's own mask it is the padding that does not, and whether there is any the file does not say.
+    """
+    ends, names = bool(config.get(masks_end)), config.get(columns)
+    if config.get(kind) != MEGATRON_DATA or not isinstance(names, (list, tuple)):
+        raise UndecidedError
+    if "loss_mask" in names:
+        return ends
+    if whole(config.pad_token_id + 1):
+        raise UndecidedError
+    return False

@@ -271,22 +271,16 @@ def _rate(p: MegatronParameters, counted: Counted, samples: int) -> float:
         return p.min_lr
     if p.lr_decay_style == "inverse-square-root":
         return max(p.min_lr, p.lr * max(warmup, 1) ** 0.5 / (max(samples, 1) ** 0.5))
-    ratio = float(samples - warmup) / float(decay - warmup)
-    if p.lr_decay_style == "linear":
-        coefficient = 1.0 - ratio
-    elif p.lr_decay_style == "cosine":
-        coefficient = 0.5 * (math.cos(math.pi * ratio) + 1.0)
-    else:
-        coefficient = _wsd_coefficient(p.lr_wsd_decay_style, samples, counted)
+    style, start, length = p.lr_decay_style, warmup, decay - warmup
+    if style == "WSD":
+        style, length = p.lr_wsd_decay_style, counted.wsd or 0
+        start = decay - length
+    coefficient = 1.0 if samples <= start else _coefficient(style, float(samples - start) / float(length))
     return p.min_lr + coefficient * (p.lr - p.min_lr)
 
 
-def _wsd_coefficient(style: str, samples: int, counted: Counted) -> float:
-    length = counted.wsd or 0
-    start = counted.decay - length
-    if samples <= start:
-        return 1.0
-    ratio = float(samples - start) / float(length)
+def _coefficient(style: str, ratio: float) -> float:
+    """What is left of the rate after a share of its decay."""
     if style == "linear":
         return 1.0 - ratio
     if style == "cosine":

@@ -45,12 +45,6 @@ PARALLEL_SIZES: tuple[FieldName, ...] = (
 )  # fmt: skip
 
 
-def megatron_words(translation: Translation) -> list[str]:
-    """The argument vector, unquoted."""
-    arguments = sorted(_arguments(translation, "en"), key=lambda entry: _ORDER.index(entry[0]))
-    return [word for _, words, _ in arguments for word in words]
-
-
 def megatron_text(translation: Translation, *, comments: bool = True, language: Language = "en") -> str:
     """The script, its comments in a language."""
     arrays: dict[str, list[str]] = {}

@@ -15,6 +15,7 @@ from ..marks import joined
 from ..messages_compiled import say
 from ..system_reasons import system_reason
 from ..usage import UsageError
+from .outgoing import emit
 from .regular import is_input
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from ..source import SourceText
+    from .outgoing import Outgoing
 
 _MARK = ".accmap-"
 _AHEAD = 1 << 25
@@ -43,6 +45,14 @@ def one_file(first: str, second: str) -> UsageError:
 def write_text(path: str, text: str, *, force: bool = False) -> None:
     """Put `text` at `path`; UsageError where a file stands there already or the place cannot be written."""
     write_texts({path: text}, force=force)
+
+
+def deliver(text: Outgoing, output: str | None, *, force: bool = False) -> None:
+    """Print a text, or put it at `output`."""
+    if output is None:
+        emit(text)
+    else:
+        write_text(output, text, force=force)
 
 
 def write_texts(files: Mapping[str, str], *, force: bool = False) -> None:

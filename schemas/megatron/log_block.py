@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from ..source import SourceText, Span
     from .catalog import ArgumentFact, Catalog
 
-_DOTS = 48
-"""megatron/training/arguments.py:_print_args pads a name with dots up to this width."""
 _LINE = re.compile(r"(?:^|[\s:\]>|)])(?:([A-Za-z_]\w*) \.+|([A-Za-z_]\w{47,}) ) (.*)$")
+"""megatron/training/arguments.py:_print_args pads a name with dots up to 48 characters."""
 _ENUM = re.compile(r"<\w+\.(\w+): [^>]*>|\b[A-Z]\w*\.(\w+)")
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Optional
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from .catalog import VERSIONS, catalog
+from .catalog import catalog
 from .forks import normalise_version
 
 if TYPE_CHECKING:
@@ -84,8 +84,3 @@ def _model(version: str) -> type[MegatronArguments]:
 def model(version: str) -> type[MegatronArguments]:
     """The model of a version; `0.12.3` and `core_r0.12.0` name 0.12."""
     return _model(normalise_version(version))
-
-
-def models() -> dict[str, type[MegatronArguments]]:
-    """The models of all versions."""
-    return {version: _model(version) for version in VERSIONS}

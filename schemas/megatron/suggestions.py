@@ -4,30 +4,12 @@ from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING
 from ..suggestion import closest, slip
+from .names_compiled import MEANT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from .catalog import Catalog
-
-# Flags that a version renamed or that other Megatron trees call differently; the first name the version knows counts.
-_MEANT = {
-    "--persistent-save-interval": ("--save-interval",),
-    "--use-distributed-optimizer": ("--use-distributed-optimizer",),
-    "--use-custom-fsdp": ("--use-megatron-fsdp",),
-    "--use-megatron-fsdp": ("--use-custom-fsdp",),
-    "--tensor-parallel-size": ("--tensor-model-parallel-size",),
-    "--pipeline-parallel-size": ("--pipeline-model-parallel-size",),
-    "--num-kv-heads": ("--num-query-groups",),
-    "--cuda-graph-scope": ("--cuda-graph-modules",),
-    "--cuda-graph-modules": ("--cuda-graph-scope",),
-    "--enable-cuda-graph": ("--cuda-graph-impl",),
-    "--external-cuda-graph": ("--cuda-graph-impl",),
-    "--distributed-timeout-seconds": ("--distributed-timeout-seconds-after-init",),
-    "--bias-gelu-fusion": ("--no-bias-gelu-fusion",),
-    "--use-rotary-embeddings": ("--use-rotary-position-embeddings",),
-    "--disable-sequence-parallel": ("--sequence-parallel",),
-}
 
 
 def _misspelt(flag: str, better: str) -> bool:
@@ -35,7 +17,7 @@ def _misspelt(flag: str, better: str) -> bool:
 
     A flag that a fork adds is seldom that near to one of Megatron-LM's; what is, its parser refuses.
     """
-    return flag in _MEANT or slip(flag, better)
+    return flag in MEANT or slip(flag, better)
 
 
 def cut_or_denied(flag: str, known: Catalog) -> str | None:
@@ -88,7 +70,7 @@ def meant(flag: str, known: Catalog) -> str | None:
 
 def suggestion(flag: str, known: Catalog) -> str | None:
     """The option of this version that `flag` most likely stands for."""
-    for better in _MEANT.get(flag, ()):
+    for better in MEANT.get(flag, ()):
         if better in known.by_option:
             return better
     words = "--" + flag.lstrip("-").replace("_", "-")

@@ -41,21 +41,15 @@ class Chosen(NamedTuple):
     reason: Words = NOTHING
 
 
-def dialect_of(value: Mapping[Any, Any], options: ReadOptions) -> tuple[str, str]:
-    """The dialect of a configuration's top-level mapping, and the version whose rules apply to it."""
-    dialect, chosen = dialect_and_version(value, options)
-    return dialect, chosen.version
-
-
 def dialect_and_version(
     value: Mapping[Any, Any],
     options: ReadOptions,
     tree: Callable[[], tuple[str, str] | None] = lambda: None,
     written: str | None = None,
 ) -> tuple[str, Chosen]:
-    """The same, with where the version comes from; `tree` finds the source tree that the file belongs to.
+    """The dialect of a configuration's top-level mapping, and the version whose rules apply to it.
 
-    `written`: the version that accmap wrote the file for.
+    `tree` finds the source tree that the file belongs to; `written`: the version that accmap wrote the file for.
     """
     dialect = options.dialect or detected_dialect(value)
     return dialect, _version(value, dialect, options, tree, written)

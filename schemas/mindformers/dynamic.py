@@ -211,7 +211,9 @@ class DynamicReading(Reading):
 
     def _hint(self, key: str, owner: str) -> Words:
         fields = self.facts.classes[owner]["fields"]
-        near = _RENAMED.get(key) or closest(key, fields)
+        from .launch_options_compiled import RENAMED
+
+        near = RENAMED.get(key) or closest(key, fields)
         if near is None:
             return say.known_are(known=", ".join(fields))
         return say.perhaps(near=near)
@@ -355,20 +357,6 @@ class Dynamic(Trainer):
         return True
 
     stop = leave_open
-
-
-_RENAMED = {
-    # The static graph's sections, by what the dynamic graph calls them.
-    "lr_schedule": "lr_scheduler",
-    "parallel_config": "parallelism",
-    "parallel": "parallelism",
-    "runner_config": "training",
-    "recompute_config": "recompute",
-    "swap_config": "swap",
-    "monitor_config": "monitor",
-    "load_checkpoint": "checkpoint",
-    "seed": "training",
-}
 
 
 def _join(prefix: str, key: object) -> str:

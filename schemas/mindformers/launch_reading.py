@@ -13,7 +13,8 @@ from ..suggestion import closest
 from ..versions import number_of
 from .catalog import static_catalog, static_version
 from .effective import Override
-from .launch_options import DYNAMIC_SINCE, OPTIONS, PREDICT_MODES, TOP_LEVEL, LaunchOption
+from .launch_options import DYNAMIC_SINCE, OPTIONS, LaunchOption
+from .launch_options_compiled import PREDICT_MODES, TOP_LEVEL
 from .messages_compiled import say
 from .reading import Undecided
 

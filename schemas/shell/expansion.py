@@ -396,12 +396,7 @@ class Expander(Variables):
 
     def arithmetic(self, part: Arithmetic) -> int:
         """The value of an expression; raises UndecidedError or ExpressionError."""
-        text = self.double_text(Double(part.parts, part.place))
-        string = known(text)
-        if string is None:
-            self.doubted(text)
-            raise UndecidedError
-        return self.evaluate(string, part.place)
+        return self.evaluate(self.decided(self.double_text(Double(part.parts, part.place))), part.place)
 
     def _tildes(self, part: Bare, place: Place, starts: Sequence[int], *, last: bool) -> Text:
         """A bare part with the tildes at `starts` expanded; a prefix ends at a slash or colon, or with the word."""
@@ -616,11 +611,7 @@ class Expander(Variables):
         return kept
 
     def _number(self, word: Word) -> int:
-        text = self.text(word)
-        string = known(text)
-        if string is None:
-            self.doubted(text)
-            raise UndecidedError
+        string = self.decided(self.text(word))
         try:
             return self.evaluate(string, word.place)
         except ExpressionError:
@@ -737,11 +728,7 @@ class Expander(Variables):
         if part.form == "/" and parts and parts[0][0][:1] in ("#", "%") and not parts[0][1]:
             anchor = parts[0][0][0]
             parts = [(parts[0][0][1:], False), *parts[1:]]
-        replacement = () if part.second is None else self.text(part.second)
-        new = known(replacement)
-        if new is None:
-            self.doubted(replacement)
-            raise UndecidedError
+        new = self.decided(() if part.second is None else self.text(part.second))
         if not any(text for text, _ in parts):
             return {"#": new + string, "%": string + new}.get(anchor, string)
         form = {"#": r"\A(?:{})", "%": r"(?:{})\Z"}.get(anchor, "{}")

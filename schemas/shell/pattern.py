@@ -9,7 +9,6 @@ if TYPE_CHECKING:
 
 LONGEST_SUBJECT = 100_000
 MOST_COMPARISONS = 2_000_000
-_SPECIAL = frozenset("*?[")
 _MARKS = frozenset("()[]{}?*+-|^$\\.&~# \t\n\r\v\f")
 """What means something in a regular expression."""
 _NEGATED = r")\Z).*"

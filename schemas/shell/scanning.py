@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Container
 
 BLANKS = frozenset(" \t\n")
 PLAIN_ENDS = frozenset(" \t\n;&|<>()$`\"'\\")
@@ -115,18 +115,6 @@ def redirection(text: str, at: int) -> tuple[str, str] | None:
     if (char == "<" or char == ">") and text[end + 1 : end + 2] != "(":
         return text[at:end], char
     return None
-
-
-def fields(string: str) -> Iterator[tuple[int, int]]:
-    """The stretches between blanks."""
-    at, size = 0, len(string)
-    while at < size:
-        if string[at] in BLANKS:
-            at += 1
-            continue
-        end = run_end(string, at, size, BLANKS)
-        yield at, end
-        at = end
 
 
 def is_whole_number(text: str) -> bool:

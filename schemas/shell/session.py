@@ -13,11 +13,11 @@ from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..message import NOTHING
 from ..source import SourceText
 from . import tree
-from .flow import ExhaustedError
+from .flow import ExhaustedError, UndecidedError
 from .left import Left
 from .messages_compiled import say
 from .state import State
-from .text import Code, Piece, Place, doubt_of
+from .text import Code, Piece, Place, doubt_of, known
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -117,6 +117,14 @@ class Session:
         if doubt is not None:
             self.undecided_reason = doubt.reason
 
+    def decided(self, text: Text) -> str:
+        """The string that a text is; raises UndecidedError where it cannot be decided."""
+        string = known(text)
+        if string is None:
+            self.doubted(text)
+            raise UndecidedError
+        return string
+
     # Files
 
     def absolute(self, path: str) -> str | None:
@@ -162,9 +170,9 @@ class Session:
 
     def _forget(self, may_be: Callable[[str], bool]) -> None:
         """What files that were written before hold now is not known."""
-        for known in self.written:
-            if may_be(known):
-                self.written[known] = None
+        for path in self.written:
+            if may_be(path):
+                self.written[path] = None
 
     def is_written(self, full: str) -> bool:
         """Whether the script has, or may have, written a file."""

@@ -258,12 +258,7 @@ class Variables(Session):
 
         def read(name: str, index: str | None) -> str:
             self.spend(3)
-            found = self._numeric(name, index, running[0], place)
-            string = known(found)
-            if string is None:
-                self.doubted(found)
-                raise UndecidedError
-            return string
+            return self.decided(self._numeric(name, index, running[0], place))
 
         def write(name: str, index: str | None, value: int) -> None:
             key: int | str | None = None

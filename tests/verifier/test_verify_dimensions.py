@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from accmap.mapper.recipe.vocabulary import vocabulary
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
+from accmap.verifier import constants_compiled as c
 from accmap.verifier import dimensions as d
 from accmap.verifier import megatron_side
 
@@ -139,3 +141,9 @@ def test_the_length_that_latent_attention_scales_from(version: str, more: str, l
     text = f"python pretrain_gpt.py {words} --multi-latent-attention --position-embedding-type rope {more}"
     config = config_of(SourceText("run.sh", text), ReadOptions(megatron=version), path="run.sh")
     assert d.sizes_of(config)[d.POSITIONS] == length
+
+
+def test_the_tables_name_fields() -> None:
+    parted = {field for fields in c.PARTED.values() for field in fields}
+    assert {*d.SIZES, *c.SIZE_OPTIONS.values(), *c.ONE_PROCESS, *c.GIVEN_ALIKE, *parted} <= set(vocabulary())
+    assert set(d.TARGETS) <= set(d.SIZES)

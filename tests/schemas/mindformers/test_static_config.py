@@ -18,7 +18,7 @@ from accmap.schemas.diagnostic import Kind, UnreadableError, finding
 from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.message import Problem
 from accmap.schemas.mindformers.catalog import STATIC_VERSIONS, static_catalog, static_version
-from accmap.schemas.mindformers.detect import dialect_of
+from accmap.schemas.mindformers.detect import dialect_and_version
 from accmap.schemas.mindformers.effective import Override, mindformers_config
 from accmap.schemas.mindformers.messages_compiled import say
 from accmap.schemas.purpose import may_be_mindformers
@@ -186,6 +186,10 @@ def test_what_the_file_cannot_decide() -> None:
 
 
 def test_dialects_and_versions() -> None:
+    def dialect_of(value: dict[str, Any], options: ReadOptions) -> tuple[str, str]:
+        dialect, chosen = dialect_and_version(value, options)
+        return dialect, chosen.version
+
     options = ReadOptions()
     assert dialect_of({"use_legacy": False}, options) == ("static", "1.9")
     assert dialect_of({"runner_config": {}}, options) == ("legacy", "1.9")

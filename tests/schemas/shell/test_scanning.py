@@ -46,7 +46,6 @@ def test_steps(text: str) -> None:
     assert scanning.blanks_end(text, 0) == length(r"(?:[ \t]|\\\n)*", text)
     assert scanning.run_end(text, 0, len(text), scanning.PLAIN_ENDS) == length(r"[^ \t\n;&|<>()$`\"'\\]*", text)
     assert scanning.run_end(text, 0, len(text), scanning.DOUBLE_ENDS) == length(r"[^\"$`\\]*", text)
-    assert list(scanning.fields(text)) == [found.span() for found in re.finditer(r"[^ \t\n]+", text)]
     assert scanning.is_whole_number(text) == bool(re.fullmatch(r"-?[0-9]{1,18}", text))
 
 
