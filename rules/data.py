@@ -41,7 +41,6 @@ def _why(said: Words) -> dict[str, object]:
 
 
 _TOKENS = ("eod", "pad")
-_CONFIG = "train_dataset.data_loader.config."
 
 
 def data_keys_missing(subject: Subject) -> Iterator[Found]:
