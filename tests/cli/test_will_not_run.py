@@ -69,6 +69,29 @@ def test_where_the_source_stops_there_is_no_run_to_equal(accmap, tmp_path: Path)
     assert (report["will_not_run"], len(report["source_will_not_run"])) == ([], 1)
 
 
+# Megatron 0.12 core/optimizer/optimizer_config.py:OptimizerConfig.__post_init__, which training.py makes.
+@pytest.mark.parametrize(
+    ("words", "stops", "rewritten_stops"),
+    [
+        ("--exp-avg-dtype fp16", True, True),
+        # What pair writes is Megatron-LM's own, without the argument that only a fork has.
+        ("--exp-avg-dtype fp16 --of-a-fork", False, True),
+        ("--exp-avg-dtype fp16 --skip-train", False, False),
+    ],
+)
+def test_an_optimizer_that_the_source_cannot_build(
+    accmap, tmp_path: Path, words: str, stops: bool, rewritten_stops: bool
+) -> None:
+    files = {"a.sh": f"{LATENT} --no-rope-fusion {words}\n"}
+    answer = accmap("convert", "a.sh", "-o", "b.yaml", "--report", "r.json", files=files)
+    said = "a.sh will not run: it requires exp_avg_dtype == 'float32' when not use_precision_aware_optimizer"
+    assert answer.err.startswith(said) is stops
+    found = json.loads((tmp_path / "r.json").read_text("utf-8"))["source_will_not_run"]
+    assert [(one["code"], one["key"]) for one in found] == [("stops-when-built", "exp_avg_dtype")] * stops
+    paired = accmap("pair", "a.sh", "-d", "p")
+    assert ("example.sh will not run: it requires exp_avg_dtype" in paired.err) is rewritten_stops
+
+
 def test_what_runs_has_an_empty_list(accmap, tmp_path: Path) -> None:
     files = {"a.sh": LATENT + "--no-rope-fusion\n"}
     assert accmap("convert", "a.sh", "-o", "b.yaml", "--report", "r.json", files=files).code == 0
