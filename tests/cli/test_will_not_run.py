@@ -278,6 +278,32 @@ def test_more_experts_than_there_are(accmap) -> None:
     assert all("4 experts are chosen for a token, and there are 2" in line for line in said)
 
 
+# Megatron 0.12 rope_utils.py:_apply_rotary_pos_emb_bshd, and ApplyRotaryPosEmb of MindFormers 1.9.0, 2.1.0 and its
+# dynamic graph, were run: five components meet six frequencies, and stop; of 15, 0.7 are ten, and run;
+# the training classes of MindFormers take all without multi-latent attention.
+@pytest.mark.parametrize(
+    ("words", "stopping"),
+    [
+        ("--qk-pos-emb-head-dim 5", ["example.sh", "example.yaml"]),
+        ("--qk-pos-emb-head-dim 5 --rope-type yarn", ["example.sh", "example.yaml"]),
+        ("--qk-pos-emb-head-dim 6", []),
+        ("--kv-channels 15", []),
+        ("LATENT --kv-channels 15", ["example.sh", "example.yaml"]),
+        ("LATENT --hidden-size 60", ["example.sh", "example.yaml"]),
+        ("LATENT --kv-channels 15 --rotary-percent 0.7", ["example.yaml"]),
+        ("LATENT --kv-channels 15 --position-embedding-type none", []),
+        ("LATENT --kv-channels 15 --position-embedding-type learned_absolute", []),
+    ],
+)
+@pytest.mark.parametrize("dialect", ["static", "dynamic"])
+def test_heads_of_an_odd_width(accmap, words: str, stopping: list[str], dialect: str) -> None:
+    plain = LATENT.replace("--multi-latent-attention ", "")
+    text = f"{plain if 'LATENT' in words else LATENT} --no-rope-fusion {words.replace('LATENT', '')}\n"
+    answer = accmap("pair", "a.sh", "-d", "p", "--dialect", dialect, files={"a.sh": text})
+    said = [line.split()[0] for line in (answer.err + answer.out).splitlines() if "rotated in pairs" in line]
+    assert said == stopping, answer.err
+
+
 # Megatron 0.15.3 fused_bias_swiglu.py:weighted_bias_swiglu_impl and mlp.py:MLP.forward, run with biases in its experts.
 @pytest.mark.parametrize(
     ("words", "instead"),
