@@ -304,6 +304,17 @@ def test_heads_of_an_odd_width(accmap, words: str, stopping: list[str], dialect:
     assert said == stopping, answer.err
 
 
+# MindFormers 2.1.0 pynative/trainer/trainer.py:_setup_seed_and_determinism: set_seed and np.random.seed were asked.
+@pytest.mark.parametrize(("seed", "stops_there"), [("-1", True), ("4294967296", True), ("0", False)])
+def test_a_seed_of_the_dynamic_graph(accmap, seed: str, stops_there: bool) -> None:
+    words = f"{LATENT} --no-rope-fusion\n"
+    text = accmap("convert", "a.sh", "--dialect", "dynamic", files={"a.sh": words}).out.replace(
+        "seed: 1234", f"seed: {seed}", 1
+    )
+    answer = accmap("lint", "c.yaml", "--no-config", files={"c.yaml": text})
+    assert ("seeds from 0 to" in answer.out) is stops_there
+
+
 # Megatron 0.15.3 fused_bias_swiglu.py:weighted_bias_swiglu_impl and mlp.py:MLP.forward, run with biases in its experts.
 @pytest.mark.parametrize(
     ("words", "instead"),
