@@ -194,7 +194,7 @@ def verify(
     """Both real models on small inputs; ModuleNotFoundError, with what to install, where a framework is missing."""
     from accmap.cli.verify import missing_sentence, verified
     from accmap.schemas.config import ReadOptions as Options
-    from accmap.verifier.verify import MissingFrameworkError
+    from accmap.verifier.needs import MissingFrameworkError
 
     require_word("stage", stage, STAGES)
     try:

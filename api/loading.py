@@ -177,7 +177,7 @@ def convert(
     """
     from accmap.mapper.translate.read_back import require_said
     from accmap.mapper.translate.starting import obstacles, standing
-    from accmap.mapper.translate.translation import translate
+    from accmap.mapper.translate.translation import translate_as_asked
     from accmap.mapper.translate.writing import text_of
     from accmap.schemas.purpose import require_training
     from accmap.schemas.refused import require_accepted
@@ -189,9 +189,10 @@ def convert(
     require_training(config)
     require_accepted(config)
     asked = options or ReadOptions()
-    target = to or ("mindformers" if config.framework == "megatron" else "megatron")
-    version = version or (asked.megatron if target == "megatron" else asked.mindformers)
-    translation = translate(with_own_settings(config), to, version, dialect or asked.dialect)
+    if version is not None:  # the file is read: only that of what is written counts any more
+        asked = asked._replace(megatron=version, mindformers=version)
+    asked = asked._replace(dialect=dialect or asked.dialect)
+    translation = translate_as_asked(with_own_settings(config), asked, to)
     if read_back:
         require_said(translation)
     written = text_of(translation, language=language)

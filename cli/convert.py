@@ -6,7 +6,7 @@ import os
 
 from ..mapper.translate.read_back import require_said
 from ..mapper.translate.starting import obstacles, standing
-from ..mapper.translate.translation import translate
+from ..mapper.translate.translation import translate_as_asked
 from ..mapper.translate.writing import text_of
 from ..schemas.border.outgoing import composed, emit, json_text, tell
 from ..schemas.border.writing import one_file, rewrite, write_texts
@@ -142,11 +142,10 @@ def _translated(
 
     Unless `held` is off, what is written has to be what the report says, read back.
     """
-    target: Framework = to or ("mindformers" if config.framework == "megatron" else "megatron")
-    version = options.megatron if target == "megatron" else options.mindformers
     standing = None if update is None else _Standing(update, options)
     dialect, family = (None, None) if standing is None else (standing.dialect, standing.family)
-    translation = translate(config, target, version, options.dialect or dialect, family)
+    asked = options._replace(dialect=options.dialect or dialect)
+    translation = translate_as_asked(config, asked, to, family)
     if held:
         require_said(translation)
     if standing is not None:
@@ -171,6 +170,7 @@ def _based(
     from ..mapper.translate.read_back import read_back
     from ..mapper.translate.translation import translate_recipe
     from ..mapper.translate.update import update
+    from ..schemas.config import partner
     from ..schemas.reader import config_of
 
     if model.framework != "huggingface":
@@ -180,7 +180,7 @@ def _based(
     require_training(config)
     require_accepted(config)
     recipe = with_model(recipe_of(config), recipe_of(model))
-    version = options.megatron if to == "megatron" else options.mindformers
+    version = options.version(to or partner(config.framework))
     dialect = options.dialect
     if to == config.framework:
         version = version or config.framework_version

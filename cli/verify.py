@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ..schemas.diagnostic import Diagnostic, Language
     from ..schemas.source import SourceText
     from ..verifier.verification import Verification
-    from ..verifier.verify import Workers
+    from ..verifier.workers import Workers
     from .configuration import Configuration
 
 
@@ -77,7 +77,7 @@ def run(
 ) -> int:
     """Verify a pair and print the report."""
     from ..verifier.interpreters import place_of
-    from ..verifier.verify import MissingFrameworkError
+    from ..verifier.needs import MissingFrameworkError
 
     if len(files) == 1 and not against:
         raise UsageError(say.verify_needs_two_files_a())
@@ -394,7 +394,7 @@ def _speaking_of(found: Verification) -> tuple[str, ...]:
 
 
 def _pair(configs: Sequence[Config], against: str | None) -> tuple[Config, Config]:
-    from ..verifier.verify import missing
+    from ..verifier.needs import missing
 
     if len(configs) == 2 and not against:
         return configs[0], configs[1]

@@ -161,10 +161,10 @@ def _says_a_number(entry: Value) -> bool:
 
 
 def _product(fields: Value, value_of: Callable[[FieldName], Value]) -> int:
-    """The product of those fields that are known."""
+    """The product of numbers, and of those fields that are known."""
     product = 1
     for name in fields if isinstance(fields, (list, tuple)) else ():
-        factor = value_of(field_named(name))
+        factor = value_of(field_named(name)) if isinstance(name, str) else name
         product *= factor if isinstance(factor, int) and factor > 0 else 1
     return product
 

@@ -15,6 +15,10 @@ SOURCE = Path(__file__).with_name("stops.yaml")
 def products() -> dict[str, str]:
     """The compiled module."""
     content = StopsFile.model_validate(house_yaml(SOURCE.read_text("utf-8")))
-    rows = tuple(members(stop, "sources", when=conditions(stop.when)) for stop in content.stops)
+    rows = tuple(
+        members(stop, "sources", side=side, at=at, when=conditions(stop.when))
+        for stop in content.stops
+        for side, at in stop.places().items()
+    )
     about = "What loads and cannot run; compiled from stops.yaml."
     return {"mappings/stops_compiled.py": literal_module(about, STOPS=rows)}

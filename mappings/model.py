@@ -244,15 +244,19 @@ StopCondition = (
 """A condition of a recipe field or, with a colon in front, of the side's own key."""
 
 
+StopSide = Literal["megatron", "static", "dynamic"]
+
+
 class Stop(_Strict):
     """Settings that load and cannot run."""
 
     name: str
-    side: Literal["megatron", "static", "dynamic"] = Field(alias="in")
+    side: StopSide | None = Field(default=None, alias="in")
     since: str | None = None
     until: str | None = None
     when: Annotated[list[StopCondition], Field(min_length=1)]
-    at: str
+    at: str | dict[StopSide, str]
+    """The key, or the key on each side where several stop alike; then the row has no `in`."""
     instead: str
     program: bool = False
     """Of the framework's own program alone: a fork has a loop of its own."""
@@ -260,6 +264,16 @@ class Stop(_Strict):
     en: str
     zh: str
     sources: Annotated[list[str], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _has_sides(self) -> Stop:
+        if (self.side is None) is isinstance(self.at, str):
+            raise ValueError("a row is of one side (in, at: KEY) or of several (at: {SIDE: KEY})")
+        return self
+
+    def places(self) -> dict[StopSide, str]:
+        """The key that it is about, by side."""
+        return self.at if isinstance(self.at, dict) else {} if self.side is None else {self.side: self.at}
 
 
 class StopsFile(_Strict):

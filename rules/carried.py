@@ -98,9 +98,8 @@ def _lost(subject: Subject, side: Side) -> Iterable[ReportRow]:
     if other is not None and other.config.dialect != "legacy":
         version = other.config.framework_version
         dialect = other.config.dialect if other.framework == "mindformers" else None
-    target = "mindformers" if side.framework == "megatron" else "megatron"
     try:
-        rows = translate_recipe(side.recipe, side.config, target, version, dialect).rows
+        rows = translate_recipe(side.recipe, side.config, None, version, dialect).rows
     except UnreadableError:
         return  # of a class that is not known nothing can be translated, which the reading has said
     for row in rows:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
-
 from ..mappings.keys_compiled import DROPOUTS
 from ..schemas.config import explicit_of
 from ..schemas.light_typing import TYPE_CHECKING
@@ -13,14 +11,13 @@ from .naming import shown
 from .rule import Change, Found, Repair, at_key, at_span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from ..schemas.config import Setting
     from ..schemas.source import Span
     from .subject import Side, Subject
 
 _MARKS = ("/path/to", "path/to/", "your_", "your-", "/your/", "todo", "fixme", "xxxx")
-_OVERRIDABLE = attrgetter("overridable")
 
 
 def unresolved_values(subject: Subject) -> Iterator[Found]:
@@ -70,41 +67,16 @@ def _holding(settings: Iterable[Setting], span: Span) -> Setting | None:
     return None
 
 
-_STOPPED = ("MAP035", "MAP117")
-"""The validation has come to no end, or the script lacks its arguments: what would be built is another matter."""
-
-
 def stops_when_built(subject: Subject) -> Iterator[Found]:
     """What Megatron-LM builds after its validation, and cannot."""
-    from ..schemas.megatron.validation import lacking
+    from ..schemas.megatron.building import not_built
 
     side = subject.megatron
-    if side is None or side.config.unresolved:
+    if side is None:
         return
-    if any(map(_OVERRIDABLE, side.config.settings.values())):
-        return
-    if any(problem.kind.code in _STOPPED for problem in side.config.problems):
-        return
-    for condition, when, names in lacking(side.config):
-        yield _refused(side, condition, when, sorted(names, key=lambda name: name not in condition))
-
-
-def _refused(side: Side, condition: str, when: str, names: Sequence[str]) -> Found:
-    """A requirement that is not met, at the first of its arguments that is written, or else at one that is missing."""
-    so, so_zh = _when(when)
-    values = {"version": side.config.framework_version, "condition": condition, "when": so, "when_zh": so_zh}
-    written = next((name for name in names if side.explicit(name) is not None), None)
-    missing = next((name for name in names if side.config.value(name) is None), names[0])
-    launch = side.config.launch
-    depends = launch is not None and launch.not_given is not None and written is None
-    return Found(at_key("megatron", written or missing), values, severity="warning" if depends else None)
-
-
-def _when(condition: str) -> tuple[str, str]:
-    """When a requirement counts, in both languages; nothing where that is the training script's affair."""
-    if condition.startswith("script_default"):
-        return "", ""
-    return say.when_condition(condition=condition.split(" and script_default")[0]).both()
+    for one in not_built(side.config):
+        values = {"version": side.config.framework_version, "condition": one.condition, "why": one.why}
+        yield Found(at_key("megatron", one.key), values, severity=None if one.certain else "warning")
 
 
 def placeholders_left(subject: Subject) -> Iterator[Found]:

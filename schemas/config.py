@@ -248,6 +248,11 @@ def explicit_of(settings: Mapping[str, Setting]) -> tuple[Setting, ...]:
     return found
 
 
+def partner(framework: Framework) -> Framework:
+    """The framework that a file is translated into where nobody names another."""
+    return "mindformers" if framework == "megatron" else "megatron"
+
+
 class ReadOptions(NamedTuple):
     """What the user adds to the file: the command line's reading options."""
 
@@ -272,3 +277,7 @@ class ReadOptions(NamedTuple):
     """Conditions that reading cannot decide, by line (`12`, or `lib.sh:12` in another file): whether they hold."""
     transformers: str | None = None
     """The version of transformers that reads a `config.json`; None takes what the file itself says."""
+
+    def version(self, framework: Framework) -> str | None:
+        """The version that is named for a framework."""
+        return self.megatron if framework == "megatron" else self.mindformers

@@ -1,12 +1,11 @@
 """Verifies a pair: builds both real models from two files' effective values and says whether they are the same.
 
 `verify` takes two read files and answers with a `Verification`, whose `to_json` is the contract's. Frameworks run in
-worker processes; `Workers` keeps them so that many pairs share one import.
+worker processes, which `Workers` keeps so that many pairs share one import.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -14,7 +13,6 @@ from ..mapper.modules import fields_of
 from ..mapper.recipe.reading import recipe_of
 from ..mapper.recipe.vocabulary import vocabulary
 from ..mappings.tables import field_named
-from ..schemas.installation import install_command
 from ..schemas.message import verbatim
 from . import (
     as_written,
@@ -36,16 +34,17 @@ from .dropping import drops
 from .initial_spreads import known_ratios
 from .interpreters import interpreter
 from .messages_compiled import say
+from .needs import NEEDS, MissingFrameworkError, missing
 from .not_compared import NotCompared, Values
 from .processes import HERE, Limits, Place, Worker, WorkerAnswer, WorkerFailure
 from .rates import rates_of
 from .scales import WINDOW, scales_of
 from .small_files import SmallFile, small_files
 from .verification import Ran, Verification
+from .workers import Workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from types import TracebackType
 
     from ..schemas.config import Config
     from ..schemas.message import Words
@@ -55,21 +54,11 @@ if TYPE_CHECKING:
     from .verification import Graph, Stage, Verdict
 
 
-_NEEDS = {"megatron": ("torch", "megatron.core"), "mindformers": ("mindspore", "mindformers"), "torch": ("torch",)}
-"""What a side imports; the last one of each framework may stand elsewhere."""
 _STEPS = {"step1": 1, "local-norm": 1, "step2": 2, "all": 4}
 _TOKENS = 32
 _MOST_SAMPLES = 2
 _PROBE_RATE = 0.05
 _OTHER_SEEDS = (7001, 7002)
-
-
-class MissingFrameworkError(Exception):
-    """A framework that the run needs is not installed, here or for the interpreter that it is to run with."""
-
-    def __init__(self, modules: tuple[str, ...], python: str | None = None) -> None:
-        self.modules, self.python = modules, python
-        super().__init__(f"{', '.join(modules)} not installed; {install_command('verify')} installs it")
 
 
 class Options(NamedTuple):
@@ -99,62 +88,6 @@ class Options(NamedTuple):
     """Run Megatron-LM's models over two ranks, too, and hold them to one."""
     accepted: Sequence[str] = ()
     """Names whose difference, where it was not run, decides nothing."""
-
-
-class Workers:
-    """The worker processes of a run, started once and shared by every pair that is verified in the block."""
-
-    def __init__(self, limits: Limits | None = None) -> None:
-        self.limits = limits or Limits()
-        self._workers: dict[tuple[str, int, Place], Worker] = {}
-
-    def __enter__(self) -> Workers:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for worker in self._workers.values():
-            if error is not None and not isinstance(error, Exception):
-                worker.kill()  # interrupted: what it is busy with is not waited for
-            worker.close()
-
-    def of(self, framework: str, copy: int = 0, place: Place = HERE) -> Worker:
-        """The process of a framework at a place; a second copy where both files are of the same one.
-
-        One that has failed serves no other pair: after an error amid a backward pass MindSpore goes on counting what
-        later passes do as part of it, and experts' loads double.
-        """
-        key = (framework, copy, place)
-        known = self._workers.get(key)
-        if known is not None and known.failed:
-            known.close()
-            del self._workers[key]
-        if key not in self._workers:
-            self._workers[key] = self.started(framework, place)
-        return self._workers[key]
-
-    def started(self, framework: str, place: Place) -> Worker:
-        """A new process of a framework."""
-        worker = Worker(framework, self.limits, place)
-        worker.start()
-        return worker
-
-
-def missing(framework: str, python: str | None = None) -> tuple[str, ...]:
-    """The modules that a framework's side needs and that are not installed, here or for another interpreter."""
-    if python is not None:
-        holds = interpreter(python, _NEEDS[framework]).holds
-        return tuple(module for module in _NEEDS[framework] if module not in holds)
-    absent: list[str] = []
-    for module in _NEEDS[framework]:
-        try:
-            found = importlib.util.find_spec(module)
-        except ModuleNotFoundError:
-            found = None
-        if found is None:
-            absent.append(module)
-    return tuple(absent)
 
 
 def verify(
@@ -200,7 +133,7 @@ def _installation(
     source = options.sources.get(config.framework)
     dialect = mindformers_side.DYNAMIC if config.dialect == mindformers_side.DYNAMIC else None
     store, closest, path = options.store, options.closest, options.pythons.get(config.framework)
-    python = None if path is None else interpreter(path, _NEEDS[config.framework])
+    python = None if path is None else interpreter(path, NEEDS[config.framework])
     return installations.chosen(
         config.basis, source=source, store=store, closest=closest, dialect=dialect, python=python
     )

@@ -152,11 +152,12 @@ def _check_target(
     from ...evidence.weights.megatron_form import Ranks
     from ...evidence.weights.places import checkpoint_at
     from ...evidence.weights.stages import Cut
+    from ...schemas.config import partner
 
     found = checkpoint_at(source)
     if to is None and found is not None and found.framework == "huggingface":
         raise UsageError(usage.which_framework())
-    target = to or (None if found is None else "mindformers" if found.framework == "megatron" else "megatron")
+    target = to or (None if found is None else partner(found.framework))
     whole = ranks == Ranks(cut=Cut())
     if target in ("mindformers", "huggingface") and not (whole and implementation is None and ckpt_format == "torch"):
         raise UsageError(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ...mapper.recipe.reading import recipe_of
 from ...mapper.translate.megatron_file import megatron_text
 from ...mapper.translate.mindformers_file import mindformers_text
-from ...mapper.translate.translation import translate
+from ...mapper.translate.translation import translate_as_asked
 from ...schemas.config import ReadOptions
 from ...schemas.reader import config_of
 from ...schemas.source import SourceText
@@ -61,12 +61,12 @@ def subject_of(configs: Sequence[Config], options: ReadOptions) -> Subject:
         megatron, mindformers = sides["megatron"], sides["mindformers"]
         return Subject(megatron, mindformers, recipe_of(megatron), recipe_of(mindformers))
     if first.framework == "megatron":
-        translated = translate(first, "mindformers", options.mindformers, options.dialect)
+        translated = translate_as_asked(first, options)
         written, name = mindformers_text(translated), "translated.yaml"
         pinned = ReadOptions(mindformers=translated.version, dialect=translated.dialect)
         other = config_of(SourceText(name, written), pinned, path=name)
         return Subject(first, other, recipe_of(first), recipe_of(other), "mindformers")
-    translated = translate(first, "megatron", options.megatron)
+    translated = translate_as_asked(first, options)
     name = "translated.sh"
     size = recipe_of(first).value("parallel.world_size")
     pinned = ReadOptions(megatron=translated.version, world_size=size if isinstance(size, int) else None)

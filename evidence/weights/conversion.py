@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from ...mapper.differences import differences
 from ...mapper.weights import WeightTable
+from ...schemas.config import partner
 from ...schemas.huggingface.reading import FILE
 from ...schemas.versions import number_of
 from .copies import disagreeing
@@ -144,7 +145,7 @@ def planned(request: Request, configs: Sequence[Config], options: ReadOptions | 
     if sides is None or (checkpoint.framework == "mindformers" and not sides.arranged):
         # Gate and up rows may alternate or not, and nothing in the file tells which.
         unreadable(say.no_configuration(path=request.checkpoint), request.checkpoint)
-    target: Framework = request.to or ("mindformers" if checkpoint.framework == "megatron" else "megatron")
+    target = request.to or partner(checkpoint.framework)
     wanted = sides.wanted(checkpoint.framework)
     there = sides.wanted(target)
     _check_same_model(sides, checkpoint.framework, target, wanted, there)

@@ -166,13 +166,12 @@ def written_model(config: Config) -> str:
 
 def _translated(config: Config, framework: Framework, options: ReadOptions) -> Side:
     """The other framework's configuration, as `accmap convert` writes it, read back."""
-    from ...mapper.translate.translation import translate
+    from ...mapper.translate.translation import translate_as_asked
     from ...mapper.translate.writing import text_of
     from ...schemas.reader import config_of
     from ...schemas.source import SourceText
 
-    version = options.megatron if framework == "megatron" else options.mindformers
-    text = text_of(translate(config, framework, version, options.dialect), comments=False)
+    text = text_of(translate_as_asked(config, options, framework), comments=False)
     name = f"{config.file} (converted)"
     path = "converted.sh" if framework == "megatron" else "converted.yaml"
     made = config_of(SourceText(name, text), options, path=path)._replace(file=name)

@@ -431,7 +431,7 @@ class RecipeReading:
         read = taken(key) or any(
             key in one.derived_from and taken(name) for name, one in settings.items() if one.origin == "derived"
         )
-        reason = fork.reason(key, settings)
+        reason = fork.reason(key, settings, self.config.launch)
         if reason is not None and (reason.when is not None or not read):
             return Unmapped(key, setting.value, setting.span, reason.impact, reason.en, reason.zh, setting.decided)
         if read or key not in fork.own:
@@ -444,7 +444,7 @@ class RecipeReading:
         """A written value that the fork's rows read as the nearest there is, where its reason holds."""
         if setting.raw is None:
             return
-        reason = fork.reason(key, self.config.settings)
+        reason = fork.reason(key, self.config.settings, self.config.launch)
         if reason is not None and reason.when is not None:
             written = setting.raw[0] if len(setting.raw) == 1 else setting.value
             yield Unmapped(key, written, setting.span, reason.impact, reason.en, reason.zh, setting.decided)

@@ -7,6 +7,7 @@ later, are the reasons why the file loads into no run, or into one that stops.
 from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ...schemas.megatron.building import not_built
 from ..recipe.reading import recipe_of
 from ..stopping import stopping
 from .read_back import as_read
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from ...schemas.config import Config
     from ...schemas.diagnostic import Language
     from .target import Translation
+
+
+_UNBUILT = "stops-when-built"
 
 
 class Obstacle(NamedTuple):
@@ -47,9 +51,11 @@ def obstacles(translation: Translation, text: str) -> tuple[Obstacle, ...]:
 
 
 def standing(config: Config) -> tuple[Obstacle, ...]:
-    """What the table knows to stop a file that loads."""
+    """What is known to stop a file that loads: at its first step, or where Megatron-LM builds what trains it."""
     found = stopping(config, recipe_of(config))
-    return tuple(Obstacle(one.stop.at, one.stop.name, one.en, one.zh, one.stop.instead) for one in found)
+    stops = [Obstacle(one.stop.at, one.stop.name, one.en, one.zh, one.stop.instead) for one in found]
+    stops += [Obstacle(one.key, _UNBUILT, *one.why.both(), None) for one in not_built(config) if one.certain]
+    return tuple(stops)
 
 
 def _found(config: Config) -> Iterator[Obstacle]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ...mappings.keys_compiled import LOADER, MODEL_TYPE_NAME, OF_A_RUN, TOKENIZER_MODEL
 from ...mappings.tables import Side, field_named, table
+from ...schemas.config import partner
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.megatron.catalog import DEFAULT_VERSION
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
     from ...mappings.names_compiled import FieldName
     from ...mappings.tables import Caveat, Impact, Row, SideName, Status
-    from ...schemas.config import Config, Framework, Value, VersionOrigin
+    from ...schemas.config import Config, Framework, ReadOptions, Value, VersionOrigin
     from ...schemas.megatron.catalog import ArgumentFact
     from ..lenses.lens import Written
     from ..recipe.values import Recipe
@@ -57,6 +58,14 @@ def translate(
 ) -> Translation:
     """The other framework's settings for a configuration, read back; of equally near model classes, `family`."""
     return read_back(translate_recipe(recipe_of(config), config, to, version, dialect, family), config)
+
+
+def translate_as_asked(
+    config: Config, options: ReadOptions, to: Framework | None = None, family: str | None = None
+) -> Translation:
+    """As `translate`, into the version and the dialect that the options name for the framework which is written."""
+    framework = to or partner(config.framework)
+    return translate(config, framework, options.version(framework), options.dialect, family)
 
 
 def translate_recipe(
@@ -77,7 +86,7 @@ def translate_recipe(
         raise UnreadableError(unknown)
     if config.framework == "huggingface":
         recipe = _as_a_run(recipe)
-    framework: Framework = to or ("mindformers" if config.framework == "megatron" else "megatron")
+    framework = to or partner(config.framework)
     own = version is None and framework == config.framework
     origin: VersionOrigin = config.version_origin if own else "assumed" if version is None else "given"
     if framework == "megatron":

@@ -22,7 +22,7 @@ from .catalog import VERSIONS, ArgumentFact, catalog, catalog_of, with_arguments
 from .converters import NULLABLE
 from .messages_compiled import say
 from .parsing import destination
-from .validation import OF_RUN, Beside, Said
+from .validation import OF_RUN, Beside, Said, launched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -141,11 +141,12 @@ class Dialect(NamedTuple):
         """The first reason about an argument, whether or not it holds."""
         return next((one for one in self.reasons if any(_fits(name, dest) for name in one.names)), None)
 
-    def reason(self, dest: str, settings: Mapping[str, Setting]) -> Reason | None:
+    def reason(self, dest: str, settings: Mapping[str, Setting], launch: Launch | None) -> Reason | None:
         """The first reason for an argument that holds where the settings are these; None where there is none."""
         own = dest in self.own
         fitting = (one for one in self.reasons if (own or one.when) and any(_fits(name, dest) for name in one.names))
-        return next((one for one in fitting if one.when is None or _holds(one.when, settings)), None)
+        values = _Values(settings, launch)
+        return next((one for one in fitting if one.when is None or _holds(one, one.when, values)), None)
 
 
 def _fits(pattern: str, name: str) -> bool:
@@ -160,8 +161,8 @@ def _fits(pattern: str, name: str) -> bool:
 class _Values:
     """The settings as an expression asks for them."""
 
-    def __init__(self, settings: Mapping[str, Setting]) -> None:
-        self.settings = settings
+    def __init__(self, settings: Mapping[str, Setting], launch: Launch | None) -> None:
+        self.settings, self.launch = settings, launch
 
     def __getitem__(self, name: str) -> Any:
         setting = self.settings[name]
@@ -174,18 +175,22 @@ class _Values:
         setting = self.settings.get(dest)
         return setting is not None and setting.raw is not None
 
+    def launched(self, ending: str) -> bool:
+        """Whether the program is of this name."""
+        return launched(self.launch, ending)
+
     def raw(self, dest: str) -> str:
         """What the user wrote for an argument."""
         setting = self.settings.get(dest)
         return "" if setting is None or not setting.raw else setting.raw[0]
 
 
-def _holds(condition: Expression, settings: Mapping[str, Setting]) -> bool:
+def _holds(reason: Reason, condition: Expression, values: _Values) -> bool:
     """Whether a condition holds, or may: what cannot be worked out is no reassurance."""
     try:
-        return bool(condition(_Values(settings)))
+        return bool(condition(values))
     except TOO_ODD:
-        return True
+        return reason.impact != "none"
 
 
 _loaded: dict[str, Dialect] = {}

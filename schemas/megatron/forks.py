@@ -26,6 +26,15 @@ _BY_THE_BASE = _PARSED.union(("MAP035", "MAP108", "MAP126", "NET032", "PAR007", 
 """What Megatron-LM itself refuses; a fork that has flags of its own may take it."""
 
 
+def may_take_it(config: Config) -> bool:
+    """Whether what Megatron-LM refuses may be taken: the program is a fork's, or has arguments of its own."""
+    return fork_of(config) is not None or _is_strange(config.problems)
+
+
+def _is_strange(problems: Sequence[Diagnostic]) -> bool:
+    return any(problem.kind.code in _STRANGE for problem in problems)
+
+
 def in_doubt(
     found: Iterable[Diagnostic],
     fork: Dialect | None,
@@ -36,7 +45,7 @@ def in_doubt(
 
     `problems` are the reader's, which know the strange arguments; `files_of` are the launch's, where others are beside.
     """
-    strange = any(problem.kind.code in _STRANGE for problem in problems)
+    strange = _is_strange(problems)
     if fork is not None:
         found = (entry for entry in found if entry.kind.code not in fork.replaced)
     elif not strange:

@@ -48,8 +48,18 @@ SCRIPT_DEFAULTS = {
 
 def script_defaults(launch: Launch | None) -> Mapping[str, Any]:
     """What the training script itself hands to `pretrain`, by argument."""
+    return SCRIPT_DEFAULTS.get(_program(launch), {})
+
+
+def _program(launch: Launch | None) -> str:
+    """The training script without its folder."""
     script = launch.script if launch is not None else None
-    return SCRIPT_DEFAULTS.get((script or "").replace("\\", "/").rpartition("/")[2], {})
+    return (script or "").replace("\\", "/").rpartition("/")[2]
+
+
+def launched(launch: Launch | None, ending: str) -> bool:
+    """Whether a launch starts the program of this name, in any folder, or a module that ends in it."""
+    return f".{_program(launch)}".endswith(f".{ending}")
 
 
 _OF_THE_LAUNCH = frozenset(("world_size", "rank"))
@@ -205,8 +215,7 @@ class Run(rows.Run):
 
     def launched(self, ending: str) -> bool:
         """Whether the program is of this name, or a module that ends in it."""
-        script = self.launch.script if self.launch is not None else None
-        return script is not None and f".{script}".endswith(f".{ending}")
+        return launched(self.launch, ending)
 
     def raw(self, dest: str) -> str:
         """What the user wrote for an argument, before anything was made of it."""

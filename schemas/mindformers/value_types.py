@@ -8,6 +8,8 @@ the run was tried on the real classes (`get_model_config`, `convert_to_transform
 
 from __future__ import annotations
 
+from math import inf
+
 from ..light_typing import TYPE_CHECKING
 from ..shape import is_list, is_mapping
 from .messages_compiled import say
@@ -27,8 +29,11 @@ if TYPE_CHECKING:
 _READS_AS_FALSE = frozenset(("false", "no", "off", "none", "null", "0", ""))
 _TYPES = {"truth": (bool,), "bool": (bool, int), "str": (str,), "count": (int, str), "float": (int, float)}
 """What the values of a kind are; of any other, whole numbers."""
+_RANGES = {"bool": (0, 1), "positive": (1, inf), "seed": (0, 2**32 - 1)}
+"""The least and the largest value of a kind that is not of all numbers."""
 _WORDS = {
     "positive": "above_0",
+    "seed": "of_32_bits",
     "float": "a_number",
     "bool": "true_or_false",
     "truth": "true_or_false",
@@ -46,7 +51,8 @@ def fits(value: Any, kind: str) -> bool:
         return False
     if base == "count" and isinstance(value, str):
         return value.strip().removeprefix("-").isdecimal()
-    return value in (0, 1) if base == "bool" else base != "positive" or value > 0
+    bounds = _RANGES.get(base)
+    return bounds is None or bounds[0] <= value <= bounds[1]
 
 
 def checked_fields(reading: Reading, fields: dict[str, Sourced], choices: Mapping[str, str]) -> dict[str, Sourced]:
@@ -70,20 +76,10 @@ def _is_wrong(reading: Reading, name: str, values: Mapping[str, Any], path: str,
     if kind is not None and not fits(value, kind):
         checked = reading.catalog["checked_without_experts"]
         return _report(reading, path, value, kind, None if counts or name in checked else "warning")
-    _check_choice(reading, name, values, path, choices.get(name, "").split() if counts else [])
+    names = choices.get(name, "").split() if counts else []
+    if names and isinstance(value, str) and (value.lower() if name == "hidden_act" else value) not in names:
+        wrong_kind(reading, path, value, say.one_of(known=", ".join(names)))
     return False
-
-
-def _check_choice(reading: Reading, name: str, values: Mapping[str, Any], path: str, known: list[str]) -> None:
-    """Report a value of the right kind that the code does not know."""
-    value = values[name]
-    if name == "moe_layer_freq" and not isinstance(value, int) and not is_list(value):
-        # transformer_config.py:TransformerConfig.__post_init__ (1.6-2.1); a text is evaluated, but not beside
-        # first_k_dense_replace, which writes the list itself
-        if is_mapping(value) or (isinstance(value, str) and values.get("first_k_dense_replace")):
-            wrong_kind(reading, path, value, say.number_or_list())
-    elif known and isinstance(value, str) and (value.lower() if name == "hidden_act" else value) not in known:
-        wrong_kind(reading, path, value, say.one_of(known=", ".join(known)))
 
 
 def check_sections(run: Trainer) -> None:

@@ -20,7 +20,8 @@ SIZES = (
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_what_its_arguments_say(accmap, case: dict[str, Any]) -> None:
     script = f"export PYTHONPATH=/pai:/pai/backends/megatron/{case['tree']}:$PYTHONPATH\n"
-    script += f"torchrun --nproc_per_node 8 pretrain_qwen.py {SIZES}{case['words']}\n"
+    program = case.get("program", "pretrain_qwen.py")
+    script += f"torchrun --nproc_per_node 8 {program} {SIZES}{case['words']}\n"
     shown = json.loads(accmap("show", "run.sh", "--format", "json", files={"run.sh": script}).out)
     assert shown["dialect"] == case["dialect"]
     assert shown["framework_version"] == case.get("version", shown["framework_version"])
@@ -35,3 +36,13 @@ def test_what_its_arguments_say(accmap, case: dict[str, Any]) -> None:
         lost = [row["from"] for row in rows if row["status"] == "dropped" and row["impact"] == "numerics"]
         assert sorted(name for names in lost for name in names) == case["lost"]
         assert answer.code == (1 if case["lost"] else 0)
+
+
+def test_what_is_open_is_no_reassurance(accmap) -> None:
+    """Only Megatron-LM's own data set does not read the length to which samples are filled."""
+    words = "--padded-vocab-size 512 --patch-tokenizer-type Qwen3Tokenizer --dataset $DATA --max-padding-length 64"
+    script = "export PYTHONPATH=/pai:/pai/backends/megatron/Megatron-LM-250624\n"
+    script += f"torchrun --nproc_per_node 8 pretrain_qwen.py {SIZES}{words}\n"
+    accmap("convert", "run.sh", "-o", "run.yaml", "--report", "report.json", files={"run.sh": script})
+    rows = json.loads(Path("report.json").read_text("utf-8"))["rows"]
+    assert [row["impact"] for row in rows if row["from"] == ["max_padding_length"]] == ["numerics"]

@@ -69,6 +69,29 @@ def test_where_the_source_stops_there_is_no_run_to_equal(accmap, tmp_path: Path)
     assert (report["will_not_run"], len(report["source_will_not_run"])) == ([], 1)
 
 
+# Megatron 0.12 core/optimizer/optimizer_config.py:OptimizerConfig.__post_init__, which training.py makes.
+@pytest.mark.parametrize(
+    ("words", "stops", "rewritten_stops"),
+    [
+        ("--exp-avg-dtype fp16", True, True),
+        # What pair writes is Megatron-LM's own, without the argument that only a fork has.
+        ("--exp-avg-dtype fp16 --of-a-fork", False, True),
+        ("--exp-avg-dtype fp16 --skip-train", False, False),
+    ],
+)
+def test_an_optimizer_that_the_source_cannot_build(
+    accmap, tmp_path: Path, words: str, stops: bool, rewritten_stops: bool
+) -> None:
+    files = {"a.sh": f"{LATENT} --no-rope-fusion {words}\n"}
+    answer = accmap("convert", "a.sh", "-o", "b.yaml", "--report", "r.json", files=files)
+    said = "a.sh will not run: it requires exp_avg_dtype == 'float32' when not use_precision_aware_optimizer"
+    assert answer.err.startswith(said) is stops
+    found = json.loads((tmp_path / "r.json").read_text("utf-8"))["source_will_not_run"]
+    assert [(one["code"], one["key"]) for one in found] == [("stops-when-built", "exp_avg_dtype")] * stops
+    paired = accmap("pair", "a.sh", "-d", "p")
+    assert ("example.sh will not run: it requires exp_avg_dtype" in paired.err) is rewritten_stops
+
+
 def test_what_runs_has_an_empty_list(accmap, tmp_path: Path) -> None:
     files = {"a.sh": LATENT + "--no-rope-fusion\n"}
     assert accmap("convert", "a.sh", "-o", "b.yaml", "--report", "r.json", files=files).code == 0
@@ -253,6 +276,43 @@ def test_more_experts_than_there_are(accmap) -> None:
     said = [line for line in answer.err.splitlines() + answer.out.splitlines() if "will not run" in line]
     assert [line.split()[0] for line in said] == ["example.sh", "example.yaml"]
     assert all("4 experts are chosen for a token, and there are 2" in line for line in said)
+
+
+# Megatron 0.12 rope_utils.py:_apply_rotary_pos_emb_bshd, and ApplyRotaryPosEmb of MindFormers 1.9.0, 2.1.0 and its
+# dynamic graph, were run: five components meet six frequencies, and stop; of 15, 0.7 are ten, and run;
+# the training classes of MindFormers take all without multi-latent attention.
+@pytest.mark.parametrize(
+    ("words", "stopping"),
+    [
+        ("--qk-pos-emb-head-dim 5", ["example.sh", "example.yaml"]),
+        ("--qk-pos-emb-head-dim 5 --rope-type yarn", ["example.sh", "example.yaml"]),
+        ("--qk-pos-emb-head-dim 6", []),
+        ("--kv-channels 15", []),
+        ("LATENT --kv-channels 15", ["example.sh", "example.yaml"]),
+        ("LATENT --hidden-size 60", ["example.sh", "example.yaml"]),
+        ("LATENT --kv-channels 15 --rotary-percent 0.7", ["example.yaml"]),
+        ("LATENT --kv-channels 15 --position-embedding-type none", []),
+        ("LATENT --kv-channels 15 --position-embedding-type learned_absolute", []),
+    ],
+)
+@pytest.mark.parametrize("dialect", ["static", "dynamic"])
+def test_heads_of_an_odd_width(accmap, words: str, stopping: list[str], dialect: str) -> None:
+    plain = LATENT.replace("--multi-latent-attention ", "")
+    text = f"{plain if 'LATENT' in words else LATENT} --no-rope-fusion {words.replace('LATENT', '')}\n"
+    answer = accmap("pair", "a.sh", "-d", "p", "--dialect", dialect, files={"a.sh": text})
+    said = [line.split()[0] for line in (answer.err + answer.out).splitlines() if "rotated in pairs" in line]
+    assert said == stopping, answer.err
+
+
+# MindFormers 2.1.0 pynative/trainer/trainer.py:_setup_seed_and_determinism: set_seed and np.random.seed were asked.
+@pytest.mark.parametrize(("seed", "stops_there"), [("-1", True), ("4294967296", True), ("0", False)])
+def test_a_seed_of_the_dynamic_graph(accmap, seed: str, stops_there: bool) -> None:
+    words = f"{LATENT} --no-rope-fusion\n"
+    text = accmap("convert", "a.sh", "--dialect", "dynamic", files={"a.sh": words}).out.replace(
+        "seed: 1234", f"seed: {seed}", 1
+    )
+    answer = accmap("lint", "c.yaml", "--no-config", files={"c.yaml": text})
+    assert ("seeds from 0 to" in answer.out) is stops_there
 
 
 # Megatron 0.15.3 fused_bias_swiglu.py:weighted_bias_swiglu_impl and mlp.py:MLP.forward, run with biases in its experts.

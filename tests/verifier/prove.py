@@ -27,7 +27,8 @@ from remembering import RememberingWorkers
 from accmap.mappings.tables import table
 from accmap.schemas.versions import names
 from accmap.verifier import installations
-from accmap.verifier.verify import Limits, missing
+from accmap.verifier.needs import missing
+from accmap.verifier.processes import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -22,8 +22,9 @@ from accmap.mapper.recipe.reading import recipe_of
 from accmap.mappings.proofs import Proof, proved_on, told
 from accmap.mappings.tables import rows_of, table
 from accmap.verifier.blueprint import Blueprint, InputPlan, Job, OptimizerPlan
+from accmap.verifier.needs import missing
 from accmap.verifier.processes import HERE, Worker, WorkerAnswer, WorkerFailure
-from accmap.verifier.verify import missing, verify
+from accmap.verifier.verify import verify
 
 CENTRE = Versions("0.12", "1.9")
 NOT_YET = ("window", "clipped", "quick")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,12 +16,15 @@ from accmap.schemas.config import ReadOptions
 from accmap.schemas.json_values import json_value
 from accmap.verifier.as_written import blamed, compared, not_proved, run, said
 from accmap.verifier.blueprint import Blueprint, InputPlan, Job, OptimizerPlan
+from accmap.verifier.needs import missing
 from accmap.verifier.not_compared import NotCompared
 from accmap.verifier.processes import Worker, WorkerAnswer, WorkerFailure
-from accmap.verifier.verify import Workers, missing
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import write_pair
+
+if TYPE_CHECKING:
+    from accmap.verifier.workers import Workers
 
 real = pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed")
 JOB = Job("a", Blueprint("megatron", {}, OptimizerPlan("adam", 1, 0, 0, 0, 1, 1)), (InputPlan(1, 1, 8, 8),))

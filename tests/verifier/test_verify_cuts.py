@@ -16,7 +16,8 @@ from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
 from accmap.verifier import cuts, draw, exercise
 from accmap.verifier.blueprint import CutPlan, InputPlan
-from accmap.verifier.verify import missing, verify
+from accmap.verifier.needs import missing
+from accmap.verifier.verify import verify
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import TABLE, script_of, write_pair
@@ -24,7 +25,7 @@ from pair_files import TABLE, script_of, write_pair
 if TYPE_CHECKING:
     from accmap.schemas.config import Config
     from accmap.verifier.verification import Verification
-    from accmap.verifier.verify import Workers
+    from accmap.verifier.workers import Workers
 
 frameworks = [
     pytest.mark.frameworks,

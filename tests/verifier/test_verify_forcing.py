@@ -14,14 +14,15 @@ from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
 from accmap.verifier import exercise
 from accmap.verifier.forcing import FIELD
-from accmap.verifier.verify import Options, missing, verify
+from accmap.verifier.needs import missing
+from accmap.verifier.verify import Options, verify
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import write_pair
 
 if TYPE_CHECKING:
     from accmap.schemas.config import Config
-    from accmap.verifier.verify import Workers
+    from accmap.verifier.workers import Workers
 
 WHEEL = Path(__file__).parents[2] / ".frameworks" / "megatron" / "0.19.2"
 OURS: dict[str, Any] = {"megatron": {"moe-router-force-load-balancing": True}}

@@ -11,7 +11,7 @@ import pytest
 
 from accmap.cli.lean import main
 from accmap.schemas.house_yaml import house_yaml
-from accmap.verifier.verify import missing
+from accmap.verifier.needs import missing
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import TABLE, write_pair

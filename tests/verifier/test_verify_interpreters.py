@@ -14,7 +14,7 @@ import pytest
 from accmap.cli.lean import main
 from accmap.schemas.usage import UsageError
 from accmap.verifier.interpreters import interpreter, started
-from accmap.verifier.verify import missing
+from accmap.verifier.needs import missing
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import TABLE, write_pair

@@ -16,7 +16,9 @@ from accmap.schemas.reader import config_of, read_config
 from accmap.schemas.source import SourceText
 from accmap.verifier import launches, megatron_side
 from accmap.verifier.blueprint import LaunchPlan
-from accmap.verifier.verify import Options, Workers, missing, verify
+from accmap.verifier.needs import missing
+from accmap.verifier.verify import Options, verify
+from accmap.verifier.workers import Workers
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import TABLE, write_pair

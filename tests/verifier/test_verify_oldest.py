@@ -12,13 +12,15 @@ from accmap.cli.lean import main
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.reader import read_config
-from accmap.verifier.verify import Options, Workers, missing, verify
+from accmap.verifier.needs import missing
+from accmap.verifier.verify import Options, verify
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import write_pair
 
 if TYPE_CHECKING:
     from accmap.verifier.verification import Verification
+    from accmap.verifier.workers import Workers
 
 TABLE: dict[str, Any] = house_yaml((Path(__file__).parent / "pairs" / "oldest.yaml").read_text("utf-8"))
 PLACE = Path(__file__).parents[2] / ".frameworks" / "mindformers" / "1.6.0"

@@ -11,7 +11,9 @@ from accmap.cli.verify import findings_of, rules_for
 from accmap.schemas.border.incoming import read_text
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of, read_config
-from accmap.verifier.verify import Options, Workers, missing, verify
+from accmap.verifier.needs import missing
+from accmap.verifier.verify import Options, verify
+from accmap.verifier.workers import Workers
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import TABLE, write_pair

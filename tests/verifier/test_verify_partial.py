@@ -21,13 +21,13 @@ from accmap.verifier import exercise
 from accmap.verifier.comparison import Comparison, Row
 from accmap.verifier.exercise import differing
 from accmap.verifier.localise import Divergence
+from accmap.verifier.needs import missing
 from accmap.verifier.not_compared import Differing, NotCompared, Values
 from accmap.verifier.verification import Verification
 from accmap.verifier.verify import (
     _Found,  # pyright: ignore[reportPrivateUsage]
     _left_to_defaults,  # pyright: ignore[reportPrivateUsage]
     _sizes_of,  # pyright: ignore[reportPrivateUsage]
-    missing,
 )
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))

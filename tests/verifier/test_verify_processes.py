@@ -14,7 +14,7 @@ import pytest
 from accmap.verifier.blueprint import Blueprint, InputPlan, Job, OptimizerPlan, job_from_json
 from accmap.verifier.known_failures import explained
 from accmap.verifier.processes import Limits, Worker, WorkerFailure, termination_interrupts
-from accmap.verifier.verify import Workers
+from accmap.verifier.workers import Workers
 
 JOB = Job(
     "a job",

@@ -12,10 +12,10 @@ import pytest
 from accmap.cli.lean import main
 from accmap.verifier import verify as verifying
 from accmap.verifier.comparison import compare
+from accmap.verifier.needs import missing
 from accmap.verifier.not_compared import NotCompared
 from accmap.verifier.processes import WorkerAnswer, WorkerFailure
 from accmap.verifier.ranks import LAYOUTS, LayoutRun, not_proved, said
-from accmap.verifier.verify import missing
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import write_pair

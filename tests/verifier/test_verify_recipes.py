@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 import verify_recipes
 from pair_files import write_pair
 
-from accmap.verifier.verify import missing
+from accmap.verifier.needs import missing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -22,9 +22,11 @@ from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.reader import read_config
 from accmap.verifier import exercise
 from accmap.verifier.comparison import compared_samples
+from accmap.verifier.needs import missing
 from accmap.verifier.processes import WorkerAnswer
 from accmap.verifier.samples import Samples, samples_of
-from accmap.verifier.verify import Options, Workers, missing, verify
+from accmap.verifier.verify import Options, verify
+from accmap.verifier.workers import Workers
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import script_of

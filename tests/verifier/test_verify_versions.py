@@ -18,13 +18,14 @@ from accmap.schemas.config import Basis, ReadOptions
 from accmap.schemas.usage import UsageError
 from accmap.verifier import installations, prepare
 from accmap.verifier.inert_triton import inert_triton
-from accmap.verifier.verify import Workers, missing
+from accmap.verifier.needs import missing
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import TABLE, write_pair
 
 if TYPE_CHECKING:
     from accmap.schemas.versions import Framework
+    from accmap.verifier.workers import Workers
 
 
 @pytest.fixture

@@ -22,7 +22,8 @@ from prove import sources
 
 from accmap import ReadBackError, ReadOptions, UnreadableError, UsageError, convert, load, pair
 from accmap.cli.verify import verified
-from accmap.verifier.verify import Limits, Workers
+from accmap.verifier.processes import Limits
+from accmap.verifier.workers import Workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -13,7 +13,7 @@ import pytest
 
 from accmap.cli.lean import main
 from accmap.schemas.house_yaml import house_yaml
-from accmap.verifier.verify import missing
+from accmap.verifier.needs import missing
 
 np = pytest.importorskip("numpy")
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from accmap.cli.lean import main
-from accmap.verifier.verify import missing
+from accmap.verifier.needs import missing
 
 pytest.importorskip("numpy")
 

@@ -48,7 +48,7 @@ TRAINING_ARGS=(
     --adam-eps 1e-6
     --weight-decay 0.1
     --bf16
-    --seed 0
+    --seed 1234
     --recompute-granularity full
     --recompute-method block
     --recompute-num-layers 2

@@ -392,3 +392,17 @@ def silent(script: Config, configuration: Config, pair: Any) -> set[str]:
         for row in found
         if row.field is not None and row.status != "equal" and row.impact == "numerics" and row.field not in told
     } - BY_NATURE
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    # Megatron-LM 0.19 arguments.py:_add_training_args; core/optim of 1.7 has no Muon, of 1.9 none of the others.
+    [("soap", "1.9"), ("adaptive_muon", "1.9"), ("lion", "1.9"), ("muon", "1.7"), ("dist_muon", "1.7")],
+)
+def test_an_optimizer_that_one_side_has_is_both_sides_adam(name: str, version: str) -> None:
+    """The aligned pair runs, and the change names what both have in its place."""
+    source = small(f"{ONE_SIDED_BASE} --bf16 --optimizer {name}", options=ReadOptions(megatron="0.19"))
+    pair = pair_of(source, mindformers=version, megatron="0.19", step=0)
+    script, configuration = read_back(pair.texts())
+    assert (script.value("optimizer"), configuration.value("optimizer.type")) == ("adam", "AdamW")
+    assert "optimizer.type" in {change.field for change in pair.changes}

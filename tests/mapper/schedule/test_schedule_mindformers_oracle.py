@@ -88,6 +88,23 @@ def test_every_class_matches(classes: Any) -> None:
                 assert abs(found - expected) <= 2e-7 * max(peak, abs(expected)), (name, arguments, fused, step)
 
 
+@pytest.mark.parametrize("total", [2**31, 2**33])
+def test_lengths_beyond_32_bits_do_not_overflow(classes: Any, total: int) -> None:
+    """MindSpore's own WarmUpLR and CosineDecayLR, of which accmap tells no rate, do: they compare whole numbers."""
+    from mindspore import Tensor
+    from mindspore import int32 as int32_type
+
+    every = {"learning_rate": 1.0, "warmup_steps": total // 4, "total_steps": total, "decay_start_steps": total // 2}
+    every.update(keep_steps=total // 4, decay_steps=total // 2, base_lr=1.0, t_max=total, t_0=total // 2)
+    for name in CLASSES:
+        arguments = {key: value for key, value in every.items() if key in ARGUMENTS[name]}
+        schedule = mindformers_schedule(MindFormersParameters(name, arguments))
+        real = getattr(classes, name)(**arguments)
+        for step in (1, 100_000, 2**24 - 1, 2**31 - 1):
+            expected = float(real(Tensor([step], int32_type)).asnumpy().reshape(-1)[0])
+            assert abs(schedule.learning_rate.value(step) - expected) <= 2e-7, (name, step)
+
+
 def test_a_layer_wise_rate_matches(classes: Any) -> None:
     from mindspore import Tensor
     from mindspore import int32 as int32_type

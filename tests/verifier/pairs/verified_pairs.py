@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 from pair_files import write_pair
 
 from accmap.schemas.reader import read_config
-from accmap.verifier.verify import Options, Workers, verify
+from accmap.verifier.verify import Options, verify
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from accmap.verifier.verification import Verification
+    from accmap.verifier.workers import Workers
 
 
 def verified(pair: dict[str, Any], folder: Path, workers: Workers, **options: Any) -> Verification:

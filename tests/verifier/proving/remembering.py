@@ -7,7 +7,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from accmap.verifier.processes import Worker, WorkerFailure
-from accmap.verifier.verify import Workers
+from accmap.verifier.workers import Workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
