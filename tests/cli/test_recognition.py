@@ -69,8 +69,9 @@ def test_a_schedule_is_drawn_wherever_it_is_stated(accmap) -> None:
 
 def test_post_training_is_translated_and_says_what_is_not(accmap) -> None:
     answer = accmap(
-        "convert", "run.sh", "-o", "out.yaml", "--megatron", "0.13", files={"run.sh": GPT[:-1] + " --sft\n"}
-    )
+        "convert", "run.sh", "-o", "out.yaml", "--megatron", "0.13",
+        files={"run.sh": GPT[:-1] + " --sft --tokenizer-type NullTokenizer --vocab-size 500\n"},
+    )  # fmt: skip
     assert answer.code == 1
     assert "dialogues and their loss mask cannot be carried over" in answer.err.splitlines()[0]
     assert Path("out.yaml").exists()
