@@ -105,6 +105,35 @@ def test_no_module_leads_back_to_itself(room: str) -> None:
     assert leads == {}
 
 
+@cache
+def defined_in(path: Path) -> frozenset[str]:
+    """Every name that a module defines or imports somewhere, and its stub, where it has one."""
+    texts = [one.read_text("utf-8") for one in (path, path.with_suffix(".pyi")) if one.exists()]
+    nodes = [node for text in texts for node in ast.walk(ast.parse(text))]
+    stored = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    made = {node.name for node in nodes if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    imports = [node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
+    return frozenset(stored | made | {alias.asname or alias.name for node in imports for alias in node.names})
+
+
+@pytest.mark.parametrize("room", [room for room in ROOMS if room != "api"])
+def test_what_is_imported_is_there(room: str) -> None:
+    """In functions, too, and where the type checker is told to trust attributes of the frameworks' objects."""
+    wrong: list[str] = []
+    for path in modules(room):
+        for node in imports_of(path):
+            base = path.parents[node.level - 1] if isinstance(node, ast.ImportFrom) and node.level else None
+            if not isinstance(node, ast.ImportFrom) or base is None or base == ROOT:
+                continue
+            home = base.joinpath(*(node.module or "").split("."))
+            file = home.with_suffix(".py") if home.with_suffix(".py").exists() else home / "__init__.py"
+            for alias in node.names:
+                inside = home / alias.name
+                if not (inside.is_dir() or inside.with_suffix(".py").exists() or alias.name in defined_in(file)):
+                    wrong.append(f"{path.relative_to(ROOT)}:{node.lineno}: {alias.name}")
+    assert not wrong
+
+
 def test_every_package_is_listed() -> None:
     table = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
     homes = {

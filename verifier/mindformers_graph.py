@@ -38,7 +38,7 @@ class GraphBackend(MindFormersBackend):
         return stand_ins()
 
     def _model(self, network: Any, blueprint: Blueprint) -> GraphModel:
-        from .mindspore_graph_stand_ins import HELD
+        from .constants_compiled import HELD
 
         if blueprint.as_written:
             raise NotImplementedError("the compiled graph is run in float32 alone")
