@@ -20,6 +20,7 @@ from ..shell.launchers import whole_number
 from ..source import SourceText
 from ..yaml_text import read_yaml
 from .messages_compiled import say
+from .target_yaml import has_section
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -62,13 +63,9 @@ class _Leaf(NamedTuple):
 
 def is_experiment(text: str) -> bool:
     """Whether a text is the file of an experiment, or of its group `train`."""
-    if _has(text, "experiment"):
+    if has_section(text, "experiment"):
         return "backend: megatron" in text
-    return "hidden_size:" in text and all(_has(text, section) for section in _SECTIONS)
-
-
-def _has(text: str, section: str) -> bool:
-    return text.startswith(f"{section}:") or f"\n{section}:" in text
+    return "hidden_size:" in text and all(has_section(text, section) for section in _SECTIONS)
 
 
 def experiment_of(source: SourceText, path: str, open_file: Callable[[str], SourceText]) -> Experiment:

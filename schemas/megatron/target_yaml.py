@@ -50,9 +50,14 @@ _KEY = r"[A-Za-z_$][\w$-]*(?:[./][\w$-]+)*(?:@[\w$-]+(?:\.[\w$-]+)*)?"
 """A key, or a group with its package (hydra-core 1.3 grammar/OverrideLexer.g4)."""
 
 
+def has_section(text: str, name: str) -> bool:
+    """Whether a text has a key at the top of that name."""
+    return text.startswith(f"{name}:") or f"\n{name}:" in text
+
+
 def kind_of(text: str) -> Literal["targets", "configuration"] | None:
     """Whether a text is such a dump, or what `--yaml-cfg` names."""
-    if all(text.startswith(f"{part}:") or f"\n{part}:" in text for part in _PARTS):
+    if all(has_section(text, part) for part in _PARTS):
         return "configuration"
     return "targets" if any(mark in text for mark in _MARKS) else None
 
