@@ -148,7 +148,8 @@ def _of_experiment(made: Experiment, file: str, options: ReadOptions) -> Config:
     from .megatron.effective import megatron_config
     from .megatron.experiment_yaml import DIALECT, SIGNS
 
-    chosen, used = _in_dialect(DIALECT, SIGNS, options)
+    # Its words are arguments, which the version that is asked for can read.
+    chosen, used = (None, options) if options.megatron else _in_dialect(DIALECT, SIGNS, options)
     return megatron_config(
         made.launch.arguments,
         file=file,

@@ -84,3 +84,18 @@ def test_values_that_double_are_followed_so_far(accmap, text: str) -> None:
     ]
     values = json.loads(accmap("show", "a.yaml", "--format", "json", files={"a.yaml": "\n".join(lines)}).out)["values"]
     assert {one["key"]: one["value"] for one in values}["seed"] is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "version", "dialect"),
+    [
+        ("flagscale-0.9", "0.14", "flagscale-0.9"),
+        ("flagscale", "0.15", "flagscale-2025.11"),
+        ("0.16", "0.16", "arguments"),
+    ],
+)
+def test_the_version_that_is_asked_for_counts(accmap, asked: str, version: str, dialect: str) -> None:
+    Path("conf/train").mkdir(parents=True)
+    words = ("show", "conf/exp.yaml", "--megatron", asked, "--format", "json")
+    shown = json.loads(accmap(*words, files=CASES[0]["files"]).out)
+    assert (shown["framework_version"], shown["dialect"], shown["version_origin"]) == (version, dialect, "given")
