@@ -30,14 +30,11 @@ _SAFE = frozenset(("SYN051", "SYN052", "MAP072"))
 def fix_of(repair: Repair, sides: Mapping[str, Side]) -> Fix | None:
     """The edits of a repair; None where one of them cannot be made."""
     edits: list[Edit] = []
-    documents: dict[str, YamlDocument] = {}
     for change in repair.changes:
         side = sides.get(change.at.side)
-        if side is None or not _is_own_yaml(side):
+        document = None if side is None else _own_document(side)
+        if side is None or document is None:
             return None
-        document = documents.get(side.config.file)
-        if document is None:
-            document = documents[side.config.file] = _document(side)
         edit = _edit(change, side, document)
         if edit is None:
             return None
@@ -45,20 +42,21 @@ def fix_of(repair: Repair, sides: Mapping[str, Side]) -> Fix | None:
     return Fix(repair.applicability, repair.en, repair.zh, tuple(edits)) if edits else None
 
 
-def _is_own_yaml(side: Side) -> bool:
-    """Whether the file is a YAML; what a launch script starts is mended by a person, there or in the YAML it names."""
-    return side.framework == "mindformers" and side.config.launch is None
+def _own_document(side: Side) -> YamlDocument | None:
+    """The tree of a YAML; what a launch script starts is mended by a person, there or in the YAML that it names."""
+    return side.config.document if side.config.launch is None else None
 
 
 def mended(problem: Diagnostic, side: Side) -> Diagnostic:
     """A reader's problem with a fix where its message already says what to write."""
     code, span = problem.kind.code, problem.span
-    if problem.fix is not None or span is None or span.file is not None or not _is_own_yaml(side):
+    document = _own_document(side)
+    if problem.fix is not None or span is None or span.file is not None or document is None:
         return problem
     if side.source.name != problem.file:
         return problem
     if code == "MAP056":
-        return _renamed(problem, side)
+        return _renamed(problem, side, document)
     if code not in _REWRITTEN:
         return problem
     text = str(dict(problem.values)[_REWRITTEN[code]])
@@ -72,7 +70,7 @@ def mended(problem: Diagnostic, side: Side) -> Diagnostic:
     return problem._replace(fix=Fix(applicability, *say.write(text=text).both(), (edit,)))
 
 
-def _renamed(problem: Diagnostic, side: Side) -> Diagnostic:
+def _renamed(problem: Diagnostic, side: Side, document: YamlDocument) -> Diagnostic:
     """An ignored model key under the name that works, where that one is not there yet."""
     from .keys import working_name
 
@@ -81,23 +79,11 @@ def _renamed(problem: Diagnostic, side: Side) -> Diagnostic:
     better = working_name(name)
     if better is None or side.explicit(f"model.model_config.{better}") is not None:
         return problem
-    node = _document(side).find(key if "." in key else f"model.model_config.{key}")
+    node = document.find(key if "." in key else f"model.model_config.{key}")
     if node is None or node.key_span is None or node.key_span.file is not None:
         return problem
     edit = Edit(problem.file, node.key_span, better)
     return problem._replace(fix=Fix("unsafe", *say.rename_to(name=name, better=better).both(), (edit,)))
-
-
-_recent: list[tuple[SourceText, YamlDocument]] = []
-
-
-def _document(side: Side) -> YamlDocument:
-    """The file's tree; the last one is kept, because many findings may mend one file."""
-    from ..schemas.yaml_text import read_yaml
-
-    if not _recent or _recent[0][0] is not side.source:
-        _recent[:] = [(side.source, read_yaml(side.source))]
-    return _recent[0][1]
 
 
 def _edit(change: Change, side: Side, document: YamlDocument) -> Edit | None:

@@ -80,7 +80,10 @@ class Subject(NamedTuple):
     @property
     def sides(self) -> tuple[Side, ...]:
         """The files there are, Megatron-LM's first."""
-        return tuple(side for side in (self.megatron, self.mindformers) if side is not None)
+        left, right = self.megatron, self.mindformers
+        if left is None:
+            return () if right is None else (right,)
+        return (left,) if right is None else (left, right)
 
     @property
     def paired(self) -> bool:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from .diagnostic import Diagnostic, Language
     from .source import Span
+    from .yaml_text import YamlDocument
 
 Scalar: TypeAlias = "str | int | float | bool | None"
 Value: TypeAlias = "Scalar | Sequence[Value] | Mapping[str, Value]"
@@ -208,6 +209,8 @@ class Config(NamedTuple):
     """What the file does where that is not plainly the training of a GPT model."""
     release: str | None = None
     """The version with its patch number, where somebody says it."""
+    document: YamlDocument | None = None
+    """The tree of a YAML's text, for what mends it."""
 
     @property
     def basis(self) -> Basis:

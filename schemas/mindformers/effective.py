@@ -84,7 +84,17 @@ def mindformers_config(
         if other is None:
             raise
         raise UnreadableError(other.problem) from error
-    root = document.root
+    return _config(document, options, open_file, overrides, folders)._replace(document=document)
+
+
+def _config(
+    document: YamlDocument,
+    options: ReadOptions,
+    open_file: Callable[[str], SourceText],
+    overrides: Sequence[Override],
+    folders: Sequence[str],
+) -> Config:
+    source, root = document.source, document.root
     if root is None or root.kind != "mapping" or not is_mapping(root.value):
         if root is not None and root.kind == "sequence":
             raise UnreadableError(other_yaml(root.value, source.name).problem)
