@@ -47,9 +47,13 @@ def open_regular(path: str, *, remember: bool = True) -> BufferedReader:
 
 def read_at_once(stream: BufferedReader, size: int) -> bytes:
     """At most `size` bytes; OSError where a file of the system (/proc/kmsg) would have its reader wait."""
-    data = stream.read(size)
+    # Room for `size` bytes is not made for a file that has far fewer.
+    there = min(size, os.fstat(stream.fileno()).st_size + 1)
+    data = stream.read(there)
     if data is None:  # pyright: ignore[reportUnnecessaryComparison] - that is what a stream that would wait answers
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+    if len(data) == there < size:  # more than it says, as a file of the system has, or one that grows
+        data += stream.read(size - there) or b""
     return data
 
 
