@@ -13,7 +13,7 @@ from ..schemas.versions import known_names
 from .cache import directory
 
 _PACKAGES = (
-    *("pydantic", "PyYAML", "jsonschema", "typer", "tomli", "numpy", "xxhash", "torch"),
+    *("pydantic", "PyYAML", "jsonschema", "typer", "tomli", "numpy", "xxhash", "pygls", "torch"),
     *("megatron-core", "mindspore", "mindformers", "mindstudio-probe"),
 )
 _VARIABLES = ("ACCMAP_CACHE_DIR", "ACCMAP_LANG", "NO_COLOR", "FORCE_COLOR", "LANG", "LC_ALL", "PYTHONUTF8")

@@ -9,7 +9,9 @@ from .exit_codes import FINE, UNUSABLE
 from .messages_compiled import say
 
 if TYPE_CHECKING:
-    from ..schemas.diagnostic import Language
+    from collections.abc import Sequence
+
+    from ..schemas.diagnostic import Diagnostic, Language
     from ..schemas.source import SourceText
     from .linting import Report
 
@@ -20,7 +22,7 @@ _WHOLE = 0
 
 def add_comments(report: Report, language: Language) -> int:
     """One comment a line with findings, above a command or a text that goes on; one a file for what has no line."""
-    from ..rules.text_lines import first_line, lines_inside
+    from ..rules.text_lines import lines_inside
 
     inside: dict[str, frozenset[int]] = {}
     wanted: dict[str, dict[int, list[str]]] = {}
@@ -30,10 +32,7 @@ def add_comments(report: Report, language: Language) -> int:
             continue
         if entry.file not in inside:
             inside[entry.file] = lines_inside(source)
-        line = _WHOLE if entry.span is None else first_line(source, entry.span.line, inside[entry.file])
-        if line == 1 and source.text.startswith("#!"):
-            line = _WHOLE  # nothing may stand above it
-        codes = wanted.setdefault(entry.file, {}).setdefault(line, [])
+        codes = wanted.setdefault(entry.file, {}).setdefault(_line_for(entry, source, inside[entry.file]), [])
         if entry.kind.code not in codes:
             codes.append(entry.kind.code)
     for file, places in wanted.items():
@@ -43,15 +42,33 @@ def add_comments(report: Report, language: Language) -> int:
     return UNUSABLE if report.unreadable else FINE
 
 
+def comment_for(entry: Diagnostic, source: SourceText) -> tuple[int, str]:
+    """A comment that silences one finding, and the line, counted from 1, that it is put above."""
+    from ..rules.text_lines import lines_inside
+
+    return _comment(source.text.split("\n"), _line_for(entry, source, lines_inside(source)), [entry.kind.code])
+
+
+def _line_for(entry: Diagnostic, source: SourceText, inside: frozenset[int]) -> int:
+    from ..rules.text_lines import first_line
+
+    line = _WHOLE if entry.span is None else first_line(source, entry.span.line, inside)
+    # Nothing may stand above the line that names the shell.
+    return _WHOLE if line == 1 and source.text.startswith("#!") else line
+
+
+def _comment(lines: Sequence[str], number: int, codes: Sequence[str]) -> tuple[int, str]:
+    listed = ", ".join(codes)
+    if number == _WHOLE:
+        return 1 + lines[0].startswith("#!"), f"# accmap: ignore-file[{listed}]"
+    line = lines[number - 1]
+    return number, f"{line[: len(line) - len(line.lstrip())]}# accmap: ignore[{listed}]"
+
+
 def _commented(source: SourceText, places: dict[int, list[str]]) -> str:
     ending = "\r" if "\r\n" in source.text else ""
     lines = source.text.split("\n")
     for number in sorted(places, reverse=True):
-        codes = f"[{', '.join(places[number])}]{ending}"
-        if number == _WHOLE:
-            lines.insert(int(lines[0].startswith("#!")), f"# accmap: ignore-file{codes}")
-            continue
-        line = lines[number - 1]
-        indent = line[: len(line) - len(line.lstrip())]
-        lines.insert(number - 1, f"{indent}# accmap: ignore{codes}")
+        above, comment = _comment(lines, number, places[number])
+        lines.insert(above - 1, comment + ending)
     return "\n".join(lines)

@@ -121,7 +121,7 @@ def known_keys() -> Mapping[str, None]:
     """Every key path that some version knows or deliberately passes over, the static graph's first."""
     if not _known:
         for version in reversed(STATIC_VERSIONS):
-            _known.update(dict.fromkeys(_static_keys(version)))
+            _known.update(dict.fromkeys(static_keys(version)))
         for version in reversed(DYNAMIC_VERSIONS):
             _known.update(dict.fromkeys(dynamic_defaults(version)))
     return _known
@@ -130,7 +130,8 @@ def known_keys() -> Mapping[str, None]:
 _known: dict[str, None] = {}
 
 
-def _static_keys(version: str) -> Iterator[str]:
+def static_keys(version: str) -> Iterator[str]:
+    """The static graph's key paths, whichever class they belong to; the same ones perhaps several times."""
     facts = static_catalog(version)
     for name, section in facts["sections"].items():
         if name == "general_config":

@@ -56,10 +56,14 @@ def looks_like_training(path: str) -> bool:
     It is only a sieve: what passes is read, and what then turns out to train nothing is said to.
     """
     try:
-        data = read_regular(path, limit=_LARGEST)
+        return sounds_like_training(path, read_regular(path, limit=_LARGEST))
     except UnreadableError:
         return False
-    if path.endswith(YAMLS):
+
+
+def sounds_like_training(name: str, data: bytes) -> bool:
+    """The same of the bytes of a file."""
+    if name.endswith(YAMLS):
         asked = any(mark in b"\n" + data for mark in _ARGUMENTS)
         return asked or sum(mark in data for mark in _SECTIONS) > 1
     return any(mark in data for mark in _STARTS)

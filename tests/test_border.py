@@ -51,6 +51,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     "schemas/mindformers/source_digests.py": {"*": DEVELOPERS},
     "cli/configuration_page.py": {"read_text": "a table of the repository, when its page is made"},
     "cli/init.py": {"sys.stdin.readline": "a yes or no of whoever sits at the terminal"},
+    "cli/lsp_server.py": {"os.fdopen": "the editor's own channel, apart from whatever is printed"},
     "cli/own_modules.py": {
         "os.open": "bytecode of this program, as Python's own loader reads it",
         "mmap.mmap": "the same, the largest file of it",

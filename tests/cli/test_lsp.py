@@ -1,0 +1,340 @@
+"""The editor's server, asked by a client of its own as an editor asks it."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from accmap.cli.lean import main
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+pytest.importorskip("pygls")
+
+PAIR = Path(__file__).resolve().parent.parent.parent / "examples" / "qwen3_dense"
+SCRIPT, YAML = (PAIR / "megatron.sh").read_text("utf-8"), (PAIR / "mindformers.yaml").read_text("utf-8")
+_PATIENCE = 20
+
+
+class Editor:
+    """An editor with some files open."""
+
+    def __init__(self, folder: Path, *words: str, encoding: str | None = None, registers: bool = False) -> None:
+        self.folder = folder
+        environment = {name: value for name, value in os.environ.items() if name != "ACCMAP_LANG"}
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", "from accmap.cli.lean import main; main()", "lsp", *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=folder,
+            env=environment,
+        )
+        self.told: queue.Queue[dict[str, Any] | None] = queue.Queue()
+        self.asked: list[dict[str, Any]] = []
+        self._number = 0
+        self._versions: dict[str, int] = {}
+        threading.Thread(target=self._listen, daemon=True).start()
+        capabilities: dict[str, Any] = {
+            "workspace": {"didChangeWatchedFiles": {"dynamicRegistration": registers}},
+            **({"general": {"positionEncodings": [encoding]}} if encoding else {}),
+        }
+        given = {"processId": None, "rootUri": folder.as_uri(), "capabilities": capabilities}
+        self.capabilities = self.ask("initialize", given)["capabilities"]
+        self.tell("initialized", {})
+
+    def _listen(self) -> None:
+        stream = self.process.stdout
+        assert stream is not None
+        while True:
+            length = 0
+            while line := stream.readline().strip():
+                if line.lower().startswith(b"content-length"):
+                    length = int(line.split(b":")[1])
+            if not length:
+                self.told.put(None)
+                return
+            self.told.put(json.loads(stream.read(length)))
+
+    def _send(self, message: dict[str, Any]) -> None:
+        assert self.process.stdin is not None
+        data = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        self.process.stdin.write(b"Content-Length: %d\r\n\r\n%b" % (len(data), data))
+        self.process.stdin.flush()
+
+    def _hear(self) -> dict[str, Any]:
+        message = self.told.get(timeout=_PATIENCE)
+        assert message is not None, "the server has ended"
+        if "method" in message and "id" in message:
+            self.asked.append(message)
+            self._send({"id": message["id"], "result": None})
+        return message
+
+    def tell(self, method: str, given: dict[str, Any]) -> None:
+        self._send({"method": method, "params": given})
+
+    def ask(self, method: str, given: dict[str, Any] | None) -> Any:
+        self._number += 1
+        self._send({"id": self._number, "method": method, **({} if given is None else {"params": given})})
+        while True:
+            answer = self._hear()
+            if "method" not in answer and answer["id"] == self._number:
+                assert "error" not in answer, answer
+                return answer["result"]
+
+    def uri(self, name: str) -> str:
+        return name if ":" in name else (self.folder / name).as_uri()
+
+    def open(self, name: str, text: str) -> None:
+        self._versions[name] = 1
+        item = {"uri": self.uri(name), "languageId": "any", "version": 1, "text": text}
+        self.tell("textDocument/didOpen", {"textDocument": item})
+
+    def type(self, name: str, text: str) -> None:
+        self._versions[name] += 1
+        item = {"uri": self.uri(name), "version": self._versions[name]}
+        self.tell("textDocument/didChange", {"textDocument": item, "contentChanges": [{"text": text}]})
+
+    def close(self, name: str) -> None:
+        del self._versions[name]
+        self.tell("textDocument/didClose", {"textDocument": {"uri": self.uri(name)}})
+
+    def findings(self, name: str) -> list[dict[str, Any]]:
+        """What the server says next of a file as it is now."""
+        while True:
+            message, now = self._hear(), self._versions.get(name)
+            told = message["params"] if message.get("method") == "textDocument/publishDiagnostics" else None
+            if told is not None and told["uri"] == self.uri(name) and told.get("version", now) == now:
+                return told["diagnostics"]
+
+    def codes(self, name: str) -> list[str]:
+        return [entry["code"] for entry in self.findings(name)]
+
+    def message(self) -> str:
+        while True:
+            message = self._hear()
+            if message.get("method") == "window/showMessage":
+                return message["params"]["message"]
+
+    def at(self, name: str, text: str, words: str, behind: int = 1) -> dict[str, Any]:
+        """A place in a file: some characters behind the start of words."""
+        before = text[: text.index(words) + behind]
+        line = before.count("\n")
+        position = {"line": line, "character": len(before.rpartition("\n")[2])}
+        return {"textDocument": {"uri": self.uri(name)}, "position": position}
+
+    def actions(self, name: str, only: list[str] | None = None) -> list[dict[str, Any]]:
+        everything = {"start": {"line": 0, "character": 0}, "end": {"line": 10_000, "character": 0}}
+        context = {"diagnostics": [], **({} if only is None else {"only": only})}
+        given = {"textDocument": {"uri": self.uri(name)}, "range": everything, "context": context}
+        return self.ask("textDocument/codeAction", given)
+
+    def edited(self, name: str, text: str, action: dict[str, Any]) -> str:
+        """The text after an action of the editor's."""
+        lines = text.split("\n")
+        starts = [sum(len(line) + 1 for line in lines[:number]) for number in range(len(lines) + 1)]
+        for edit in reversed(action["edit"]["changes"][self.uri(name)]):
+            start, end = (edit["range"][one] for one in ("start", "end"))
+            first, last = (starts[place["line"]] + place["character"] for place in (start, end))
+            text = text[:first] + edit["newText"] + text[last:]
+        return text
+
+
+@pytest.fixture
+def editor(tmp_path: Path) -> Iterator[Callable[..., Editor]]:
+    begun: list[Editor] = []
+
+    def start(*words: str, **given: Any) -> Editor:
+        begun.append(Editor(tmp_path, *words, **given))
+        return begun[-1]
+
+    yield start
+    for one in begun:
+        one.ask("shutdown", None)
+        one.tell("exit", {})
+        assert one.process.wait(_PATIENCE) == 0
+        assert one.told.get(timeout=_PATIENCE) is None, "nothing but messages comes out"
+
+
+def test_an_editor_is_told_what_lint_says(editor: Callable[..., Editor], accmap: Callable[..., Any]) -> None:
+    """The same findings at the same places: of two files open side by side, and not of what the disk has."""
+    files = {"run.sh": SCRIPT.replace("--hidden-size 512", "--hidden-size 640"), "run.yaml": YAML}
+    told = json.loads(accmap("lint", *files, "--format", "json", files=files).out)["diagnostics"]
+    one = editor("--remarks")
+    for name in files:
+        (one.folder / name).write_text("nothing that trains", "utf-8")
+        one.open(name, files[name])
+    one.findings("run.sh")  # when it was alone
+    for name in files:
+        found = one.findings(name)
+        expected = [entry for entry in told if entry["file"] == name]
+        assert [entry["code"] for entry in found] == [entry["code"] for entry in expected]
+        for entry, known in zip(found, expected, strict=True):
+            span = known["span"]
+            assert entry["message"] == known["message"]
+            assert entry["codeDescription"]["href"] == known["url"]
+            assert entry["range"] == {
+                "start": {"line": span["line"] - 1, "character": span["column"] - 1},
+                "end": {"line": span["end_line"] - 1, "character": span["end_column"] - 1},
+            }
+            assert len(entry["relatedInformation"]) == len(known["related"]) + (known["because_of"] is not None)
+    assert {"NET003"} <= {entry["code"] for entry in told}
+
+
+def test_findings_come_and_go_while_a_file_is_typed_in(editor: Callable[..., Editor]) -> None:
+    one = editor()
+    one.open("run.sh", SCRIPT)
+    assert one.codes("run.sh") == []
+    one.open("run.yaml", YAML)
+    assert one.codes("run.yaml") == []
+    one.type("run.yaml", YAML.replace("hidden_size: 512", "hidden_size: 640"))
+    found = one.findings("run.yaml")
+    assert "NET003" in [entry["code"] for entry in found]
+    places = {place["location"]["uri"] for entry in found for place in entry["relatedInformation"]}
+    assert one.uri("run.sh") in places
+    one.type("run.yaml", YAML.replace("hidden_size", "hidden_size: ["))
+    assert one.codes("run.yaml") == ["SYN070"]
+    one.type("run.yaml", YAML)
+    assert one.codes("run.yaml") == []
+    one.type("run.sh", SCRIPT.replace("--hidden-size 512", "--hidden-size"))
+    assert one.codes("run.sh") == ["MAP004"]
+    one.close("run.sh")
+    assert one.codes("run.sh") == []
+
+
+def test_a_configured_partner_is_read_from_the_disk_or_from_the_editor(editor: Callable[..., Editor]) -> None:
+    one = editor()
+    (one.folder / "accmap.toml").write_text('pairs = [{megatron = "gpu/run.sh", mindformers = "npu/run.yaml"}]\n')
+    for folder in ("gpu", "npu"):
+        (one.folder / folder).mkdir()
+    (one.folder / "gpu" / "run.sh").write_text(SCRIPT, "utf-8")
+    one.open("npu/run.yaml", YAML.replace("hidden_size: 512", "hidden_size: 640"))
+    assert "NET003" in one.codes("npu/run.yaml")
+    one.open("gpu/run.sh", SCRIPT.replace("--hidden-size 512", "--hidden-size 640"))
+    assert "NET003" not in one.codes("npu/run.yaml")
+    one.close("gpu/run.sh")
+    assert "NET003" in one.codes("npu/run.yaml"), "what was not saved is gone"
+
+
+@pytest.mark.parametrize(("encoding", "units"), [(None, 2), ("utf-16", 2), ("utf-32", 1), ("utf-8", 4)])
+def test_columns_count_in_what_the_editor_counts_in(
+    encoding: str | None, units: int, editor: Callable[..., Editor]
+) -> None:
+    one = editor(encoding=encoding)
+    line = "python pretrain_gpt.py --save /data/\U0001f600/out --num-layers x"
+    one.open("run.sh", f"{line}\n")
+    found = next(entry for entry in one.findings("run.sh") if entry["code"] == "MAP005")
+    places = [found["range"]["start"]["character"], found["range"]["end"]["character"]]
+    assert [place - units + 1 for place in places] == [len(line) - 1, len(line)]
+
+
+def test_a_fix_a_comment_and_every_safe_fix_are_offered(editor: Callable[..., Editor]) -> None:
+    text = YAML.replace("eps: 1.0e-8", "eps: 1e-8").replace("learning_rate: 1.0e-4", "learning_rate: 1e-4")
+    one = editor()
+    one.open("run.yaml", text)
+    before = one.codes("run.yaml")
+    assert before.count("MAP072") == 2
+    actions = one.actions("run.yaml")
+    fix = next(action for action in actions if action.get("isPreferred"))
+    one.type("run.yaml", one.edited("run.yaml", text, fix))
+    assert one.codes("run.yaml").count("MAP072") == 1
+    one.type("run.yaml", text)
+    one.findings("run.yaml")
+    silence = next(action for action in actions if "MAP072" in action["title"] and not action.get("isPreferred"))
+    one.type("run.yaml", one.edited("run.yaml", text, silence))
+    assert one.codes("run.yaml").count("MAP072") == 1
+    one.type("run.yaml", text)
+    one.findings("run.yaml")
+    assert not [action for action in actions if action["kind"] != "quickfix"]
+    every = one.actions("run.yaml", ["source.fixAll"])
+    assert [action["kind"] for action in every] == ["source.fixAll.accmap"]
+    one.type("run.yaml", one.edited("run.yaml", text, every[0]))
+    assert "MAP072" not in one.codes("run.yaml")
+    assert one.actions("run.yaml", ["source.fixAll"]) == []
+    assert one.actions("run.yaml", ["refactor"]) == []
+
+
+def test_a_word_is_explained_with_its_value_on_both_sides(editor: Callable[..., Editor]) -> None:
+    one = editor()
+    one.open("run.sh", SCRIPT)
+    one.findings("run.sh")
+    one.open("run.yaml", YAML)
+    one.findings("run.yaml")
+    for name, text, words in (("run.sh", SCRIPT, "--hidden-size"), ("run.yaml", YAML, "hidden_size")):
+        shown = one.ask("textDocument/hover", one.at(name, text, words, 3))["contents"]["value"]
+        assert "Megatron-LM: `512` (--hidden-size)" in shown
+        assert "MindSpore Transformers: `512`" in shown
+        assert "**static graph**: model.model_config.hidden_size" in shown
+    assert one.ask("textDocument/hover", one.at("run.sh", SCRIPT, "#!", 1)) is None
+
+
+def test_flags_their_values_and_keys_are_completed(editor: Callable[..., Editor]) -> None:
+    one = editor()
+    text = SCRIPT.replace("--hidden-size 512", "--hidden-s")
+    one.open("run.sh", text)
+    one.findings("run.sh")
+    offered = one.ask("textDocument/completion", one.at("run.sh", text, "--hidden-s\n", len("--hidden-s")))
+    chosen = next(item for item in offered if item["label"] == "--hidden-size")
+    assert chosen["textEdit"]["range"]["start"]["character"] == 4
+    assert "Width of the hidden states" in one.ask("completionItem/resolve", chosen)["documentation"]["value"]
+    text = SCRIPT.replace("--hidden-size 512", "--position-embedding-type r")
+    one.type("run.sh", text)
+    one.findings("run.sh")
+    offered = one.ask("textDocument/completion", one.at("run.sh", text, "-type r\n", len("-type r")))
+    assert {"learned_absolute", "rope"} <= {item["label"] for item in offered}
+    text = YAML.replace("    hidden_size: 512\n", "    hid\n")
+    one.open("run.yaml", YAML)
+    one.findings("run.yaml")
+    one.type("run.yaml", text)
+    one.findings("run.yaml")
+    labels = [item["label"] for item in one.ask("textDocument/completion", one.at("run.yaml", text, "    hid\n", 7))]
+    assert "hidden_size" not in labels, "the file had it when it could be read last"
+    assert "moe_intermediate_size" in labels
+    assert "warmup_steps" not in labels, "that is a key of another section"
+
+
+def test_what_trains_nothing_and_has_no_name_is_left_alone(editor: Callable[..., Editor]) -> None:
+    one = editor()
+    one.open("untitled:one", SCRIPT)
+    one.open("compose.yaml", "services:\n  web:\n    image: nginx\n")
+    one.open("build.sh", "#!/bin/sh\nmake all && rm -rf build\n")
+    one.open("run.yaml", YAML.replace("eps: 1.0e-8", "eps: 1e-8"))
+    assert len(one.codes("run.yaml")) == 1, "the first that is heard of"
+    assert one.ask("textDocument/hover", one.at("untitled:one", SCRIPT, "--hidden-size", 3)) is None
+
+
+def test_a_broken_configuration_is_said_and_the_server_goes_on(editor: Callable[..., Editor]) -> None:
+    one = editor(registers=True)
+    (one.folder / "accmap.toml").write_text("pairs = [", "utf-8")
+    one.open("run.yaml", YAML)
+    assert "accmap.toml" in one.message()
+    (one.folder / "accmap.toml").write_text("ignore = ['SYN']\n", "utf-8")
+    change = {"uri": one.uri("accmap.toml"), "type": 2}
+    one.tell("workspace/didChangeWatchedFiles", {"changes": [change]})
+    assert one.codes("run.yaml") == []
+    assert [entry["method"] for entry in one.asked] == ["client/registerCapability"]
+
+
+def test_messages_are_chinese_where_that_is_asked_for(editor: Callable[..., Editor]) -> None:
+    one = editor("--lang", "zh")
+    one.open("run.yaml", YAML.replace("eps: 1.0e-8", "eps: 1e-8"))
+    found = one.findings("run.yaml")
+    assert all(any("\u4e00" <= letter <= "\u9fff" for letter in entry["message"]) for entry in found)
+    assert any("忽略" in action["title"] for action in one.actions("run.yaml"))
+
+
+def test_without_the_library_the_command_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "lsprotocol", None)
+    monkeypatch.delitem(sys.modules, "accmap.cli.lsp_server", raising=False)
+    assert main(["lsp"]) == 2
+    assert "[lsp]" in capsys.readouterr().err
