@@ -77,6 +77,7 @@ class _Editor:
         self._uris: dict[str, str] = {}
         self._waiting: set[str] = set()
         self._due: asyncio.TimerHandle | None = None
+        self._told = ""
 
     # What the editor tells.
 
@@ -138,15 +139,18 @@ class _Editor:
         try:
             for file in sorted(self.files.check(paths)):
                 self._publish(file)
+            self._told = ""
         except (UsageError, UnreadableError) as error:
-            said = error.message(self.language) if isinstance(error, UsageError) else str(error)
-            self._tell(f"accmap: {said}")
+            self._tell(error.message(self.language) if isinstance(error, UsageError) else str(error))
         except Exception as error:  # noqa: BLE001 - a bug in one lint is no reason to say nothing of the next
             tell_crash(error)
-            self._tell(f"accmap: {say.bug_in_accmap(name=type(error).__name__).text(self.language)}")
+            self._tell(say.bug_in_accmap(name=type(error).__name__).text(self.language).removeprefix("accmap: "))
 
     def _tell(self, message: str) -> None:
-        self.server.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Error, message))
+        """Say why nothing can be looked at, once and not at every keystroke."""
+        if message != self._told:
+            self._told = message
+            self.server.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Error, f"accmap: {message}"))
 
     # What the editor is told.
 

@@ -40,6 +40,7 @@ class Editor:
         )
         self.told: queue.Queue[dict[str, Any] | None] = queue.Queue()
         self.asked: list[dict[str, Any]] = []
+        self.messages = 0
         self._number = 0
         self._versions: dict[str, int] = {}
         threading.Thread(target=self._listen, daemon=True).start()
@@ -73,6 +74,7 @@ class Editor:
     def _hear(self) -> dict[str, Any]:
         message = self.told.get(timeout=_PATIENCE)
         assert message is not None, "the server has ended"
+        self.messages += message.get("method") == "window/showMessage"
         if "method" in message and "id" in message:
             self.asked.append(message)
             self._send({"id": message["id"], "result": None})
@@ -316,10 +318,13 @@ def test_a_broken_configuration_is_said_and_the_server_goes_on(editor: Callable[
     (one.folder / "accmap.toml").write_text("pairs = [", "utf-8")
     one.open("run.yaml", YAML)
     assert "accmap.toml" in one.message()
+    one.type("run.yaml", YAML + "# more\n")
     (one.folder / "accmap.toml").write_text("ignore = ['SYN']\n", "utf-8")
     change = {"uri": one.uri("accmap.toml"), "type": 2}
     one.tell("workspace/didChangeWatchedFiles", {"changes": [change]})
+    one.tell("workspace/didChangeWatchedFiles", {"changes": [change]})
     assert one.codes("run.yaml") == []
+    assert one.messages == 1, "not at every keystroke"
     assert [entry["method"] for entry in one.asked] == ["client/registerCapability"]
 
 
