@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
+
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ...schemas.message import in_chinese
 from .messages_compiled import say
@@ -38,14 +40,21 @@ def state_word(state: State, language: Language) -> str:
     return say.page("states", language)(state)
 
 
-def lines(report: Report, subject: Subject, language: Language) -> Iterator[Line]:
-    """Every row of the checklists for one pair or file."""
+def checklists(report: Report, language: Language) -> Iterator[tuple[Subject, list[Line]]]:
+    """Every pair or file with the rows of its checklists."""
+    found: dict[str, list[tuple[int, Diagnostic]]] = {}
+    for place, entry in enumerate(report.diagnostics):
+        found.setdefault(entry.file, []).append((place, entry))
+    for subject in report.subjects:
+        own = sorted([one for side in subject.sides for one in found.get(side.config.file, ())], key=itemgetter(0))
+        yield subject, list(_lines(subject, [entry for _, entry in own], language))
+
+
+def _lines(subject: Subject, own: Sequence[Diagnostic], language: Language) -> Iterator[Line]:
     from ...rules.checklist import ROWS
 
-    files = {side.config.file for side in subject.sides}
     for row in ROWS:
-        found = [entry for entry in report.diagnostics if entry.kind.code in row.codes and entry.file in files]
-        found = [entry for entry in found if _concerns(entry, row.fields)]
+        found = [entry for entry in own if entry.kind.code in row.codes and _concerns(entry, row.fields)]
         state = _state(row, subject, found)
         yield Line(
             row.identifier,

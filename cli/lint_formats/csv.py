@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...schemas.border.outgoing import csv_text
 from ...schemas.light_typing import TYPE_CHECKING
-from .checklist import lines
+from .checklist import checklists
 
 if TYPE_CHECKING:
     from ...schemas.border.outgoing import Outgoing
@@ -17,7 +17,7 @@ _HEAD = ("files", "id", "checklist", "key", "state", "codes", "megatron", "mindf
 def write(report: Report, language: Language) -> Outgoing:
     """The table."""
     rows: list[tuple[str, ...]] = [_HEAD]
-    for subject in report.subjects:
+    for subject, lines in checklists(report, language):
         names = " ".join(side.config.file for side in subject.sides)
-        rows += [(names, *line) for line in lines(report, subject, language)]
+        rows += [(names, *line) for line in lines]
     return csv_text(rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...schemas.border.outgoing import composed, markdown, markdown_code
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.terms import term
-from .checklist import lines, state_word
+from .checklist import checklists, state_word
 from .following import messages
 from .messages_compiled import say
 from .places import place_of, summary_line
@@ -29,11 +29,11 @@ def write(report: Report, language: Language) -> Outgoing:
         place = place_of(entry.file, entry.span)
         code = f"[{entry.kind.code}]({entry.to_json()['url']})"
         text.append(f"| {term(entry.kind.severity, language)} | {code} | {markdown_code(place)} | {markdown(told)} |")
-    for subject in report.subjects:
+    for subject, lines in checklists(report, language):
         names = " ↔ ".join(side.config.file for side in subject.sides)
         text += ["", f"## {word('checklist', markdown(names))}", "", word("row")]
         text.append("| --- | --- | --- | --- | --- | --- | --- |")
-        for line in lines(report, subject, language):
+        for line in lines:
             box = boxes.get(line.state, "[ ]")
             result = f"{line.state} {line.codes}".strip()
             told = [markdown(cell) for cell in (line.key, result, line.megatron, line.mindformers, line.what)]
