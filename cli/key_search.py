@@ -10,7 +10,7 @@ from ..mappings.tables import table
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.megatron.catalog import VERSIONS, catalog
 from ..schemas.megatron.dialects import dialects_with
-from ..schemas.mindformers.catalog import STATIC_VERSIONS, static_catalog
+from ..schemas.mindformers.catalog import STATIC_VERSIONS, static_catalog, static_version
 from ..schemas.mindformers.dynamic import VERSIONS as DYNAMIC_VERSIONS
 from ..schemas.mindformers.dynamic import catalog as dynamic_catalog
 from ..schemas.suggestion import closest
@@ -132,7 +132,7 @@ _known: dict[str, None] = {}
 
 def static_keys(version: str) -> Iterator[str]:
     """The static graph's key paths, whichever class they belong to; the same ones perhaps several times."""
-    facts = static_catalog(version)
+    facts = static_catalog(static_version(version))
     for name, section in facts["sections"].items():
         if name == "general_config":
             yield from section["defaults"]

@@ -83,7 +83,10 @@ def choices(files: OpenFiles, path: str, line: int, column: int) -> list[Choice]
     if source is None or line > source.line_count:
         return []
     before = source.line(line)[: column - 1]
-    if path.endswith(YAMLS):
+    framework = "mindformers" if path.endswith(YAMLS) else "megatron"
+    if config is not None and config.framework != framework:
+        return []  # a script that launches MindSpore Transformers, a YAML of Megatron-LM's arguments
+    if framework == "mindformers":
         return list(_keys(source, config, line, before))
     return list(_flags(config, before))
 
@@ -153,9 +156,7 @@ def _value(side: Side, name: FieldName, language: Language) -> str:
 
 
 def _flags(config: Config | None, before: str) -> Iterator[Choice]:
-    known = catalog(DEFAULT_VERSION, OWN)
-    if config is not None and config.framework == "megatron":
-        known = catalog(config.framework_version, config.dialect)
+    known = catalog(DEFAULT_VERSION, OWN) if config is None else catalog(config.framework_version, config.dialect)
     value = _VALUE_BEGUN.search(before)
     if value is not None:
         fact = known.by_option.get(value[1])
@@ -193,11 +194,9 @@ def _keys(source: SourceText, config: Config | None, line: int, before: str) -> 
 
 
 def _known(config: Config | None) -> Iterable[str]:
-    if config is not None and config.dialect == "dynamic":
-        return dynamic_defaults(config.framework_version)
-    if config is not None and config.framework == "mindformers":
-        return static_keys(config.framework_version)
-    return static_keys(DEFAULT_STATIC)
+    if config is None:
+        return static_keys(DEFAULT_STATIC)
+    return (dynamic_defaults if config.dialect == "dynamic" else static_keys)(config.framework_version)
 
 
 def _section(source: SourceText, line: int, indent: int) -> str | None:

@@ -14,6 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from accmap.cli.lean import main
+from accmap.cli.lsp_files import OpenFiles
+from accmap.cli.lsp_words import choices
+from accmap.schemas.config import ReadOptions
+from accmap.schemas.versions import names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -163,7 +167,8 @@ def editor(tmp_path: Path) -> Iterator[Callable[..., Editor]]:
         one.ask("shutdown", None)
         one.tell("exit", {})
         assert one.process.wait(_PATIENCE) == 0
-        assert one.told.get(timeout=_PATIENCE) is None, "nothing but messages comes out"
+        while one.told.get(timeout=_PATIENCE) is not None:
+            pass  # nothing but messages comes out: anything else could not be parsed
 
 
 def test_an_editor_is_told_what_lint_says(editor: Callable[..., Editor], accmap: Callable[..., Any]) -> None:
@@ -301,6 +306,39 @@ def test_flags_their_values_and_keys_are_completed(editor: Callable[..., Editor]
     assert "hidden_size" not in labels, "the file had it when it could be read last"
     assert "moe_intermediate_size" in labels
     assert "warmup_steps" not in labels, "that is a key of another section"
+    launch = "python run_mindformer.py --config run.yaml"
+    one.type("run.yaml", YAML)
+    one.open("launch.sh", launch)
+    one.findings("launch.sh")
+    launch += " --\n"
+    one.type("launch.sh", launch)
+    place = one.at("launch.sh", launch, " --\n", len(" --"))
+    assert one.ask("textDocument/completion", place) == [], "these are not Megatron-LM's"
+
+
+@pytest.mark.parametrize("version", names("megatron"))
+def test_the_flags_of_every_version_are_completed(version: str) -> None:
+    assert "--hidden-size" in offered("/run.sh", SCRIPT, "    --hidden-size 512", "    --hid", megatron=version)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "version"), [(kind, name) for kind in ("static", "dynamic") for name in names("mindformers", kind)]
+)
+def test_the_keys_of_every_version_and_graph_are_completed(dialect: str, version: str) -> None:
+    words = offered("/run.yaml", YAML, "use_legacy: False", "se", mindformers=version, dialect=dialect)
+    assert ("moe_config" if dialect == "static" else "parallelism") in words
+    assert "num_layers" not in words, "that belongs to a section"
+
+
+def offered(name: str, text: str, line: str, begun: str, **reading: str) -> set[str]:
+    """What may be written in place of a line that was begun anew."""
+    files = OpenFiles(ReadOptions(**reading), None)
+    files.put(name, text)
+    files.check()
+    assert files.last_read(name) is not None
+    files.put(name, text.replace(line, begun))
+    number = text[: text.index(line)].count("\n") + 1
+    return {one.text for one in choices(files, name, number, len(begun) + 1)}
 
 
 def test_what_trains_nothing_and_has_no_name_is_left_alone(editor: Callable[..., Editor]) -> None:
