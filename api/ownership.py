@@ -34,12 +34,12 @@ def own(value: Any_) -> Any_:
 
 
 def with_own_settings(config: AnyConfig) -> AnyConfig:
-    """The same configuration with settings of its own."""
+    """The same configuration with settings of its own, and without the tree of its text, which others share."""
     settings = {
         key: setting if setting.value.__class__ in _ATOMS else setting._replace(value=own(setting.value))
         for key, setting in config.settings.items()
     }
-    return config._replace(settings=settings)
+    return config._replace(settings=settings, document=None)
 
 
 _ATOMS = frozenset((str, int, float, bool, type(None)))
