@@ -24,8 +24,8 @@ from .parsing import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..mapper.differences import Difference
     from ..mapper.translate.target import Translation
+    from ..mapper.translate.update import Updated
     from ..schemas.config import Config, Framework, ReadOptions
     from ..schemas.diagnostic import Language
 
@@ -149,8 +149,9 @@ def _translated(
     if held:
         require_said(translation)
     if standing is not None:
-        left = standing.bring_to(translation, language, held=held)
-        translation = translation._replace(unsaid=(*translation.unsaid, *left))
+        found = standing.bring_to(translation, language, held=held)
+        left = (*translation.unsaid, *found.unsaid)
+        translation = translation._replace(unsaid=left, written=found.config, rows=found.rows)
     return translation
 
 
@@ -194,7 +195,7 @@ def _based(
     found = update(source.text, translation, config, options)
     for refusal in found.refused + found.remarks:
         tell(f"{base}: {', '.join(refusal.keys) or refusal.field}: {refusal.reason(language)}")
-    return config, translation, found.text
+    return config, translation._replace(written=found.config, rows=found.rows), found.text
 
 
 class _Standing:
@@ -224,8 +225,8 @@ class _Standing:
         family = recipe_of(self.config).value("model.family")
         return family if isinstance(family, str) else None
 
-    def bring_to(self, translation: Translation, language: Language, *, held: bool) -> tuple[Difference, ...]:
-        """Write what differs, say on stderr what has to be done by hand, and answer with what is left unsaid."""
+    def bring_to(self, translation: Translation, language: Language, *, held: bool) -> Updated:
+        """Write what differs, say on stderr what has to be done by hand, and answer with what became of the file."""
         from ..mapper.translate.update import update
 
         found = update(self.source.text, translation, self.config, self.options)
@@ -235,4 +236,4 @@ class _Standing:
         for refusal in found.refused + found.remarks:
             named = ", ".join(refusal.keys) or refusal.field
             tell(f"{self.path}: {named}: {refusal.reason(language)}")
-        return found.unsaid
+        return found
