@@ -193,9 +193,16 @@ def _based(
     if to != config.framework:
         return config, translation, text_of(translation, comments=comments, language=language)
     found = update(source.text, translation, config, options)
-    for refusal in found.refused + found.remarks:
-        tell(f"{base}: {', '.join(refusal.keys) or refusal.field}: {refusal.reason(language)}")
+    _tell_by_hand(base, found, language)
     return config, translation._replace(written=found.config, rows=found.rows), found.text
+
+
+def _tell_by_hand(path: str, found: Updated, language: Language) -> None:
+    """Say on stderr what was not brought about, and what otherwise than expected; losses are said by their rows."""
+    lost = {row.field for row in found.rows if row.changes_numbers}
+    for refusal in found.refused + found.remarks:
+        if refusal.field is None or refusal.field not in lost:
+            tell(f"{path}: {', '.join(refusal.keys) or refusal.field}: {refusal.reason(language)}")
 
 
 class _Standing:
@@ -233,7 +240,5 @@ class _Standing:
         if held:
             require_said(translation._replace(unsaid=found.unsaid))
         rewrite(self.source, found.text)
-        for refusal in found.refused + found.remarks:
-            named = ", ".join(refusal.keys) or refusal.field
-            tell(f"{self.path}: {named}: {refusal.reason(language)}")
+        _tell_by_hand(self.path, found, language)
         return found

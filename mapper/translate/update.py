@@ -155,11 +155,10 @@ class _Updating:
         left = differing(self.translation, entries, there)
         unsaid = tuple(one for one in left if one.field not in said and _is_asked_for(one))
         kept = tuple(self._kept(entries, there))
-        fields = {one.field for one in kept if one.field is not None}
         return Updated(
             self.text,
             tuple(dict.fromkeys(self.changed)),
-            tuple(one for one in self.refused if one.field not in fields),
+            tuple(self.refused),
             tuple(self._other_family()),
             unsaid,
             current,
@@ -172,7 +171,7 @@ class _Updating:
         """Rows the translation speaks of whose fields differ in effect."""
         recipe = recipe_of(config)
         # A value that means the same as none stops some runs where it is none: it is written, as in a new file.
-        stopping_keys = {one.stop.at for one in stopping(config, recipe)}
+        lacking = {one.stop.at for one in stopping(config, recipe) if not config.writes(one.stop.at)}
         if self.side != "megatron" and self._needs_family(recipe):
             yield _FAMILY, _NO_SIDE, ["model.family"]
         if self._callbacks(config):
@@ -182,7 +181,7 @@ class _Updating:
             if side is None:
                 continue
             fields: list[FieldName] = [field for field in row.fields if self._parts(recipe, field)]
-            stops = any(setting.key in stopping_keys for setting in self._settings(row))
+            stops = any(setting.key in lacking for setting in self._settings(row))
             if not fields and (stops or self._mistyped(config, row, side)):
                 fields = list(row.fields)
             if fields:
