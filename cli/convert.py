@@ -24,8 +24,8 @@ from .parsing import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..mapper.differences import Difference
     from ..mapper.translate.target import Translation
+    from ..mapper.translate.update import Updated
     from ..schemas.config import Config, Framework, ReadOptions
     from ..schemas.diagnostic import Language
 
@@ -149,8 +149,9 @@ def _translated(
     if held:
         require_said(translation)
     if standing is not None:
-        left = standing.bring_to(translation, language, held=held)
-        translation = translation._replace(unsaid=(*translation.unsaid, *left))
+        found = standing.bring_to(translation, language, held=held)
+        left = (*translation.unsaid, *found.unsaid)
+        translation = translation._replace(unsaid=left, written=found.config, rows=found.rows)
     return translation
 
 
@@ -192,9 +193,16 @@ def _based(
     if to != config.framework:
         return config, translation, text_of(translation, comments=comments, language=language)
     found = update(source.text, translation, config, options)
+    _tell_by_hand(base, found, language)
+    return config, translation._replace(written=found.config, rows=found.rows), found.text
+
+
+def _tell_by_hand(path: str, found: Updated, language: Language) -> None:
+    """Say on stderr what was not brought about, and what otherwise than expected; losses are said by their rows."""
+    lost = {row.field for row in found.rows if row.changes_numbers}
     for refusal in found.refused + found.remarks:
-        tell(f"{base}: {', '.join(refusal.keys) or refusal.field}: {refusal.reason(language)}")
-    return config, translation, found.text
+        if refusal.field is None or refusal.field not in lost:
+            tell(f"{path}: {', '.join(refusal.keys) or refusal.field}: {refusal.reason(language)}")
 
 
 class _Standing:
@@ -224,15 +232,13 @@ class _Standing:
         family = recipe_of(self.config).value("model.family")
         return family if isinstance(family, str) else None
 
-    def bring_to(self, translation: Translation, language: Language, *, held: bool) -> tuple[Difference, ...]:
-        """Write what differs, say on stderr what has to be done by hand, and answer with what is left unsaid."""
+    def bring_to(self, translation: Translation, language: Language, *, held: bool) -> Updated:
+        """Write what differs, say on stderr what has to be done by hand, and answer with what became of the file."""
         from ..mapper.translate.update import update
 
         found = update(self.source.text, translation, self.config, self.options)
         if held:
             require_said(translation._replace(unsaid=found.unsaid))
         rewrite(self.source, found.text)
-        for refusal in found.refused + found.remarks:
-            named = ", ".join(refusal.keys) or refusal.field
-            tell(f"{self.path}: {named}: {refusal.reason(language)}")
-        return found.unsaid
+        _tell_by_hand(self.path, found, language)
+        return found

@@ -88,8 +88,8 @@ def _owned_up(report: Report) -> Report:
     return report._replace(summary=said + report.summary)
 
 
-_PARTS = ("decoupled", "grouped")
-"""Other curves of the same run, for some of its parameters."""
+_PARTS = ("decoupled", "grouped", "from_checkpoint")
+"""Other curves of the same run: for some of its parameters, or the one that a checkpoint holds."""
 
 
 def unseen(report: Report) -> list[Unseen]:

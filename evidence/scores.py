@@ -24,8 +24,8 @@ from ..schemas.diagnostic import UnreadableError, finding
 from ..schemas.message import Words, verbatim
 from ..schemas.yaml_depth import refuse_deep
 from .messages_compiled import say
-from .score_names_compiled import NAMES, NOT_SCORES, SCORES
-from .score_settings import NOTHING_SAID, lower_is_better, settings_of
+from .score_names_compiled import ACCURACY, NAMES, NOT_SCORES, SCORES
+from .score_settings import NOTHING_SAID, Apart, lower_is_better, settings_of
 from .stranger_json import parse_json
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ class ScoreCheck(NamedTuple):
     only_scores: tuple[str, ...]
     only_benchmark: tuple[str, ...]
     notes: tuple[Words, ...]
+    other_metrics: tuple[Apart, ...] = ()
+    """The tasks that each side measures by a metric of another name."""
 
     @property
     def passes(self) -> bool:
@@ -105,7 +107,8 @@ def check_scores(
 ) -> ScoreCheck:
     """Compare the tasks that both sides have, and their means."""
     notes: list[Words] = []
-    pairs, only_scores, only_benchmark = _paired(scores, benchmark, notes)
+    others: list[Apart] = []
+    pairs, only_scores, only_benchmark = _paired(scores, benchmark, notes, others)
     if not pairs:
         said = say.scores_no_common(a=names[0], b=names[1], ours=_told(scores), theirs=_told(benchmark))
         raise UnreadableError(finding(said, names[0]))
@@ -125,7 +128,7 @@ def check_scores(
         # A mean over both kinds goes neither way: what passes is every task by itself.
         mean = mean._replace(passes=mean.passes or all(row.passes for row in rows))
     notes += _notes(rows, fractions=absolute and points > 1, lower=lower)
-    return ScoreCheck(rows, mean, tolerance, absolute, only_scores, only_benchmark, tuple(notes))
+    return ScoreCheck(rows, mean, tolerance, absolute, only_scores, only_benchmark, tuple(notes), tuple(others))
 
 
 def _notes(rows: Sequence[ScoreRow], *, fractions: bool, lower: bool) -> Iterator[Words]:
@@ -160,7 +163,7 @@ _HUNDREDFOLD = ((80, 125), (0.008, 0.0125))
 
 
 def _paired(
-    scores: Mapping[str, float], benchmark: Mapping[str, float], notes: list[Words]
+    scores: Mapping[str, float], benchmark: Mapping[str, float], notes: list[Words], others: list[Apart]
 ) -> tuple[list[tuple[str, float, float]], tuple[str, ...], tuple[str, ...]]:
     if len(scores) == len(benchmark) == 1 and ALONE in (*scores, *benchmark):
         name = next((name for name in (*scores, *benchmark) if name != ALONE), ALONE)
@@ -179,11 +182,20 @@ def _paired(
         partner = known.pop(_plain(name), None)
         if partner is None and tasks[0].get(task) == name and tasks[1].get(task) in known.values():
             partner = known.pop(_plain(tasks[1][task]))
+            others += _of_other_metrics(name, partner)
         if partner is None:
             alone.append(name)
         else:
             pairs.append((name, score, benchmark[partner]))
     return pairs, tuple(alone), tuple(known.values())
+
+
+def _of_other_metrics(score: str, benchmark: str) -> Iterator[Apart]:
+    """That two names of one task measure it otherwise; a name without a metric, or with a general one, says nothing."""
+    (task, _, ours), (_, _, theirs) = score.partition("/"), benchmark.partition("/")
+    one, other = (metric.strip().lower() for metric in (ours, theirs))
+    if one and other and not {one, other} <= set(ACCURACY):
+        yield Apart(task, "metric", ours, theirs)
 
 
 def _plain(name: str) -> str:

@@ -68,7 +68,7 @@ def run(
 def _evaluated_otherwise(found: ScoreCheck, reports: Sequence[Settings]) -> Iterator[Unseen]:
     """The tasks among those compared of which the two reports say that they were not evaluated alike."""
     tasks = {row.name.partition("/")[0] for row in found.rows}
-    for one in apart(*reports):
+    for one in (*apart(*reports), *found.other_metrics):
         if one.task in tasks:
             values = f"{one.scores} | {one.benchmark}"
             en, zh = (

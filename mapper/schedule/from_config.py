@@ -45,7 +45,17 @@ def megatron_schedule(config: Config, steps: int | None = None) -> Schedule:
         schedule = schedule._replace(weight_decay=None)
     if not _all_decided(config, _LOSS_SCALE):
         schedule = schedule._replace(loss_scale=None)
+    if not _resumes(config):
+        notes = tuple(one for one in schedule.notes if one.name != "from_checkpoint")
+        schedule = schedule._replace(notes=notes)
     return schedule
+
+
+def _resumes(config: Config) -> bool:
+    """Whether a checkpoint's schedule may be loaded (megatron 0.12 training/checkpointing.py:load_checkpoint)."""
+    load = config.settings.get("load")
+    named = load is not None and (bool(load.value) or not load.decided)
+    return named and not config.value("finetune") and not config.value("no_load_optim")
 
 
 def _all_decided(config: Config, names: tuple[str, ...]) -> bool:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ...schemas.open_words import open_words
 from ..recipe.vocabulary import defines_model
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ...mappings.names_compiled import FieldName
     from ...mappings.tables import Impact, Status
-    from ...schemas.config import Value
+    from ...schemas.config import Config, Value
     from ...schemas.diagnostic import Language
 
 _MODEL_KEYS = ("model.", "model_config.")
@@ -81,6 +84,21 @@ class ReportRow(NamedTuple):
         from ..answers_compiled import report_row_json
 
         return report_row_json(self, language, proof=self.proof(versions, language))
+
+
+def beyond_fields(config: Config) -> Iterator[ReportRow]:
+    """What of a file no field holds, and the other framework is not told.
+
+    That is what makes it more than the training of a model, and the words of a launch that nobody can read here and
+    that may be flags: each could replace any value.
+    """
+    purpose = config.purpose
+    if purpose is not None:
+        text = purpose.problem.message("en"), purpose.problem.message("zh")
+        yield ReportRow(None, (), (), purpose.kind, "dropped", "numerics", False, *text)
+    for word, problem in open_words(config):
+        text = problem.message("en"), problem.message("zh")
+        yield ReportRow(None, (word,), (), None, "unresolved", "numerics", False, *text)
 
 
 def summary(rows: tuple[ReportRow, ...]) -> dict[str, int]:

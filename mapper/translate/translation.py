@@ -17,7 +17,6 @@ from ...schemas.message import Words
 from ...schemas.mindformers.catalog import DEFAULT_DYNAMIC, DEFAULT_STATIC, minor_version
 from ...schemas.mindformers.detect import WRITTEN
 from ...schemas.number_text import is_number
-from ...schemas.open_words import open_words
 from ...schemas.purpose import require_training
 from ...schemas.refused import unknown_class
 from ...schemas.short_numbers import plain
@@ -33,7 +32,7 @@ from ..recipe.values import RecipeValue
 from ..recipe.vocabulary import vocabulary
 from .messages_compiled import say
 from .read_back import read_back
-from .report import ReportRow
+from .report import ReportRow, beyond_fields
 from .target import TOKENIZER, TargetSetting, Translation
 
 if TYPE_CHECKING:
@@ -181,8 +180,7 @@ class _Translating:
             self._model_type(self.family)
         self._idle()
         self.rows.extend(self._leftovers())
-        self.rows.extend(self._post_training())
-        self.rows.extend(self._open_words())
+        self.rows.extend(beyond_fields(self.config))
         self.rows.extend(self._stand_ins())
         return Translation(
             self.config.file,
@@ -756,19 +754,6 @@ class _Translating:
             elif setting.flag is not None:
                 words = say.replaced_by_validation()
                 yield ReportRow(None, (key,), (), setting.value, "exact", "none", False, *words.both())
-
-    def _post_training(self) -> Iterator[ReportRow]:
-        """What makes the source more than the training of a model, which the other framework is not told."""
-        purpose = self.config.purpose
-        if purpose is not None:
-            text = (purpose.problem.message("en"), purpose.problem.message("zh"))
-            yield ReportRow(None, (), (), purpose.kind, "dropped", "numerics", False, *text)
-
-    def _open_words(self) -> Iterator[ReportRow]:
-        """Words of the launch that nobody can read here and that may be flags: each could replace any value."""
-        for word, problem in open_words(self.config):
-            text = (problem.message("en"), problem.message("zh"))
-            yield ReportRow(None, (word,), (), None, "unresolved", "numerics", False, *text)
 
     def _stand_ins(self) -> Iterator[ReportRow]:
         """What the written file's frame fills in for a value that the source does not have."""

@@ -18,14 +18,16 @@ from ...schemas.source import SourceText
 from ..computed.comparison import same
 from ..differences import differences
 from ..families import family_of, misfits_of
-from ..gates import meaningful
+from ..gates import counts, meaningful
 from ..recipe.reading import recipe_of, side_of
 from ..recipe.vocabulary import COMPUTED, vocabulary
+from ..stopping import stopping
 from .edits import Edit, applied
 from .megatron_file import megatron_text
 from .messages_compiled import say
 from .mindformers_file import mindformers_document, mindformers_settings, mindformers_text
 from .read_back import differing
+from .report import ReportRow, beyond_fields
 from .script_edits import ScriptEditor
 from .target import TargetSetting, Translation
 from .yaml_edits import YamlEditor
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ...mappings.names_compiled import FieldName
-    from ...mappings.tables import SideName
+    from ...mappings.tables import SideName, Status
     from ...schemas.config import Setting, Value
     from ...schemas.diagnostic import Language
     from ...schemas.message import Words
@@ -77,6 +79,10 @@ class Updated(NamedTuple):
     """What was brought about, but not as one might expect: another model class."""
     unsaid: tuple[Difference, ...] = ()
     """What still differs from the source, though neither the report nor a refusal says so."""
+    config: Config | None = None
+    """What the framework makes of the new text."""
+    rows: tuple[ReportRow, ...] = ()
+    """The report of the translation, with what the file keeps and numbers hang on."""
 
 
 def update(
@@ -145,16 +151,27 @@ class _Updating:
         self._say_what_is_left(current)
         said = {refusal.field for refusal in self.refused}
         there = recipe_of(current)
-        left = differing(self.translation, differences(self.translation.recipe, there), there)
+        entries = differences(self.translation.recipe, there)
+        left = differing(self.translation, entries, there)
         unsaid = tuple(one for one in left if one.field not in said and _is_asked_for(one))
-        changed = tuple(dict.fromkeys(self.changed))
-        return Updated(self.text, changed, tuple(self.refused), tuple(self._other_family()), unsaid)
+        kept = tuple(self._kept(entries, there))
+        return Updated(
+            self.text,
+            tuple(dict.fromkeys(self.changed)),
+            tuple(self.refused),
+            tuple(self._other_family()),
+            unsaid,
+            current,
+            self._reported(kept, current),
+        )
 
     # --- what differs ---
 
     def _differing(self, config: Config) -> Iterator[tuple[Row, Side, list[FieldName]]]:
         """Rows the translation speaks of whose fields differ in effect."""
         recipe = recipe_of(config)
+        # A value that means the same as none stops some runs where it is none: it is written, as in a new file.
+        lacking = {one.stop.at for one in stopping(config, recipe) if not config.writes(one.stop.at)}
         if self.side != "megatron" and self._needs_family(recipe):
             yield _FAMILY, _NO_SIDE, ["model.family"]
         if self._callbacks(config):
@@ -164,7 +181,8 @@ class _Updating:
             if side is None:
                 continue
             fields: list[FieldName] = [field for field in row.fields if self._parts(recipe, field)]
-            if not fields and self._mistyped(config, row, side):
+            stops = any(setting.key in lacking for setting in self._settings(row))
+            if not fields and (stops or self._mistyped(config, row, side)):
                 fields = list(row.fields)
             if fields:
                 yield row, side, fields
@@ -437,6 +455,48 @@ class _Updating:
             found, wanted = _shown(launch.world_size), _shown(wanted_launch.world_size)
             self._refuse((), "parallel.world_size", say.change_devices(found=found, wanted=wanted))
 
+    def _kept(self, entries: tuple[Difference, ...], there: Recipe) -> Iterator[Difference]:
+        """What changes numbers, and is neither as the source has it nor as a new file would: no edit reached it."""
+        apart = {_place(one) for one in differences(self.wanted_recipe, there) if one.status != "equal"}
+        lost = {row.field for row in self.translation.rows if row.field is not None and not row.carried}
+        found = [
+            one
+            for one in entries
+            if one.status != "equal" and one.impact == "numerics" and one.field not in lost and _place(one) in apart
+        ]
+        found = [one for one in found if self._matters(one, there)]
+        # A computed quantity follows from what is said of its fields, where anything is.
+        yield from [one for one in found if not str(one.field).startswith(COMPUTED)] or found
+
+    def _matters(self, kept: Difference, there: Recipe) -> bool:
+        """Whether the runs part by it; where a file takes its weights from is its own, unless the source says so."""
+        if kept.field is None:
+            return True
+        if kept.field.startswith("checkpoint.") and (kept.a is None or kept.a.origin != "explicit"):
+            return False
+        return counts(kept.field, self.translation.recipe, there) is not False
+
+    def _reported(self, kept: tuple[Difference, ...], current: Config) -> tuple[ReportRow, ...]:
+        """The rows of the report, less those that say that what the file keeps otherwise was carried over."""
+        told = {one.field for one in kept if one.field is not None}
+        left = [row for row in self.translation.rows if row.field is None or row.field not in told]
+        more = (row for row in beyond_fields(current) if row not in left)
+        return (*left, *map(self._kept_row, kept), *more)
+
+    def _kept_row(self, kept: Difference) -> ReportRow:
+        here, there = kept.a, kept.b
+        place = () if there is None or there.key is None else (there.key,)
+        replaced = (row for row in self.translation.rows if row.field is not None and row.field == kept.field)
+        keys = dict.fromkeys(key for row in replaced for key in row.source)
+        wanted, found = (say.unset() if side is None else _shown(side.value) for side in (here, there))
+        names = ", ".join(place) or str(kept.field)
+        status: Status = "dropped"
+        said = say.keeps(keys=names, wanted=wanted, found=found)
+        if there is not None and not there.decided:
+            status, said = "unresolved", say.keeps_open(keys=names, wanted=wanted)
+        value = None if here is None else here.value
+        return ReportRow(kept.field, tuple(keys) or place, (), value, status, kept.impact, False, *said.both())
+
     def _other_family(self) -> Iterator[Refusal]:
         """That the file's model class was changed, and what it cannot express."""
         choice, own = self.translation.family, family_of(recipe_of(self.original).value("model.family"), self.side)
@@ -463,6 +523,12 @@ def _is_asked_for(difference: Difference) -> bool:
     if found is None or not found.decided or found.value is None or str(difference.field).startswith(COMPUTED):
         return False  # what feeds a computed quantity is compared itself
     return found.origin == "explicit" or difference.impact == "numerics"
+
+
+def _place(difference: Difference) -> str:
+    """The field of a difference, or the file's own key that no field takes up."""
+    found = difference.b or difference.a
+    return difference.field or str(None if found is None else found.key)
 
 
 def _devices(recipe: Recipe) -> int | None:

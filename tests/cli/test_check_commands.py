@@ -106,12 +106,17 @@ def test_folders_of_arrays(accmap, arrays: None, tmp_path: Path) -> None:
         (("s.json", "more.txt"), 1),
         (("nan", "81.6"), 1),
         (("0.812", "81.2"), 1),
+        (("acc.json", "norm.json"), 1),
+        (("acc.json", "plain.csv"), 0),
     ],
 )
 def test_scores(accmap, words: tuple[str, ...], code: int) -> None:
     files = {
         "s.json": '{"results": {"mmlu": {"acc,none": 0.652}, "gsm8k": {"em,strict": 0.8}}}',
         "b.txt": "mmlu/acc 0.6521\n gsm8k/em,strict 0.9\n",
+        "acc.json": '{"results": {"mmlu": {"acc,none": 0.5}}}',
+        "norm.json": '{"results": {"mmlu": {"acc_norm,none": 0.5}}}',
+        "plain.csv": "dataset,score\nmmlu,0.5\n",
         "more.txt": "mmlu/acc 0.652\ngsm8k/em,strict 0.8\nceval 0.7\n",
     }
     answer = accmap("check", "scores", *words, files=files)

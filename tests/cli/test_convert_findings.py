@@ -217,3 +217,61 @@ def test_a_model_that_stands_in_a_directory(accmap: Callable[..., Any], tmp_path
     assert answer.code == 1
     assert "--num-layers 2" in answer.out
     assert "--hidden-size 64" in answer.out
+
+
+KEPT = {
+    "a peak rate that the framework divides": ({"context:": "lr_scale: True\ncontext:"}, "schedule.learning_rate"),
+    "a fused optimizer": ({"  eps: 1.0e-8": "  eps: 1.0e-8\n  use_fused: True"}, "optimizer.fused"),
+    "a window": (
+        {"    qk_layernorm: True": "    qk_layernorm: True\n    window_size: [8, 0]"},
+        "attention.window_size",
+    ),
+    "other data": ({"- /data/corpus": "- 1.0\n        - /data/a\n        - 2.0\n        - /data/corpus"}, "data.blend"),
+    "nothing": ({}, None),
+    "adapters": (
+        {"    qk_layernorm: True": "    qk_layernorm: True\n    pet_config: {pet_type: lora}"},
+        "post-training",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_an_updated_file_keeps_is_a_loss(accmap: Callable[..., Any], tmp_path: Path, name: str) -> None:
+    changes, lost = KEPT[name]
+    text = YAML
+    for before, after in changes.items():
+        assert before in text
+        text = text.replace(before, after)
+    target = tmp_path / "run.yaml"
+    target.write_text(text, "utf-8")
+    words = ("convert", str(EXAMPLES / "qwen3_dense" / "megatron.sh"), "--update", str(target))
+    answer = accmap(*words, "--report", "report.json")
+    assert answer.code == (0 if lost is None else 1), answer.err
+    if lost is None:
+        return
+    assert answer.err.splitlines()[-1].endswith(f"could not be carried over: {lost}")
+    rows = json.loads((tmp_path / "report.json").read_text("utf-8"))["rows"]
+    assert [row["status"] for row in rows if row["field"] == lost] in (["dropped"], [])
+    assert accmap(*words, "--accept-loss", lost).code == 0
+
+
+def test_a_word_that_an_updated_script_keeps_could_override_it(accmap: Callable[..., Any], tmp_path: Path) -> None:
+    target = tmp_path / "run.sh"
+    target.write_text(SCRIPT.rstrip() + " $MORE\n", "utf-8")
+    answer = accmap("convert", str(EXAMPLES / "qwen3_dense" / "mindformers.yaml"), "--update", str(target))
+    assert answer.code == 1
+    assert "could not be carried over: $MORE" in answer.err
+
+
+def test_an_updated_file_is_held_to_running(accmap: Callable[..., Any], tmp_path: Path) -> None:
+    source, target = tmp_path / "run.sh", tmp_path / "run.yaml"
+    experts = "--num-experts 8 --moe-router-topk 2 --moe-ffn-hidden-size 128 --moe-grouped-gemm"
+    source.write_text(SCRIPT.rstrip() + f" {experts}\n", "utf-8")
+    target.write_text(YAML, "utf-8")
+    assert accmap("convert", str(source), "--update", str(target)).code == 0
+    assert "routed_scaling_factor: 1.0" in target.read_text("utf-8")
+    assert accmap("lint", str(source), str(target)).code == 0
+    target.write_text(YAML.replace("context:", "layer_scale: True\ncontext:"), "utf-8")
+    answer = accmap("convert", str(source), "--update", str(target))
+    assert answer.code == 1
+    assert "will not run: MindSpore Transformers 1.9 refuses this configuration: layer_scale" in answer.err

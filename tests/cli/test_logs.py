@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import itertools
 import json
@@ -253,6 +254,9 @@ def with_times(text: str) -> str:
         (["a.log", "link.log"], "a.log and link.log are one log"),
         (["a.log", "copy.log", "--experiment", "repeat"], "a.log and copy.log are one log"),
         (["again.log", "--benchmark", "a.log", "copy.log"], "a.log and copy.log are one log"),
+        (["a.log", "packed.log.gz"], "a.log and packed.log.gz are one log"),
+        (["a.log", "headed.log"], "a.log and headed.log are one log"),
+        (["a.log", "crlf.log", "--experiment", "repeat"], "a.log and crlf.log are one log"),
         # Times were taken out of them, or they are of another clock.
         (["plain.log", "plain2.log"], ""),
         (["a.log", "again.log"], ""),
@@ -262,6 +266,8 @@ def test_a_log_beside_its_own_copy_shows_nothing(accmap: Callable[..., Any], wor
     plain = megatron_run(falling(60))
     timed = with_times(plain)
     files = {"a.log": timed, "copy.log": timed, "plain.log": plain, "plain2.log": plain}
+    files |= {"headed.log": "nohup: ignoring input\n" + timed, "crlf.log": timed.replace("\n", "\r\n")}
+    files |= {"packed.log.gz": gzip.compress(timed.encode())}
     Path("link.log").symlink_to("a.log")
     answer = accmap("logs", *words, "--steps", "60", files={**files, "again.log": timed.replace("(ms): ", "(ms): 1")})
     assert answer.code == (1 if said else 0), answer.out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.dom import minidom
 
@@ -192,3 +193,21 @@ def test_what_settles_a_positional_parameter_is_named(accmap, lang: str) -> None
     assert answer.code == 2
     assert "--arg VALUE" in answer.err
     assert accmap("lr", "a.sh", "--arg", "1e-4", files={"a.sh": content}).code == 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "code"),
+    [
+        ("--load ckpt --use-checkpoint-opt_param-scheduler", 1),
+        ("--load $CKPT --use-checkpoint-opt_param-scheduler", 1),
+        ("--use-checkpoint-opt_param-scheduler", 0),
+        ("--load ckpt --finetune --use-checkpoint-opt_param-scheduler", 0),
+        ("--load ckpt --override-opt_param-scheduler", 0),
+    ],
+)
+def test_a_schedule_that_a_checkpoint_holds_is_not_compared(accmap: Callable[..., Any], flags: str, code: int) -> None:
+    example = Path(__file__).parents[2] / "examples" / "qwen3_dense"
+    script = (example / "megatron.sh").read_text("utf-8").rstrip() + f" {flags}\n"
+    answer = accmap("lr", "run.sh", str(example / "mindformers.yaml"), files={"run.sh": script})
+    assert answer.code == code, answer.out
+    assert answer.out.startswith("Partial" if code else "Equal")

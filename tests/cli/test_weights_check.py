@@ -166,7 +166,7 @@ def test_an_inference_log(accmap: Callable[..., Any], files: Any, tmp_path: Path
     empty = "These parameters are not loaded in the network: []\n"
     answer = accmap("weights", "check", "--log", "empty.log", files={"empty.log": empty})
     assert answer.code == 0
-    assert "every weight found its place" in answer.out
+    assert "nothing that they speak of was left out" in answer.out
     assert "another order" in answer.out
     piped = accmap("weights", "check", "--log", "-", stdin=log)
     assert piped.code == 1
