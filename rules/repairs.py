@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from ..schemas.diagnostic import Diagnostic
-    from ..schemas.source import SourceText
     from ..schemas.yaml_node import Node
     from ..schemas.yaml_text import YamlDocument
     from .rule import Change, Repair
