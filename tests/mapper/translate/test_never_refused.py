@@ -6,7 +6,7 @@ What it refuses all the same has no equal there, and stands in `REFUSED` with th
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 import yaml
@@ -93,10 +93,10 @@ REFUSED = {
 def leaves(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Where the numbers are."""
     if isinstance(node, dict):
-        for key, inner in node.items():
+        for key, inner in cast("dict[str, Any]", node).items():
             yield from leaves(inner, (*path, key))
     elif isinstance(node, list):
-        for place, inner in enumerate(node):
+        for place, inner in enumerate(cast("list[Any]", node)):
             if isinstance(inner, dict):
                 yield from leaves(inner, (*path, place))
     elif isinstance(node, (int, float)) and not isinstance(node, bool):
