@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from ..mapper.translate.read_back import require_said
-from ..mapper.translate.starting import obstacles, standing
+from ..mapper.translate.starting import obstacles, of_network, standing
 from ..mapper.translate.translation import translate_as_asked
 from ..mapper.translate.writing import text_of
 from ..schemas.border.outgoing import composed, emit, json_text, tell
@@ -24,8 +24,10 @@ from .parsing import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ..mapper.translate.starting import Obstacle
     from ..mapper.translate.target import Translation
     from ..mapper.translate.update import Updated
+    from ..schemas.border.outgoing import Outgoing
     from ..schemas.config import Config, Framework, ReadOptions
     from ..schemas.diagnostic import Language
 
@@ -69,10 +71,7 @@ def run(
     if output is not None:
         new_files[output] = text
     if report is not None:
-        each = {"will_not_run": stops, "source_will_not_run": source_stops}
-        told = {name: [stop.to_json(lang) for stop in found] for name, found in each.items()}
-        answer = {**translation.to_json(lang), **told}
-        new_files[report] = json_text(answer, 2)
+        new_files[report] = _report_text(translation, stops, source_stops, lang)
     write_texts(new_files, force=force)
     if output is None and update is None:
         emit(composed(text))
@@ -108,17 +107,29 @@ def _model_alone(
         raise UsageError(say.a_model_is_written_alone())
     made = model_file(config)
     text = json_text(made.keys, 2)
+    stops = of_network(config)
     files = {} if output is None else {output: text}
     if report is not None:
-        files[report] = json_text(made.translation.to_json(language), 2)
+        files[report] = _report_text(made.translation, stops, stops, language)
     write_texts(files, force=force)
     if output is None:
         emit(composed(text))
-    print_problems(config, language)
+    print_obstacles(output or FILE, stops, language)
+    print_obstacles(config.file, stops, language)
+    print_problems(config, language, of_run=False)
     print_report(made.translation, language)
     tell_written(files, language)
     code = close_report(made.translation.rows, accepted, language, strict=strict)
-    return code if config.purpose is None else BAD
+    return BAD if stops or config.purpose is not None else code
+
+
+def _report_text(
+    translation: Translation, stops: Sequence[Obstacle], source_stops: Sequence[Obstacle], language: Language
+) -> Outgoing:
+    """The loss report as JSON, with what stops each of the two files."""
+    each = {"will_not_run": stops, "source_will_not_run": source_stops}
+    told = {name: [stop.to_json(language) for stop in found] for name, found in each.items()}
+    return json_text({**translation.to_json(language), **told}, 2)
 
 
 def _require_places(output: str | None, report: str | None, update: str | None, base: str | None) -> None:

@@ -29,11 +29,17 @@ _STYLE_OF = {"error": "red", "warning": "yellow"}
 _RANK = ("unresolved", "dropped", "approximate", "conditional")
 _IMPACT = ("numerics", "performance", "none")
 _MOST_PROBLEMS = 10
+_LEFT_OPEN = ("MAP034",)
+"""What leaves values open that no word of the file can be shown for: how many devices there are."""
 
 
-def print_problems(config: Config, language: Language) -> None:
-    """Print to stderr what is wrong with the source itself, so that its translation is not taken for a run's."""
-    telling = [problem for problem in config.problems if _is_grave(problem)]
+def print_problems(config: Config, language: Language, *, of_run: bool = True) -> None:
+    """Print to stderr what is wrong with the source itself, so that its translation is not taken for a run's.
+
+    To the network alone, unless `of_run`, it is all one on how many devices it would be trained.
+    """
+    left_open = _LEFT_OPEN if of_run else ()
+    telling = [one for one in config.problems if _is_grave(one) or one.kind.code in left_open]
     colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
     if config.purpose is not None:
         tell(f"{config.file}: {config.purpose.problem.message(language)}")

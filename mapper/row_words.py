@@ -27,6 +27,7 @@ _OF_FIELDS = frozenset(
         "eq_field",
         "ne_field",
         "gt_field",
+        "below_field",
         "within_field",
         "exceeds_sum",
         "within_sum",

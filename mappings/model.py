@@ -260,6 +260,8 @@ class Stop(_Strict):
     instead: str
     program: bool = False
     """Of the framework's own program alone: a fork has a loop of its own."""
+    network: bool = False
+    """Of the network in any program: transformers stops at it, too."""
     rule: str | None = None
     en: str
     zh: str

@@ -27,6 +27,8 @@ class Stop(NamedTuple):
     """What runs and comes nearest, as that side writes it."""
     program: bool
     """Whether it is the framework's own program that stops: a fork has a loop of its own."""
+    network: bool
+    """Whether the network stops in any program, so that a model's `config.json` does, too."""
     rule: str | None
     """A rule of the linter that says the same."""
     en: str

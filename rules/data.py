@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from ..mappings.keys_compiled import DATA_LENGTH, DATA_LENGTHS, DATA_REQUIRED, LOADER, PARALLEL_SWITCHES, RUN_MODE
+from ..mappings.keys_compiled import (
+    DATA_LENGTH,
+    DATA_LENGTHS,
+    DATA_REQUIRED,
+    DYNAMIC_LENGTH,
+    LOADER,
+    PARALLEL_SWITCHES,
+    RUN_MODE,
+)
 from ..schemas.light_typing import TYPE_CHECKING
 from .messages_compiled import say
 from .rule import Change, Found, Note, Repair, at_key, on
@@ -76,11 +84,28 @@ def two_sequence_lengths(subject: Subject) -> Iterator[Found]:
     side = subject.mindformers
     if side is None:
         return
-    dynamic = side.config.dialect == "dynamic"
-    data = side.explicit(f"{LOADER['dynamic' if dynamic else 'static']}.{DATA_LENGTH}")
+    if side.config.dialect == "dynamic":
+        yield from _mask_of_another_length(side)
+        return
+    data = side.explicit(f"{LOADER['static']}.{DATA_LENGTH}")
     length = side.value("data.sequence_length")
     if data is not None and isinstance(data.value, int) and length is not None and data.value != length:
         note = Note(on("mindformers", "data.sequence_length"), *say.model_has(length=length).both())
         place = at_key("mindformers", data.key)
         repair = Repair("unsafe", *say.write(text=length).both(), (Change("set", place, str(length)),))
         yield Found(place, {"data": data.value, "model": length}, (note,), repair=repair)
+
+
+def _mask_of_another_length(side: Side) -> Iterator[Found]:
+    """The dynamic graph takes sequences as they come, and makes a causal mask of the model's length, or its default."""
+    data = side.explicit(f"{LOADER['dynamic']}.{DATA_LENGTH}")
+    length = side.config.value(DYNAMIC_LENGTH["resolved"])
+    if any(side.config.value(key) is True for key in DYNAMIC_LENGTH["made"]):
+        return  # the data's own mask, or one that is as large whatever comes
+    if data is not None and isinstance(data.value, int) and isinstance(length, int) and data.value != length:
+        place = at_key("mindformers", DYNAMIC_LENGTH["model"])
+        given = side.explicit(DYNAMIC_LENGTH["model"]) is not None
+        notes = (Note(place, *say.model_has(length=length).both()),) if given else ()
+        change = Change("set", place, str(data.value))
+        repair = Repair("unsafe", *say.write(text=data.value).both(), (change,))
+        yield Found(at_key("mindformers", data.key), {"data": data.value, "model": length}, notes, repair=repair)

@@ -129,7 +129,7 @@ def _mindformers(config: Config, noted: Noted) -> list[Part]:
         (_SIGHT, values, lambda: (sight(windows(values, config.dialect)),)),
         (_SAMPLES, values, lambda: (samples(values, config.dialect),)),
         (_RATES, values, lambda: _curve(config, values)),
-        (_STEP, values, lambda: (tokens_per_step(values),)),
+        (_STEP, values, lambda: (tokens_per_step(values, config.dialect),)),
         (_WEIGHTING, values, lambda: (weighting(values, config.dialect),)),
         (_TERMS, values, lambda: (terms(values, made_by, config.dialect),)),
         (_DECAY, values, lambda: (decay(values),)),

@@ -93,6 +93,12 @@ def _first_given_put(values: Values, scope: Scope) -> Written:
     return values[0], values[0] if scope.options.get("copies") is True else OMIT
 
 
+def _list_text_get(values: Values, scope: Scope) -> Values:
+    """What the text lists, or the number; the option `nothing` is a number that is the same as none."""
+    nothing = scope.options.get("nothing")
+    return tuple(None if value is None or value == nothing else _pair_of(value) for value in values)
+
+
 def _list_text_put(values: Values, scope: Scope) -> Written:
     """A list as argparse wants it: written out, in brackets unless the option says otherwise; a number as it is."""
     form = "{}" if scope.options.get("brackets") is False else "[{}]"
@@ -326,7 +332,7 @@ LENSES = {
     "default": Lens(_neutral_get, _default_put),
     "either": Lens(_either_get, _either_put),
     "first_given": Lens(_first_given_get, _first_given_put),
-    "list_text": each(_pair_of, _unit)._replace(put=_list_text_put),
+    "list_text": Lens(_list_text_get, _list_text_put),
     "dtype": Lens(_dtype_get, _dtype_put),
     "float32_flag": Lens(_float32_get, _float32_put),
     "one_item_list": each(_first, _unit)._replace(put=_list_put),

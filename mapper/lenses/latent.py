@@ -135,11 +135,23 @@ def _original_length_put(values: Values, scope: Scope) -> Written:
     scale = number(scope.field("attention.latent.score_scale"))
     plain = scope.field("position.type") == "rope" and scope.field("attention.latent.enabled") is True
     if not plain or scale is None or scale == 1:
-        return (OMIT if wanted is None else wanted,)
+        return covering(wanted, scope)
     least = unstretched_from(scope.field("position.rotary_base"))
     if least is None:
+        return covering(wanted, scope)
+    return covering(max(1 << (least - 1).bit_length(), integer(wanted) or 0), scope)
+
+
+def covering(wanted: Value, scope: Scope) -> Written:
+    """A length that Megatron-LM accepts: at least the sequence's, where no position is made of it."""
+    known, length = integer(wanted), integer(scope.field("data.sequence_length"))
+    if known is None or length is None or scope.field("position.type") not in _WITHOUT_TABLE:
         return (OMIT if wanted is None else wanted,)
-    return (max(1 << (least - 1).bit_length(), integer(wanted) or 0),)
+    return (max(known, length),)
+
+
+_WITHOUT_TABLE = ("rope", "none")
+"""Positions for which `validate_args` alone looks at the length, and the model does not."""
 
 
 LENSES = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...mappings.tables import within
 from ...schemas.light_typing import TYPE_CHECKING
 from .general import dtype_name, enum_key, float_list, looked_up
-from .latent import stretches
+from .latent import covering, stretches
 from .lens import OMIT, Lens, integer, items
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _scaled_length_put(values: Values, scope: Scope) -> Written:
     """The argument only has to cover the sequence, where YaRN does not read it."""
     wanted, length = integer(values[0]), integer(scope.field("data.sequence_length"))
     if wanted is None or length is None or not _scales(scope):
-        return (OMIT if values[0] is None else values[0],)
+        return covering(values[0], scope)
     return (max(wanted, length),)
 
 

@@ -148,6 +148,8 @@ def words_of(fact: ArgumentFact, value: Value) -> list[str]:
         if fact.nargs is not None:
             return [option, *(_word(entry) for entry in value)]
         return [option, _pattern(list(value))]
+    if fact.type == "int" and isinstance(value, float) and value.is_integer():
+        return [option, str(int(value))]  # YAML takes 1.0e3 for a number with a fraction
     return [option, _word(value)]
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ...schemas.config import Config
     from ...schemas.diagnostic import Language
+    from ..stopping import Stopping
     from .target import Translation
 
 
@@ -50,10 +51,21 @@ def obstacles(translation: Translation, text: str) -> tuple[Obstacle, ...]:
     return tuple(_found(config))
 
 
+def of_network(config: Config) -> tuple[Obstacle, ...]:
+    """What stops a network in any program: all that matters of a run whose model's `config.json` is written.
+
+    What trains it, what that is built from (`not_built`), and what one framework alone cannot do stay behind.
+    """
+    return tuple(_obstacle(one) for one in stopping(config, recipe_of(config)) if one.stop.network)
+
+
+def _obstacle(one: Stopping) -> Obstacle:
+    return Obstacle(one.stop.at, one.stop.name, one.en, one.zh, one.stop.instead)
+
+
 def standing(config: Config) -> tuple[Obstacle, ...]:
     """What is known to stop a file that loads: at its first step, or where Megatron-LM builds what trains it."""
-    found = stopping(config, recipe_of(config))
-    stops = [Obstacle(one.stop.at, one.stop.name, one.en, one.zh, one.stop.instead) for one in found]
+    stops = [_obstacle(one) for one in stopping(config, recipe_of(config))]
     stops += [Obstacle(one.key, _UNBUILT, *one.why.both(), None) for one in not_built(config) if one.certain]
     return tuple(stops)
 

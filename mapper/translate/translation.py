@@ -876,7 +876,12 @@ def _same(one: Value, other: Value) -> bool:
 
 
 def _is_told_open(entry: RecipeValue, impact: Impact, caveat: Caveat | None) -> bool:
-    """Whether an undecided value is named: one that is written, or that numbers depend on."""
+    """Whether an undecided value is named as such: one that is written, or that numbers depend on.
+
+    A caveat that is about this field, and calls it open itself, says more.
+    """
+    if caveat is not None and caveat.about and caveat.status == "unresolved":
+        return False
     return not entry.decided and (_is_explicit(entry) or (impact == "numerics" and caveat is None))
 
 

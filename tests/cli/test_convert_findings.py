@@ -275,3 +275,24 @@ def test_an_updated_file_is_held_to_running(accmap: Callable[..., Any], tmp_path
     answer = accmap("convert", str(source), "--update", str(target))
     assert answer.code == 1
     assert "will not run: MindSpore Transformers 1.9 refuses this configuration: layer_scale" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("dialect", "written"), [("static", "data_parallel: 1"), ("dynamic", "data_parallel_shard: 1")]
+)
+def test_an_unknown_number_of_devices_is_said_where_it_stands(
+    accmap: Callable[..., Any], tmp_path: Path, dialect: str, written: str
+) -> None:
+    path = tmp_path / "a.sh"
+    path.write_text(SCRIPT.replace("--nproc_per_node 1", "--nproc_per_node $GPUS"), encoding="utf-8")
+    answer = accmap("convert", str(path), "--dialect", dialect)
+    assert written in answer.out
+    first, *more = answer.err.splitlines()
+    assert first.startswith(f"{path}:")
+    assert "MAP034" in first
+    (line,) = [line for line in more if "one data parallel rank is written" in line]
+    assert line.startswith("unresolved (performance)")
+    assert "micro_batch_size" in line
+    assert "cannot be decided from the file" not in answer.err
+    assert "MAP034" not in accmap("convert", str(path), "-o", str(tmp_path / "config.json")).err
+    assert "MAP034" not in accmap("convert", str(path), "--dialect", dialect, "--world-size", "2").err

@@ -5,6 +5,7 @@ The conditions are `mappings/stops.yaml`, whose rows name the code that stops; e
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import TYPE_CHECKING
 
@@ -335,3 +336,45 @@ def test_biases_of_experts(accmap, words: str, instead: str | None) -> None:
     assert instead is None or instead in answer.out
     older = accmap("lint", "run.sh", "--megatron", "0.12", "--no-config", files={"run.sh": f"{base} {words}\n"})
     assert "MAP108" not in older.out
+
+
+# Megatron 0.12 to main training/training.py:training_log: `iteration % args.log_interval`.
+@pytest.mark.parametrize(("more", "stops_there"), [("0", True), ("1", False), ("0 --skip-train", False)])
+def test_a_log_of_every_zero_steps(accmap, more: str, stops_there: bool) -> None:
+    files = {"a.sh": f"{LATENT} --no-rope-fusion --log-interval {more}\n"}
+    answer = accmap("lint", "a.sh", "--no-config", files=files)
+    assert ("divided by --log-interval" in answer.out) is stops_there
+
+
+# MindFormers 2.1.0 pynative/callback/checkpoint_callback.py:CheckpointCallback.on_step_end
+@pytest.mark.parametrize(("section", "stops_there"), [("0}", True), ("1}", False), ("0, enable_save: False}", False)])
+def test_a_checkpoint_every_zero_steps(accmap, section: str, stops_there: bool) -> None:
+    text = accmap("convert", "a.sh", "--dialect", "dynamic", files={"a.sh": f"{LATENT} --no-rope-fusion\n"}).out
+    start, _, end = text.partition("\ncheckpoint:\n")
+    others = itertools.dropwhile(lambda line: line.startswith(" "), end.splitlines())
+    made = "\n".join([start, f"checkpoint: {{save_path: ./o, save_interleaved_steps: {section}", *others, ""])
+    answer = accmap("lint", "c.yaml", "--no-config", files={"c.yaml": made})
+    assert ("divided by save_interleaved_steps" in answer.out) is stops_there
+
+
+# transformers 4.57 stops at the same networks; what trains one, and what one framework lacks, is no affair of its file.
+@pytest.mark.parametrize(
+    ("words", "stops_there"),
+    [
+        ("--kv-channels 15", "rotated in pairs"),
+        ("--group-query-attention --num-query-groups 3", "do not divide them"),
+        ("--num-experts 2 --moe-router-topk 4", "4 experts are chosen"),
+        ("--tokenizer-type GPT2BPETokenizer", None),
+        ("--seed 0", None),
+        ("--log-interval 0", None),
+    ],
+)
+def test_a_network_that_stops_in_any_program(accmap, tmp_path: Path, words: str, stops_there: str | None) -> None:
+    plain = LATENT.replace("--multi-latent-attention ", "")
+    answer = accmap("convert", "a.sh", "-o", "config.json", "--report", "r.json", files={"a.sh": f"{plain} {words}\n"})
+    said = [line for line in answer.err.splitlines() if "will not run" in line]
+    assert [line.split()[0] for line in said] == (["config.json", "a.sh"] if stops_there else [])
+    assert all(stops_there in line for line in said if stops_there)
+    assert answer.code == 1 or not stops_there
+    report = json.loads((tmp_path / "r.json").read_text("utf-8"))
+    assert len(report["will_not_run"]) == len(report["source_will_not_run"]) == bool(stops_there)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from accmap.mapper.translate.starting import standing
 from accmap.mapper.translate.translation import translate
 from accmap.mapper.translate.writing import text_of
 from accmap.schemas.config import Config, ReadOptions
@@ -85,3 +86,4 @@ def test_case(case: dict[str, Any]) -> None:
     )
     again = config_of(SourceText(name, text), options, path=name)
     assert [one.message() for one in again.problems if one.kind.severity == "error"] == []
+    assert {one.en for one in standing(again)} <= {one.en for one in standing(config)}
