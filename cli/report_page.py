@@ -64,7 +64,8 @@ class Pair(NamedTuple):
 def web_page(pair: Pair, language: Language) -> str:
     """The page."""
     word = say.page("report", language)
-    title = word("title", " · ".join(name.rpartition("/")[2] for name in pair.files))
+    names = dict.fromkeys(name.rpartition("/")[2] for name in pair.files)
+    title = word("title", " · ".join(names if len(names) > 1 else pair.files))
     heads, follow = following(pair.findings.diagnostics)
     groups = _grouped(heads, follow, pair.files)
     parts = [
@@ -113,7 +114,9 @@ def _verdict(pair: Pair, groups: _Grouped, language: Language) -> str:
         f"{word('compared')}{mark('colon', language)}{of_fields(verdict)}{in_brackets(totals, language)}",
         f"{word('rates')}{mark('colon', language)}{curves}",
     ]
-    bad = counts["stops"] or counts["numbers"]
+    if not pair.findings.pairs:
+        gist.insert(0, word("alone"))
+    bad = counts["stops"] or counts["numbers"] or verdict == "different"
     sentence = listed(said, language, "semicolon") + mark("stop", language)
     return f'<p class="answer{" bad" if bad else ""}">{markup(sentence)}</p>\n{bullets(gist)}'
 
@@ -131,7 +134,8 @@ def _basis(configs: Sequence[Config], word: ReportWords, language: Language) -> 
 
 def _limits(pair: Pair, word: ReportWords, language: Language) -> str:
     """What a page made by reading cannot show, and what shows it."""
-    verify = " ".join(("accmap verify", *map(shell_word, pair.files)))
+    runs = all(config.framework != "huggingface" for config in pair.configs)
+    verify = " ".join(("accmap verify", *map(shell_word, pair.files if runs else ())))
     said = f"{markup(word('limits'))} <code>{markup(verify)}</code>"
     left = bullets(one.text(language) for one in pair.fields.unseen)
     return f'<p class="limits">{said}</p>\n{left}'
@@ -143,8 +147,6 @@ def _findings(report: Report, groups: _Grouped, word: ReportWords, language: Lan
         f"<h2>{markup(word('findings'))}</h2>\n",
         _note(summary_line(report._replace(shows_remarks=True), language)),
     ]
-    if not report.pairs:
-        parts.append(_note(word("alone")))
     if not report.diagnostics:
         parts.append(_note(word("none")))
     for group, found in groups.items():
@@ -255,4 +257,5 @@ def _folded(title: str, body: str) -> str:
 
 def _table(kind: str, heads: Iterable[str], rows: str) -> str:
     head = "".join(f"<th>{markup(text)}</th>" for text in heads)
-    return f'<div class="sheet"><table class="{kind}"><thead><tr>{head}</tr></thead>\n<tbody>{rows}</tbody></table></div>\n'
+    table = f'<table class="{kind}"><thead><tr>{head}</tr></thead>\n<tbody>{rows}</tbody></table>'
+    return f'<div class="sheet">{table}</div>\n'
