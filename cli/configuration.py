@@ -66,6 +66,10 @@ class Configuration(NamedTuple):
         """Script and YAML patterns."""
         return tuple([(str(row["megatron"]), str(row["mindformers"])) for row in self._pair_rows])
 
+    def without_pairs(self) -> Configuration:
+        """The same, saying nothing of which files belong together."""
+        return self._replace(values={key: value for key, value in self.values.items() if key != "pairs"})
+
     @property
     def _pair_rows(self) -> list[dict[str, object]]:
         return cast("list[dict[str, object]]", self.values.get("pairs", []))

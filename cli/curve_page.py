@@ -12,7 +12,7 @@ from ..schemas.border.outgoing import markup
 from ..schemas.light_typing import TYPE_CHECKING
 from .curve_svg import LEFT, MAIN_HEIGHT, RIGHT, WIDTH, distance_at, drawing, heading, main_top, steps_drawn
 from .messages_compiled import say
-from .page_shell import beside, document
+from .page_shell import acted, beside, bullets, document
 
 if TYPE_CHECKING:
     from typing import Any
@@ -30,7 +30,7 @@ def web_page(report: Report) -> str:
 </figure>
 {"".join(sections)}"""
     style, script = beside("curve_page.css"), beside("curve_page.js")
-    return document(heading(report), report.language, style, main, _hover_data(report), script)
+    return document(heading(report), report.language, style, main, acting=acted(_hover_data(report), script))
 
 
 def _word(report: Report, name: Any) -> str:
@@ -114,10 +114,13 @@ def _telling_settings(series: Series) -> dict[str, object]:
     return {name: value for name, value in given.items() if name in _ALWAYS or value != defaults.get(name)}
 
 
-def _note_list(report: Report) -> str:
+def notes(report: Report) -> list[str]:
+    """What to know about the curves beside the picture."""
     language = report.language
-    notes = [f"{series.letter}: {note.message(language)}" for series in report.series for note in series.schedule.notes]
-    notes = [*report.remarks, *notes]
-    if not notes:
-        return ""
-    return f"<h2>{_word(report, 'notes')}</h2>\n<ul>{''.join(f'<li>{markup(text)}</li>' for text in notes)}</ul>\n"
+    told = [f"{series.letter}: {note.message(language)}" for series in report.series for note in series.schedule.notes]
+    return [*report.remarks, *told]
+
+
+def _note_list(report: Report) -> str:
+    found = bullets(notes(report))
+    return f"<h2>{_word(report, 'notes')}</h2>\n{found}" if found else ""

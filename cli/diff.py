@@ -11,7 +11,8 @@ from ..mapper.recipe.reading import recipe_of
 from ..mapper.recipe.run_length import open_because
 from ..schemas.border.outgoing import emit, json_text, painted, say
 from ..schemas.json_values import json_value
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.marks import listed
 from ..schemas.open_words import unseen_words
 from ..schemas.refused import what_stops
 from ..schemas.terms import term
@@ -23,7 +24,7 @@ from .open_values import print_open
 from .terminal import shortened, wants_colour
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ..mapper.differences import Difference, Found
     from ..mapper.recipe.values import Recipe
@@ -31,6 +32,31 @@ if TYPE_CHECKING:
     from ..schemas.config import Config, ReadOptions
     from ..schemas.diagnostic import Language
     from ..schemas.message import Words
+
+
+class Compared(NamedTuple):
+    """Two files, field by field, and what of them was not compared."""
+
+    rows: tuple[Difference, ...]
+    unseen: tuple[Unseen, ...]
+    reasons: Mapping[FieldName, Words]
+    """Why fields are open."""
+
+    @property
+    def verdict(self) -> str:
+        """Equal only where everything that counts was compared."""
+        return _verdict(self.rows, self.unseen)
+
+    def totals(self, language: Language) -> str:
+        """How many fields there are of each status, in a line."""
+        word: Callable[..., str] = usage.page("diff_status", language)
+        return listed((f"{count} {word(status)}" for status, count in self.summary.items()), language)
+
+    @property
+    def summary(self) -> dict[str, int]:
+        """How many fields there are of each status."""
+        return dict(Counter(row.status for row in self.rows))
+
 
 _STYLE = {"different": "red", "undecided": "yellow", "only-a": "cyan", "only-b": "cyan", "equal": "green"}
 
@@ -46,36 +72,36 @@ def run(
 ) -> int:
     """Print the comparison; 1 where something that both sides have differs, or numbers depend on one side alone."""
     configs = [load(name, options, stdin_name, model=True) for name in files]
-    a, b = map(recipe_of, configs)
-    rows = [_gated(row, a, b) for row in differences(a, b)]
-    unseen = [*unseen_words(configs), *_stopped_alone(configs)]
-    verdict = _verdict(rows, unseen)
-    reasons: dict[FieldName, Words] = {**open_because(configs[0], a), **open_because(configs[1], b)}
+    sides = [recipe_of(config) for config in configs]
+    found = compared(configs, sides)
     if format == "json":
-        said = [row.to_json() for row in rows]
-        for row, entry in zip(rows, said, strict=True):
-            if row.status == "undecided" and row.field and (reason := reasons.get(row.field)) is not None:
-                entry["reason"] = reason.text(lang)
-        versions = [{"file": side.file, **side.basis.to_json(lang)} for side in (a, b) if side.basis is not None]
-        emit(
-            json_text(
-                {
-                    "verdict": verdict,
-                    "not_compared": unseen_json(unseen, lang),
-                    "versions": versions,
-                    "rows": said,
-                    "summary": _summary(rows),
-                }
-            )
-        )
+        emit(json_text(_to_json(found, sides, lang)))
     else:
-        _page(rows, (a, b), lang, everything=all)
-        print_open(reasons, lang)
-        for one in unseen:
-            say(one.text(lang))
-        word: Callable[..., str] = usage.page("diff", lang)
-        say(painted(word(verdict), "green" if verdict == "equal" else "red", wants_colour()))
-    return FINE if verdict == "equal" else BAD
+        _page(found, sides, lang, everything=all)
+    return FINE if found.verdict == "equal" else BAD
+
+
+def compared(configs: Sequence[Config], sides: Sequence[Recipe]) -> Compared:
+    """Two files by their effective values."""
+    a, b = sides
+    rows = tuple(_gated(row, a, b) for row in differences(a, b))
+    reasons: dict[FieldName, Words] = {**open_because(configs[0], a), **open_because(configs[1], b)}
+    return Compared(rows, (*unseen_words(configs), *_stopped_alone(configs)), reasons)
+
+
+def _to_json(found: Compared, sides: Sequence[Recipe], language: Language) -> dict[str, object]:
+    said = [row.to_json() for row in found.rows]
+    for row, entry in zip(found.rows, said, strict=True):
+        if row.status == "undecided" and row.field and (reason := found.reasons.get(row.field)) is not None:
+            entry["reason"] = reason.text(language)
+    versions = [{"file": side.file, **side.basis.to_json(language)} for side in sides if side.basis is not None]
+    return {
+        "verdict": found.verdict,
+        "not_compared": unseen_json(found.unseen, language),
+        "versions": versions,
+        "rows": said,
+        "summary": found.summary,
+    }
 
 
 def _gated(row: Difference, a: Recipe, b: Recipe) -> Difference:
@@ -112,10 +138,6 @@ def _verdict(rows: Sequence[Difference], unseen: Sequence[Unseen]) -> str:
     return concluded("equal", "different", wrong=wrong, compared=0 if open_ else len(rows))
 
 
-def _summary(rows: Sequence[Difference]) -> dict[str, int]:
-    return dict(Counter(row.status for row in rows))
-
-
 def _name(letter: str, side: Recipe, language: Language, *, colour: bool) -> None:
     """The file behind a letter, its version, and what it does where that is not to train a model."""
     basis = side.basis
@@ -124,34 +146,46 @@ def _name(letter: str, side: Recipe, language: Language, *, colour: bool) -> Non
         say(f"  {basis.purpose.problem.message(language)}")
 
 
-def _page(rows: Sequence[Difference], sides: Sequence[Recipe], language: Language, *, everything: bool) -> None:
+def _page(found: Compared, sides: Sequence[Recipe], language: Language, *, everything: bool) -> None:
     colour = wants_colour()
-    word: Callable[..., str] = usage.page("diff_status", language)
+    status_word: Callable[..., str] = usage.page("diff_status", language)
     for letter, side in zip("AB", sides, strict=True):
         _name(letter, side, language, colour=colour)
     say()
-    for row in rows:
+    for row in found.rows:
         if not everything and (row.status == "equal" or row.impact == "none"):
             continue
-        status = word(row.status)
-        named = row.field or _key(row)
-        say(f"{painted(status, _STYLE[row.status], colour)}  {named}")
+        say(f"{painted(status_word(row.status), _STYLE[row.status], colour)}  {named(row)}")
         for letter, side in (("A", row.a), ("B", row.b)):
             if side is not None:
-                say(f"    {letter}  {_shown(named, side, language)}")
-    say(", ".join(f"{count} {word(status)}" for status, count in _summary(rows).items()))
+                value = shortened(value_text(named(row), side, language), 48)
+                say(f"    {letter}  {value:<24}  {whence(side, language)}".rstrip())
+    say(found.totals(language))
+    print_open(found.reasons, language)
+    for one in found.unseen:
+        say(one.text(language))
+    verdict = found.verdict
+    word: Callable[..., str] = usage.page("diff", language)
+    say(painted(word(verdict), "green" if verdict == "equal" else "red", wants_colour()))
 
 
-def _key(row: Difference) -> str:
+def named(row: Difference) -> str:
+    """The field of a row, or the key that has none."""
     side = row.a or row.b
-    return "" if side is None else side.key or ""
+    return row.field or ("" if side is None else side.key or "")
 
 
-def _shown(name: str, side: Found, language: Language) -> str:
+def value_text(name: str, side: Found, language: Language) -> str:
+    """What one side says, as a person reads it."""
     value = "?" if not side.decided else json.dumps(json_value(side.value), ensure_ascii=False)
     if language == "zh" and name.startswith("computed."):
         from ..mapper.computed.words import in_both
 
-        value = in_both(value).zh
+        return in_both(value).zh
+    return value
+
+
+def whence(side: Found, language: Language) -> str:
+    """Where it comes from: its origin, its place in the file, its key."""
     place = "" if side.span is None else f":{side.span.line}:{side.span.column}"
-    return f"{shortened(value, 48):<24}  {term(side.origin, language)} {place} {side.key or ''}".rstrip()
+    return f"{term(side.origin, language)} {place} {side.key or ''}".rstrip()

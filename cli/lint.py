@@ -94,25 +94,17 @@ def run(
     """Lint, and answer with the exit code of the contract."""
     wishes = Wishes(**given)
     _require_sense(files, wishes)
-    start = _start(files, stdin_name)
+    start = start_of(files, stdin_name)
     # What a search finds, or git says, may be something else the next time.
     searched = not files or not is_plain(files)
     repeatable = wishes.repeatable and not searched
     files = _asked_for(files, wishes, searched=searched)
     reader = Reader(stdin_name, digests=repeatable, encoding=options.encoding)
-    found = (
-        Configuration()
-        if no_config
-        else find_configuration(start, reader.text, config, reader.passed, confine=options.confine is not None)
-    )
+    found = configuration_for(start, reader, options, config, none=no_config)
     settings = settings_of(found, options, profile, select, ignore, extend_select)
     if settings.options.megatron is not None and names_a_file(settings.options.megatron):
         reader.passed(settings.options.megatron)
-    language = _language(found, lang)
-    if found.ignored:
-        from .configuration import ignored_configurations
-
-        tell(f"accmap lint: {ignored_configurations(found, language)}")
+    language = language_for(found, lang, "lint")
     if wishes.watch:
         from .watching import watched
 
@@ -132,7 +124,16 @@ def run(
     return _answered(report, settings, reader, wishes, language)
 
 
-def _start(files: Sequence[str], stdin_name: str | None) -> str:
+def configuration_for(
+    start: str, reader: Reader, options: ReadOptions, given: str | None, *, none: bool
+) -> Configuration:
+    """The configuration that holds for a file: the one that was `given`, or what is found; unless `none` is wanted."""
+    if none:
+        return Configuration()
+    return find_configuration(start, reader.text, given, reader.passed, confine=options.confine is not None)
+
+
+def start_of(files: Sequence[str], stdin_name: str | None) -> str:
     """The file, in its folder or above which the configuration stands."""
     first = files[0] if files else "."
     if first == "-":
@@ -212,11 +213,11 @@ def _mended(
 def _answered(report: Report, settings: Settings, reader: Reader, wishes: Wishes, language: Language) -> int:
     """Write the report without what was accepted before, and remember it where it may be repeated."""
     found = settings.configuration
-    baseline = _baseline(found, wishes.baseline, confine=settings.options.confine is not None)
+    baseline = baseline_for(found, wishes.baseline, confine=settings.options.confine is not None)
     report = _against_baseline(report, baseline, wishes)
     report = _for_people(report, wishes)
     text = rendered(report, wishes.format, language, statistics=wishes.statistics)
-    code = exit_code(report, _limit(settings, wishes))
+    code = exit_code(report, limit_for(settings, wishes.fail_on))
     _emit(text, wishes)
     # What was said of configurations that were passed over would not be said again.
     if reader.digests and code <= BAD and not settings.plugins and not found.ignored:
@@ -228,8 +229,9 @@ def _for_people(report: Report, wishes: Wishes) -> Report:
     return report._replace(shows_remarks=wishes.remarks, shows_all=wishes.all, quiet=wishes.quiet)
 
 
-def _limit(settings: Settings, wishes: Wishes) -> str:
-    return wishes.fail_on or settings.configuration.text("fail-on") or "error"
+def limit_for(settings: Settings, given: str | None) -> str:
+    """The least severity that makes the answer bad."""
+    return given or settings.configuration.text("fail-on") or "error"
 
 
 def _processes(files: int) -> int:
@@ -254,7 +256,7 @@ def _once(settings: Settings, files: Sequence[str], stdin_name: str | None, wish
     report = _for_people(report, wishes)
     emit(rendered(report, wishes.format, language, statistics=wishes.statistics))
     flush()
-    return exit_code(report, _limit(settings, wishes))
+    return exit_code(report, limit_for(settings, wishes.fail_on))
 
 
 def settings_of(
@@ -315,17 +317,22 @@ def _codes(given: Sequence[str]) -> tuple[str, ...]:
     return tuple(code.strip().upper() for entry in given for code in entry.split(",") if code.strip())
 
 
-def _language(found: Configuration, lang: Language) -> Language:
+def language_for(found: Configuration, lang: Language, command: str) -> Language:
+    """The language that the configuration chooses, where nobody else did; says which configurations were not used."""
     chosen = found.text("lang")
     if chosen is not None and "ACCMAP_LANG" not in os.environ and "--lang" not in " ".join(sys.argv):
         from .steps import told_in
 
         lang = cast("Language", chosen)
         told_in(lang)
+    if found.ignored:
+        from .configuration import ignored_configurations
+
+        tell(f"accmap {command}: {ignored_configurations(found, lang)}")
     return lang
 
 
-def _baseline(found: Configuration, given: str | None, *, confine: bool) -> str | None:
+def baseline_for(found: Configuration, given: str | None, *, confine: bool) -> str | None:
     """The baseline to use: the command line's, else the configuration's, which starts from its own folder."""
     name = found.text("baseline")
     if given is not None or name is None:
@@ -342,8 +349,11 @@ def _against_baseline(report: Report, path: str | None, wishes: Wishes) -> Repor
 
         _replace(wishes.write_baseline, written(report.diagnostics, report.sources), force=wishes.force)
         return report._replace(diagnostics=(), suppressed=report.suppressed + len(report.diagnostics))
-    if path is None:
-        return report
+    return report if path is None else without_accepted(report, path)
+
+
+def without_accepted(report: Report, path: str) -> Report:
+    """The findings that a baseline does not have."""
     from ..rules.baseline import read, without
     from ..schemas.border.incoming import read_json
 

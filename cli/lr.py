@@ -24,13 +24,13 @@ from .messages_compiled import say
 from .parsing import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from ..mapper.schedule.comparison import Comparison
     from ..mapper.schedule.curve import Curve, Schedule
     from ..mapper.schedule.equivalents import Equivalent
     from ..schemas.border.outgoing import Outgoing
-    from ..schemas.config import ReadOptions
+    from ..schemas.config import Config, ReadOptions
     from ..schemas.diagnostic import Diagnostic, Language
 
 SAMPLES = 241
@@ -52,21 +52,35 @@ def run(
 ) -> int:
     """Print or write the curves; 1 where two of them differ, 2 where one cannot be computed."""
     configs = [load(name, options, stdin_name) for name in files]
+    try:
+        report = curves(files, configs, options.steps, lang, all_steps=all_steps, log_shift=log_shift)
+    except UndecidedError as error:
+        for line in problem_lines(error.problems, files, lang):
+            tell(line)
+        return UNUSABLE
+    deliver(rendered(report, format, to_file=output is not None), output, force=force)
+    return FINE if report.comparison is None or verdict_of(report) == "equal" else BAD
+
+
+def curves(
+    files: Sequence[str],
+    configs: Sequence[Config],
+    steps: int | None,
+    language: Language,
+    *,
+    all_steps: bool = False,
+    log_shift: bool = False,
+) -> Report:
+    """The curves of one file or two; UnreadableError or UndecidedError where one cannot be computed."""
     for config in configs:
         require_schedule(config)
-    try:
-        schedules = [schedule_of(config) for config in configs]
-        count = shared_steps(schedules, options.steps)
-    except UndecidedError as error:
-        return _report_problems(error.problems, files, lang)
+    schedules = [schedule_of(config) for config in configs]
+    count = shared_steps(schedules, steps)
     if all_steps and count > MOST_STEPS:
         raise UsageError(say.all_steps_lists_at_most(most_steps=MOST_STEPS, count=count))
-    report = report_of(files, schedules, count, all_steps=all_steps, log_shift=log_shift, language=lang)
+    report = report_of(files, schedules, count, all_steps=all_steps, log_shift=log_shift, language=language)
     known = {"bases": tuple(config.basis for config in configs), "open_words": tuple(unseen_words(configs))}
-    report = _owned_up(report._replace(**known))
-    text = rendered(report, format, to_file=output is not None)
-    deliver(text, output, force=force)
-    return FINE if report.comparison is None or verdict_of(report) == "equal" else BAD
+    return _owned_up(report._replace(**known))
 
 
 def verdict_of(report: Report) -> str | None:
@@ -110,19 +124,13 @@ def unseen(report: Report) -> list[Unseen]:
     return found
 
 
-def _report_problems(problems: Sequence[Diagnostic], files: Sequence[str], language: Language) -> int:
-    """Say on stderr why there is no curve; a problem without a file of its own concerns all of them."""
+def problem_lines(problems: Sequence[Diagnostic], files: Sequence[str], language: Language) -> Iterator[str]:
+    """Why there is no curve; a problem without a file of its own concerns all of them."""
     for problem in problems:
         place = problem.file or ", ".join(files)
         if problem.span is not None:
             place = problem.span.at(place)
-        _complain(f"{place}: {problem.kind.code} {problem.message(language)}")
-    return UNUSABLE
-
-
-def _complain(line: str) -> int:
-    tell(line)
-    return UNUSABLE
+        yield f"{place}: {problem.kind.code} {problem.message(language)}"
 
 
 def report_of(

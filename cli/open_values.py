@@ -7,7 +7,7 @@ from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.marks import mark
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from ..mappings.names_compiled import FieldName
     from ..schemas.diagnostic import Language
@@ -15,10 +15,16 @@ if TYPE_CHECKING:
 
 
 def print_open(reasons: Mapping[FieldName, Words], language: Language) -> None:
+    """Each reason after an empty line."""
+    for line in open_lines(reasons, language):
+        say()
+        say(line)
+
+
+def open_lines(reasons: Mapping[FieldName, Words], language: Language) -> Iterator[str]:
     """One line a reason, with the fields that it leaves open."""
     fields: dict[str, list[str]] = {}
     for name, reason in reasons.items():
         fields.setdefault(reason.text(language), []).append(name)
     for reason, names in fields.items():
-        say()
-        say(f"? {', '.join(names)}{mark('colon', language)}{reason}")
+        yield f"? {', '.join(names)}{mark('colon', language)}{reason}"

@@ -18,7 +18,7 @@ from ...schemas.border.incoming import package_text
 from ...schemas.border.outgoing import markup
 from ..advisories import title
 from ..messages_compiled import say
-from ..page_shell import document
+from ..page_shell import acted, bullets, document
 from .logs_csv import share
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def web_page(report: Report) -> str:
     parts.append(_norm_table(report))
     parts.append(_lists(report))
     style, script = (f"\n{package_text(os.path.dirname(__file__), name)}" for name in ("logs_page.css", "logs_page.js"))
-    return document(title, report.language, style, "".join(parts), _data(report, panels), script)
+    return document(title, report.language, style, "".join(parts), acting=acted(_data(report, panels), script))
 
 
 def _word(report: Report, name: Any, *values: object) -> str:
@@ -211,6 +211,5 @@ def _lists(report: Report) -> str:
     parts = ""
     for name, texts in (("notes", notes), ("defects", defects), ("problems", problems)):
         if texts:
-            items = "".join(f"<li>{markup(text)}</li>" for text in texts)
-            parts += f"<h2>{_word(report, name)}</h2>\n<ul>{items}</ul>\n"
+            parts += f"<h2>{_word(report, name)}</h2>\n{bullets(texts)}"
     return parts

@@ -153,18 +153,19 @@ def _finding(entry: Diagnostic, report: Report, language: Language, colour: bool
     """A finding at length; its other places with their lines only where there is no want of room (`framed`)."""
     yield f"{_head(entry, language, colour)} {entry.kind.name}"
     yield f"  {entry.message(language)}"
-    yield from _frame(entry.file, entry.span, report, colour, _STYLES[entry.kind.severity])
+    yield from frame(entry.file, entry.span, report, colour, _STYLES[entry.kind.severity])
     for place in entry.related[: _MOST_RELATED if framed else 1]:
         note = place.zh if language == "zh" else place.en
         yield f"  {painted(place_of(place.file, place.span), 'dim', colour)}: {note}"
         if framed:
-            yield from _frame(place.file, place.span, report, colour, "cyan")
+            yield from frame(place.file, place.span, report, colour, "cyan")
     if entry.fix is not None:
         name = say.fix() if entry.fix.applicability == "safe" else say.unsafe_fix()
         yield f"  {painted(name.text(language), 'green', colour)}: {entry.fix.zh if language == 'zh' else entry.fix.en}"
 
 
-def _frame(file: str, span: Span | None, report: Report, colour: bool, style: str) -> Iterator[str]:
+def frame(file: str, span: Span | None, report: Report, colour: bool, style: str) -> Iterator[str]:
+    """The line of the file, with a mark under what is meant."""
     source: SourceText | None = report.sources.get(file)
     if source is None or span is None or not 1 <= span.line <= source.line_count:
         return

@@ -61,6 +61,7 @@ LINES = [
     "data check @sh yaml", "data check sh @yaml", "data check corpus --tokenizer @json", "explain @sh",
     "check tokenizers @json json",
     "lint @sh yaml --no-cache", "lint sh @yaml --no-cache", "convert @sh", "show @yaml", "recipe @sh",
+    "report @sh yaml", "report sh @yaml",
 ]  # fmt: skip
 """Command lines; the file after @ is the damaged one."""
 
@@ -123,6 +124,7 @@ PLACES = [
     "data check {}/corpus", "lr {}/sh {}/yaml", "diff {}/sh {}/yaml", "doctor {}/sh {}/yaml", "lint {}/sh {}/yaml",
     "lint {}/sh {}/yaml --format sarif", "pair {}/sh -d {}/out", "convert {}/sh -o {}/out.yaml",
     "logs {}/log {}/worker --format html -o {}/out.html", "dump config {}/sh {}/yaml -d {}/out",
+    "report {}/sh {}/yaml -o {}/out.html",
 ]  # fmt: skip
 
 
@@ -153,6 +155,7 @@ DIRECTORIES = [
     "lint sh --baseline dump", "data check corpus --tokenizer dump", "dump compare dump dump --mapping dump",
     "logs log -o dump --force", "lr sh -o gone/x", "lr sh -o sh/x", "pair sh -d sh", "playbook sh -d sh/x",
     "lint sh --output-file gone/x", "lint sh --write-baseline gone/x", "playbook status sh",
+    "report sh yaml -o gone/x", "report dump sh",
 ]  # fmt: skip
 
 

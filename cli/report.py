@@ -1,0 +1,91 @@
+"""`accmap report A B`: one self-contained page about a pair, for those who decide whether it is launched.
+
+It says what `lint`, `diff` and `lr` say of the two files, which are read once, as `lint` reads them. The exit code is
+that of `lint`.
+"""
+
+from __future__ import annotations
+
+from ..mapper.schedule.curve import UndecidedError
+from ..schemas.border.outgoing import composed
+from ..schemas.border.writing import deliver
+from ..schemas.diagnostic import UnreadableError
+from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.usage import UsageError
+from .diff import compared
+from .inputs import a_run, described
+from .lint import (
+    baseline_for,
+    configuration_for,
+    exit_code,
+    language_for,
+    limit_for,
+    settings_of,
+    start_of,
+    without_accepted,
+)
+from .lint_inputs import Reader
+from .linting import lint_each
+from .lr import curves, problem_lines
+from .pairing import read_side
+from .report_page import Pair, Rates, web_page
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ..rules.subject import Side
+    from ..schemas.config import Config, ReadOptions
+    from ..schemas.diagnostic import Language
+    from .lint_inputs import Settings
+    from .linting import Report
+
+
+def run(
+    files: Sequence[str],
+    *,
+    options: ReadOptions,
+    stdin_name: str | None,
+    profile: str | None,
+    fail_on: str | None,
+    config: str | None,
+    no_config: bool,
+    output: str | None,
+    force: bool,
+    lang: Language,
+) -> int:
+    """Write the page; the exit code is that of a lint of both files."""
+    names = [described(name) for name in files]
+    reader = Reader(stdin_name, encoding=options.encoding)
+    found = configuration_for(start_of(names, stdin_name), reader, options, config, none=no_config)
+    settings = settings_of(found, options, profile, (), ())
+    language = language_for(found, lang, "report")
+    sides = {name: read_side(name, settings, reader) for name in names}
+    findings = _findings(sides, settings, reader)
+    both = [sides[name] for name in names]
+    configs = [side.config for side in both]
+    fields = compared(configs, [side.recipe for side in both])
+    page = web_page(Pair(configs, findings, fields, _rates(configs, options.steps, language)), language)
+    deliver(composed(page), output, force=force)
+    return exit_code(findings, limit_for(settings, fail_on))
+
+
+def _findings(sides: Mapping[str, Side], settings: Settings, reader: Reader) -> Report:
+    """What `lint` says of these two, whatever partners a configuration gives them; less what was accepted before."""
+    found = settings.configuration
+    alone = settings._replace(configuration=found.without_pairs())
+    report = lint_each(alone, [(tuple(sides), reader, sides)])[0]
+    baseline = baseline_for(found, None, confine=settings.options.confine is not None)
+    return report if baseline is None else without_accepted(report, baseline)
+
+
+def _rates(configs: Sequence[Config], steps: int | None, language: Language) -> Rates:
+    """Both curves, or why there are none."""
+    files = [config.file for config in configs]
+    try:
+        return curves(files, [a_run(config) for config in configs], steps, language)
+    except UndecidedError as error:
+        return list(problem_lines(error.problems, files, language))
+    except UnreadableError as error:
+        return list(problem_lines([error.diagnostic], files, language))
+    except UsageError as error:
+        return [error.message(language)]
