@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...mappings.keys_compiled import SCHEDULE_FEEDS
+from ...mappings.keys_compiled import BEGINS_ANEW, SCHEDULE_FEEDS
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.message import Words, verbatim
 from ...schemas.shape import is_mapping
@@ -55,7 +55,7 @@ def _resumes(config: Config) -> bool:
     """Whether a checkpoint's schedule may be loaded (megatron 0.12 training/checkpointing.py:load_checkpoint)."""
     load = config.settings.get("load")
     named = load is not None and (bool(load.value) or not load.decided)
-    return named and not config.value("finetune") and not config.value("no_load_optim")
+    return named and not any(config.value(key) for key in BEGINS_ANEW)
 
 
 def _all_decided(config: Config, names: tuple[str, ...]) -> bool:

@@ -181,11 +181,13 @@ class _Updating:
             if side is None:
                 continue
             fields: list[FieldName] = [field for field in row.fields if self._parts(recipe, field)]
-            stops = any(setting.key in lacking for setting in self._settings(row))
-            if not fields and (stops or self._mistyped(config, row, side)):
+            if not fields and (self._lacks(row, lacking) or self._mistyped(config, row, side)):
                 fields = list(row.fields)
             if fields:
                 yield row, side, fields
+
+    def _lacks(self, row: Row, lacking: set[str]) -> bool:
+        return any(setting.key in lacking for setting in self._settings(row))
 
     def _spoken_side(self, row: Row) -> Side | None:
         """The keys of a row that the translation speaks of; None of one that it leaves alone."""
@@ -462,9 +464,8 @@ class _Updating:
         found = [
             one
             for one in entries
-            if one.status != "equal" and one.impact == "numerics" and one.field not in lost and _place(one) in apart
+            if _changes_numbers(one) and one.field not in lost and _place(one) in apart and self._matters(one, there)
         ]
-        found = [one for one in found if self._matters(one, there)]
         # A computed quantity follows from what is said of its fields, where anything is.
         yield from [one for one in found if not str(one.field).startswith(COMPUTED)] or found
 
@@ -487,15 +488,11 @@ class _Updating:
         here, there = kept.a, kept.b
         place = () if there is None or there.key is None else (there.key,)
         replaced = (row for row in self.translation.rows if row.field is not None and row.field == kept.field)
-        keys = dict.fromkeys(key for row in replaced for key in row.source)
-        wanted, found = (say.unset() if side is None else _shown(side.value) for side in (here, there))
-        names = ", ".join(place) or str(kept.field)
-        status: Status = "dropped"
-        said = say.keeps(keys=names, wanted=wanted, found=found)
-        if there is not None and not there.decided:
-            status, said = "unresolved", say.keeps_open(keys=names, wanted=wanted)
+        keys = tuple(dict.fromkeys(key for row in replaced for key in row.source)) or place
+        status: Status = "dropped" if there is None or there.decided else "unresolved"
+        said = _said_of_kept(kept, ", ".join(place) or str(kept.field))
         value = None if here is None else here.value
-        return ReportRow(kept.field, tuple(keys) or place, (), value, status, kept.impact, False, *said.both())
+        return ReportRow(kept.field, keys, (), value, status, kept.impact, False, *said.both())
 
     def _other_family(self) -> Iterator[Refusal]:
         """That the file's model class was changed, and what it cannot express."""
@@ -523,6 +520,17 @@ def _is_asked_for(difference: Difference) -> bool:
     if found is None or not found.decided or found.value is None or str(difference.field).startswith(COMPUTED):
         return False  # what feeds a computed quantity is compared itself
     return found.origin == "explicit" or difference.impact == "numerics"
+
+
+def _said_of_kept(kept: Difference, keys: str) -> Words:
+    wanted, found = (say.unset() if side is None else _shown(side.value) for side in (kept.a, kept.b))
+    if kept.b is None or kept.b.decided:
+        return say.keeps(keys=keys, wanted=wanted, found=found)
+    return say.keeps_open(keys=keys, wanted=wanted)
+
+
+def _changes_numbers(difference: Difference) -> bool:
+    return difference.status != "equal" and difference.impact == "numerics"
 
 
 def _place(difference: Difference) -> str:

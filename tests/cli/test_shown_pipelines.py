@@ -99,6 +99,8 @@ def test_settings_and_extras_that_are_shown_exist(accmap, tmp_path: Path, page: 
     for text in blocks(page, "toml"):
         if "[project" in text:
             assert "accmap.rules" in text
+        elif "[language-server" in text:
+            assert '"lsp"' in text
         elif not page.name.startswith("configuration"):
             (tmp_path / "accmap.toml").write_text(text, "utf-8")
             assert accmap("schema", "--check", str(tmp_path / "accmap.toml"), "--of", "config").code == 0, text
