@@ -1,7 +1,7 @@
 """`accmap report A B`: one self-contained page about a pair, for those who decide whether it is launched.
 
 It says what `lint`, `diff` and `lr` say of the two files, which are read once, as `lint` reads them. The exit code is
-that of `lint`.
+that of `lint`; of two files that `lint` does not compare with each other it is that of `diff`, too.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from ..schemas.diagnostic import UnreadableError
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.usage import UsageError
 from .diff import compared
+from .exit_codes import BAD
 from .inputs import a_run, described
 from .lint import (
     baseline_for,
@@ -53,7 +54,7 @@ def run(
     force: bool,
     lang: Language,
 ) -> int:
-    """Write the page; the exit code is that of a lint of both files."""
+    """Write the page; 1 where a finding is grave enough, or what is compared by its fields alone differs."""
     names = [described(name) for name in files]
     reader = Reader(stdin_name, encoding=options.encoding)
     found = configuration_for(start_of(names, stdin_name), reader, options, config, none=no_config)
@@ -66,7 +67,10 @@ def run(
     fields = compared(configs, [side.recipe for side in both])
     page = web_page(Pair(configs, findings, fields, _rates(configs, options.steps, language)), language)
     deliver(composed(page), output, force=force)
-    return exit_code(findings, limit_for(settings, fail_on))
+    limit = limit_for(settings, fail_on)
+    if limit != "never" and not findings.pairs and fields.verdict != "equal":
+        return max(exit_code(findings, limit), BAD)
+    return exit_code(findings, limit)
 
 
 def _findings(sides: Mapping[str, Side], settings: Settings, reader: Reader) -> Report:

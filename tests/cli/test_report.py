@@ -212,7 +212,10 @@ def test_a_bug_of_a_reader_writes_nothing(accmap, planted: Path, monkeypatch: py
 def test_two_files_of_one_framework(accmap) -> None:
     other = (EXAMPLES / "planted" / "megatron.sh").read_text("utf-8").replace("--lr 1.0e-4", "--lr 2.0e-4")
     answer = accmap("report", "megatron.sh", "b.sh", files={"b.sh": other})
-    assert answer.code == accmap("lint", "megatron.sh", "b.sh", "--no-cache").code
+    assert answer.code == accmap("diff", "megatron.sh", "b.sh").code == 1
+    assert accmap("lint", "megatron.sh", "b.sh", "--no-cache").code == 0, "which compares no two of them"
+    assert accmap("report", "megatron.sh", "b.sh", "--fail-on", "never").code == 0
+    assert accmap("report", "megatron.sh", "c.sh", files={"c.sh": other.replace("2.0e-4", "1.0e-4")}).code == 0
     text = text_of(answer.out)
     assert "Rules that compare a pair were not asked" in text
     places(text, "Fields: different", "schedule.learning_rate", "Learning rate: megatron.sh · b.sh")
