@@ -204,7 +204,7 @@ def field_named(value: object) -> FieldName:
 
 
 _tables: list[Table] = []
-_notes: list[Notes] = []
+_notes: dict[int, Notes] = {}
 _rows_of: dict[str, list[Row]] = {}
 
 
@@ -237,9 +237,12 @@ def rows_of(name: str) -> Sequence[Row]:
 
 
 def _notes_of(number: int | None) -> Notes:
-    if not _notes:
+    if number is None:
+        return Notes()
+    found = _notes.get(number)
+    if found is None:
         from .notes_compiled import NOTES
 
-        # At once: another thread must not see half of it.
-        _notes[:] = [Notes(tuple(Caveat(*caveat) for caveat in caveats), *rest) for caveats, *rest in NOTES]
-    return Notes() if number is None else _notes[number]
+        caveats, *rest = NOTES[number]
+        found = _notes[number] = Notes(tuple(Caveat(*caveat) for caveat in caveats), *rest)
+    return found
