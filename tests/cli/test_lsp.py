@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 pytest.importorskip("pygls")
+pytestmark = pytest.mark.long
 
 PAIR = Path(__file__).resolve().parent.parent.parent / "examples" / "qwen3_dense"
 SCRIPT, YAML = (PAIR / "megatron.sh").read_text("utf-8"), (PAIR / "mindformers.yaml").read_text("utf-8")
