@@ -120,7 +120,8 @@ class OpenFiles:
         group, _, configuration = self._group(path)
 
         def look(texts: Mapping[str, SourceText]) -> Seen:
-            found = self._report(group, Reader(texts={**self._texts, **texts}), configuration)
+            reader = Reader(texts={**self._texts, **texts}, encoding=self._options.encoding)
+            found = self._report(group, reader, configuration)
             return Seen(found.diagnostics, [[side.recipe for side in subject.sides] for subject in found.subjects])
 
         known = {name: source for name in group if (source := self.source(name)) is not None}
