@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         open_anchors: set[str]
 
         def define(self, anchor: str, node: Node) -> None: ...  # noqa: D102
-        def merge(self, merged: dict[Any, Node], child: Node) -> None: ...  # noqa: D102
+        def merge(self, merged: dict[Any, Node], child: Node) -> object: ...  # noqa: D102
         def plain_value(self, text: str, span: Span) -> Any: ...  # noqa: D102
 
 

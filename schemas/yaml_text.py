@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from .diagnostic import Diagnostic
     from .source import SourceText
 
+_LIBYAML_TOO_DEEP = "exceeded maximum nesting depth"
+"""The words of libyaml's own limit, which PyYAML's wheels have since 6.0.4."""
+_MOST_COMPARED = 1000
+"""Nodes of more values are not compared: aliases can make a value far larger than its file."""
 MAX_TABBED_TEXT = 100_000
 """Up to this length a text with tabs is scanned a second time, as slowly as PyYAML does it."""
 
@@ -116,6 +120,11 @@ class _Frame:
         self.children: list[Node] = []
         self.last: Any = None
         self.size = 1
+
+
+def _is_same_value(a: Node, b: Node) -> bool:
+    """Whether two nodes have one value of one type; large ones are the same only if they are one node."""
+    return a is b or (a.size == b.size and a.size <= _MOST_COMPARED and repr(a.value) == repr(b.value))
 
 
 class Reader:
@@ -343,12 +352,13 @@ class Reader:
         span = self._collection_span(frame, event)
         merged: dict[Any, Node] = {}
         own: dict[Any, Node] = {}
+        contested: dict[Any, tuple[Node, Node]] = {}
         children = frame.children
         for key, child in zip(children[::2], children[1::2], strict=True):
             name = key.value
             if type(name) is _Special:
                 if name.name == "merge":
-                    self.merge(merged, child)
+                    contested.update(self.merge(merged, child))
                     continue
                 name = "="
             if key.kind != "scalar":
@@ -360,6 +370,11 @@ class Reader:
             if name in own:
                 self._duplicate(key, own[name], child)
             own[name] = child._replace(key_span=key.span)
+        for name in contested.keys() - own.keys():
+            kept, other = contested[name]
+            self._note(
+                say.merge_order(key=str(name), kept=_shown(repr(kept.value)), other=_shown(repr(other.value))), span
+            )
         items = {**merged, **own}
         value: Any = {name: child.value for name, child in items.items()}
         if frame.tag == "set":
@@ -371,14 +386,20 @@ class Reader:
             self.define(frame.anchor, node)
         return node
 
-    def merge(self, merged: dict[Any, Node], child: Node) -> None:
-        """Take up what stands behind `<<`."""
-        # In a list the first mapping wins; of several merge keys the last one does.
+    def merge(self, merged: dict[Any, Node], child: Node) -> dict[Any, tuple[Node, Node]]:
+        """Merge the mappings behind `<<`; the keys for which PyYAML 6.0.4 may take another value, with both."""
+        # In a list the first mapping wins; of several merge keys the last one does. PyYAML 6.0.4 decides by the
+        # identity of the key's text (`constructor.py:flatten_mapping`), so that the other mapping wins for most keys.
+        contested: dict[Any, tuple[Node, Node]] = {}
         sources = child.entries[::-1] if child.kind == "sequence" else (child,)
         for one in sources:
             if one.kind != "mapping":
                 self._refuse(say.bad_merge(), one.span)
+            for name in merged.keys() & one.items.keys():
+                if not _is_same_value(merged[name], one.items[name]):
+                    contested[name] = one.items[name], merged[name]
             merged.update(one.items)
+        return contested
 
     def _duplicate(self, key: Node, earlier: Node, kept: Node) -> None:
         note = say.dropped_value()
@@ -431,6 +452,8 @@ class Reader:
     def _refuse_syntax(self, error: Any) -> NoReturn:
         mark = error.problem_mark or error.context_mark
         problem: str = error.problem or "unreadable"
+        if mark is not None and problem == _LIBYAML_TOO_DEEP:
+            self._refuse(say.too_deep(limit=MAX_DEPTH), self._mark_span(mark, mark))
         if mark is None:
             span = Span(1, 1, 1, 1)
         else:

@@ -123,7 +123,6 @@ def test_scalars_are_those_of_safe_load(text: str, form: str) -> None:
 DOCUMENTS = [
     "a: 1\nb: {c: [1, 2, {d: e}], f: ''}\n",
     "a: &x {b: 1, c: 2}\nd: *x\ne: {<<: *x, c: 3}\nf: [*x, *x]\n",
-    "a: &a {k: 1}\nb: &b {k: 2, m: 3}\nc: {<<: [*a, *b], n: 1}\nd: {n: 0, <<: *b, <<: *a}\n",
     "a: |\n  line one\n  line two\n\nb: >-\n  folded\n  text\nc: 'it''s'\nd: \"tab\\tA\"\n",
     "? a\n: b\n? c\n",
     "a: !!str 1\nb: !!int '3'\nc: !!float 1\nd: !!set {x, y}\ne: !!binary aGk=\nf: ! 12\ng: !!omap [{a: 1}]\n",
@@ -137,6 +136,30 @@ DOCUMENTS = [
     "",
     "# only a comment\n",
 ]
+
+
+MERGED: dict[str, set[str]] = {
+    "a: &a {key: 1}\nb: &b {key: 2, m: 3}\nc: {<<: [*a, *b], n: 1}\n": {"key"},
+    "a: &a {k: 1}\nb: &b {k: 2, m: 3}\nc: {<<: [*a, *b], n: 1}\nd: {n: 0, <<: *b, <<: *a}\n": {"k"},
+    "a: &a {key: 1}\nb: &b {key: 2}\nc: {<<: [*a, *b], key: 3}\n": set(),
+    "a: &a {key: 1}\nb: &b {key: 1}\nc: {<<: [*a, *b]}\n": set(),
+    "a: &a {key: 1}\nb: &b {key: true}\nc: {<<: [*a, *b]}\n": {"key"},
+    "a: &a {key: [1, 2]}\nb: &b {key: [1, 2]}\nc: {<<: [*a, *b]}\n": set(),
+    "a: &a {key: 1, o: 2}\nb: &b {<<: *a, key: 2}\nc: {<<: *b}\n": set(),
+}
+
+
+@pytest.mark.parametrize("text", MERGED)
+def test_a_key_of_two_merged_mappings_is_told_where_pyyaml_versions_differ(text: str) -> None:
+    """PyYAML 6.0.4 takes the other mapping's value for most keys; up to 6.0.3 the first mapping's counts."""
+    document = read(text)
+    told = [problem.message() for problem in document.problems if problem.kind.code == "SYN057"]
+    assert {key for key in ("key", "k") if any(f"set {key} to" in message for message in told)} == MERGED[text]
+    if not MERGED[text]:
+        assert document.value == yaml.safe_load(text)
+    elif "[*a, *b]" in text:
+        first = next(iter(MERGED[text]))
+        assert document.value["c"][first] == document.value["a"][first]
 
 
 @pytest.mark.parametrize("text", DOCUMENTS)

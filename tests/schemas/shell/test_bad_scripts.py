@@ -100,7 +100,7 @@ def test_numbers_of_any_length_and_any_script(text: str) -> None:
     assert time.process_time() - started < 4
 
 
-@pytest.mark.slow
+@pytest.mark.fuzz
 @pytest.mark.parametrize("name", BAD)
 def test_bounded(name: str) -> None:
     started = time.process_time()
@@ -108,7 +108,7 @@ def test_bounded(name: str) -> None:
     assert time.process_time() - started < 4  # two seconds on the machine it is meant for
 
 
-@pytest.mark.slow
+@pytest.mark.fuzz
 @pytest.mark.parametrize(
     ("text", "line", "column"),
     [
