@@ -1,63 +1,104 @@
-"""How much runs: `--quick` leaves out what is `slow` or `long`; of tables and properties it tries a share."""
+"""Which tests run: all that the markers select; with `--quick` those near a change and a fixed share of the others.
+
+`--journal FILE` leaves out the tests that have passed on the same tree and adds those that pass, so that a long run
+goes on where it was interrupted.
+"""
 
 from __future__ import annotations
 
 import gc
 import os
 import re
-import zlib
-from collections import defaultdict
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
+sys.path.insert(0, str(Path(__file__).parent))
+from selection import Journal, Selection, beyond_their_share, changed_files, near, selected
+from selection import tree_digest as digest_of_the_tree
+
+sys.path.pop(0)
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-_SHARE = 5
+_FEWER_EXAMPLES = 5
 _FEWEST = 3
 _HERE = Path(__file__).parent
 _MARKS = re.compile(r"^pytestmark = (\[[^]]*\]|.*)", re.MULTILINE)
-"""A module every test of which is marked: where none of them runs, it need not even be imported."""
+"""A module every test of which is marked: if none of them runs, it need not even be imported."""
+NOT_QUICK = ("slow", "long", "fuzz", "browser")
 
+# Examples are the same every time; a nightly run with ACCMAP_SEED draws others. No example has a deadline: a busy
+# machine is not a failure.
+settings.register_profile("same", deadline=None, derandomize=True)
+settings.register_profile("chance", deadline=None)
+settings.load_profile("chance" if os.environ.get("ACCMAP_SEED") else "same")
 
-settings.register_profile("unhurried", deadline=None)  # what is tried says nothing of how busy the machine is
-settings.load_profile("unhurried")
-
-
-def pytest_configure() -> None:
-    if not (_HERE.parent / "mappings" / "tables_compiled.py").exists():
-        raise pytest.UsageError("this checkout is not built: run `python -m generate`, or `pip install -e .`")
+_journal = pytest.StashKey[Journal]()
+_changed = pytest.StashKey[frozenset[str]]()
+_selection = pytest.StashKey[Selection]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--quick", action="store_true", help="without slow and long tests, and with fewer examples")
+    parser.addoption("--quick", action="store_true", help="the tests near a change, and a fixed share of the others")
+    parser.addoption("--journal", type=Path, help="leave out the tests that this file lists as passed; add to it")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not (_HERE.parent / "mappings" / "tables_compiled.py").exists():
+        raise pytest.UsageError("this checkout is not built: run `python -m generate`, or `pip install -e .`")
+    path: Path | None = config.getoption("--journal")
+    if path is not None:
+        config.stash[_journal] = Journal(path, digest_of_the_tree())
+    if config.getoption("--quick"):
+        config.stash[_changed] = frozenset(changed_files(None))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    if collection_path.suffix != ".py" or not config.getoption("--quick"):
+    if collection_path.suffix != ".py" or _changed not in config.stash:
         return None
-    left_out = {"slow", "long"} | ({"frameworks"} if config.getoption("markexpr") == "not frameworks" else set())
-    marks = _MARKS.search(collection_path.read_text("utf-8"))
-    return True if marks is not None and not left_out.isdisjoint(re.findall(r"mark\.(\w+)", marks[1])) else None
+    text = collection_path.read_text("utf-8")
+    left_out = {*NOT_QUICK, *({"frameworks"} if config.getoption("markexpr") == "not frameworks" else ())}
+    marks = _MARKS.search(text)
+    if marks is not None and not left_out.isdisjoint(re.findall(r"mark\.(\w+)", marks[1])):
+        return True
+    name = collection_path.relative_to(_HERE.parent).as_posix()
+    return True if near(name, text, config.stash[_changed]) is None else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not config.getoption("--quick"):
+    if _journal in config.stash:
+        _leave_out(config, items, lambda item: item.nodeid in config.stash[_journal].passed)
+    if _changed not in config.stash:
         return
-    left_out = [item for item in items if item.get_closest_marker("slow") or item.get_closest_marker("long")]
-    gone = set(map(id, left_out))
-    left_out += beyond_their_share([item for item in items if id(item) not in gone])
-    gone = set(map(id, left_out))
-    items[:] = [item for item in items if id(item) not in gone]
-    config.hook.pytest_deselected(items=left_out)
+    _leave_out(config, items, lambda item: any(item.get_closest_marker(mark) for mark in NOT_QUICK))
+    shares = {item.nodeid: mark.args[0] for item in items if (mark := item.get_closest_marker("table")) is not None}
+    beyond = beyond_their_share(shares)
+    _leave_out(config, items, lambda item: item.nodeid in beyond)
+    texts = {item.path: item.path.read_text("utf-8") for item in items}
+    places = {
+        path: near(path.relative_to(_HERE.parent).as_posix(), text, config.stash[_changed])
+        for path, text in texts.items()
+    }
+    selection = selected({item.nodeid: places[item.path] for item in items})
+    config.stash[_selection] = selection
+    _leave_out(config, items, lambda item: item.nodeid not in selection.chosen)
     tests = {id(item.function): item.function for item in items if isinstance(item, pytest.Function)}
     for test in tests.values():
         if getattr(test, "is_hypothesis_test", False):
             _with_fewer_examples(test)
+
+
+def _leave_out(config: pytest.Config, items: list[pytest.Item], condition: Callable[[pytest.Item], bool]) -> None:
+    left_out = [item for item in items if condition(item)]
+    gone = set(map(id, left_out))
+    items[:] = [item for item in items if id(item) not in gone]
+    config.hook.pytest_deselected(items=left_out)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -69,22 +110,40 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         os.sched_setaffinity(0, {cores[int(worker.removeprefix("gw")) % len(cores)]})
 
 
-def beyond_their_share(items: list[pytest.Item]) -> list[pytest.Item]:
-    """The cases of marked tables that `--quick` leaves out: their names draw them, so they are always the same."""
-    tables: dict[tuple[str, int], list[pytest.Item]] = defaultdict(list)
-    for item in items:
-        marker = item.get_closest_marker("table")
-        if marker is not None:
-            tables[item.nodeid.partition("[")[0], marker.args[0]].append(item)
-    left_out: list[pytest.Item] = []
-    for (_, share), cases in tables.items():
-        drawn = sorted(cases, key=lambda item: zlib.crc32(item.nodeid.encode()))
-        left_out += drawn[-(-len(cases) // share) :]
-    return left_out
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if _reporting is not None and report.when == "call" and report.passed:
+        _reporting.add(report.nodeid)
+
+
+_reporting: Journal | None = None
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    global _reporting  # pytest hands a report to a hook without its configuration
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        _reporting = session.config.stash.get(_journal, None)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    output: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
+    selection = session.config.stash.get(_selection, None)
+    if output is not None and selection is not None:
+        output["selection"] = selection.summary
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    node.config.stash[_selection] = Selection(frozenset(), getattr(node, "workeroutput", {}).get("selection", ""))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    selection = config.stash.get(_selection, None)
+    if selection is not None and selection.summary:
+        terminalreporter.write_line(selection.summary)
 
 
 def _with_fewer_examples(test: Callable[..., Any]) -> None:
     # A test's own settings outrank a profile's; this is where hypothesis keeps them (`settings.__call__`).
     known = getattr(test, "_hypothesis_internal_use_settings", None) or settings.default
-    fewer = max(known.max_examples // _SHARE, min(known.max_examples, _FEWEST))
+    fewer = max(known.max_examples // _FEWER_EXAMPLES, min(known.max_examples, _FEWEST))
     test._hypothesis_internal_use_settings = settings(known, max_examples=fewer)  # type: ignore[attr-defined]

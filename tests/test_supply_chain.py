@@ -10,7 +10,8 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 WORKFLOWS = sorted([ROOT / "action.yml", *(ROOT / ".github" / "workflows").glob("*.yml")])
 LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
-INSTALLERS = [*WORKFLOWS, ROOT / "Dockerfile"]
+INSTALLERS = [path for path in (*WORKFLOWS, ROOT / "Dockerfile") if path.name != "nightly.yml"]
+"""The nightly run installs through `tests/run` alone."""
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)

@@ -1,9 +1,10 @@
-"""Prints the modules whose types a change may touch: those that changed since `main`, and those that import them.
+"""Prints the modules whose types a quick check looks at: those that changed since `main`, then those that import them.
 
     python tools/changed_modules.py [BASE]
 
-Prints `.` where every module is concerned (a table or a setting changed), nothing where none is. BASE is what the
-change is compared with; without it, the last commit that `origin/main`, else `main`, has in common with this one.
+At most MOST modules are printed, one a line; the number of the others, which `bash tests/run` checks, goes to stderr.
+If a table or a setting changed, every module is concerned. BASE is the commit that the change is compared with;
+without it, the last commit that `origin/main`, else `main`, shares with this one.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-EVERYTHING = "."
+MOST = 40
+"""What the type checker looks at in the time of a quick run."""
 ROOMS = ("api", "cli", "evidence", "generate", "mapper", "mappings", "rules", "schemas", "verifier")
 """What the type checker looks at (`[tool.pyright]` of pyproject.toml)."""
 _TYPED = re.compile(rf"(?:{'|'.join(ROOMS)})/.*\.(?:yaml|json)|pyproject\.toml|requirements/.*")
@@ -38,24 +40,36 @@ def changed(base: str | None) -> set[str]:
 
 
 def concerned(files: set[str], modules: dict[str, str]) -> list[str]:
-    """The modules, given with their texts, that a change of files may break."""
+    """The modules, given with their texts, that a change of files may break: the changed ones first."""
+    own = {file for file in files if file.endswith(".py") and file in modules}
     if any(_TYPED.fullmatch(file) and Path(file).name != _MESSAGES for file in files):
-        return [EVERYTHING]
-    own = {file for file in files if file.endswith(".py") and file.split("/")[0] in ROOMS}
-    stems = {Path(file).parent.name if file.endswith("/__init__.py") else Path(file).stem for file in own}
+        return sorted(modules, key=lambda name: (name not in own, name))
+    stems = {
+        Path(file).parent.name if file.endswith("/__init__.py") else Path(file).stem
+        for file in own | _gone(files, modules)
+    }
     stems |= {_CATALOGUE for file in files if Path(file).name == _MESSAGES}
     if not stems:
         return []
     names = "|".join(map(re.escape, sorted(stems)))
     imports = re.compile(rf"^\s*(?:from|import)\b[^\n]*\b(?:{names})\b|^\s*from \.+ import \(", re.MULTILINE)
-    return sorted(name for name, text in modules.items() if name in own or imports.search(text))
+    found = {name for name, text in modules.items() if name in own or imports.search(text)}
+    return sorted(found, key=lambda name: (name not in own, name))
+
+
+def _gone(files: set[str], modules: dict[str, str]) -> set[str]:
+    """The modules that were deleted: what imports them is broken."""
+    return {file for file in files if file.endswith(".py") and file.split("/")[0] in ROOMS and file not in modules}
 
 
 def main() -> None:
     """Print them, one a line."""
     paths = [path for room in ROOMS for path in (ROOT / room).rglob("*.py") if not path.stem.endswith("_compiled")]
     modules = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in paths}
-    print("\n".join(concerned(changed(sys.argv[1] if len(sys.argv) > 1 else None), modules)))
+    found = concerned(changed(sys.argv[1] if len(sys.argv) > 1 else None), modules)
+    print("\n".join(found[:MOST]))
+    if len(found) > MOST:
+        print(f"types: {MOST} of {len(found)} modules concerned; bash tests/run checks all", file=sys.stderr)
 
 
 if __name__ == "__main__":

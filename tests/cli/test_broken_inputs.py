@@ -88,7 +88,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.slow
+@pytest.mark.fuzz
 @pytest.mark.parametrize("line", LINES)
 def test_damaged_files(accmap, bench: Path, line: str) -> None:
     kind = re.findall(r"@(\w+)", line)[0]

@@ -13,7 +13,7 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.browser  # in every shell, which the part `browsers` installs
 
 ASK = {
     "bash": 'eval "$(accmap --show-completion bash)"; COMP_WORDS=(accmap {words}); COMP_CWORD={last};'

@@ -17,7 +17,7 @@ from runners import azure_commands, github_commands, unsafe_characters
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.fuzz
 KNOWN: dict[str, str] = {}
 """Cases that another room has to mend, and why."""
 

@@ -376,6 +376,7 @@ def dumped(page: Path, profile: Path) -> str:
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
 
 
+@pytest.mark.browser
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
 def test_the_page_draws_shows_and_zooms_in_a_browser(accmap: Callable[..., Any], tmp_path: Path) -> None:
     answer = accmap("logs", "a.log", "off.log", "nan.log", "--format", "html", "-o", "page.html", files=FILES)

@@ -282,6 +282,7 @@ def test_standard_input_has_a_name(accmap, planted: Path) -> None:
     assert "<code>piped.sh</code>" in answer.out
 
 
+@pytest.mark.browser
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
 def test_no_script_runs_on_the_page_in_a_browser(accmap, planted: Path) -> None:
     """Not even one that somebody adds: the page's own policy allows none."""

@@ -31,7 +31,7 @@ import pytest
 from accmap.cli.lean import main
 
 np = pytest.importorskip("numpy")
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.fuzz
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -34,7 +34,12 @@ WHEELS = Path(__file__).parents[2] / ".frameworks" / "mindformers"
 PLACES = {"1.9": None, **{version: WHEELS / f"{version}.0" for version in ("2.0", "2.1")}}
 HERE = [version for version, place in PLACES.items() if place is None or place.is_dir()]
 EQUAL = [
-    pytest.param(name, version, marks=pytest.mark.slow if version == "2.0" and name != "dense" else ())
+    pytest.param(
+        name,
+        version,
+        marks=[pytest.mark.slow] * (version == "2.0" and name != "dense")
+        + [pytest.mark.smoke] * (version == "2.1" and name == "dense"),
+    )
     for name, pair in TABLE["equal"].items()
     for version in HERE
     if within(version, pair.get("since"), None)

@@ -25,7 +25,9 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("name", TABLE["equal"])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.smoke] if name == "grouped" else []) for name in TABLE["equal"]]
+)
 def test_equal_pairs_match(name: str, tmp_path: Path, workers: Workers) -> None:
     found = verified(TABLE["equal"][name], tmp_path, workers)
     assert found.verdict == "match", (found.worst.disagreeing(), found.failures)

@@ -146,14 +146,14 @@ def _of_script(to: tuple[str, str]) -> Iterator[tuple[str, str]]:
                 yield flag, f"{flag} {number}: {said}"
 
 
-@pytest.mark.slow
+@pytest.mark.fuzz
 @pytest.mark.parametrize(("base", "version"), [(STATIC, "1.9"), (DYNAMIC, "2.1")])
 def test_a_number_of_a_yaml(base: dict[str, Any], version: str) -> None:
     assert refused(yaml.safe_dump(base), "a.yaml", ReadOptions(mindformers=version, world_size=1), ("megatron",)) == []
     assert [said for name, said in _of_yaml(base, version) if name not in REFUSED] == []
 
 
-@pytest.mark.slow
+@pytest.mark.fuzz
 @pytest.mark.parametrize("to", [("1.9", "static"), ("2.1", "dynamic")])
 def test_a_number_of_a_script(to: tuple[str, str]) -> None:
     assert [said for flag, said in _of_script(to) if flag not in REFUSED] == []
