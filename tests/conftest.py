@@ -56,7 +56,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if path is not None:
         config.stash[_journal] = Journal(path, digest_of_the_tree())
     if config.getoption("--quick"):
-        config.stash[_changed] = frozenset(changed_files(None))
+        config.stash[_changed] = changed_files()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
