@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import math
 import os
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..schemas.diagnostic import UnreadableError, finding
+from ..schemas.light_typing import NamedTuple
 from .arrays import (
     TOLERANCES,
     Measured,

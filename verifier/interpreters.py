@@ -11,8 +11,9 @@ import json
 import os
 import subprocess
 import tempfile
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from ..schemas.light_typing import NamedTuple
 from ..schemas.usage import UsageError
 from .messages_compiled import say
 

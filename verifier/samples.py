@@ -11,10 +11,11 @@ from __future__ import annotations
 import math
 import re
 import zlib
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ..mapper.data_words import SomeWeightsError, blend_of, split_weights
 from ..mapper.recipe.reading import recipe_of
+from ..schemas.light_typing import NamedTuple
 from .blueprint import SamplePlan
 from .constants_compiled import DATA_FLAGS
 from .corpora import MEAN

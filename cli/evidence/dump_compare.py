@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from ...evidence.answers_compiled import dump_compare_json, dump_tensor_json
 from ...evidence.dump.compare_parts import merged, of_dumps, of_table
@@ -17,6 +17,7 @@ from ...evidence.dump.messages_compiled import say
 from ...schemas.border.outgoing import csv_text, json_text
 from ...schemas.border.writing import deliver, standing_already
 from ...schemas.diagnostic import UnreadableError, finding
+from ...schemas.light_typing import NamedTuple
 from ...schemas.marks import first_of
 from ...schemas.verdict import Unseen, concluded
 from ..exit_codes import BAD, FINE, UNUSABLE

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.regular import open_regular
+from ...schemas.light_typing import NamedTuple
 from .row_draws import RowDraws
 
 if TYPE_CHECKING:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ...mapper.recipe.reading import recipe_of
 from ...schemas.border.incoming import read_text
 from ...schemas.diagnostic import UnreadableError
+from ...schemas.light_typing import NamedTuple
 from .blend import blend_of
 from .messages_compiled import say
 from .plan import Plan, Reader

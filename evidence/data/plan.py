@@ -6,9 +6,10 @@ Both frameworks' readings end in a `Plan`. A value that reading alone cannot dec
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from ...schemas.diagnostic import Diagnostic, Severity, finding
+from ...schemas.light_typing import NamedTuple
 from .messages_compiled import say
 
 if TYPE_CHECKING:

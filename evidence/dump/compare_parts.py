@@ -5,8 +5,9 @@ The dumps themselves are let go: of a long run their tensors would be held for e
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from ...schemas.light_typing import NamedTuple
 from .compare_gaps import inputs_alone
 from .drawing import drawn
 from .messages_compiled import say

@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ...mapper.weight_layout import UndecidedSizeError, layout_of
 from ...mapper.weights import WeightTable
 from ...schemas.border.incoming import package_text
 from ...schemas.house_yaml import house_yaml
+from ...schemas.light_typing import NamedTuple
 from ...schemas.versions import number_of
 from .config_subject import LayoutUnknownError
 from .messages_compiled import say

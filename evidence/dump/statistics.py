@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ...schemas.diagnostic import UnreadableError
+from ...schemas.light_typing import NamedTuple
 from ..arrays import TOLERANCES, Measured, agreement, coarser, measure, open_numpy, precision_of
 from .trees_torch import read_tensor
 

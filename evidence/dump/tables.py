@@ -15,9 +15,10 @@ from __future__ import annotations
 import math
 import os
 import re
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from ...schemas.diagnostic import UnreadableError, finding
+from ...schemas.light_typing import NamedTuple
 from ..arrays import TOLERANCES, coarser
 from ..json_members import Budget
 from .compare import unit_path

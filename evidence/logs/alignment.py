@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from array import array
 from operator import sub
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from ...schemas.light_typing import NamedTuple
 from .columns import ABSENT, GRAD_NORM, LEARNING_RATE
 
 if TYPE_CHECKING:

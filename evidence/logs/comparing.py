@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from array import array
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from ...schemas.light_typing import NamedTuple
 from .alignment import align
 from .columns import ABSENT, SKIPPED
 from .composition import comparable, extras_of

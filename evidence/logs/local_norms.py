@@ -16,8 +16,9 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from ...schemas.light_typing import NamedTuple
 from ...schemas.shape import number_in
 
 if TYPE_CHECKING:

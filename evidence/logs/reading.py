@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 import zlib
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ...schemas.diagnostic import UnreadableError
+from ...schemas.light_typing import NamedTuple
 from ...schemas.message import NOTHING, verbatim
 from .beginning import Beginning, told_in
 from .columns import ABSENT, LOSS, SKIPPED, own_name

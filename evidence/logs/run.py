@@ -7,8 +7,9 @@ from array import array
 from collections import Counter
 from itertools import islice
 from operator import lt, sub
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from ...schemas.light_typing import NamedTuple
 from .beginning import Beginning
 from .columns import ABSENT, GRAD_NORM, LEARNING_RATE, LM_LOSS, LOSS, NAN_ITERATIONS, SKIPPED, present
 from .messages_compiled import say

@@ -11,8 +11,9 @@ from __future__ import annotations
 import re
 from array import array
 from copy import copy
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from ...schemas.light_typing import NamedTuple
 from .columns import ABSENT, LARGEST, is_loss, is_metric, own_name, told
 from .even import FEWEST, Even, even_of
 from .messages_compiled import say

@@ -20,8 +20,9 @@ from __future__ import annotations
 import math
 from itertools import islice
 from operator import sub
-from typing import TYPE_CHECKING, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Literal, cast
 
+from ...schemas.light_typing import NamedTuple
 from ...schemas.marks import joined
 from ...schemas.message import Words
 from ...schemas.verdict import Unseen, concluded

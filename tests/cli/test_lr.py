@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.dom import minidom
@@ -62,6 +63,18 @@ def test_two_files_that_part(accmap: Callable[..., Any]) -> None:
     assert "1.0e-04 ┤" in answer.out
     chinese = accmap("lr", "a.sh", "b.yaml", "--lang", "zh")
     assert "首个差异在第 1 步" in chinese.out
+
+
+@pytest.mark.parametrize("pair", [*permutations(("exponential", "linear", "cosine", "minus_sqrt"), 2)], ids=" ".join)
+def test_two_decays_with_the_same_numbers_part(pair: tuple[str, str], accmap: Callable[..., Any]) -> None:
+    """They are formulas of two classes, some of which hold the same values."""
+    wsd = "--lr-decay-style WSD --lr-wsd-decay-iters 200 --lr-wsd-decay-style"
+    a, b = (script().replace("--lr-decay-style cosine", f"{wsd} {style}") for style in pair)
+    answer = accmap("lr", "a.sh", "b.sh", "--megatron", "0.15", files={"a.sh": a, "b.sh": b})
+    assert answer.code == 1, answer.err
+    text = " ".join(answer.out.split())
+    assert "First differs at step 801: " in text
+    assert f"because the decay is {pair[0]} against {pair[1]}" in text
 
 
 def test_json_keeps_the_contract(accmap: Callable[..., Any]) -> None:
