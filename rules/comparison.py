@@ -68,7 +68,7 @@ def differences(subject: Subject, table: Mapping[FieldName, Compared]) -> Iterat
                 last[:] = a, b
             continue
         one, other = _value(a, row), _value(b, row)
-        if one == other or COMPARATORS[row.how](one, other):
+        if one is other or COMPARATORS[row.how](one, other):
             last[:] = a, b
         else:
             found = _differing(name, row, (a, b), (one, other), left, right)

@@ -6,7 +6,7 @@ takes another way; where it differs although nothing that feeds it does, that is
 
 from __future__ import annotations
 
-from ..mapper.computed.comparison import alike, same
+from ..mapper.computed.comparison import alike, equal
 from ..mapper.recipe.reading import side_of
 from ..mappings.tables import field_named, table
 from ..schemas.light_typing import TYPE_CHECKING, cast
@@ -205,7 +205,7 @@ def _unlike(subject: Subject, name: FieldName) -> bool:
     one, other = [side.field(field_named(name)) for side in subject.sides]
     if name.startswith("computed.") or one is None or other is None:
         return False
-    return one.decided and other.decided and not same(one.value, other.value)
+    return one.decided and other.decided and not equal(one.value, other.value)
 
 
 def _fed_by(side: Side, name: FieldName) -> str:
