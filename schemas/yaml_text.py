@@ -28,6 +28,8 @@ _LIBYAML_TOO_DEEP = "exceeded maximum nesting depth"
 """The words of libyaml's own limit, which PyYAML's wheels have since 6.0.4."""
 _MOST_COMPARED = 1000
 """Nodes of more values are not compared: aliases can make a value far larger than its file."""
+SAME_VALUE = "same_value"
+"""Of a key that is written twice: whether both have one value."""
 MAX_TABBED_TEXT = 100_000
 """Up to this length a text with tabs is scanned a second time, as slowly as PyYAML does it."""
 
@@ -404,11 +406,10 @@ class Reader:
     def _duplicate(self, key: Node, earlier: Node, kept: Node) -> None:
         note = say.dropped_value()
         related = Related(self.source.name, earlier.key_span, str(note), note.zh)
-        self.problems.append(
-            finding(
-                say.duplicate_key(key=key.text, kept=_shown(repr(kept.value))), self.source.name, key.span, (related,)
-            )
-        )
+        written = repr(kept.value)
+        problem = say.duplicate_key(key=key.text, kept=_shown(written))
+        problem = problem._replace(values=(*problem.values, (SAME_VALUE, repr(earlier.value) == written)))
+        self.problems.append(finding(problem, self.source.name, key.span, (related,)))
 
     def define(self, anchor: str, node: Node) -> None:
         """Remember what an anchor names."""
