@@ -58,6 +58,24 @@ def test_the_good_one_of_two_is_made() -> None:
     assert mended("x\ny", {"x": (1, "a"), "y": (2, "b")}, {"a": "NEW"}) == ("x\nb", ["BADy"], ["BADx"])
 
 
+def test_one_that_only_another_one_makes_possible_is_tried_again() -> None:
+    """`a` is wrong beside `y`, `c` always: only when `y` is mended can `x` be, in the same run."""
+    fixes = {"x": (1, "a"), "y": (2, "b"), "z": (3, "c")}
+
+    def look(texts: Mapping[str, SourceText]) -> Seen:
+        letters = texts["a"].text.split("\n")
+        found = [finding(f"BAD{letter}", *fix) for letter, fix in fixes.items() if letter in letters]
+        comes = [finding("NEW")] if "c" in letters or {"a", "y"} <= set(letters) else []
+        return Seen(found + comes)
+
+    done = mend({"a": SourceText("a", "x\ny\nz")}, look, unsafe=False)
+    assert done.converged
+    assert done.texts["a"].text == "a\nb\nz"
+    assert [one.kind.code for one in done.undone] == ["BADz"]
+    again = mend(done.texts, look, unsafe=False)
+    assert (again.texts, again.undone) == (done.texts, done.undone)
+
+
 def test_a_remark_may_come() -> None:
     def look(texts: Mapping[str, SourceText]) -> Seen:
         return Seen([finding("BADx", 1, "a")] if texts["a"].text == "x" else [finding("SAID", severity="info")])
