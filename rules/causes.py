@@ -19,12 +19,13 @@ from ..mapper.recipe.reading import RecipeReading, side_of
 from ..mapper.recipe.vocabulary import COMPUTED
 from ..mappings.tables import rows_of
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
+from ..schemas.yaml_text import KEPT_AT
 from .blame import decided_by
 from .catalog_compiled import CAUSES, COMPARED, RULES
 from .comparators import COMPARATORS, equal
 from .computed import feeding
 from .harmless import IDLE, key_of, names_of
-from .places import places_of
+from .places import places_of, says_it_again
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -89,10 +90,6 @@ def grouped(subject: Subject, found: Sequence[Diagnostic], settled: Mapping[str,
     for number in causes:
         root = _root(number, causes)
         head, follower = entries[root], entries[number]
-        if follower.fields and follower.fields[0].startswith(COMPUTED):
-            # What is worked out from a value weighs no more than the value.
-            weaker = min((head, follower), key=lambda entry: _RANKS[entry.kind.severity]).kind
-            follower = follower._replace(kind=follower.kind._replace(severity=weaker.severity, effect=weaker.effect))
         if _RANKS[follower.kind.severity] > _RANKS[head.kind.severity]:
             if head.kind.code in settled or head.kind.severity == "info":
                 continue
@@ -127,8 +124,8 @@ class _Links:
         """What was said of arguments that never reach the program, and their destinations."""
         self.strays: dict[tuple[str, str], int] = {}
         """The first word that belongs to no flag, by what stands before it."""
-        self.repeated: dict[tuple[str, int], int] = {}
-        """The keys that stand twice, by the line that counts."""
+        self.repeated: list[tuple[str, Span, int]] = []
+        """The keys that stand twice, by where the value is that counts."""
         self.differing: dict[FieldName, int] = {}
         """The comparison of each field that has one."""
         for number, entry in enumerate(found):
@@ -146,14 +143,16 @@ class _Links:
     def _note_key(self, number: int, entry: Diagnostic) -> None:
         """Of what key, at what place, something was said."""
         code, span = entry.kind.code, entry.span
+        if says_it_again(entry):
+            return
         if span is not None and (span[:2] != span[2:4] or code == _OF_NO_KIND):
             self.at.setdefault((entry.file, span._replace(file=None)), number)
             if code in _SLIPS:
                 self.slips.setdefault((entry.file, *span[:2]), number)
         if code in IDLE:
             self.idle.append(number)
-        if code == _REPEATED and span is not None:
-            self.repeated.setdefault((entry.file, span.line), number)
+        if code == _REPEATED:
+            self.repeated.append((entry.file, dict(entry.values)[KEPT_AT], number))
         if code == _FORK:
             self._fork(number)
 
@@ -364,10 +363,9 @@ class _Links:
         if entry.kind.code not in _PAIR or len(entry.fields) != 1:
             return None
         name = cast("FieldName", entry.fields[0])
-        for file, span in self._places(entry, name) if self.at else ():
-            cause = self._said_at(file, span)
-            if cause is not None:
-                return cause
+        cause = self._said_of_places(entry, name) if self.at else None
+        if cause is not None:
+            return cause
         for cause in self.idle:
             idle = self.found[cause]
             if entry.kind.severity == "info" or self._is_written(name, idle.file):
@@ -377,17 +375,18 @@ class _Links:
         return None
 
     def _said_at(self, file: str, span: Span) -> int | None:
-        """What was said of a place, of the line that counts, or of a part of either."""
+        """What was said of a place, of the value that holds it and counts, or of a part of it."""
         cause = self.at.get((file, span))
-        if cause is None:
-            cause = self.repeated.get((file, span.line))
         if cause is not None or span[:2] == span[2:4]:  # what is not written stands within nothing else
             return cause
+        for there, kept, number in self.repeated:
+            if there == file and _holds(kept, span):
+                return number
         return next(
             (
                 one
                 for (there, part), one in self.at.items()
-                if there == file and (_holds(span, part) or (part.line == part.end_line and _holds(part, span)))
+                if there == file and _holds(span, part)
             ),
             None,
         )
@@ -401,13 +400,29 @@ class _Links:
             for spot in places_of(side).spots(name)
         )
 
-    def _places(self, entry: Diagnostic, name: FieldName) -> Iterator[tuple[str, Span]]:
-        """Where a field of a comparison is decided, in both files."""
+    def _said_of_places(self, entry: Diagnostic, name: FieldName) -> int | None:
+        """What was said where a field is decided, in both files; not of keys whose own fields both sides have alike."""
+        agreed: set[tuple[str, Span]] = set()
         for side in self.subject.sides:
             for spot in places_of(side).spots(name):
-                yield spot.span.file or side.config.file, spot.span._replace(file=None)
-        if entry.span is not None and entry.span[:2] != entry.span[2:4]:
-            yield entry.file, entry.span._replace(file=None)
+                place = spot.span.file or side.config.file, spot.span._replace(file=None)
+                cause = self._said_at(*place)
+                if cause is not None and not self._is_agreed(side, spot.key, name):
+                    return cause
+                agreed.add(place)
+        span = entry.span
+        if span is None or span[:2] == span[2:4] or (entry.file, span._replace(file=None)) in agreed:
+            return None
+        return self._said_at(entry.file, span._replace(file=None))
+
+    def _is_agreed(self, side: Side, key: str, name: FieldName) -> bool:
+        """Whether a key decides other fields before this one, and both sides have all of those alike."""
+        fields = decided_by(side, key)
+        return bool(fields) and name not in fields and all(map(self._is_same, fields))
+
+    def _is_same(self, name: str) -> bool:
+        """Whether a field is known on both sides, and compared without a word."""
+        return name not in self.differing and self.subject.decided(cast("FieldName", name)) is not None
 
     def _by_gate(self, number: int) -> int | None:
         left, right = self.subject.megatron, self.subject.mindformers

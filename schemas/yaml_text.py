@@ -30,6 +30,8 @@ _MOST_COMPARED = 1000
 """Nodes of more values are not compared: aliases can make a value far larger than its file."""
 SAME_VALUE = "same_value"
 """Of a key that is written twice: whether both have one value."""
+KEPT_AT = "kept_at"
+"""Of such a key: where the value stands that counts."""
 MAX_TABBED_TEXT = 100_000
 """Up to this length a text with tabs is scanned a second time, as slowly as PyYAML does it."""
 
@@ -59,6 +61,19 @@ class YamlDocument(NamedTuple):
             else:
                 return None
         return node
+
+
+def _are_one(one: Any, other: Any) -> bool:
+    """Whether two values are the same and of one type, in whatever order their keys stand."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        mine, theirs = cast("dict[Any, Any]", one), cast("dict[Any, Any]", other)
+        return mine.keys() == theirs.keys() and all(_are_one(value, theirs[key]) for key, value in mine.items())
+    if isinstance(one, list):
+        mine, theirs = cast("list[Any]", one), cast("list[Any]", other)
+        return len(mine) == len(theirs) and all(map(_are_one, mine, theirs))
+    return repr(one) == repr(other)
 
 
 def parse_path(path: str) -> tuple[str | int, ...]:
@@ -406,9 +421,9 @@ class Reader:
     def _duplicate(self, key: Node, earlier: Node, kept: Node) -> None:
         note = say.dropped_value()
         related = Related(self.source.name, earlier.key_span, str(note), note.zh)
-        written = repr(kept.value)
-        problem = say.duplicate_key(key=key.text, kept=_shown(written))
-        problem = problem._replace(values=(*problem.values, (SAME_VALUE, repr(earlier.value) == written)))
+        problem = say.duplicate_key(key=key.text, kept=_shown(repr(kept.value)))
+        more = ((SAME_VALUE, _are_one(earlier.value, kept.value)), (KEPT_AT, kept.span))
+        problem = problem._replace(values=(*problem.values, *more))
         self.problems.append(finding(problem, self.source.name, key.span, (related,)))
 
     def define(self, anchor: str, node: Node) -> None:
