@@ -65,6 +65,8 @@ _LINE_ENDS = "SYN012"
 """Lines that end in CR LF: bash puts the CR into words, and continues no line."""
 _REPEATED = "SYN050"
 """A key that a mapping has twice."""
+_NOTATIONS = frozenset(("SYN053", "SYN054"))
+"""A number with a leading zero, or with colons."""
 _REFUSALS = frozenset(("MAP030", "MAP035", "MAP126"))
 """Conditions of Megatron-LM's own, which name arguments."""
 _OF_NO_KIND = "MAP078"
@@ -116,6 +118,8 @@ class _Links:
         self.found = found
         self.at: dict[tuple[str, Span], int] = {}
         """What was said of a key in one file, by its place."""
+        self.of: dict[tuple[str, str], int] = {}
+        """What was said of an argument, by its destination: its value may stand in another place."""
         self.slips: dict[tuple[str, int, int], int] = {}
         """The arguments that are none, by where they begin."""
         self.idle: list[int] = []
@@ -149,10 +153,12 @@ class _Links:
             self.at.setdefault((entry.file, span._replace(file=None)), number)
             if code in _SLIPS:
                 self.slips.setdefault((entry.file, *span[:2]), number)
+            if (side := self.subject.megatron) is not None and (dest := _dest_in(entry)) in side.config.settings:
+                self.of.setdefault((side.config.file, dest), number)
         if code in IDLE:
             self.idle.append(number)
         if code == _REPEATED:
-            self.repeated.append((entry.file, dict(entry.values)[KEPT_AT], number))
+            self.repeated.append((entry.file, cast("Span", dict(entry.values)[KEPT_AT]), number))
         if code == _FORK:
             self._fork(number)
 
@@ -383,11 +389,7 @@ class _Links:
             if there == file and _holds(kept, span):
                 return number
         return next(
-            (
-                one
-                for (there, part), one in self.at.items()
-                if there == file and _holds(span, part)
-            ),
+            (one for (there, part), one in self.at.items() if there == file and _holds(span, part)),
             None,
         )
 
@@ -401,24 +403,31 @@ class _Links:
         )
 
     def _said_of_places(self, entry: Diagnostic, name: FieldName) -> int | None:
-        """What was said where a field is decided, in both files; not of keys whose own fields both sides have alike."""
-        agreed: set[tuple[str, Span]] = set()
+        """What was said of a key that may be why a field differs, in both files."""
+        others: set[tuple[str, Span]] = set()
         for side in self.subject.sides:
             for spot in places_of(side).spots(name):
                 place = spot.span.file or side.config.file, spot.span._replace(file=None)
                 cause = self._said_at(*place)
-                if cause is not None and not self._is_agreed(side, spot.key, name):
+                if cause is None:
+                    cause = self.of.get((side.config.file, spot.key))
+                if cause is not None and self._may_decide(cause, side, spot.key, name):
                     return cause
-                agreed.add(place)
+                others.add(place)
         span = entry.span
-        if span is None or span[:2] == span[2:4] or (entry.file, span._replace(file=None)) in agreed:
+        if span is None or span[:2] == span[2:4] or (entry.file, span._replace(file=None)) in others:
             return None
         return self._said_at(entry.file, span._replace(file=None))
 
-    def _is_agreed(self, side: Side, key: str, name: FieldName) -> bool:
-        """Whether a key decides other fields before this one, and both sides have all of those alike."""
+    def _may_decide(self, cause: int, side: Side, key: str, name: FieldName) -> bool:
+        """Whether what was said of a key may be why a field differs: not if both sides have the key's own fields alike.
+
+        The value of a number in another notation is certain: it is told by the key's own fields alone.
+        """
         fields = decided_by(side, key)
-        return bool(fields) and name not in fields and all(map(self._is_same, fields))
+        if name in fields:
+            return True
+        return self.found[cause].kind.code not in _NOTATIONS and not (fields and all(map(self._is_same, fields)))
 
     def _is_same(self, name: str) -> bool:
         """Whether a field is known on both sides, and compared without a word."""
@@ -532,6 +541,12 @@ class _Links:
 def _holds(whole: Span, part: Span) -> bool:
     """Whether a place lies in another one, which is not empty."""
     return whole[:2] <= part[:2] and part[2:4] <= whole[2:4] and whole[:2] != whole[2:4]
+
+
+def _dest_in(entry: Diagnostic) -> str:
+    """The destination of the argument that a finding names."""
+    values = dict(entry.values)
+    return str(values.get("key", values.get("flag", ""))).lstrip("-").replace("-", "_")
 
 
 def _stands_there(side: Side, name: FieldName) -> bool:

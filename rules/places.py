@@ -364,7 +364,7 @@ def _misspelt(side: Side) -> Iterator[tuple[tuple[str, str], Setting]]:
                 yield ("", dest), setting
 
 
-_ODD = frozenset(("MAP011", "MAP072", "MAP078", "MAP118", "SYN050", "SYN051", "SYN053", "SYN054"))
+_ODD = frozenset(("MAP011", "MAP072", "MAP078", "MAP118", "SYN050", "SYN051"))
 """What the reader says of a key that is given twice, or of a value of the wrong kind."""
 _UNUSED = frozenset(("MAP054", "MAP069", "MAP102"))
 """What the reader says of keys that nothing reads."""

@@ -54,9 +54,10 @@ def pattern(text: str) -> Value:
 
 
 def _listed(found: Any) -> Value:
-    return (
-        [_listed(one) for one in cast("list[Any]", found)] if isinstance(found, (list, tuple)) else cast("Value", found)
-    )
+    """A list whose entries are no tuples, either."""
+    if not isinstance(found, (list, tuple)):
+        return found
+    return [_listed(one) for one in cast("list[Any]", found)]
 
 
 def _value(node: Any) -> Any:

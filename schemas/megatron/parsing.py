@@ -379,13 +379,14 @@ def _expected(fact: ArgumentFact) -> Words:
 
 
 def _through(flag: Argument, values: Sequence[Argument]) -> Span:
-    """The span of a flag and its values, where they stand one behind the other in one file."""
-    if not values:
-        return flag.span
-    last = values[-1].span
-    if last.file != flag.span.file or (last.line, last.column) < (flag.span.line, flag.span.column):
-        return flag.span
-    return flag.span.through(last)
+    """The span of a flag and its values if they stand one behind the other in one file, at most a line apart."""
+    end = flag.span
+    for value in values:
+        span = value.span
+        if span.file != end.file or span[:2] < end[2:4] or span.line > end.end_line + 1:
+            return flag.span
+        end = span
+    return flag.span.through(end)
 
 
 def _decided_flag(text: str) -> str | None:
