@@ -55,9 +55,9 @@ def pattern(text: str) -> Value:
 
 def _listed(found: Any) -> Value:
     """A list whose entries are no tuples, either."""
-    if not isinstance(found, (list, tuple)):
-        return found
-    return [_listed(one) for one in cast("list[Any]", found)]
+    if isinstance(found, (list, tuple)):
+        return [_listed(one) for one in cast("list[Any]", found)]
+    return cast("Value", found)
 
 
 def _value(node: Any) -> Any:
@@ -90,7 +90,7 @@ def _product(left: Any, right: Any) -> Any:
     items, times = (right, left) if isinstance(left, int) else (left, right)
     if isinstance(items, (list, tuple)) and len(cast("list[Any]", items)) * max(times, 0) > MAX_PATTERN:
         raise PatternTooLongError
-    return items * times
+    return cast("Any", items) * times
 
 
 def _power(left: Any, right: Any) -> Any:
