@@ -63,19 +63,6 @@ class YamlDocument(NamedTuple):
         return node
 
 
-def _are_one(one: Any, other: Any) -> bool:
-    """Whether two values are the same and of one type, in whatever order their keys stand."""
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, dict):
-        mine, theirs = cast("dict[Any, Any]", one), cast("dict[Any, Any]", other)
-        return mine.keys() == theirs.keys() and all(_are_one(value, theirs[key]) for key, value in mine.items())
-    if isinstance(one, list):
-        mine, theirs = cast("list[Any]", one), cast("list[Any]", other)
-        return len(mine) == len(theirs) and all(map(_are_one, mine, theirs))
-    return repr(one) == repr(other)
-
-
 def parse_path(path: str) -> tuple[str | int, ...]:
     """The steps of a dotted path: `a.b[0].c` is a, b, 0, c."""
     steps: list[str | int] = []
@@ -141,7 +128,20 @@ class _Frame:
 
 def _is_same_value(a: Node, b: Node) -> bool:
     """Whether two nodes have one value of one type; large ones are the same only if they are one node."""
-    return a is b or (a.size == b.size and a.size <= _MOST_COMPARED and repr(a.value) == repr(b.value))
+    return a is b or (a.size == b.size and a.size <= _MOST_COMPARED and _are_one(a.value, b.value))
+
+
+def _are_one(one: Any, other: Any) -> bool:
+    """Whether two values are the same and of one type, in whatever order their keys stand."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        mine, theirs = cast("dict[Any, Any]", one), cast("dict[Any, Any]", other)
+        return mine.keys() == theirs.keys() and all(_are_one(value, theirs[key]) for key, value in mine.items())
+    if isinstance(one, list):
+        mine, theirs = cast("list[Any]", one), cast("list[Any]", other)
+        return len(mine) == len(theirs) and all(map(_are_one, mine, theirs))
+    return repr(one) == repr(other)
 
 
 class Reader:
@@ -422,7 +422,7 @@ class Reader:
         note = say.dropped_value()
         related = Related(self.source.name, earlier.key_span, str(note), note.zh)
         problem = say.duplicate_key(key=key.text, kept=_shown(repr(kept.value)))
-        more = ((SAME_VALUE, _are_one(earlier.value, kept.value)), (KEPT_AT, kept.span))
+        more = ((SAME_VALUE, _is_same_value(earlier, kept)), (KEPT_AT, kept.span))
         problem = problem._replace(values=(*problem.values, *more))
         self.problems.append(finding(problem, self.source.name, key.span, (related,)))
 
