@@ -298,6 +298,7 @@ _MEMBERS = {
     "whole",
     "takes",
     "class",
+    "abbreviations",
 }
 
 
@@ -338,7 +339,9 @@ class _Reading:
             frozenset(fact.dest for fact in arguments if not known.knows(fact.dest)),
             with_arguments(known, arguments)
             if alone is None
-            else catalog_of(base, arguments)._replace(own_program=self._label(name)),
+            else catalog_of(base, arguments)._replace(
+                own_program=self._label(name), abbreviates=bool(content.get("abbreviations"))
+            ),
             None if alone is None else frozenset(map(str, alone)),
             self._overruled(arguments, known),
             content.get("whole"),

@@ -143,7 +143,7 @@ class _Parser:
         if len(text) == 1:
             return False
         name, equals, _ = text.partition("=")
-        if equals and name in self.known.by_option:
+        if equals and self.known.option(name) is not None:
             return True
         if text == "-h" or text.startswith("-h") or name == "--help":
             return True
@@ -170,7 +170,8 @@ class _Parser:
             name, _, value = text.partition("=")
             if name in self.known.by_option or name.startswith("--"):
                 flag, explicit = name, value
-                fact = self.known.by_option.get(name)
+        if fact is None:
+            fact = self.known.option(flag) if word.resolved or explicit is not None else None
         if fact is None:
             return self.unknown(at, end, flag, explicit)
         words = self.arguments[at + 1 : end]
