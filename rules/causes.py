@@ -19,7 +19,7 @@ from ..mapper.recipe.reading import RecipeReading, side_of
 from ..mapper.recipe.vocabulary import COMPUTED
 from ..mappings.tables import rows_of
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
-from ..schemas.yaml_text import KEPT_AT
+from ..schemas.yaml_node import KEPT_AT
 from .blame import decided_by
 from .catalog_compiled import CAUSES, COMPARED, RULES
 from .comparators import COMPARATORS, equal

@@ -15,7 +15,7 @@ from .message import Problem, Words, verbatim
 from .messages_compiled import say
 from .shell.scanning import is_whole_number
 from .source import Span
-from .yaml_node import MAX_DEPTH, MAX_EXPANDED, Node
+from .yaml_node import KEPT_AT, MAX_DEPTH, MAX_EXPANDED, SAME_VALUE, Node
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,10 +28,6 @@ _LIBYAML_TOO_DEEP = "exceeded maximum nesting depth"
 """The words of libyaml's own limit, which PyYAML's wheels have since 6.0.4."""
 _MOST_COMPARED = 1000
 """Nodes of more values are not compared: aliases can make a value far larger than its file."""
-SAME_VALUE = "same_value"
-"""Of a key that is written twice: whether both have one value."""
-KEPT_AT = "kept_at"
-"""Of such a key: where the value stands that counts."""
 MAX_TABBED_TEXT = 100_000
 """Up to this length a text with tabs is scanned a second time, as slowly as PyYAML does it."""
 
