@@ -153,14 +153,23 @@ class _Links:
             self.at.setdefault((entry.file, span._replace(file=None)), number)
             if code in _SLIPS:
                 self.slips.setdefault((entry.file, *span[:2]), number)
-            if (side := self.subject.megatron) is not None and (dest := _dest_in(entry)) in side.config.settings:
-                self.of.setdefault((side.config.file, dest), number)
+            self._note_argument(number, entry)
         if code in IDLE:
             self.idle.append(number)
         if code == _REPEATED:
             self.repeated.append((entry.file, cast("Span", dict(entry.values)[KEPT_AT]), number))
         if code == _FORK:
             self._fork(number)
+
+    def _note_argument(self, number: int, entry: Diagnostic) -> None:
+        """Of what argument of the launch something was said."""
+        side, other = self.subject.megatron, self.subject.mindformers
+        if side is None or (other is not None and entry.file == other.config.file):
+            return
+        values = dict(entry.values)
+        dest = str(values.get("key", values.get("flag", ""))).lstrip("-").replace("-", "_")
+        if dest in side.config.settings:
+            self.of.setdefault((side.config.file, dest), number)
 
     def _note_loss(self, number: int, entry: Diagnostic) -> None:
         """What arguments do not reach the program as they stand there."""
@@ -541,12 +550,6 @@ class _Links:
 def _holds(whole: Span, part: Span) -> bool:
     """Whether a place lies in another one, which is not empty."""
     return whole[:2] <= part[:2] and part[2:4] <= whole[2:4] and whole[:2] != whole[2:4]
-
-
-def _dest_in(entry: Diagnostic) -> str:
-    """The destination of the argument that a finding names."""
-    values = dict(entry.values)
-    return str(values.get("key", values.get("flag", ""))).lstrip("-").replace("-", "_")
 
 
 def _stands_there(side: Side, name: FieldName) -> bool:

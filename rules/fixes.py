@@ -79,11 +79,7 @@ def mend(
     first: list[Diagnostic] = []
     has_changed = False  # since a fix began to wait
     while True:
-        left_out = {_name(entry) for entry in waiting}
-        wanted = first or [
-            one for one in seen.findings if _is_wanted(one, unsafe=unsafe) and _name(one) not in left_out
-        ]
-        changed, done = apply(texts, wanted)
+        changed, done = apply(texts, first or _wanted(seen, waiting, unsafe=unsafe))
         if not changed and waiting and has_changed:
             waiting, has_changed = [], False
             continue
@@ -101,6 +97,12 @@ def mend(
         if _state(texts) in known or len(known) > MOST_ROUNDS:
             return Mended(texts, tuple(fixed), tuple(seen.findings), False, tuple(waiting))
         known.add(_state(texts))
+
+
+def _wanted(seen: Seen, waiting: Sequence[Diagnostic], *, unsafe: bool) -> list[Diagnostic]:
+    """The findings with a fix that does not wait."""
+    left_out = set(map(_name, waiting))
+    return [one for one in seen.findings if _is_wanted(one, unsafe=unsafe) and _name(one) not in left_out]
 
 
 def _is_wanted(entry: Diagnostic, *, unsafe: bool) -> bool:

@@ -162,16 +162,8 @@ class _Parser:
     def option(self, at: int, end: int) -> tuple[str, int]:
         """Read the option at `at`; its values end before `end`. Answers the flag and where to go on."""
         word = self.arguments[at]
-        text = word.text if word.resolved else _unquoted(word.text)
-        explicit: str | None = None
-        fact = self.known.by_option.get(text) if word.resolved else None
-        flag = text
-        if fact is None and "=" in text:
-            name, _, value = text.partition("=")
-            if name in self.known.by_option or name.startswith("--"):
-                flag, explicit = name, value
-        if fact is None:
-            fact = self.known.option(flag) if word.resolved or explicit is not None else None
+        flag, explicit = self.parts(word)
+        fact = self.known.option(flag) if word.resolved or explicit is not None else None
         if fact is None:
             return self.unknown(at, end, flag, explicit)
         words = self.arguments[at + 1 : end]
@@ -191,6 +183,14 @@ class _Parser:
         values = words[:taken]
         self.take(flag, fact, values, _through(word, values))
         return flag, at + 1 + taken
+
+    def parts(self, word: Argument) -> tuple[str, str | None]:
+        """The flag of a word, and the value behind its `=`."""
+        text = word.text if word.resolved else _unquoted(word.text)
+        name, equals, value = text.partition("=")
+        whole = not equals or (word.resolved and text in self.known.by_option)
+        is_flag = name in self.known.by_option or name.startswith("--")
+        return (text, None) if whole or not is_flag else (name, value)
 
     def take(
         self, flag: str, fact: ArgumentFact, words: Sequence[Argument], span: Span, *, explicit: bool = False
