@@ -25,14 +25,8 @@ def answer(texts: dict[str, str]) -> tuple[Counter[object], int]:
     """The findings of a pair but for those about its notation, and the exit code."""
     sources = {name: SourceText(name, text) for name, text in texts.items()}
     report = lint(SETTINGS._replace(profile="train"), list(texts), Reader(None, sources))
-    about_notation = {entry.mark for entry in report.diagnostics if entry.kind.code in NOTATION}
     found = Counter[object](
-        (
-            entry.kind.code,
-            entry.kind.severity,
-            tuple(sorted(entry.fields)),
-            entry.because is None or entry.because in about_notation,
-        )
+        (entry.kind.code, entry.kind.severity, tuple(sorted(entry.fields)))
         for entry in report.diagnostics
         if entry.kind.code not in NOTATION
     )
