@@ -72,7 +72,9 @@ def differences(a: Recipe, b: Recipe, *, whole: bool = False) -> tuple[Differenc
         telling = {name: row for name, row in telling.items() if name in model.fields}
         # A key without a field that changes numbers may be the network's.
         a, b = (
-            one._replace(unmapped=tuple(key for key in one.unmapped if one is model or key.impact == "numerics"))
+            one._replace(unmapped=tuple(key for key in one.unmapped if key.impact == "numerics"))
+            if one.framework != model.framework
+            else one
             for one in (a, b)
         )
     rows = [

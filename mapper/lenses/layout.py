@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING
-from ...schemas.shell.scanning import is_whole_number
+from ...schemas.number_text import whole_number
 from .lens import OMIT, Lens, integer, items
 from .stages import takes_chunks
 
@@ -90,9 +90,8 @@ def _of_every_stage(count: Value, scope: Scope) -> Value:
 def _in_range(entry: Value) -> int:
     """How many layers `2-5` names."""
     first, _, last = str(entry).partition("-")
-    if not is_whole_number(first) or not is_whole_number(last or first):
-        return 0
-    return max(0, int(last or first) - int(first) + 1)
+    start, end = whole_number(first), whole_number(last or first)
+    return 0 if start is None or end is None else max(0, end - start + 1)
 
 
 def _config_get(values: Values, scope: Scope) -> Values:

@@ -109,6 +109,8 @@ def megatron_parameters(config: Config, steps: int | None = None) -> MegatronPar
     """
     from .megatron import MegatronParameters
 
+    if config.purpose is not None and not config.purpose.reads_arguments:
+        raise UndecidedError((config.purpose.problem,))  # the words of another program, without their types
     known = {name: config.settings[name] for name in MegatronParameters._fields if name in config.settings}
     undecided = {
         name: setting for name, setting in known.items() if not setting.decided and not _follows(name, setting)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any, Literal
 
-    from ..config import Argument, Launch, Setting
+    from ..config import Launch, Setting
     from ..message import Words
     from ..source import SourceText
     from .catalog import Catalog
@@ -298,6 +298,7 @@ _MEMBERS = {
     "whole",
     "takes",
     "class",
+    "abbreviations",
 }
 
 
@@ -338,7 +339,9 @@ class _Reading:
             frozenset(fact.dest for fact in arguments if not known.knows(fact.dest)),
             with_arguments(known, arguments)
             if alone is None
-            else catalog_of(base, arguments)._replace(own_program=self._label(name)),
+            else catalog_of(base, arguments)._replace(
+                own_program=self._label(name), abbreviates=bool(content.get("abbreviations"))
+            ),
             None if alone is None else frozenset(map(str, alone)),
             self._overruled(arguments, known),
             content.get("whole"),
@@ -484,13 +487,11 @@ class Recognised(NamedTuple):
     reason: Words
 
 
-def recognised(
-    parsed: Parsed, launch: Launch | None, arguments: Sequence[Argument], tree: str | None = None
-) -> Recognised | None:
+def recognised(parsed: Parsed, launch: Launch | None, tree: str | None = None) -> Recognised | None:
     """The fork whose signs a launch bears, in the version on `tree`, else in the lowest that knows most arguments."""
     from .dialect_signs_compiled import SIGNS
 
-    spoken = _spoken(arguments)
+    spoken = _spoken(parsed)
     script = "" if launch is None or launch.script is None else launch.script.replace("\\", "/").rpartition("/")[2]
     # Megatron-DeepSpeed's words are not all its own: forks took some over, and none of them is started by DeepSpeed
     other = launch is not None and launch.launcher == "deepspeed"
@@ -503,11 +504,10 @@ def recognised(
     return None
 
 
-def _spoken(arguments: Sequence[Argument]) -> list[str]:
-    """The flags of a launch, and each flag with the word behind it."""
-    words = [word.text for word in arguments]
-    flags = dict.fromkeys(word.partition("=")[0] for word in words if word.startswith("--"))
-    return [*flags, *(f"{flag} {value}" for flag, value in zip(words, [*words, ""][1:], strict=True))]
+def _spoken(parsed: Parsed) -> list[str]:
+    """The flags of a launch, each once, and each flag with the values that count, however they are written."""
+    given = parsed.given.values()
+    return [one.flag for one in given] + [f"{one.flag} {word}" for one in given for word in one.raw]
 
 
 def _most_are(own: Sequence[str], parsed: Parsed) -> bool:

@@ -113,7 +113,7 @@ def _read_as(
         from .dialects import recognised
         from .versions import Chosen
 
-        found = recognised(read.parsed, launch, arguments, None if chosen is None else chosen.version)
+        found = recognised(read.parsed, launch, None if chosen is None else chosen.version)
         if found is not None:
             fork, version = found.dialect, found.dialect.base
             chosen = Chosen(version, found.reason)

@@ -220,6 +220,29 @@ def test_the_lowest_version_that_takes_it(accmap, words: str, dialect: str) -> N
     assert json.loads(answer.out)["dialect"] == dialect
 
 
+@pytest.mark.parametrize(
+    ("words", "dialect"),
+    [
+        ("--seq-aux --rope-scaling-type=plm", "mindspeed-llm-2.3"),
+        ("--seq-aux '--rope-scaling-type'=plm", "mindspeed-llm-2.3"),
+        ('--seq-aux "--rope-scaling-type=plm"', "mindspeed-llm-2.3"),
+        ("--seq-aux --rope-scaling-type llama3 --rope-scaling-type=plm", "mindspeed-llm-2.3"),
+        # the last one counts, for argparse too: this is no sign of a version that knows plm
+        ("--seq-aux --norm-topk-prob --rope-scaling-type plm --rope-scaling-type=llama3", "mindspeed-llm-2.2"),
+        ("--moe-router-load-balancing-type=noaux_tc --seq-aux", "mindspeed-llm-2.1"),
+        ("--seq-aux --norm-topk-prob=$UNSET", "mindspeed-llm-2.2"),
+        ('--seq-aux "--norm-topk-prob=$UNSET"', "mindspeed-llm-2.2"),
+        # one argument three times is one sign, and one sign is not enough
+        ("--seq-aux --seq-aux --seq-aux", "arguments"),
+        ("--topk-group 1 --topk-group=1 --topk-group 2", "arguments"),
+        ("--moe-router-load-balancing-type noaux_tc " * 3, "arguments"),
+    ],
+)
+def test_a_fork_is_known_by_its_arguments_however_they_are_spelt(accmap, words: str, dialect: str) -> None:
+    answer = accmap("show", "run.sh", "--format", "json", files={"run.sh": script(words)})
+    assert json.loads(answer.out)["dialect"] == dialect
+
+
 def test_older_scripts_are_read_with_other_facts_and_that_is_said(accmap) -> None:
     text = script("--moe-router-load-balancing-type noaux_tc --seq-aux --recompute-mtp-norm " + EXPERTS)
     answer = accmap("show", "run.sh", "--format", "json", files={"run.sh": text})

@@ -130,6 +130,13 @@ def test_what_is_missing_is_named(accmap: Callable[..., Any]) -> None:
     assert accmap("lr", "a.sh", "--steps", "0").code == 2
 
 
+def test_a_program_that_trains_nothing_has_no_schedule(accmap: Callable[..., Any]) -> None:
+    text = "torchrun --nproc_per_node 8 inference.py --lr 1e-4 --train-iters 10 --global-batch-size 16\n"
+    answer = accmap("lr", "run.sh", files={"run.sh": text})
+    assert (answer.code, answer.out) == (2, "")
+    assert "SYN914" in answer.err
+
+
 def test_a_value_that_does_not_matter_is_not_asked_for(accmap: Callable[..., Any]) -> None:
     text = script().replace("--global-batch-size 16", "--global-batch-size $G")
     assert accmap("lr", "a.sh", "b.yaml", files={"a.sh": text, "b.yaml": config()}).code == 0

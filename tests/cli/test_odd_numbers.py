@@ -96,3 +96,17 @@ def test_diff_and_lint_agree_on_two_numbers(
     main(("lint", "--no-cache", "--profile", "train", "--format", "json", *paths))
     found = json.loads(capfd.readouterr().out)["diagnostics"]
     assert [entry["code"] for entry in found if field in entry["fields"] and entry["severity"] == "error"] == codes
+
+
+@pytest.mark.parametrize("written", ["3000", "3_000", "+3000", "' 3000'", "３０００"])
+def test_a_number_among_texts_is_what_python_reads(
+    written: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """core/num_microbatches_calculator.py hands the three words of the ramp-up to `int()`, 0.12 to 0.17."""
+    path = tmp_path / "run.sh"
+    text = (EXAMPLES / "qwen3_dense" / "megatron.sh").read_text("utf-8")
+    new = f"    --rampup-batch-size 16 16 {written}\n    --global-batch-size 64\n"
+    assert "    --global-batch-size" in text
+    path.write_text(re.sub(r"    --global-batch-size .*\n", lambda _: new, text), "utf-8")
+    assert main(["recipe", str(path), "--format", "json"]) == 0
+    assert json.loads(capfd.readouterr().out)["fields"]["batch.rampup"]["value"] == [16, 16, 3000]
