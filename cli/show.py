@@ -129,7 +129,7 @@ class _Page:
         if self.config.framework == "megatron":
             from ..schemas.megatron.forks import catalog
 
-            fact = catalog(self.config.framework_version, self.config.dialect).by_dest.get(setting.key)
+            fact = catalog(self.config.framework_version, self.config.fork).by_dest.get(setting.key)
             unknown = "computed" if setting.origin == "derived" else "other"
             return self._word(unknown) if fact is None else fact.group
         section, dot, rest = setting.key.partition(".")

@@ -117,9 +117,7 @@ def _as_by_default(side: Side, row: ReportRow) -> bool:
         from ..schemas.megatron.forks import catalog
 
         fact = (
-            catalog(side.config.framework_version, side.config.dialect).by_dest.get(row.source[0])
-            if row.source
-            else None
+            catalog(side.config.framework_version, side.config.fork).by_dest.get(row.source[0]) if row.source else None
         )
         if fact is None or fact.default == row.value:
             return fact is not None

@@ -185,7 +185,7 @@ class _Links:
         side = self.subject.megatron
         if side is None or entry.file != side.config.file:
             return frozenset()
-        known = catalog(side.config.framework_version, side.config.dialect).by_option
+        known = catalog(side.config.framework_version, side.config.fork).by_option
         flags = (f"--{word.lstrip(_DASHES)}" for word in str(dict(entry.values).get(value)).split())
         return frozenset(known[flag].dest for flag in flags if flag in known)
 

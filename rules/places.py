@@ -352,7 +352,7 @@ def _misspelt(side: Side) -> Iterator[tuple[tuple[str, str], Setting]]:
             from ..schemas.megatron.forks import catalog
             from ..schemas.megatron.suggestions import meant
 
-            dest = meant(setting.flag, catalog(side.config.framework_version, side.config.dialect))
+            dest = meant(setting.flag, catalog(side.config.framework_version, side.config.fork))
             if dest is not None:
                 yield ("", dest), setting
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
     from .diagnostic import Diagnostic, Language
+    from .megatron.dialects import Dialect as Fork
     from .source import Span
     from .yaml_text import YamlDocument
 
@@ -211,6 +212,8 @@ class Config(NamedTuple):
     """The version with its patch number, where somebody says it."""
     document: YamlDocument | None = None
     """The tree of a YAML's text, for what mends it."""
+    fork: Fork | None = None
+    """The fork's dialect that the file was read in: itself and not its name, which two files may have."""
 
     @property
     def basis(self) -> Basis:
@@ -222,7 +225,7 @@ class Config(NamedTuple):
             self.version_reason,
             self.purpose,
             self.release,
-            self.dialect if self.framework == "megatron" and self.dialect != "arguments" else None,
+            None if self.fork is None else self.fork.name,
         )
 
     def writes(self, key: str) -> bool:
