@@ -6,7 +6,9 @@ import os
 import sys
 
 from ..schemas.border.incoming import require_inside
+from ..schemas.border.inputs import is_noting, noted_inputs, stop_noting
 from ..schemas.border.outgoing import emit, flush, tell
+from ..schemas.border.probes import is_folder
 from ..schemas.diagnostic import UnreadableError
 from ..schemas.known_versions import check_versions
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
@@ -97,13 +99,12 @@ def run(
     start = start_of(files, stdin_name)
     # What a search finds, or git says, may be something else the next time.
     searched = not files or not is_plain(files)
-    repeatable = wishes.repeatable and not searched
+    if searched or not wishes.repeatable:
+        stop_noting()
     files = _asked_for(files, wishes, searched=searched)
-    reader = Reader(stdin_name, digests=repeatable, encoding=options.encoding)
-    found = configuration_for(start, reader, options, config, none=no_config)
+    reader = Reader(stdin_name, encoding=options.encoding)
+    found = configuration_for(start, options, config, none=no_config)
     settings = settings_of(found, options, profile, select, ignore, extend_select)
-    if settings.options.megatron is not None and names_a_file(settings.options.megatron):
-        reader.passed(settings.options.megatron)
     language = language_for(found, lang, "lint")
     if wishes.watch:
         from .watching import watched
@@ -121,16 +122,14 @@ def run(
         from .ignoring import add_comments
 
         return add_comments(report, language)
-    return _answered(report, settings, reader, wishes, language)
+    return _answered(report, settings, wishes, language)
 
 
-def configuration_for(
-    start: str, reader: Reader, options: ReadOptions, given: str | None, *, none: bool
-) -> Configuration:
+def configuration_for(start: str, options: ReadOptions, given: str | None, *, none: bool) -> Configuration:
     """The configuration that holds for a file: the one that was `given`, or what is found; unless `none` is wanted."""
     if none:
         return Configuration()
-    return find_configuration(start, reader.text, given, reader.passed, confine=options.confine is not None)
+    return find_configuration(start, given=given, confine=options.confine is not None)
 
 
 def start_of(files: Sequence[str], stdin_name: str | None) -> str:
@@ -138,7 +137,7 @@ def start_of(files: Sequence[str], stdin_name: str | None) -> str:
     first = files[0] if files else "."
     if first == "-":
         return stdin_name or ""
-    return os.path.join(first, "") if os.path.isdir(first) else first
+    return os.path.join(first, "") if is_folder(first) else first
 
 
 def _asked_for(files: Sequence[str], wishes: Wishes, *, searched: bool) -> Sequence[str]:
@@ -189,7 +188,6 @@ def _linted(settings: Settings, files: Sequence[str], reader: Reader, wishes: Wi
             files,
             settings,
             jobs,
-            reader,
             with_subjects=wishes.needs_subjects,
             ahead=language if alone else None,
         )
@@ -210,7 +208,7 @@ def _mended(
     return mend_files(settings, files, stdin_name, language, unsafe=wishes.unsafe, write=write, show=show)
 
 
-def _answered(report: Report, settings: Settings, reader: Reader, wishes: Wishes, language: Language) -> int:
+def _answered(report: Report, settings: Settings, wishes: Wishes, language: Language) -> int:
     """Write the report without what was accepted before, and remember it where it may be repeated."""
     found = settings.configuration
     baseline = baseline_for(found, wishes.baseline, confine=settings.options.confine is not None)
@@ -220,8 +218,8 @@ def _answered(report: Report, settings: Settings, reader: Reader, wishes: Wishes
     code = exit_code(report, limit_for(settings, wishes.fail_on))
     _emit(text, wishes)
     # What was said of configurations that were passed over would not be said again.
-    if reader.digests and code <= BAD and not settings.plugins and not found.ignored:
-        _remember(reader, text, code)
+    if is_noting() and code <= BAD and not settings.plugins and not found.ignored:
+        _remember(text, code)
     return code
 
 
@@ -399,11 +397,11 @@ def _replace(path: str, text: Outgoing, *, force: bool) -> None:
     write_text(path, text, force=force or is_ours(path))
 
 
-def _remember(reader: Reader, text: str, code: int) -> None:
+def _remember(text: str, code: int) -> None:
     from accmap import __version__
 
     from .cache import cacheable, store
 
-    words = sys.argv[1:]
-    if words[:1] == ["lint"] and cacheable(words):
-        store(words, __version__, reader.read, text, code)
+    words, noted = sys.argv[1:], noted_inputs()
+    if words[:1] == ["lint"] and noted is not None and cacheable(words):
+        store(words, __version__, noted, text, code)
