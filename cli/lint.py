@@ -345,7 +345,9 @@ def _against_baseline(report: Report, path: str | None, wishes: Wishes) -> Repor
     if wishes.write_baseline is not None:
         from ..rules.baseline import written
 
-        _replace(wishes.write_baseline, written(report.diagnostics, report.sources), force=wishes.force)
+        folder = os.path.dirname(os.path.abspath(wishes.write_baseline))
+        text = written(report.diagnostics, report.sources, report.files, folder)
+        _replace(wishes.write_baseline, text, force=wishes.force)
         return report._replace(diagnostics=(), suppressed=report.suppressed + len(report.diagnostics))
     return report if path is None else without_accepted(report, path)
 
@@ -356,10 +358,10 @@ def without_accepted(report: Report, path: str) -> Report:
     from ..schemas.border.incoming import read_json
 
     try:
-        accepted = read(read_json(path))
+        accepted = read(read_json(path), os.path.dirname(os.path.abspath(path)))
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(say.the_baseline_cannot_be_used(path=path, error=error)) from None
-    kept, known = without(report.diagnostics, accepted, report.sources)
+    kept, known = without(report.diagnostics, accepted, report.sources, report.files)
     return report._replace(diagnostics=tuple(kept), suppressed=report.suppressed + known)
 
 
