@@ -9,13 +9,14 @@ import os
 
 from ..schemas.border.incoming import is_inside, read_regular, require_inside
 from ..schemas.border.probes import is_link, owners, stands
+from ..schemas.diagnostic import UnreadableError
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
 from ..schemas.marks import joined
 from .messages_compiled import say
 from .parsing import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from ..schemas.diagnostic import Severity
@@ -190,6 +191,36 @@ def _texts_in(folder: str, top: str | None, read: Callable[[str], str | None]) -
         text = read(path)
         if text is not None:
             yield path, text
+
+
+def configured_folders(folders: Iterable[str]) -> list[str]:
+    """The folders that hold the configurations which the files of some folders would have by themselves, each once."""
+    nearest: dict[str, str | None] = {}
+    for folder in folders:
+        passed: list[str] = []
+        found: str | None = None
+        for above in _upwards(folder, repository_root(folder)):
+            passed.append(above)
+            found = nearest.get(above) or (above if configurations_in(above) else None)
+            if found is not None:
+                break
+        nearest.update(dict.fromkeys(passed, found))
+    return sorted({found for found in nearest.values() if found is not None})
+
+
+def configurations_in(folder: str) -> list[str]:
+    """The files of a folder that would be its configuration."""
+    found: list[str] = []
+    for name in NAMES:
+        path = os.path.join(folder, name)
+        if not stands(path):
+            continue
+        try:
+            if name == NAMES[0] or _TABLE in (read_configuration(path) or ""):
+                found.append(path)
+        except (UnreadableError, UsageError):
+            continue  # it is another project's, and not used
+    return found
 
 
 def _is_trusted(path: str) -> bool:

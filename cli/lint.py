@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from ..schemas.border.incoming import require_inside
+from ..schemas.border.incoming import is_pipe, require_inside
 from ..schemas.border.inputs import is_noting, noted_inputs, stop_noting
 from ..schemas.border.outgoing import emit, flush, tell
 from ..schemas.border.probes import is_folder
@@ -15,7 +15,13 @@ from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
 from ..schemas.named_module import named_module
 from ..schemas.version_text import names_a_file
 from .branches import branches_of
-from .configuration import Configuration, check_codes, find_configuration
+from .configuration import (
+    Configuration,
+    check_codes,
+    configurations_in,
+    configured_folders,
+    find_configuration,
+)
 from .exit_codes import BAD, BROKEN, FINE, UNUSABLE
 from .lint_inputs import Reader, Settings, is_plain
 from .linting import Report, lint
@@ -96,7 +102,7 @@ def run(
     """Lint, and answer with the exit code of the contract."""
     wishes = Wishes(**given)
     _require_sense(files, wishes)
-    start = start_of(files, stdin_name)
+    named, start = files, start_of(files, stdin_name)
     # What a search finds, or git says, may be something else the next time.
     searched = not files or not is_plain(files)
     if searched or not wishes.repeatable:
@@ -106,6 +112,8 @@ def run(
     found = configuration_for(start, options, config, none=no_config)
     settings = settings_of(found, options, profile, select, ignore, extend_select)
     language = language_for(found, lang, "lint")
+    if config is None and not no_config:
+        _tell_of_unused(found.path, named, stdin_name, language)
     if wishes.watch:
         from .watching import watched
 
@@ -133,11 +141,23 @@ def configuration_for(start: str, options: ReadOptions, given: str | None, *, no
 
 
 def start_of(files: Sequence[str], stdin_name: str | None) -> str:
-    """The file, in its folder or above which the configuration stands."""
-    first = files[0] if files else "."
-    if first == "-":
-        return stdin_name or ""
-    return os.path.join(first, "") if is_folder(first) else first
+    """The folder in which or above which the configuration of all files stands, whatever their order."""
+    folders = _folders_of(files, stdin_name)
+    if len(folders) > 1:
+        folders = configured_folders(folders) or folders
+    try:
+        shared = os.path.commonpath(folders)
+    except ValueError:  # two drives of Windows
+        shared = folders[0]
+    return os.path.join(shared, "")
+
+
+def _folders_of(files: Sequence[str], stdin_name: str | None) -> list[str]:
+    """The folders of the files that were named, each once; of streams only if there is nothing else."""
+    names = [name for name in files if name != "-" and not is_pipe(name)]
+    names += [stdin_name] if stdin_name and "-" in files else []
+    found = (name if is_folder(name) else os.path.dirname(name) for name in names or (".",))
+    return sorted({os.path.abspath(folder) for folder in found})
 
 
 def _asked_for(files: Sequence[str], wishes: Wishes, *, searched: bool) -> Sequence[str]:
@@ -162,6 +182,17 @@ def _tell_of_search(files: Sequence[str], report: Report, wishes: Wishes, langua
     else:
         return
     tell(f"accmap lint: {said.text(language)}")
+
+
+def _tell_of_unused(used: str | None, files: Sequence[str], stdin_name: str | None, language: Language) -> None:
+    """A configuration that holds for some of the files alone is not used, and that is said."""
+    folders = _folders_of(files, stdin_name)
+    places = configured_folders(folders) if len(folders) > 1 else []
+    unused = {path for folder in places for path in configurations_in(folder)[:1]} - {used and os.path.abspath(used)}
+    if unused:
+        stop_noting()  # what is said beside an answer would not be said again
+        listed = ", ".join(sorted(map(os.path.relpath, unused)))
+        tell(f"accmap lint: {say.configurations_of_some(names=listed).text(language)}")
 
 
 def _of_both_frameworks(report: Report) -> bool:

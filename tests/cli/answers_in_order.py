@@ -36,6 +36,7 @@ def differing(questions: list[dict[str, Any]], orders: int) -> dict[str, object]
         chance.shuffle(order)
         after_others = in_a_fork(_asked, [questions[at] for at in order])
         count += len(order)
+        print(turn, count, len(found), file=sys.stderr)
         found += [
             [turn, questions[at], alone[at], given]
             for at, given in zip(order, after_others, strict=True)

@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from fresh_process import Answer, in_a_process
+from fresh_process import Answer, answer
 
 CREATED = {
     "accmap.toml": 'ignore = ["OPT", "SCH"]\n',
@@ -84,6 +84,7 @@ def _edit(path: Path, chance: random.Random) -> str:
 def compared(work: Path, case: dict[str, Any], edits: int, chance: random.Random) -> tuple[int, int, list[object]]:
     """How many answers were compared for a case, how many the cache gave, and what was not the same."""
     kept, here, cache, before = work / "kept", work / "here", work / "cache", work / "before"
+    os.chdir(work)
     for path in (kept, here, cache, before):
         shutil.rmtree(path, ignore_errors=True)
     os.environ["ACCMAP_CACHE_DIR"] = str(cache)
@@ -93,7 +94,8 @@ def compared(work: Path, case: dict[str, Any], edits: int, chance: random.Random
     words = ["lint", *case["words"]]
 
     def asked(*more: str) -> Answer:
-        return in_a_process([[*words, *more]], str(here))[0]
+        os.chdir(here)
+        return answer([*words, *more])
 
     shutil.copytree(kept, here, symlinks=True)
     if case.get("baseline"):
@@ -117,6 +119,7 @@ def compared(work: Path, case: dict[str, Any], edits: int, chance: random.Random
             for label, given in (("once", once), ("again", again))
             if given[:2] != fresh[:2]
         ]
+        os.chdir(work)
         for place, former in ((here, kept), (cache, before)):
             shutil.rmtree(place)
             shutil.copytree(former, place, symlinks=True)
@@ -132,7 +135,8 @@ def main(folder: Path, edits: int) -> dict[str, object]:
     chance = random.Random(4)
     count = hits = 0
     found: list[object] = []
-    for case in json.load(sys.stdin):
+    for number, case in enumerate(json.load(sys.stdin)):
+        print(number, count, hits, len(found), file=sys.stderr)
         some, answered, differing = compared(folder, case, edits, chance)
         count, hits, found = count + some, hits + answered, found + differing
     return {"compared": count, "cached": hits, "differing": found}

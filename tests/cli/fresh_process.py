@@ -78,14 +78,3 @@ def in_a_fork(work: Callable[[Any], object], given: object) -> Any:
         text = stream.read()
     os.waitpid(process, 0)
     return json.loads(text)
-
-
-def in_a_process(several: Sequence[Sequence[str]], folder: str | None = None) -> list[Answer]:
-    """The answers of one fork, one after another, in a folder."""
-
-    def answers(lines: Sequence[Sequence[str]]) -> list[Answer]:
-        if folder is not None:
-            os.chdir(folder)
-        return [answer(words) for words in lines]
-
-    return in_a_fork(answers, several)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from question_files import questions, write_files
+from question_files import EXAMPLES, questions, write_files
 
 if TYPE_CHECKING:
     from question_files import Question
@@ -42,3 +42,44 @@ def test_many_questions_in_many_orders(tmp_path: Path) -> None:
     chance = random.Random(61)
     names = write_files(tmp_path, 60, chance)
     assert _differing(questions(tmp_path, names, 500, chance), 4) == {"compared": 2000, "differing": []}
+
+
+def _linted(accmap: Any, names: list[str], jobs: int) -> tuple[dict[str, list[str]], Any]:
+    """What is said of each file, in its order, and the summary."""
+    answer = accmap("lint", "--no-cache", "--format", "json", "--jobs", str(jobs), *names)
+    assert answer.code in (0, 1, 2), answer.err
+    found = json.loads(answer.out)
+    said: dict[str, list[str]] = {}
+    for entry in found["diagnostics"]:
+        cause = entry["because_of"]
+        if cause is not None:  # its place among all findings is another one in another order
+            head = found["diagnostics"][cause]
+            entry["because_of"] = [head["code"], head["file"], head["span"], head["message"]]
+        said.setdefault(entry["file"], []).append(json.dumps(entry, sort_keys=True))
+    found["summary"]["versions"].sort(key=lambda one: one["file"])
+    return said, [answer.code, found["summary"]]
+
+
+def _in_other_orders(accmap: Any, folder: Path, variants: int, runs: int) -> int:
+    """How many files' answers were compared."""
+    chance = random.Random(62)
+    names = write_files(folder, variants, chance)
+    pairs = "[[pairs]]\nmegatron = 'shipped/*.sh'\nmindformers = 'shipped/*.yaml'\n"
+    (folder / "accmap.toml").write_text(f"profile = 'train'\n{pairs}", "utf-8")
+    for name in [name for name in names if name.startswith("shipped/") and name.endswith(".sh")]:
+        text = (EXAMPLES / "planted" / "mindformers.yaml").read_text("utf-8")
+        (folder / name).with_suffix(".yaml").write_text(text, "utf-8")
+    first = _linted(accmap, names, 1)
+    for run in range(runs):
+        chance.shuffle(names)
+        assert _linted(accmap, names, 1 + (run + 1) % 3) == first
+    return runs * len(names)
+
+
+def test_other_order_and_other_processes_say_the_same_of_each_file(accmap: Any, tmp_path: Path) -> None:
+    assert _in_other_orders(accmap, tmp_path, 6, 3) == 54
+
+
+@pytest.mark.slow
+def test_many_files_in_many_orders(accmap: Any, tmp_path: Path) -> None:
+    assert _in_other_orders(accmap, tmp_path, 60, 30) >= 2000
