@@ -85,7 +85,16 @@ class Wishes(NamedTuple):
         return self.format == "json" and not changed
 
 
-def run(
+def run(files: Sequence[str], *, watch: bool, **asked: Any) -> int:
+    """Lint, and answer with the exit code of the contract."""
+    if not watch:
+        return _run(files, watch=False, **asked)
+    from .watching import watched
+
+    return watched(lambda: _run(files, watch=True, **asked), asked["lang"])
+
+
+def _run(
     files: Sequence[str],
     *,
     options: ReadOptions,
@@ -99,25 +108,20 @@ def run(
     lang: Language,
     **given: Any,
 ) -> int:
-    """Lint, and answer with the exit code of the contract."""
     wishes = Wishes(**given)
     _require_sense(files, wishes)
     named, start = files, start_of(files, stdin_name)
     # What a search finds, or git says, may be something else the next time.
     searched = not files or not is_plain(files)
-    if searched or not wishes.repeatable:
+    if (searched or not wishes.repeatable) and not wishes.watch:
         stop_noting()
     files = _asked_for(files, wishes, searched=searched)
     reader = Reader(stdin_name, encoding=options.encoding)
     found = configuration_for(start, options, config, none=no_config)
     settings = settings_of(found, options, profile, select, ignore, extend_select)
     language = language_for(found, lang, "lint")
-    if config is None and not no_config:
+    if config is None and not no_config and not wishes.watch:
         _tell_of_unused(found.path, named, stdin_name, language)
-    if wishes.watch:
-        from .watching import watched
-
-        return watched(lambda: _once(settings, files, stdin_name, wishes, language), files)
     if wishes.fix or wishes.diff:
         reader, report = _mended(settings, files, stdin_name, wishes, language)
         if wishes.diff:
@@ -248,6 +252,8 @@ def _answered(report: Report, settings: Settings, wishes: Wishes, language: Lang
     text = rendered(report, wishes.format, language, statistics=wishes.statistics)
     code = exit_code(report, limit_for(settings, wishes.fail_on))
     _emit(text, wishes)
+    if wishes.watch:
+        flush()
     # What was said of configurations that were passed over would not be said again.
     if is_noting() and code <= BAD and not settings.plugins and not found.ignored:
         _remember(text, code)
@@ -277,15 +283,6 @@ def report_diff(mended: Report, language: Language) -> int:
     for entry in mended.unreadable:
         report(UnreadableError(entry), language)
     return BROKEN if mended.crashed else UNUSABLE if mended.unreadable else FINE
-
-
-def _once(settings: Settings, files: Sequence[str], stdin_name: str | None, wishes: Wishes, language: Language) -> int:
-    reader = Reader(stdin_name, encoding=settings.options.encoding)
-    report = lint(settings, files, reader, with_subjects=wishes.needs_subjects)
-    report = _for_people(report, wishes)
-    emit(rendered(report, wishes.format, language, statistics=wishes.statistics))
-    flush()
-    return exit_code(report, limit_for(settings, wishes.fail_on))
 
 
 def settings_of(

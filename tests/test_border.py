@@ -233,7 +233,6 @@ LOOKING: dict[str, str] = {
     "cli/lsp_files.py": "no lint imports it",
     "cli/own_modules.py": "bytecode of this program",
     "cli/searching.py": "what a search finds is not cached",
-    "cli/watching.py": "a run that goes on is not cached",
     "schemas/installation.py": "no lint imports it",
 }
 """What looks elsewhere than through `schemas/border/probes.py`, and why."""

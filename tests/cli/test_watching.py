@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.skipif(sys.platform == "win32", reason="an interrupt is another thing there")
 def test_a_change_is_seen(tmp_path: Path) -> None:
     copytree(ROOT / "examples" / "planted", tmp_path / "planted")
-    words = ["lint", "planted/megatron.sh", "planted/mindformers.yaml", "--watch", "--no-cache", "--no-config"]
+    words = ["lint", "planted/megatron.sh", "planted/mindformers.yaml", "--watch", "--no-cache"]
     command = [sys.executable, "-u", "-c", "import sys; from accmap.cli.lean import main; sys.exit(main())", *words]
     script = tmp_path / "planted" / "mindformers.yaml"
     with subprocess.Popen(
@@ -32,6 +32,16 @@ def test_a_change_is_seen(tmp_path: Path) -> None:
         script.write_text(changed, "utf-8")
         second = until_summary(watch)
         assert "OPT006" not in second
+        # What decides besides the files that are named: the configuration, which is looked for, and a baseline.
+        (tmp_path / "accmap.toml").write_text('ignore = ["NET"]\nbaseline = "known.json"\n', "utf-8")
+        for line in watch.stdout:  # the baseline is not there yet
+            if "known.json" in line:
+                break
+        (tmp_path / "known.json").write_text('{"version": 1, "findings": []}', "utf-8")
+        third = until_summary(watch)
+        assert "NET0" in second
+        assert "NET0" not in third
+        assert "configuration accmap.toml" in third
         watch.send_signal(signal.SIGINT)
         watch.stdout.read()
         guard.cancel()
