@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from shutil import copytree
 from threading import Timer
+from time import sleep
 
 import pytest
 
@@ -42,6 +43,7 @@ def test_a_change_is_seen(tmp_path: Path) -> None:
         assert "NET0" in second
         assert "NET0" not in third
         assert "configuration accmap.toml" in third
+        sleep(1)  # the answer is printed before the lint ends
         watch.send_signal(signal.SIGINT)
         watch.stdout.read()
         guard.cancel()
