@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
     from .diagnostic import Diagnostic, Language
-    from .megatron.dialects import Dialect as Fork
     from .source import Span
     from .yaml_text import YamlDocument
 
@@ -212,8 +211,8 @@ class Config(NamedTuple):
     """The version with its patch number, where somebody says it."""
     document: YamlDocument | None = None
     """The tree of a YAML's text, for what mends it."""
-    fork: Fork | None = None
-    """The fork's dialect that the file was read in: itself and not its name, which two files may have."""
+    fork: object = None
+    """The fork's `Dialect` (`megatron/dialects.py`) that the file was read in: itself, for two may have one name."""
 
     @property
     def basis(self) -> Basis:
@@ -225,7 +224,7 @@ class Config(NamedTuple):
             self.version_reason,
             self.purpose,
             self.release,
-            None if self.fork is None else self.fork.name,
+            None if self.fork is None else self.dialect,
         )
 
     def writes(self, key: str) -> bool:

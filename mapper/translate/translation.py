@@ -12,7 +12,7 @@ from ...schemas.config import partner
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.megatron.catalog import DEFAULT_VERSION
-from ...schemas.megatron.forks import OWN, catalog, dialect_asked, normalise_version
+from ...schemas.megatron.forks import OWN, catalog, dialect_asked, fork_of, normalise_version
 from ...schemas.message import Words
 from ...schemas.mindformers.catalog import DEFAULT_DYNAMIC, DEFAULT_STATIC, minor_version
 from ...schemas.mindformers.detect import WRITTEN
@@ -547,7 +547,7 @@ class _Translating:
         """Whether a value that is not written comes back by itself, as the source's own default."""
         if self.config.framework != "megatron":
             return entry.origin == "default"
-        facts = catalog(self.config.framework_version, self.config.fork).by_dest
+        facts = catalog(self.config.framework_version, fork_of(self.config)).by_dest
         settings = [self.config.settings.get(key) for key in entry.keys]
         return all(
             setting is not None and (fact := facts.get(setting.key)) is not None and _same(setting.value, fact.default)
@@ -731,7 +731,7 @@ class _Translating:
         """The first written argument among these that the source's version of Megatron-LM does not know."""
         if self.config.framework != "megatron":
             return None
-        arguments = catalog(self.config.framework_version, self.config.fork).by_dest
+        arguments = catalog(self.config.framework_version, fork_of(self.config)).by_dest
         for key in keys:
             setting = self.config.settings.get(key)
             if setting is not None and setting.flag is not None and setting.raw is not None and key not in arguments:

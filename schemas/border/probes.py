@@ -10,7 +10,7 @@ import os
 import stat
 
 from .inputs import digest, is_noting, note
-from .regular import NotRegularError, open_regular, read_at_once
+from .regular import failure_of, open_regular, read_at_once
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,11 +84,6 @@ def note_content(path: str, data: bytes) -> None:
         note(path, _CONTENT, digest(data))
 
 
-def note_failure(path: str) -> None:
-    """Note that a file could not be opened, and why."""
-    note(path, _CONTENT, _content(path))
-
-
 def stamp_key(path: str) -> str:
     """The key of a module's size and time, which stand for its content."""
     return path + _STAMP
@@ -143,19 +138,8 @@ def _content(path: str) -> bytes:
             data = read_at_once(stream, _LONGEST + 1)
             # What is longer is no text that anything here reads.
             return digest(data) if len(data) <= _LONGEST else b"long"
-    except NotRegularError as error:
-        return _encoded(f"kind {error.kind}")
-    except OSError as error:
-        return _encoded(f"error {error.errno} {_target(path)}")
-    except ValueError:
-        return b"no path"
-
-
-def _target(path: str) -> str:
-    try:
-        return os.readlink(path)
-    except OSError:
-        return ""
+    except (OSError, ValueError) as error:
+        return failure_of(error, path)
 
 
 def _stamp(path: str) -> bytes:

@@ -10,7 +10,7 @@ import errno
 import os
 import stat
 
-from .inputs import is_noting, remember_opened
+from .inputs import digest, is_noting, note, remember_opened
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,11 +35,9 @@ def open_regular(path: str, *, remember: bool = True) -> BufferedReader:
     try:
         _require_regular(os.stat(path), path)
         handle = os.open(path, _FLAGS)
-    except (OSError, ValueError):
+    except (OSError, ValueError) as error:
         if remember and is_noting():
-            from .probes import note_failure
-
-            note_failure(path)
+            note(path, "", failure_of(error, path))
         raise
     try:
         status = os.fstat(handle)
@@ -50,6 +48,19 @@ def open_regular(path: str, *, remember: bool = True) -> BufferedReader:
     except BaseException:
         os.close(handle)
         raise
+
+
+def failure_of(error: OSError | ValueError, path: str) -> bytes:
+    """The state of a file that cannot be opened: why, and where a link that leads nowhere points to."""
+    if isinstance(error, NotRegularError):
+        return b"kind %d" % error.kind
+    if not isinstance(error, OSError):
+        return b"no path"
+    try:
+        target = os.readlink(path)
+    except OSError:
+        target = ""
+    return b"error %d %s" % (error.errno or 0, digest(os.fsencode(target)) if target else b"")
 
 
 def read_at_once(stream: BufferedReader, size: int) -> bytes:

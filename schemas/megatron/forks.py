@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..light_typing import TYPE_CHECKING
+from ..light_typing import TYPE_CHECKING, cast
 from ..version_text import minor_of
 from . import catalog as own
 from .catalog import VERSIONS
@@ -78,7 +78,7 @@ def normalise_version(text: str, where: str = "--megatron") -> str:
 
 def fork_of(config: Config) -> Dialect | None:
     """The dialect that a file was read in; None for Megatron-LM's own, and for files of another framework."""
-    return config.fork
+    return cast("Dialect | None", config.fork)
 
 
 def catalog(version: str, fork: Dialect | None = None) -> Catalog:
