@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from itertools import chain
 
-from ..schemas.border.regular import remember_input
+from ..schemas.border.inputs import Inputs, add_notes, exchange_inputs, is_noting, noted_inputs, remember_input
+from ..schemas.border.probes import exists
 from ..schemas.diagnostic import once
 from ..schemas.light_typing import TYPE_CHECKING
 from .lint_inputs import Reader
@@ -14,7 +15,7 @@ from .pairing import Gathering, read_values, with_recipe
 from .steps import at_step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any, TypeVar
 
     from ..rules.subject import Side
@@ -29,14 +30,13 @@ def spread(
     files: Sequence[str],
     settings: Settings,
     jobs: int,
-    reader: Reader,
     *,
     with_subjects: bool,
     ahead: Language | None = None,
 ) -> Report | None:
     """The report over all files; None where they are too few to be worth a process each.
 
-    What the processes read is noted in `reader`. Where JSON of the findings alone is wanted, each process writes its
+    What the processes read counts as read here. Where JSON of the findings alone is wanted, each process writes its
     own `ahead`, in that language, and keeps the texts of its files to itself.
     """
     from functools import partial
@@ -45,15 +45,15 @@ def spread(
     groups = named_groups(files, settings)
     if len(groups) < 2 or "-" in files:
         return None
-    work = partial(_some, settings, with_subjects, reader.digests, ahead)
+    work = partial(_some, settings, with_subjects, is_noting(), ahead)
     # The first group is read here: what that loads, the processes that are split off have.
     answers = work(groups[:1])
     with get_context().Pool(min(jobs, len(groups)), _begin) as pool:
         for some in pool.imap(partial(_share, work), shares(groups[1:], jobs)):
             answers += some
             at_step(len(answers), len(groups), groups[len(answers) - 1][0])
-    for _, read, names in answers:
-        reader.read.update(read)
+    for _, noted, names in answers:
+        add_notes(noted)
         for name in names:
             remember_input(name)
     return _together([report for report, _, _ in answers])
@@ -76,7 +76,7 @@ def named_groups(files: Sequence[str], settings: Settings) -> list[tuple[str, ..
             continue
         taken.add(absolute[name])
         group = (name,)
-        if os.path.exists(partner):
+        if exists(partner):
             place = os.path.abspath(partner)
             taken.add(place)
             group = (name, given.get(place) or os.path.relpath(partner))
@@ -120,11 +120,13 @@ def _share(work: Callable[[Sequence[tuple[str, ...]]], _Answer], groups: Sequenc
 def _some(
     settings: Settings,
     with_subjects: bool,
-    digests: bool,
+    noted: bool,
     as_json: Language | None,
     groups: Sequence[tuple[str, ...]],
-) -> list[tuple[Report, dict[str, bytes | None], tuple[str, ...]]]:
-    readers = [Reader(digests=digests, encoding=settings.options.encoding) for _ in groups]
+) -> list[tuple[Report, Mapping[str, bytes] | None, tuple[str, ...]]]:
+    """The report on each group and the names of its files; with the first, the notes on what was read for all."""
+    outer = exchange_inputs(Inputs(noted=noted))
+    readers = [Reader(encoding=settings.options.encoding) for _ in groups]
     read = zip(groups, readers, _read_ahead(groups, settings, readers), strict=True)
     reports = lint_each(settings, list(read), with_subjects=with_subjects)
     names = [tuple(report.sources) for report in reports]
@@ -132,7 +134,9 @@ def _some(
         from .lint_formats.json import written_ahead
 
         reports = [written_ahead(report, as_json)._replace(sources={}) for report in reports]
-    return [(report, reader.read, told) for report, reader, told in zip(reports, readers, names, strict=True)]
+    notes = [noted_inputs(), *(None for _ in groups[1:])]
+    exchange_inputs(outer)
+    return list(zip(reports, notes, names, strict=True))
 
 
 def _read_ahead(

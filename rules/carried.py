@@ -114,10 +114,10 @@ def _as_by_default(side: Side, row: ReportRow) -> bool:
     if row.value is None or row.value is False or row.value == "":
         return True
     if side.framework == "megatron":
-        from ..schemas.megatron.forks import catalog
+        from ..schemas.megatron.forks import catalog, fork_of
 
         fact = (
-            catalog(side.config.framework_version, side.config.dialect).by_dest.get(row.source[0])
+            catalog(side.config.framework_version, fork_of(side.config)).by_dest.get(row.source[0])
             if row.source
             else None
         )

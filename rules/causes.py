@@ -194,12 +194,12 @@ class _Links:
 
     def _lost(self, entry: Diagnostic, value: str) -> frozenset[str]:
         """What arguments would have decided that the program's parser does not see as such."""
-        from ..schemas.megatron.forks import catalog
+        from ..schemas.megatron.forks import catalog, fork_of
 
         side = self.subject.megatron
         if side is None or entry.file != side.config.file:
             return frozenset()
-        known = catalog(side.config.framework_version, side.config.dialect).by_option
+        known = catalog(side.config.framework_version, fork_of(side.config)).by_option
         flags = (f"--{word.lstrip(_DASHES)}" for word in str(dict(entry.values).get(value)).split())
         return frozenset(known[flag].dest for flag in flags if flag in known)
 

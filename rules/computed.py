@@ -175,12 +175,13 @@ def _rows_by_key(dialect: SideName, version: str) -> Mapping[str, Sequence[int]]
     """The rows that read a key, by where they stand in the table."""
     known: dict[str, list[int]] | None = _ROWS.get((dialect, version))
     if known is None:
-        known = _ROWS[dialect, version] = {}
+        known = {}
         for number, row in enumerate(table().rows):
             wanted = row.side(dialect, version)
             for keys in () if wanted is None else (*wanted.keys, *wanted.read):
                 for key in keys.split("|"):
                     known.setdefault(key, []).append(number)
+        _ROWS[dialect, version] = known  # at once: another thread must not see half of it
     return known
 
 

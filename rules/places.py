@@ -356,10 +356,10 @@ def _meant(side: Side) -> Iterator[tuple[tuple[str, str], Setting]]:
 def _misspelt(side: Side) -> Iterator[tuple[tuple[str, str], Setting]]:
     for setting in side.config.settings.values():
         if setting.acceptance == "unknown" and setting.flag is not None:
-            from ..schemas.megatron.forks import catalog
+            from ..schemas.megatron.forks import catalog, fork_of
             from ..schemas.megatron.suggestions import meant
 
-            dest = meant(setting.flag, catalog(side.config.framework_version, side.config.dialect))
+            dest = meant(setting.flag, catalog(side.config.framework_version, fork_of(side.config)))
             if dest is not None:
                 yield ("", dest), setting
 

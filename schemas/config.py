@@ -211,6 +211,8 @@ class Config(NamedTuple):
     """The version with its patch number, where somebody says it."""
     document: YamlDocument | None = None
     """The tree of a YAML's text, for what mends it."""
+    fork: object = None
+    """The fork's `Dialect` (`megatron/dialects.py`) that the file was read in: itself, for two may have one name."""
 
     @property
     def basis(self) -> Basis:
@@ -222,7 +224,7 @@ class Config(NamedTuple):
             self.version_reason,
             self.purpose,
             self.release,
-            self.dialect if self.framework == "megatron" and self.dialect != "arguments" else None,
+            None if self.fork is None else self.dialect,
         )
 
     def writes(self, key: str) -> bool:

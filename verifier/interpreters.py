@@ -5,7 +5,6 @@ Torch and MindSpore rarely share an environment: each side may have the interpre
 
 from __future__ import annotations
 
-import functools
 import importlib.util
 import json
 import os
@@ -56,7 +55,6 @@ class Interpreter(NamedTuple):
     holds: Mapping[str, str]
 
 
-@functools.lru_cache
 def interpreter(path: str, modules: tuple[str, ...]) -> Interpreter:
     """What a Python holds of these modules; UsageError where it cannot be asked, or is too old for accmap's code."""
     words = [path, "-c", _ASK, *modules]

@@ -171,7 +171,7 @@ def _written(config: Config, put: Mapping[str, Value | Omitted]) -> SmallFile:
 
 def _launch(config: Config, put: Mapping[str, Value | Omitted]) -> SmallFile:
     """A launch on one device, with every argument that the file gives."""
-    known = catalog(config.framework_version, OWN).by_dest
+    known = catalog(config.framework_version).by_dest
     given = _given(config, known)
     for key, value in put.items():
         fact = known.get(key)

@@ -13,7 +13,6 @@ from ...schemas.config import ReadOptions
 from ...schemas.diagnostic import ReadBackError, UnreadableError, finding
 from ...schemas.json_values import json_value
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
-from ...schemas.megatron.forks import OWN
 from ...schemas.messages_compiled import say as say_reading
 from ...schemas.mindformers.reading import holds_placeholder
 from ...schemas.source import SourceText
@@ -108,7 +107,7 @@ def as_read(translation: Translation, text: str) -> Config:
     if translation.target_framework == "megatron":
         from ...schemas.reader import config_of
 
-        version = translation.version if translation.dialect == OWN else translation.dialect
+        version = translation.version if translation.fork is None else translation.fork.reference
         return config_of(SourceText("example.sh", text), ReadOptions(megatron=version), path="example.sh")
     from ...schemas.mindformers.effective import mindformers_config
 
