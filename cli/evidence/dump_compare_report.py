@@ -23,7 +23,9 @@ Answer = dict[str, Any]
 FRAMEWORK = "framework"
 """What is not compared where both dumps are of one framework."""
 _STYLES = {"match": "green", "diverged": "red", "partial": "yellow", "undecided": "yellow"}
-_REASONS = frozenset(("far", "element", "scaled", "nan", "infinite", "shape", "unreadable", "equal", "close"))
+_REASONS = frozenset(
+    ("far", "element", "widespread", "scaled", "nan", "infinite", "shape", "unreadable", "equal", "close")
+)
 """Why a tensor differs, in our words; a table of msprobe's has its own."""
 _MOST = 6
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.light_typing import NamedTuple
-from ..arrays import TOLERANCES, Measured, agreement, coarser, measure, open_numpy, precision_of
+from ..array_sums import Measured
+from ..arrays import TOLERANCES, WHOLE, agreement, coarser, measure, open_numpy, precision_of
 from .trees_torch import read_tensor
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 _ELEMENT = 4.0
 _MOST_AXES = 4
 _TWO = 2
-EXACT = frozenset(("bool", "int8", "int16", "int32", "int64", "uint8"))
+EXACT = WHOLE
 
 
 class TensorResult(NamedTuple):
