@@ -323,6 +323,12 @@ class DumpCountedJson(Open):
     without_numbers: int
     inputs_alone: int
     unmatched: int
+    units_alone: int
+    arranged: int
+    elements_alone: int
+    statistics_alone: int
+    nan: int
+    operations: int
 
 
 class DumpPartJson(Open):

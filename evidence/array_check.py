@@ -1,10 +1,10 @@
 """Two arrays, or two folders of them, judged: the check that the inference guide makes on dumped outputs.
 
-The verdict of a pair is `equal` (bit for bit), `close` (within the tolerance of its precision), `different`, with every
-reason by name, or `undecided` where there are no elements. `verdict_of` makes one of all. Beside it stand the three
-numbers of the guide's own checker, which `by_guide` makes decisive: cosine above 0.999, the sums of magnitudes within 1%
-(the guide's checker forgets the side below), and the Kullback-Leibler divergence of the softmax over all elements below
-0.005.
+The verdict of a pair is `equal` (bit for bit), `close` (within the tolerance of its precision), `different`, with
+every reason by name, or `undecided` if there are no elements. `verdict_of` makes one of all. Beside it stand the three
+numbers of the guide's own checker, which `by_guide` makes decisive: cosine above 0.999, the sums of magnitudes within
+1% (the guide's checker forgets the side below), and the Kullback-Leibler divergence of the softmax over all elements
+below 0.005.
 
 Source: seed 003, "Precision Error"; `tests/utils/precision_utils.py:PrecisionChecker` of MindSpore Transformers 1.7.
 """

@@ -3,8 +3,8 @@
 Sums neither overflow nor vanish: each is kept with a power of two (`ScaledSum`). Whole numbers are compared and
 subtracted exactly, also where a float cannot tell them apart (`unequal`, `distances`).
 
-Errors are relative to what both sides have in common: of each element the smaller magnitude. Relative to the larger one,
-a further error would enlarge what the others are measured by, and more error could look like less.
+Errors are relative to what both sides have in common: of each element the smaller magnitude. Relative to the larger
+one, a further error would enlarge what the others are measured by, and more error could look like less.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Measured(NamedTuple):
     element: float
     """The largest error of an element relative to the largest of the smaller magnitudes."""
     ranked: float
-    """The error that a quarter of the elements reaches, relative to the magnitude that a quarter reaches (within 1%)."""
+    """The error that a quarter of the elements reaches over the magnitude that a quarter reaches, within 1%."""
     factor: float
     """How far one side, as a multiple of the other, is off from once."""
     cosine: float | None

@@ -1,8 +1,13 @@
-"""Parts of a model that one dump has and the other has nothing of: what agrees then is not the whole.
+"""What one dump has and the other has nothing of: parts of a model, single units, tensors, numbers.
 
-A unit without a partner is nothing strange: frameworks wrap, fuse and name things of their own. A layer's pass of which
-not one unit has a partner is another matter: the other dump was cut off, or was taken of less. Within one framework,
-where both sides run the same code, many single units without a partner say the same.
+Within one framework both sides run the same code: each unit without a partner is one that was not compared. Across
+frameworks modules are wrapped, fused and named by each one for itself; there a unit counts (`units_alone`)
+
+- that holds weights or their gradients, which no other unit shows;
+- that has a partner in another layer, so that it is one which the other dump lacks here.
+
+Anything else that it computes arrives in the unit around it or behind it, which is compared. A part of the model of
+which not one unit has a partner is named as such (`gaps_of`): the other dump was cut off, or was taken of less.
 
 Of two units that are partners each tensor counts, but what goes into an API, some of which it does not read; where a
 plain number stands in its place on the other side of one framework, it does. Across frameworks what goes in is each
@@ -25,6 +30,9 @@ if TYPE_CHECKING:
     from .records import Role, Tensor, Unit
 
 _PART = re.compile(r"(?:^|\.)((?:decoder|mtp)\.layers\.\d+|embedding|output_layer)(?:\.|$)")
+_LAYER = re.compile(r"\.\d+(?=\.|$)")
+_HANDS_ON = "Identity"
+"""Kinds of modules that hand on what they are given."""
 _SHARE = 0.1
 """The share of one side's units without a partner that is a gap within one framework."""
 
@@ -48,6 +56,43 @@ class Alone(NamedTuple):
     place: str
 
 
+class Incomplete(NamedTuple):
+    """What both dumps should have and one of them has not, or of which nothing can be compared."""
+
+    units: tuple[str, ...] = ()
+    """Units that one side alone has and on which the answer rests, with their side."""
+    arranged: int = 0
+    """Pairs whose weights each framework arranges for itself."""
+    elements: int = 0
+    """Tensors of which one side alone has the elements, so that statistics were compared."""
+    statistics: int = 0
+    """Tensors of which one side alone has one of the statistics."""
+    nan: tuple[str, ...] = ()
+    """Tensors with a NaN in the same place on both sides."""
+
+
+def incomplete_of(
+    units: Sequence[UnitResult],
+    only: tuple[Sequence[Unit], Sequence[Unit]],
+    path: Callable[[Unit], str],
+    *,
+    crossing: bool,
+) -> Incomplete:
+    """What was not compared of two dumps; `only` are the units of either that have no partner."""
+    alone = [
+        f"{side}: {unit.name}"
+        for side, names in zip("AB", only, strict=True)
+        for unit in units_alone(names, units, path, crossing=crossing)
+    ]
+    return Incomplete(
+        tuple(alone),
+        skipped_weights(units),
+        lacking(units, "elements", crossing=crossing),
+        lacking(units, "statistics", crossing=crossing),
+        with_nan(units),
+    )
+
+
 def alone_of(units: Sequence[UnitResult], *, crossing: bool) -> Iterator[Alone]:
     """The tensors of compared pairs that one side alone has and that count."""
     heard = kinds_compared(units)
@@ -64,6 +109,53 @@ def alone_of(units: Sequence[UnitResult], *, crossing: bool) -> Iterator[Alone]:
             for place in places:
                 if place in known and (place in plain or alone_counts(unit, known[place], heard, crossing=crossing)):
                     yield Alone(side, own.name, place)
+
+
+def units_alone(
+    alone: Sequence[Unit], units: Sequence[UnitResult], path: Callable[[Unit], str], *, crossing: bool
+) -> tuple[Unit, ...]:
+    """The units of one side without a partner on which the answer rests; `units` are those that have one."""
+    if not crossing:
+        return tuple(unit for unit in alone if unit.tensors and not unit.kind.startswith(_HANDS_ON))
+    compared = [unit for unit in units if unit.agrees is not None]
+    here = {(unit.module, unit.a.direction) for unit in compared}
+    elsewhere = {(_LAYER.sub(".*", unit.module), unit.a.direction) for unit in compared}
+
+    def counts(unit: Unit) -> bool:
+        module = path(unit)
+        found = (_LAYER.sub(".*", module), unit.direction) in elsewhere and (module, unit.direction) not in here
+        return unit.level == "module" and not unit.kind.startswith(_HANDS_ON) and (found or holds_weights(unit))
+
+    return tuple(filter(counts, alone))
+
+
+def holds_weights(unit: Unit) -> bool:
+    """Whether a unit has parameters or their gradients."""
+    return any(tensor.place.startswith(("parameters.", "gradient.")) for tensor in unit.tensors)
+
+
+def skipped_weights(units: Sequence[UnitResult]) -> int:
+    """How many pairs are arranged by each framework for itself and hold weights, which were not compared."""
+    return sum(unit.skipped == "arranged" and (holds_weights(unit.a) or holds_weights(unit.b)) for unit in units)
+
+
+def lacking(units: Sequence[UnitResult], what: str, *, crossing: bool) -> int:
+    """Of how many tensors that count one side alone has `elements`, or one of the `statistics`."""
+    return sum(
+        tensor.lacking == what and tensor.agrees is not False and _counts(unit, tensor.role, crossing=crossing)
+        for unit in units
+        for tensor in unit.tensors
+    )
+
+
+def with_nan(units: Sequence[UnitResult]) -> tuple[str, ...]:
+    """The tensors that have a NaN in the same place on both sides."""
+    return tuple(
+        f"{unit.a.name}.{tensor.place}"
+        for unit in units
+        for tensor in unit.tensors
+        if (tensor.measured.nan_both if tensor.measured is not None else tensor.agrees is None and tensor.why == "nan")
+    )
 
 
 def _places_of_numbers(unit: Unit) -> frozenset[str]:

@@ -33,6 +33,7 @@ def dumps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "fault": run(root / "fault", fault="computation"),
         "backward": run(root / "backward", fault="backward"),
         "statistics": run(root / "statistics", task="statistics"),
+        "b_statistics": run(root / "b_statistics", "mindspore", task="statistics"),
         "nan": run(root / "nan", fault="overflow"),
     }
     for rank in (0, 1):
@@ -169,12 +170,14 @@ def test_steps_and_ranks(accmap, dumps: dict[str, str]) -> None:
     assert answer.code == 1
     assert "rank 0" in answer.out
     assert "rank 1" in answer.out
-    answer = accmap("dump", "compare", dumps["ranks"], dumps["a"], "-q")
+    answer = accmap("dump", "compare", dumps["ranks"], dumps["statistics"], "-q")
     assert answer.code == 1
     assert answer.out.startswith("partial")
-    assert accmap("dump", "compare", dumps["ranks"], dumps["a"], "-q", "--rank", "0").code == 0
+    assert accmap("dump", "compare", dumps["ranks"], dumps["statistics"], "-q", "--rank", "0").code == 0
     assert "only in A, and not compared: step 0 rank 1" in answer.out
-    places = json.loads(accmap("dump", "compare", dumps["ranks"], dumps["a"], "--format", "json").out)["other_places"]
+    places = json.loads(accmap("dump", "compare", dumps["ranks"], dumps["statistics"], "--format", "json").out)[
+        "other_places"
+    ]
     assert places == {"a": ["step 0 rank 1"], "b": []}
     answer = accmap("dump", "compare", dumps["ranks"], dumps["ranks2"], "--rank", "7")
     assert answer.code == 2
@@ -280,7 +283,7 @@ def _without_outputs(source: str, target: Path, units: slice) -> None:
 
 
 @pytest.mark.parametrize("units", [slice(None), slice(-1, None)])
-@pytest.mark.parametrize("other", ["statistics", "b"])
+@pytest.mark.parametrize("other", ["statistics", "b_statistics"])
 def test_a_dump_without_outputs_is_no_match(
     accmap, dumps: dict[str, str], tmp_path: Path, units: slice, other: str
 ) -> None:
@@ -297,7 +300,7 @@ def test_a_dump_without_outputs_is_no_match(
         assert alone[0]["unit"] in found["not_compared"][0]["reason"]
 
 
-@pytest.mark.parametrize("other", ["statistics", "b"])
+@pytest.mark.parametrize("other", ["statistics", "b_statistics"])
 def test_two_dumps_without_outputs_are_no_match(accmap, dumps: dict[str, str], tmp_path: Path, other: str) -> None:
     _without_outputs(dumps["statistics"], tmp_path / "bare", slice(None))
     _without_outputs(dumps[other], tmp_path / "too", slice(None))
@@ -306,7 +309,7 @@ def test_two_dumps_without_outputs_are_no_match(accmap, dumps: dict[str, str], t
     assert "neither dump has their outputs" in answer.out
 
 
-@pytest.mark.parametrize("other", ["statistics", "b"])
+@pytest.mark.parametrize("other", ["statistics", "b_statistics"])
 def test_two_dumps_without_a_backward_pass_say_so(accmap, dumps: dict[str, str], tmp_path: Path, other: str) -> None:
     for source, target in ((dumps["statistics"], tmp_path / "one"), (dumps[other], tmp_path / "two")):
         shutil.copytree(source, target)
@@ -390,7 +393,7 @@ _PRECHECK = "API Name,Forward Test Success,Backward Test Success,Message\nMint.a
 @pytest.mark.parametrize(
     ("text", "kind", "first"),
     [
-        (_TABLE, "table", f",,a,forward,{_UNIT},{_UNIT},output.0,output.0,output,False,far,statistics,0.5"),
+        (_TABLE, "table", f",,a,forward,{_UNIT},{_UNIT},output.0,output.0,output,False,far,statistics,1.0"),
         (_PRECHECK, "precheck", "Mint.add.1,forward,error,off"),
     ],
     ids=["table", "precheck"],
