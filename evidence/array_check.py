@@ -170,7 +170,7 @@ def check_arrays(name: str, a: Any, b: Any, rules: Rules) -> ArrayCheck:
         reasons.append(judged.why)
     verdict: Verdict = "different" if reasons else "equal" if not measured.unequal and _same_bits(a, b) else "close"
     apart = verdict == "different" and (measured.unequal or judged.why == "nan")
-    first = first_beyond(a, b, allowed * measured.largest, equal_nan=rules.equal_nan) if apart else None
+    first = _first(a, b, measured, allowed, rules) if apart else None
     values = None if first is None else _values(a, b, first)
     return blank._replace(
         verdict=verdict, reasons=tuple(reasons), measured=measured, guide=guide, first=first, first_values=values
@@ -190,6 +190,13 @@ def _same_bits(a: Any, b: Any) -> bool:
         if (left.reshape(-1).view(np.uint8) != right.reshape(-1).view(np.uint8)).any():
             return False
     return True
+
+
+def _first(a: Any, b: Any, measured: Measured, allowed: float, rules: Rules) -> tuple[int, ...] | None:
+    """The first element that is off by the tolerance of the largest one, else of a usual one."""
+    limits = (allowed * magnitude for magnitude in (measured.largest, measured.usual))
+    found = (first_beyond(a, b, limit, equal_nan=rules.equal_nan) for limit in limits)
+    return next((place for place in found if place is not None), None)
 
 
 def _values(a: Any, b: Any, at: tuple[int, ...]) -> tuple[float, float]:

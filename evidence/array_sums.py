@@ -100,6 +100,8 @@ class Measured(NamedTuple):
     """The largest error of an element relative to the largest of the smaller magnitudes."""
     ranked: float
     """The error that a quarter of the elements reaches over the magnitude that a quarter reaches, within 1%."""
+    usual: float
+    """The magnitude that a quarter of the elements reaches."""
     factor: float
     """How far one side, as a multiple of the other, is off from once."""
     cosine: float | None
@@ -316,6 +318,7 @@ class Totals:
         ends = [(self.highest[at], self.lowest[at]) if self.finite else (math.nan, math.nan) for at in (0, 1)]
         largest = [max(abs(high), abs(low)) if self.finite else 0.0 for high, low in ends]
         counted = max(self.finite, 1)
+        ranked, usual = self._ranked()
         means = [ScaledSum(total.value / counted, total.power).number for total in (self.sum_a, self.sum_b)]
         return Measured(
             elements=self.count,
@@ -324,7 +327,8 @@ class Totals:
             distance=distance.number,
             relative=distance.over(self.common.root()),
             element=self.most.over(ScaledSum(self.largest)),
-            ranked=self._ranked(),
+            ranked=ranked,
+            usual=usual,
             factor=_factor(self.product, *norms),
             cosine=None if cosine is None else max(-1.0, min(1.0, cosine)),
             max_abs=self.most.number,
@@ -349,12 +353,16 @@ class Totals:
             unequal=self.unequal,
         )
 
-    def _ranked(self) -> float:
-        """The quotient of ranked error and ranked magnitude; elements that are 0 on a side are not counted."""
+    def _ranked(self) -> tuple[float, float]:
+        """The error that a quarter reaches over the magnitude that a quarter reaches, and the latter.
+
+        Of the elements that are 0 on neither side.
+        """
         rank = -(-self._magnitudes.count // _RANKED_SHARE)
-        if not rank or not (error := self._errors.reached_by(rank)):
-            return 0.0
-        return error / self._magnitudes.reached_by(rank)
+        if not rank:
+            return 0.0, 0.0
+        usual = self._magnitudes.reached_by(rank)
+        return self._errors.reached_by(rank) / usual, usual
 
 
 class _Ranks:
