@@ -219,6 +219,8 @@ class Totals:
         self.count = self.finite = self.unequal = self.thousandth = self.five = 0
         self.squares_a, self.squares_b, self.squares, self.common = (ScaledSum() for _ in range(4))
         self.product, self.sum_a, self.sum_b, self.abs_a, self.abs_b = (ScaledSum() for _ in range(5))
+        self.passed_over: set[int] = set()
+        """Where blocks begin that are equal: their magnitudes count only if others differ."""
         self.most, self.max_at, self.max_rel = ScaledSum(), 0, 0.0
         self.largest = 0.0
         self.nan_a = self.nan_b = self.nan_both = self.inf_a = self.inf_b = self.apart = 0
@@ -252,19 +254,25 @@ class Totals:
             tops.append(max(abs(high), abs(low)))
         sizes = abs(sides[0]), abs(sides[1])
         self._sums(sides, sizes, tops)
-        smaller = np.minimum(*sizes)
-        common = float(smaller.max())
+        smaller = np.minimum(*sizes) if different else sizes[0]
+        common = float(smaller.max()) if different else tops[0]
         self.largest = max(self.largest, common)
         self.common.add(*_squares(np, smaller, common))
-        self._magnitudes.add(smaller)
         if different:
             # Two large floats can be further apart than any float is large.
             halved = int(max(tops) >= _HALF_OF_ALL)
             errors = abs(sides[0] / 2 - sides[1] / 2) if halved else distances(np, left, right, differ)
             self._take(errors, halved, sizes[1], positions, start)
+            self._magnitudes.add(smaller)
         else:
+            self.passed_over.add(start)
             self.thousandth += left.size
             self.five += left.size
+
+    def rank(self, block: Array) -> None:
+        """Take in a block that was passed over, of arrays that differ elsewhere, for the ranked error."""
+        np = self._np
+        self._magnitudes.add(abs(wide(np, block)))
 
     def _sums(self, sides: tuple[Array, Array], sizes: tuple[Array, Array], tops: Sequence[float]) -> None:
         np = self._np
@@ -375,14 +383,16 @@ class _Ranks:
         self.count = 0
 
     def add(self, magnitudes: Array) -> None:
-        """Take in magnitudes; zeros are not counted."""
+        """Take in magnitudes; zeros and what is not finite are not counted."""
         np = self._np
-        steps = (magnitudes[magnitudes > 0].view(np.int64) >> _SHIFT).astype(np.int64, copy=False)
+        counted = (magnitudes > 0) & (magnitudes < math.inf)
+        steps = (magnitudes if counted.all() else magnitudes[counted]).view(np.int64) >> _SHIFT
         if not steps.size:
             return
         self.count += int(steps.size)
         low = int(steps.min())
-        counts: Any = np.bincount(steps - low)
+        steps -= low
+        counts: Any = np.bincount(steps)
         first = min(low, self._first) if self._counts.size else low
         last = max(low + counts.size, self._first + self._counts.size if self._counts.size else 0)
         grown: Any = np.zeros(last - first, np.int64)

@@ -192,6 +192,9 @@ def measure(a: Array, b: Array) -> Measured:
     with np.errstate(all="ignore"):
         for one, other, start in blocks(a, b):
             total.add(np.asarray(one), np.asarray(other), start)
+        for one, _, start in blocks(a, a) if total.unequal and total.passed_over else ():
+            if start in total.passed_over:
+                total.rank(np.asarray(one))
     return total.measured(tuple(a.shape))
 
 
