@@ -4,7 +4,7 @@ Within one framework both sides run the same code: each unit without a partner i
 frameworks modules are wrapped, fused and named by each one for itself; there a unit counts (`units_alone`)
 
 - that holds weights or their gradients, which no other unit shows;
-- that has a partner in another layer, so that it is one which the other dump lacks here.
+- that both frameworks have (`modules.yaml`), or that has a partner in another layer: the other dump lacks it here.
 
 Anything else that it computes arrives in the unit around it or behind it, which is compared. A part of the model of
 which not one unit has a partner is named as such (`gaps_of`): the other dump was cut off, or was taken of less.
@@ -22,6 +22,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Literal
 
 from ...schemas.light_typing import NamedTuple
+from .module_table import shared_modules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Sequence
@@ -117,14 +118,13 @@ def units_alone(
     """The units of one side without a partner on which the answer rests; `units` are those that have one."""
     if not crossing:
         return tuple(unit for unit in alone if unit.tensors and not unit.kind.startswith(_HANDS_ON))
-    compared = [unit for unit in units if unit.agrees is not None]
-    here = {(unit.module, unit.a.direction) for unit in compared}
-    elsewhere = {(_LAYER.sub(".*", unit.module), unit.a.direction) for unit in compared}
+    elsewhere = {(_LAYER.sub(".*", unit.module), unit.a.direction) for unit in units if unit.agrees is not None}
 
     def counts(unit: Unit) -> bool:
-        module = path(unit)
-        found = (_LAYER.sub(".*", module), unit.direction) in elsewhere and (module, unit.direction) not in here
-        return unit.level == "module" and not unit.kind.startswith(_HANDS_ON) and (found or holds_weights(unit))
+        if unit.level != "module" or unit.kind.startswith(_HANDS_ON):
+            return False
+        module = _LAYER.sub(".*", path(unit))
+        return holds_weights(unit) or module in shared_modules() or (module, unit.direction) in elsewhere
 
     return tuple(filter(counts, alone))
 
