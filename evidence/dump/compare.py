@@ -160,7 +160,7 @@ def unit_path(unit: Unit) -> str:
 
 def _what(tensor: TensorResult) -> str:
     """Whether the answer to a tensor says something, is of a tensor at least, or of a plain argument."""
-    if tensor.agrees is False or (tensor.agrees and tensor.how != "value"):
+    if tensor.agrees is False or tensor.why == "nan" or (tensor.agrees and tensor.how != "value"):
         return "says"
     return "tensor" if tensor.how != "value" else "value"
 

@@ -23,7 +23,7 @@ from ..arrays import TOLERANCES, coarser
 from ..json_members import Budget
 from .compare import unit_path
 from .compare_divergence import Divergence, UnitResult, first_divergence
-from .compare_gaps import Alone, Gap, Incomplete, alone_counts, gaps_of, incomplete_of, kinds_compared, without_numbers
+from .compare_gaps import Alone, Gap, Incomplete, alone_counts, compared_of, gaps_of, incomplete_of, without_numbers
 from .messages_compiled import say
 from .places import lies_in
 from .records import Statistics, Tensor, Unit
@@ -205,10 +205,10 @@ def _alone(side: str, name: str, record: Mapping[str, str], column: str) -> Iter
 def _that_count(beside: Sequence[tuple[Alone, Tensor]], units: Sequence[UnitResult]) -> Iterator[Alone]:
     """The tensors of matched units that one side alone has and that count."""
     known = {("a", unit.a.name): unit for unit in units} | {("b", unit.b.name): unit for unit in units}
-    crossing, heard = _crosses(units), kinds_compared(units)
+    crossing, compared = _crosses(units), compared_of(units)
     for one, tensor in beside:
         unit = known.get((one.side, one.unit))
-        if unit is not None and alone_counts(unit, tensor, heard, crossing=crossing):
+        if unit is not None and alone_counts(unit, tensor, compared, crossing=crossing):
             yield one
 
 
