@@ -90,7 +90,7 @@ def violations(count: int, seed: int) -> list[str]:
         values = np.asarray(stored(drawn(random, kind), kind)).astype(np.float64)
         a, last, told = stored(values, kind), -1, ""
         for error in errors(random, values, TOLERANCES[kind]):
-            with np.errstate(over="ignore"):
+            with np.errstate(all="ignore"):
                 b = stored(values + error, kind)
             rank, says = verdict(a, b)
             if rank < last:
@@ -111,11 +111,11 @@ def test_more_error_is_not_better_in_a_thousand_arrays() -> None:
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.005, 0.01, 0.02])
-@pytest.mark.parametrize("factor", [0.975, 1.025])
+@pytest.mark.parametrize("factor", [0.982, 1.018])
 def test_noise_hides_no_factor(factor: float, noise: float) -> None:
     random = np.random.default_rng(3)
-    a = random.standard_normal(5000)
-    assert not agreement(measure(a, a * factor + noise * random.standard_normal(a.size)), "bfloat16").agrees
+    a = random.standard_normal(50_000)
+    assert agreement(measure(a, a * factor + noise * random.standard_normal(a.size)), "bfloat16").why == "scaled"
 
 
 @pytest.mark.parametrize("enormous", [1e3, 1e6, 1e30])

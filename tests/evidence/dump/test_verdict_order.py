@@ -14,6 +14,7 @@ from accmap.evidence.dump.compare_parts import of_dumps
 from accmap.evidence.dump.compare_verdict import not_compared, verdict_of
 from accmap.evidence.dump.places import find_places
 from accmap.evidence.dump.records import Statistics, Tensor, Tree, Unit
+from accmap.evidence.dump.statistics import Judge, compare_tensors
 from accmap.evidence.dump.trees import read_tree
 from accmap.schemas.diagnostic import UnreadableError
 
@@ -166,3 +167,35 @@ def test_more_error_or_less_evidence_is_not_better(sound: dict[str, Tree], tmp_p
 @pytest.mark.slow
 def test_more_error_or_less_evidence_is_not_better_in_a_thousand_pairs(sound: dict[str, Tree], tmp_path: Path) -> None:
     assert violations(sound, MANY, 2, tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("sound", "less", "more"),
+    [
+        # Of bfloat16, four tolerances are 12% of the largest element that both have.
+        ((1.0, -1.1, 0.0, 10.0), (1.14, -1.1, 0.0, 10.0), (1.14, -1.2, 0.0, 10.0)),
+        # The mean may be 3% of the root mean square; a larger norm makes none of it.
+        ((3.0, -3.0, 0.0, 10.0), (3.0, -3.0, 0.0305, 10.0), (3.0, -3.0, 0.0305, 10.29)),
+    ],
+)
+def test_a_further_statistic_that_is_off_hides_none(
+    sound: tuple[float, ...], less: tuple[float, ...], more: tuple[float, ...]
+) -> None:
+    tensors = [Tensor("output.0", "output", "bfloat16", (10, 10), Statistics(*known)) for known in (sound, less, more)]
+    for other in tensors[1:]:
+        assert compare_tensors(tensors[0], other, Judge()).agrees is False
+        assert compare_tensors(other, tensors[0], Judge()).agrees is False
+
+
+@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize("name", ["decoder.layers.1.TransformerLayer", "decoder.final_layernorm.RMSNorm"])
+def test_a_result_that_other_layers_have_is_named(sound: dict[str, Tree], name: str, own: bool) -> None:
+    a, b = sound["pytorch statistics"], sound[f"{'pytorch' if own else 'mindspore'} statistics"]
+    units = [
+        unit._replace(tensors=tuple(one for one in unit.tensors if one.place != "output.0"))
+        if unit.name == f"Module.{name}.backward.0"
+        else unit
+        for unit in a.units
+    ]
+    assert verdict(a, b) == "match"
+    assert verdict(a._replace(units=tuple(units)), b) == "partial"
