@@ -6,19 +6,16 @@ the different names, in `mappings/weights.yaml`.
 
 from __future__ import annotations
 
-import os
 import re
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ...mapper.weight_layout import UndecidedSizeError, layout_of
 from ...mapper.weights import WeightTable
-from ...schemas.border.incoming import package_text
-from ...schemas.house_yaml import house_yaml
 from ...schemas.light_typing import NamedTuple
 from ...schemas.versions import number_of
 from .config_subject import LayoutUnknownError
 from .messages_compiled import say
+from .module_table import module_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -45,12 +42,6 @@ class ApiPair(NamedTuple):
     torch: str
     arguments: tuple[tuple[int, int], ...]
     outputs: tuple[tuple[int, int], ...]
-
-
-@cache
-def module_table() -> Any:
-    """`modules.yaml`, read once."""
-    return house_yaml(package_text(os.path.dirname(__file__), "modules.yaml"))
 
 
 def switches_of(subject: Subject) -> dict[str, bool]:
