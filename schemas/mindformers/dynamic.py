@@ -22,7 +22,7 @@ from .catalog import static_catalog, static_version
 from .messages_compiled import say
 from .reading import Reading
 from .resolution import STAGES, words
-from .switches import as_switched, read_switch, test_of
+from .switches import as_switched, read_switch, switch_unread, test_of
 from .trainer import Taken, Trainer
 
 if TYPE_CHECKING:
@@ -105,6 +105,7 @@ class DynamicReading(Reading):
             run.resolve(stage)
         for path, acceptance in self.acceptance.items():
             self._accept(path, acceptance)
+        switch_unread(self)
         self._mark_switched()
         return Config(
             self.file,

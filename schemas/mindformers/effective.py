@@ -30,7 +30,7 @@ from .catalog import DEFAULT_STATIC, minor_version, static_catalog, static_versi
 from .detect import detected_dialect, dialect_and_version
 from .messages_compiled import say
 from .reading import Reading, Undecided, default_setting, plain_value, without_placeholders
-from .switches import as_switched, switch_sections
+from .switches import as_switched, switch_sections, switch_unread
 from .template import fill
 
 if TYPE_CHECKING:
@@ -226,6 +226,7 @@ def _with_what_follows(reading: Reading, settings: dict[str, Setting], *, known:
     for path, acceptance in reading.acceptance.items():
         if path in settings:
             settings[path] = settings[path]._replace(acceptance=acceptance)
+    switch_unread(reading)
     for path, (value, on) in reading.switched.items():
         if path in settings:
             settings[path] = as_switched(settings[path], value, on=on)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     Rows: TypeAlias = "Iterable[tuple[str, str, Mapping[str, Iterable[Any]]]]"
 
+_KINDS = ("bool", "bool?")
+"""What facts call a field of TransformerConfig that is a switch; with a question mark `__post_init__` fills in null."""
 _READS_AS_FALSE = frozenset(("false", "no", "off", "none", "null", "0", ""))
 
 
@@ -45,15 +47,24 @@ def switch_field(reading: Reading, name: str, value: Any, path: str) -> Any:
     """True or False for what is written for a field of TransformerConfig; what stops the run is left open."""
     if value.__class__ is bool:
         return value
-    test, may_be_null = reading.catalog["field_tests"].get(name, TRUTH), reading.catalog["types"][name] != "bool"
-    if value is None and may_be_null:
-        return None  # `__post_init__` fills it in
+    if value is None and reading.catalog["types"][name] != "bool":
+        return None
+    test = reading.catalog["field_tests"].get(name, TRUTH)
     on = read_switch(reading, path, value, test)
     if value is None and on is not None:
         report_form(reading, path, value, on=on)
     if reading.get(path) is value:
         reading.switched[path] = value, on
     return Undecided(str(value)) if on is None else on
+
+
+def switch_unread(reading: Reading) -> None:
+    """Mark what is written for the model's switches that no field takes: of no effect, and of one form all the same."""
+    for name, value in reading.section(reading.model).items():
+        path = f"{reading.model}.{name}"
+        known = value is None or value.__class__ is bool or isinstance(value, Undecided) or path in reading.switched
+        if is_switch(reading, name) and not known:
+            reading.switched[path] = value, is_on(value)
 
 
 def is_written(reading: Reading, path: str) -> bool:
@@ -67,6 +78,11 @@ def test_of(rows: Rows, value_of: Callable[[str], Any]) -> str | None:
         if all(value_of(key) in words for key, words in where.items()):
             return test if not only_with or is_on(value_of(only_with)) else None
     return TRUTH
+
+
+def is_switch(reading: Reading, name: str) -> bool:
+    """Whether a field of TransformerConfig is a switch."""
+    return reading.catalog["types"].get(name) in _KINDS
 
 
 def read_switch(reading: Reading, path: str, value: Any, test: str, severity: Severity | None = None) -> bool | None:

@@ -14,7 +14,7 @@ from ..light_typing import TYPE_CHECKING
 from .messages_compiled import say
 from .reading import Undecided
 from .resolution import definition
-from .switches import switch_field
+from .switches import is_switch, switch_field
 from .trainer import wrong_kind
 
 if TYPE_CHECKING:
@@ -32,9 +32,6 @@ _RANGES = {"positive": (1, inf), "seed": (0, 2**32 - 1)}
 """The least and the largest value of a kind that is not of all numbers."""
 _WORDS = {"positive": "above_0", "seed": "of_32_bits", "float": "a_number", "str": "a_text"}
 """Kinds by what messages.yaml calls them; any other is a whole number."""
-
-
-_SWITCHES = ("bool", "bool?")
 
 
 def fits(value: Any, kind: str) -> bool:
@@ -59,7 +56,7 @@ def checked_fields(reading: Reading, fields: dict[str, Sourced], choices: Mappin
         known = one.decided and not isinstance(one.value, Undecided)
         if not known or path not in reading.places:
             continue
-        if reading.catalog["types"].get(name) in _SWITCHES:
+        if is_switch(reading, name):
             result[name] = one._replace(value=switch_field(reading, name, one.value, path))
         elif _is_wrong(reading, name, values, path, choices):
             result[name] = one._replace(value=Undecided(str(one.value)))
