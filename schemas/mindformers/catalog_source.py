@@ -95,7 +95,7 @@ def switch_rows() -> dict[str, list[dict[str, Any]]]:
 
 def _switches(graph: str, version: str, versions: list[str]) -> dict[str, Any]:
     """The tests of switches by their paths, and of those fields of TransformerConfig that are not asked for truth."""
-    sections: dict[str, list[tuple[str, str, dict[str, Any]]]] = {}
+    sections: dict[str, list[tuple[str, list[str], dict[str, Any]]]] = {}
     fields: dict[str, str] = {}
     for row in switch_rows()[graph]:
         held = versions_in(row["versions"], versions) if "versions" in row else versions
@@ -104,7 +104,7 @@ def _switches(graph: str, version: str, versions: list[str]) -> dict[str, Any]:
         for key in row["keys"] if version in held else ():
             section, _, name = key.rpartition(".")
             if section != "transformer":
-                sections.setdefault(key, []).append((row["test"], row.get("with", ""), row.get("where", {})))
+                sections.setdefault(key, []).append((row["test"], row.get("with", []), row.get("where", {})))
             elif row["test"] != TRUTH:
                 fields[name] = row["test"]
     return {"switches": sections, "field_tests": fields}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..message import Severity
     from .reading import Reading
 
-    Rows: TypeAlias = "Iterable[tuple[str, str, Mapping[str, Iterable[Any]]]]"
+    Rows: TypeAlias = "Iterable[tuple[str, Iterable[str], Mapping[str, Iterable[Any]]]]"
 
 _KINDS = ("bool", "bool?")
 """What facts call a field of TransformerConfig that is a switch; with a question mark `__post_init__` fills in null."""
@@ -76,7 +76,7 @@ def test_of(rows: Rows, value_of: Callable[[str], Any]) -> str | None:
     """How the code asks for a switch in one file; None if it does not."""
     for test, only_with, where in rows:
         if all(value_of(key) in words for key, words in where.items()):
-            return test if not only_with or is_on(value_of(only_with)) else None
+            return test if not only_with or any(is_on(value_of(key)) for key in only_with) else None
     return TRUTH
 
 
