@@ -9,7 +9,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ..house_yaml import house_yaml
 from ..shape import is_list
 from ..truth import TESTS, TRUTH
 from ..version_sets import versions_in
@@ -90,7 +89,7 @@ def dynamic_facts(version: str) -> dict[str, Any]:
 
 def switch_rows() -> dict[str, list[dict[str, Any]]]:
     """The rows of `switches.yaml`, by graph."""
-    return house_yaml(SWITCHES.read_text("utf-8"))
+    return read_facts(SWITCHES)
 
 
 def _switches(graph: str, version: str, versions: list[str]) -> dict[str, Any]:

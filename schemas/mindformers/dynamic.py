@@ -241,7 +241,8 @@ class DynamicReading(Reading):
 
     def _mark_switched(self) -> None:
         for path, (value, on) in self.switched.items():
-            self.settings[path] = as_switched(self.settings[path], value, on=on)
+            if path in self.settings:  # a mapping stands there by its leaves
+                self.settings[path] = as_switched(self.settings[path], value, on=on)
 
     # --- access --------------------------------------------------------------------------------------------------
 
