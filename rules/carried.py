@@ -111,7 +111,7 @@ def _as_by_default(side: Side, row: ReportRow) -> bool:
     """Whether the file only writes out what its framework does anyway, or switches something off."""
     if row.field is not None:
         return False
-    if row.value is None or row.value is False or row.value == "":
+    if row.value in (None, "") or (isinstance(row.value, bool) and not row.value):
         return True
     if side.framework == "megatron":
         from ..schemas.megatron.forks import catalog, fork_of

@@ -146,7 +146,12 @@ class Reader:
 
     def true(self, key: str, field: str = "") -> bool:
         """A switch that is on."""
-        return self.value(key, field) is True
+        return bool(self.value(key, field))
+
+    def unless_off(self, key: str, field: str = "") -> bool:
+        """A switch that is on by default."""
+        self.value(key, field)
+        return self.config.is_on(key, otherwise=True)
 
     def undecide(self, key: str, said: Words) -> None:
         """Note why the samples cannot be worked out."""

@@ -6,6 +6,7 @@ import math
 
 from ...mappings.keys_compiled import DATA_COLUMNS, DATA_SETTINGS, MEGATRON_DATA
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
+from ...schemas.truth import is_on
 from .rotary import ACROSS, RESTART, RUN_ON, WITHIN, Bend, bent
 from .values import UndecidedError, layers_in
 
@@ -151,7 +152,7 @@ def documents(config: Values, dialect: str) -> dict[str, Value]:
     columns = config.get(DATA_COLUMNS)
     if data["type"] != MEGATRON_DATA or not isinstance(columns, (list, tuple)):
         raise UndecidedError
-    handed_on = data["makes_mask"] is not False and "attention_mask" in columns
+    handed_on = is_on(data["makes_mask"], "truth_null_on") and "attention_mask" in columns
     apart = bool(data["names_ends"] or (data["cuts_mask"] and handed_on and not config.use_attn_mask_compression))
     restart = bool(config.use_eod_reset and data["restarts"]) and config.position_embedding_type != "none"
     return {"attention": WITHIN if apart else ACROSS, "positions": RESTART if restart else RUN_ON}

@@ -296,7 +296,7 @@ def _is_fused(config: Config) -> bool:
     """Whether AdamW counts from −1. The dynamic graph has two names for the switch."""
     if config.value("resolved.optimizer.type") not in ("AdamW", "PmaAdamW", "FusedAdamW", "FusedPmaAdamW"):
         return False
-    return any(config.value(f"resolved.optimizer.{name}") is True for name in ("use_fused", "enable_fused_opt"))
+    return any(config.is_on(f"resolved.optimizer.{name}") for name in ("use_fused", "enable_fused_opt"))
 
 
 def _number(value: object) -> float | None:

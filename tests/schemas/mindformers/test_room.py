@@ -41,6 +41,7 @@ OTHERS = {
     "reading": "reader: values and where they stand",
     "resolution": "loads the compiled rows of resolution.yaml, as `catalog` does facts",
     "transformer_defaults": "facts of a version, as settings",
+    "switches": "reader: what written switches mean, by `switches.yaml`",
     "source_digests": "developers' program: which functions changed",
 }
 
