@@ -150,7 +150,9 @@ class _Links:
         if says_it_again(entry):
             return
         if span is not None and (span[:2] != span[2:4] or code == _OF_NO_KIND):
-            self.at.setdefault((entry.file, span._replace(file=None)), number)
+            place = entry.file, span._replace(file=None)
+            if place not in self.at or self.found[self.at[place]].kind.code in _NOTATIONS:
+                self.at[place] = number  # what is said of the key itself counts before its notation
             if code in _SLIPS:
                 self.slips.setdefault((entry.file, *span[:2]), number)
             self._note_argument(number, entry)
