@@ -169,7 +169,8 @@ class TestWeights:
         a, b = run(megatron_run([11.0, 10.9])), run(static_run([11.0, 10.9]))
         assert compare(a, b, "first-steps", grounds=grounds).verdict.answer == answer  # without local norms
         texts = (with_norms((0.5, 0.25), text) for text in (megatron_run([11.0, 10.9]), static_run([11.0, 10.9])))
-        assert compare(*map(run, texts), "first-steps", grounds=grounds).verdict.answer == "match"
+        one, other = map(run, texts)
+        assert compare(one, other, "first-steps", grounds=grounds).verdict.answer == "match"
         alone = a._replace(beginning=Beginning(random=True))
         assert compare(alone, b, "first-steps", grounds=grounds).verdict.answer == "undecided"
 
