@@ -257,6 +257,13 @@ class TestSingleSteps:
             assert "are means and do not see them" in criterion(found, "spikes").said
             assert found.verdict.answer == ("mismatch" if status == "fail" else "undecided")
 
+    @pytest.mark.parametrize("sign", [1, -1])
+    def test_wrong_steps_do_not_hide_those_after_them(self, sign: int) -> None:
+        a = [2.0] * 400
+        b = [2.0 + 0.06 * (sign if step % 2 else 1) * (200 <= step < 300) for step in range(400)]
+        found = judged(megatron_run(a), static_run(b))
+        assert sum(spike.length for spike in found.verdict.departure.spikes) == 100
+
     @pytest.mark.parametrize(
         ("loss", "off", "status"),
         [
@@ -317,6 +324,25 @@ class TestSingleSteps:
         a = falling(1000)
         b = [loss * (1 + draw.gauss(0, level * min(1.0, step / 100))) for step, loss in enumerate(a)]
         assert criterion(judged(megatron_run(a), static_run(b)), "spikes").status == "info"
+
+
+class TestShares:
+    """A share is one of the smaller value: the order of the logs decides nothing."""
+
+    @pytest.mark.parametrize(
+        ("first", "norm", "name", "status"),
+        [
+            (11.0549, 1.0, "first loss", "pass"),
+            (11.0551, 1.0, "first loss", "fail"),
+            (11.0, 1.0999, "mean norm", "pass"),
+            (11.0, 1.1001, "mean norm", "fail"),
+        ],
+    )
+    def test_at_a_limit(self, first: float, norm: float, name: str, status: str) -> None:
+        a = static_run([11.0, *[2.0] * 30])
+        b = static_run([first, *[2.0] * 30], norm=norm)
+        for sides in ((a, b), (b, a)):
+            assert criterion(judged(*sides), name).status == status
 
 
 class TestPrintedDigits:

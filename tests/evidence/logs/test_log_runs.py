@@ -82,6 +82,8 @@ def test_repeated_and_conflicting_lines_are_told_apart(tmp_path: Path) -> None:
         ([10, 20, 40, 50], [10, 10, 10, 10]),  # a lost line makes no window longer
         ([10, 20, 30, 26, 30, 40], [10, 10, 1, 5, 10]),  # resumed from 25: 30 is a mean of 26 to 30
         ([5], [5]),
+        ([1, 3, 5, 7], [1, 1, 1, 1]),  # no multiples of an interval: lines that are left of a longer log
+        ([30, 10, 20], [10, 10, 10]),  # in whatever order
     ],
 )
 def test_a_megatron_loss_is_the_mean_of_its_interval(steps: list[int], windows: list[int], tmp_path: Path) -> None:
