@@ -19,8 +19,10 @@ from writing_logs import (
 )
 
 from accmap.evidence.logs.columns import GRAD_NORM, LEARNING_RATE, LOSS
+from accmap.evidence.logs.comparing import compare
 from accmap.evidence.logs.event_files import begins_record, masked_crc
 from accmap.evidence.logs.reading import read_run
+from accmap.evidence.logs.verdict import Grounds
 from accmap.schemas.diagnostic import UnreadableError
 
 if TYPE_CHECKING:
@@ -133,6 +135,15 @@ class TestDirectories:
         assert codes(run) == ["EVD010", "EVD011"]
         assert "worker_2.log" in said(run)
         assert "at step 3" in said(run)
+
+    def test_steps_of_other_files_alone_are_counted(self, tmp_path: Path) -> None:
+        (tmp_path / "first.log").write_text(static_run(falling(60)))
+        (tmp_path / "second.log").write_text(static_run(falling(40), first=51))
+        run = read_run(str(tmp_path))
+        assert (len(run.steps), run.elsewhere) == (60, 30)
+        found = compare(run, run._replace(name="other", elsewhere=0), grounds=Grounds(10)).verdict
+        assert found.answer in ("partial", "undecided")
+        assert "only other files of the directory have them" in [one.en for one in found.unseen]
 
     def test_with_pipeline_stages_the_last_card_counts(self, tmp_path: Path) -> None:
         warning = "- WARNING - pipeline stages: 2 > 1, the loss on the last card is valid.\n"
