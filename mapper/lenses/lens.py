@@ -10,7 +10,7 @@ from __future__ import annotations
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Final, TypeAlias
 
     from ...mappings.names_compiled import FieldName
@@ -49,6 +49,8 @@ class Lens(NamedTuple):
     put: Callable[[Values, Scope], Written]
     drives: tuple[tuple[int, ...], ...] = ()
     """For every field the places of the keys that decide it; every key for every field where empty."""
+    without: Callable[[Values, Scope], Sequence[int]] | None = None
+    """The places of fields that have no value if the keys that decide them are known, whatever else is open."""
 
 
 def integer(value: Value) -> int | None:
