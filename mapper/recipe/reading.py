@@ -272,9 +272,9 @@ class RecipeReading:
         whole = len(found) == 1 or self.network == "unknown"
         held_back = _is_held_back(found, whole=whole)
         got: tuple[Value, ...] = (None,) * len(row.fields) if held_back and whole else row.lens.get(values, scope)
-        without = row.lens.without(values, scope) if row.lens.without is not None else ()
+        without = row.lens.without(values, scope)
         for place, field in enumerate(row.fields):
-            drivers = [entry for at in row.drivers[place] if at < len(found) and (entry := found[at]) is not None]
+            drivers = _drivers(row.drivers[place], found)
             # What is open may be replaced: only what it has no part in is known.
             open_ = (held_back and not all(entry.decided for entry in drivers)) or _is_open(drivers)
             value = None if open_ or place >= len(got) else _switched(field, got[place])
@@ -502,6 +502,11 @@ def _is_held_back(found: Sequence[Found | None], *, whole: bool) -> bool:
     """Whether something among the keys of a row is open, and what is read of the others is not to be trusted."""
     left_open = [entry for entry in found if entry is not None and not entry.decided]
     return any(whole or any(one.overridable for one in entry.settings) for entry in left_open)
+
+
+def _drivers(places: Iterable[int], found: Sequence[Found | None]) -> list[Found]:
+    """The keys that decide a field, as far as they are there."""
+    return [entry for at in places if at < len(found) and (entry := found[at]) is not None]
 
 
 def _is_open(drivers: Sequence[Found]) -> bool:
