@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import isclose
 
 from ..schemas.light_typing import TYPE_CHECKING, cast
-from ..schemas.shape import is_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,21 +22,31 @@ def equal(one: object, other: object) -> bool:
 
     Whole numbers are compared exactly, fractions within the rounding of a double.
     """
-    if one.__class__ is not other.__class__:
-        if isinstance(one, bool) or isinstance(other, bool):
-            return False
-        if is_list(one) != is_list(other):
-            several, single = (one, other) if is_list(one) else (other, one)
-            entries = cast("Sequence[object]", several)
-            return bool(entries) and all(equal(entry, single) for entry in entries)
-    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
-        return one == other or (not (isinstance(one, int) and isinstance(other, int)) and _near(one, other, _ROUNDING))
-    if is_list(one) and is_list(other):
-        return len(one) == len(other) and all(map(equal, one, other))
-    return one == other
+    if isinstance(one, bool) is not isinstance(other, bool):
+        return False
+    first, second = _entries(one), _entries(other)
+    if first is not None or second is not None:
+        return _same_entries(one, other, first, second)
+    fractions = isinstance(one, float) or isinstance(other, float)
+    return one == other or (fractions and _near(one, other, _ROUNDING))
 
 
-def _near(one: float, other: float, share: float) -> bool:
+def _entries(value: object) -> Sequence[object] | None:
+    return cast("Sequence[object]", value) if isinstance(value, (list, tuple)) else None
+
+
+def _same_entries(one: object, other: object, first: Sequence[object] | None, second: Sequence[object] | None) -> bool:
+    if first is None:
+        first = [one] * len(second or ())
+    if second is None:
+        second = [other] * len(first)
+    return bool(first or one == other) and len(first) == len(second) and all(map(equal, first, second))
+
+
+def _near(one: object, other: object, share: float) -> bool:
+    """Whether two numbers are as near as a share of them."""
+    if not (isinstance(one, (int, float)) and isinstance(other, (int, float))):
+        return False
     try:
         return isclose(one, other, rel_tol=share) or (one != one and other != other)
     except OverflowError:  # a whole number of more than three hundred digits

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..mappings.names_compiled import FieldName
-    from ..mappings.tables import Condition, Row
+    from ..mappings.tables import Condition, Gate, Row
     from .recipe.values import Recipe
 
 
@@ -42,19 +42,24 @@ def closed_by(name: str, recipe: Recipe) -> Iterator[FieldName]:
 
 def counts(name: FieldName, *recipes: Recipe) -> bool | None:
     """Whether a difference in a field can change numbers in these runs; None where that cannot be read."""
-    gate = table().gates.get(name)
     answers = [says_something(name, recipe) for recipe in recipes]
+    gate = table().gates.get(name)
     if gate is not None:
-        answers += [all_hold(gate.counts, recipe) for recipe in recipes]
-        asked = [recipe for recipe in recipes if recipe.framework in gate.unless]
-        if asked:
-            answers.append(_negated([all_hold(gate.unless[recipe.framework], recipe) for recipe in asked]))
-        answers.append(_somewhere(gate.either, recipes))
-        if gate.alike and len(recipes) > 1:
-            answers.append(_negated([all_hold(gate.alike, recipe) for recipe in recipes]))
-        if gate.through is not None and _has_one_value(gate.through, recipes):
-            answers.append(_negated([all_hold(gate.through_where, recipe) for recipe in recipes]))
+        answers += _answers(gate, recipes)
     return False if False in answers else None if None in answers else True
+
+
+def _answers(gate: Gate, recipes: tuple[Recipe, ...]) -> Iterator[bool | None]:
+    """What each part of a gate says of a difference in these runs."""
+    yield from (all_hold(gate.counts, recipe) for recipe in recipes)
+    asked = [recipe for recipe in recipes if recipe.framework in gate.unless]
+    if asked:
+        yield _negated([all_hold(gate.unless[recipe.framework], recipe) for recipe in asked])
+    yield _somewhere(gate.either, recipes)
+    if gate.alike and len(recipes) > 1:
+        yield _negated([all_hold(gate.alike, recipe) for recipe in recipes])
+    if gate.through is not None and _has_one_value(gate.through, recipes):
+        yield _negated([all_hold(gate.through_where, recipe) for recipe in recipes])
 
 
 def is_alike(name: FieldName, *recipes: Recipe) -> bool:
