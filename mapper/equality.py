@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from math import isclose
-
 from ..schemas.light_typing import TYPE_CHECKING, cast
+from .computed.comparison import equal as equal_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -12,45 +11,20 @@ if TYPE_CHECKING:
     from ..mappings.names_compiled import FieldName
     from ..schemas.config import Value
 
-_ROUNDING = 1e-9
-"""Of two numbers with fractions: what `lr` calls equal, too (`schedule/comparison.py:FLOAT64_TOLERANCE`)."""
-_LAST_BATCH = 1e-5
-
 
 def equal(one: object, other: object) -> bool:
-    """Whether two values are one: 1 and 1.0 are, 1 and True are not, a list is the value that all its entries have.
-
-    Whole numbers are compared exactly, fractions within the rounding of a double.
-    """
-    if isinstance(one, bool) is not isinstance(other, bool):
-        return False
+    """Whether two settings have the same value; a list is the same as a value that each of its entries is."""
     first, second = _entries(one), _entries(other)
-    if first is not None or second is not None:
-        return _same_entries(one, other, first, second)
-    fractions = isinstance(one, float) or isinstance(other, float)
-    return one == other or (fractions and _near(one, other, _ROUNDING))
+    if first is not None and second is not None:
+        return len(first) == len(second) and all(map(equal, first, second))
+    if first is None and second is None:
+        return equal_values(one, other)
+    several, single = (second, one) if first is None else (first, other)
+    return bool(several) and all(equal(entry, single) for entry in several or ())
 
 
 def _entries(value: object) -> Sequence[object] | None:
     return cast("Sequence[object]", value) if isinstance(value, (list, tuple)) else None
-
-
-def _same_entries(one: object, other: object, first: Sequence[object] | None, second: Sequence[object] | None) -> bool:
-    if first is None:
-        first = [one] * len(second or ())
-    if second is None:
-        second = [other] * len(first)
-    return bool(first or one == other) and len(first) == len(second) and all(map(equal, first, second))
-
-
-def _near(one: object, other: object, share: float) -> bool:
-    """Whether two numbers are as near as a share of them."""
-    if not (isinstance(one, (int, float)) and isinstance(other, (int, float))):
-        return False
-    try:
-        return isclose(one, other, rel_tol=share) or (one != one and other != other)
-    except OverflowError:  # a whole number of more than three hundred digits
-        return False
 
 
 def same_value(name: FieldName, one: Value, other: Value) -> bool:
@@ -136,14 +110,12 @@ def _same_truth(one: object, other: object) -> bool:
 
 def _same_degree(one: object, other: object) -> bool:
     """A degree of parallelism that is not given is 1."""
-    return (1 if one is None else one) == (1 if other is None else other)
+    return equal(1 if one is None else one, 1 if other is None else other)
 
 
 def _same_count(one: object, other: object) -> bool:
-    """A number of samples, up to what a last incomplete batch makes of it; one that is not given follows the steps."""
-    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
-        return _near(one, other, _LAST_BATCH)
-    return one is None or other is None
+    """A number that a side may leave to other settings: samples of whole batches, as the lenses read them."""
+    return one is None or other is None or equal(one, other)
 
 
 _MEANT: Mapping[FieldName, Callable[[object, object], bool]] = {

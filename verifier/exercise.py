@@ -6,7 +6,7 @@ A setting is exercised where a module, the loss, the optimizer, clipping or the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from ..mapper.differences import differences
 from ..mapper.equality import same_value
@@ -15,6 +15,7 @@ from ..mapper.modules import MODULES
 from ..mapper.recipe.reading import recipe_of
 from ..mapper.recipe.vocabulary import COMPUTED, vocabulary
 from ..mappings.keys_compiled import WHOLE_STEP_AT_ONCE
+from ..schemas.light_typing import NamedTuple
 from ..schemas.open_words import open_words
 from ..schemas.versions import within
 from . import cuts, documents, dropping, forcing, samples, scales
