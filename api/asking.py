@@ -83,6 +83,7 @@ def lint(
     from accmap.cli.linting import lint as linted
     from accmap.cli.searching import found_files
     from accmap.schemas.config import ReadOptions as Options
+    from accmap.schemas.diagnostic import with_causes
 
     if profile is not None:
         require_word("profile", profile, PROFILES)
@@ -90,7 +91,7 @@ def lint(
     settings = settings_of(found, options or Options(), profile, codes_of("select", select), codes_of("ignore", ignore))
     names = found_files([path_of(name) for name in files] or ["."])
     report = linted(settings, names, Reader(encoding=settings.options.encoding))
-    return Linted(report.diagnostics, report.pairs, report.files, report.counts())
+    return Linted(with_causes(report.diagnostics), report.pairs, report.files, report.counts())
 
 
 class Paired(NamedTuple):

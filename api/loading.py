@@ -23,11 +23,13 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
+    from accmap.mapper.comparison import Comparison
     from accmap.mapper.differences import Difference
     from accmap.mapper.translate.report import ReportRow
     from accmap.mapper.translate.starting import Obstacle
     from accmap.mappings.names_compiled import FieldName
     from accmap.schemas.diagnostic import Language
+    from accmap.schemas.verdict import Unseen
 
     Source = str | os.PathLike[str] | Config
 
@@ -208,9 +210,19 @@ def convert(
 
 
 class Differences(tuple["Difference", ...]):
-    """Every field of two runs, in a tuple that shows itself as a table in a notebook."""
+    """Every field of two runs, in a tuple that shows itself as a table in a notebook, and the verdict on them."""
 
-    __slots__ = ()
+    verdict: str
+    """`equal`, `different` or `undecided`, as `accmap diff` answers."""
+    not_compared: tuple[Unseen, ...]
+    """What is relevant and was not compared."""
+
+    def __new__(cls, found: Comparison) -> Differences:
+        """The rows of a comparison."""
+        made = super().__new__(cls, own(found.rows))
+        made.verdict = found.verdict
+        made.not_compared = found.unseen
+        return made
 
     def _repr_html_(self) -> str:
         rows = [
@@ -224,8 +236,8 @@ class Differences(tuple["Difference", ...]):
 @asked
 def diff(a: Source, b: Source, options: ReadOptions | None = None) -> Differences:
     """Compare two files of either framework, or what `load` answered, by their effective values."""
-    from accmap.mapper.differences import differences
+    from accmap.mapper.comparison import compare
     from accmap.mapper.recipe.reading import recipe_of
 
-    one, other = (with_own_settings(as_config(side, options)) for side in (a, b))
-    return Differences(own(tuple(differences(recipe_of(one), recipe_of(other)))))
+    configs = [with_own_settings(as_config(side, options)) for side in (a, b)]
+    return Differences(compare(configs, [recipe_of(config) for config in configs]))

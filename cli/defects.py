@@ -5,7 +5,6 @@ from __future__ import annotations
 from ..mapper.computed.comparison import same
 from ..mapper.computed.words import in_both
 from ..mapper.differences import Difference, Found, differences
-from ..mapper.gates import counts
 from ..mapper.recipe.reading import recipe_of
 from ..mappings.tables import table
 from ..schemas.border.outgoing import emit, json_text, painted, say
@@ -180,7 +179,7 @@ def _read(source: SourceText, options: ReadOptions) -> _At:
 def _changed(before: Config, after: Config) -> list[Difference]:
     """The recipe's values that nothing but the version changes, those that change numbers first."""
     a, b = recipe_of(before), recipe_of(after)
-    rows = [row for row in differences(a, b) if row.field is not None and counts(row.field, a, b) is not False]
+    rows = [row for row in differences(a, b) if row.field is not None and row.counts is not False]
     told = [row for row in rows if row.status == "different" or (row.status.startswith("only") and _says(row))]
     told += _defaults_without_field(before, after, {key for recipe in (a, b) for key in _behind(recipe)})
     return sorted(told, key=lambda row: (row.impact != "numerics", row.impact))

@@ -6,13 +6,13 @@ that of `lint`; of two files that `lint` does not compare with each other it is 
 
 from __future__ import annotations
 
+from ..mapper.comparison import compare
 from ..mapper.schedule.curve import UndecidedError
 from ..schemas.border.outgoing import composed
 from ..schemas.border.writing import deliver
 from ..schemas.diagnostic import UnreadableError
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.usage import UsageError
-from .diff import compared
 from .exit_codes import BAD
 from .inputs import a_run, described
 from .lint import (
@@ -64,7 +64,7 @@ def run(
     findings = _findings(sides, settings, reader)
     both = [sides[name] for name in names]
     configs = [side.config for side in both]
-    fields = compared(configs, [side.recipe for side in both])
+    fields = compare(configs, [side.recipe for side in both])
     page = web_page(Pair(configs, findings, fields, _rates(configs, options.steps, language)), language)
     deliver(composed(page), output, force=force)
     limit = limit_for(settings, fail_on)

@@ -13,7 +13,7 @@ from ..schemas.marks import in_brackets, listed, mark
 from ..schemas.terms import term
 from .curve_page import notes
 from .curve_svg import drawing
-from .diff import named, value_text, whence
+from .diff import named, totals, value_text, whence
 from .lint_formats.following import counted, following
 from .lint_formats.messages_compiled import say as lint_words
 from .lint_formats.places import place_of, summary_line
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import TypeAlias
 
+    from ..mapper.comparison import Comparison
     from ..mapper.differences import Difference, Found
     from ..schemas.config import Config
     from ..schemas.diagnostic import Diagnostic, Language
     from ..schemas.source import Span
     from .curve_report import Report as Curves
-    from .diff import Compared
     from .linting import Report
     from .messages_compiled import ReportWords
 
@@ -52,7 +52,7 @@ class Pair(NamedTuple):
 
     configs: Sequence[Config]
     findings: Report
-    fields: Compared
+    fields: Comparison
     rates: Rates
 
     @property
@@ -107,11 +107,12 @@ def _verdict(pair: Pair, groups: _Grouped, language: Language) -> str:
     said = [word(group, count) for group, count in counts.items() if count or group in _ALWAYS]
     if pair.findings.suppressed:
         said.append(word("suppressed", pair.findings.suppressed))
-    verdict, totals, rates = pair.fields.verdict, pair.fields.totals(language), pair.rates
+    verdict, rates = pair.fields.verdict, pair.rates
     curves = listed([word("undrawn"), *rates], language, "sentence") if isinstance(rates, list) else rates.summary
     of_fields: Callable[..., str] = say.page("diff", language)
+    how_many = in_brackets(totals(pair.fields, language), language)
     gist = [
-        f"{word('compared')}{mark('colon', language)}{of_fields(verdict)}{in_brackets(totals, language)}",
+        f"{word('compared')}{mark('colon', language)}{of_fields(verdict)}{how_many}",
         f"{word('rates')}{mark('colon', language)}{curves}",
     ]
     if not pair.findings.pairs:
@@ -198,12 +199,12 @@ def _place(file: str, span: Span | None, note: str, report: Report | None) -> st
     return f"<li><code>{markup(place_of(file, span))}</code> {markup(note)}{shown}</li>\n"
 
 
-def _fields(found: Compared, word: ReportWords, language: Language) -> str:
+def _fields(found: Comparison, word: ReportWords, language: Language) -> str:
     """What differs or stands on one side alone, as `diff` says it; what changes nothing is folded."""
     rows = [row for row in found.rows if row.status != "equal"]
     telling = [row for row in rows if row.impact != "none"]
     harmless = [row for row in rows if row.impact == "none"]
-    parts = [f"<h2>{markup(word('fields'))}</h2>\n", _note(found.totals(language))]
+    parts = [f"<h2>{markup(word('fields'))}</h2>\n", _note(totals(found, language))]
     parts.append(_rows(telling, word, language))
     parts.append(bullets(open_lines(found.reasons, language)))
     if harmless:

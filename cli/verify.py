@@ -341,6 +341,7 @@ def _by_rules(
 
     What a rule says of one file counts, too, where the other file's value is another.
     """
+    from ..mapper.differences import difference_of
     from ..mappings.tables import field_named
     from ..rules.registry import codes, rule
 
@@ -353,8 +354,9 @@ def _by_rules(
         if of_both and not finding.fields:
             yield None, NotCompared(str(dict(finding.values).get("key", finding.kind.name)), reason), True
         for field in map(field_named, finding.fields):
-            values = Values(*(_value(side, field) for side in (a, b)))
-            if values.a != values.b:
+            row = difference_of(field, a, b)
+            if row is not None and row.status != "equal":
+                values = Values(*(_value(side, field) for side in (a, b)))
                 yield field, NotCompared(field, reason, values), of_both and finding.kind.severity == "error"
 
 

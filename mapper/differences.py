@@ -6,22 +6,23 @@ say nothing for either run (the experts of a model that has none) are left out.
 
 from __future__ import annotations
 
-from ..mappings.tables import table
+from ..mappings.tables import rows_of, table
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
-from .computed.comparison import alike, equal
-from .gates import meaningful
+from .caveats import same_numbers
+from .computed.comparison import alike
+from .equality import NOT_NONE, equal, same_value
+from .gates import counts, meaningful
 from .recipe.vocabulary import COMPUTED, vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Literal, TypeAlias
 
     from ..mappings.names_compiled import FieldName
-    from ..mappings.tables import Impact, Row
+    from ..mappings.tables import Caveat, Impact
     from ..schemas.config import Origin, Value
     from ..schemas.source import Span
     from .recipe.values import Recipe, RecipeValue, Unmapped
-    from .recipe.vocabulary import Field
 
 Verdict: TypeAlias = "Literal['equal', 'different', 'only-a', 'only-b', 'undecided']"
 
@@ -51,7 +52,9 @@ class Difference(NamedTuple):
     status: Verdict
     impact: Impact
     counts: bool | None = True
-    """Whether the field means anything in these runs; None where that depends on what cannot be read."""
+    """Whether the difference can change numbers in these runs; None if that depends on what cannot be read."""
+    why: Caveat | None = None
+    """Why both values make the same numbers, by the tables."""
 
     def to_json(self) -> dict[str, object]:
         """The contract's row."""
@@ -66,59 +69,83 @@ def differences(a: Recipe, b: Recipe, *, whole: bool = False) -> tuple[Differenc
     A model says what the network is, and nothing of the run that trains it: unless the `whole` is asked for, what
     only the run says is no difference.
     """
-    telling = _telling(a, b)
-    model = next((one for one in (a, b) if one.framework == "huggingface"), None)
-    if model is not None and not whole:
-        telling = {name: row for name, row in telling.items() if name in model.fields}
+    names: Iterable[FieldName] = _telling(a, b)
+    models = [one for one in (a, b) if one.framework == "huggingface"]
+    if models and not whole:
+        names = [name for name in names if any(name in one.fields for one in models)]
         # A key without a field that changes numbers may be the network's.
         a, b = (
-            one._replace(unmapped=tuple(key for key in one.unmapped if key.impact == "numerics"))
-            if one.framework != model.framework
-            else one
+            one._replace(
+                unmapped=tuple(
+                    key for key in one.unmapped if one.framework == "huggingface" or key.impact == "numerics"
+                )
+            )
             for one in (a, b)
         )
-    rows = [
-        found
-        for name, field in vocabulary().items()
-        if (found := _compared(name, field, telling.get(name), a, b)) is not None
-    ]
+    rows = [row for name in names if (row := difference_of(name, a, b)) is not None]
     rows.extend(_without_field(a, b))
     return tuple(rows)
 
 
-def _telling(a: Recipe, b: Recipe) -> dict[FieldName, Row]:
-    """The fields that say something for one of the runs, with the row that says so."""
-    telling: dict[FieldName, Row] = {}
-    for row in table().rows:
-        if not (meaningful(row, a) is False and meaningful(row, b) is False):
-            for name in row.fields:
-                telling.setdefault(name, row)
-    return telling
+def _telling(a: Recipe, b: Recipe) -> list[FieldName]:
+    """The fields that say something for one of the runs, and what is computed of both."""
+    silent = {
+        name
+        for row in table().rows
+        if row.only and meaningful(row, a) is False and meaningful(row, b) is False
+        for name in row.fields
+    }
+    return [name for name in vocabulary() if name not in silent]
 
 
-def _compared(name: FieldName, field: Field, row: Row | None, a: Recipe, b: Recipe) -> Difference | None:
-    """One field on both sides; None where neither knows it, or one does and it is what the other does unasked."""
+def difference_of(name: FieldName, a: Recipe, b: Recipe) -> Difference | None:
+    """One field of two runs: its two values, whether they are the same, and what hangs on that in these runs.
+
+    None if neither run has it, or if one has it and says only what the other does unasked. This is the one place that
+    decides it: findings, rows, reports and verdicts all begin here.
+    """
     left, right = _found(a.fields.get(name)), _found(b.fields.get(name))
+    if left is None and right is None:
+        return None
+    field = vocabulary()[name]
     if name.startswith(COMPUTED):
         told = _computed(left, right)
         return None if told is None else Difference(name, left, right, told, field.impact)
-    if row is None or not (left or right):
-        return None
     if name == "moe.layer_pattern":
         left, right = _of_as_many_layers(left, right), _of_as_many_layers(right, left)
-    status = _status(left, right, field.default)
-    impact = field.impact if row.impact is None else row.impact
-    alone = (left or right) if status.startswith("only") else None
-    if alone is not None and _is_unasked(alone, field):
-        if alone.origin != "explicit":
+    status = _status(name, left, right, field.default)
+    impact = field.impact
+    for row in rows_of(name):
+        impact = row.impact or impact
+    found = Difference(name, left, right, status, impact)
+    if status == "equal":
+        return found
+    if is_neutral(found):
+        if "explicit" not in [one.origin for one in (left, right) if one is not None]:
             return None
-        impact = "none"  # what is written out is what the other side does without a word
-    return Difference(name, left, right, status, impact)
+        found = found._replace(impact="none")  # what is written out is what the other side does without a word
+    return _weighed(found, name, a, b)
 
 
-def _is_unasked(found: Found, field: Field) -> bool:
-    """Whether a value is what a framework does where nothing is said."""
-    return found.decided and (found.value is None or equal(found.value, field.default))
+def _weighed(row: Difference, name: FieldName, a: Recipe, b: Recipe) -> Difference:
+    """A difference with what it changes: nothing if the field counts in neither run or both values mean the same."""
+    counted = counts(name, *{"only-a": (a,), "only-b": (b,)}.get(row.status, (a, b)))
+    if counted is False:
+        return row._replace(counts=False, impact="none")
+    if row.status == "undecided":
+        return row._replace(counts=counted)
+    if not all(side is None or side.decided for side in (row.a, row.b)):
+        return row._replace(counts=None)
+    why = same_numbers(name, a, b)
+    return row._replace(counts=counted) if why is None else row._replace(counts=False, impact="none", why=why)
+
+
+def is_neutral(row: Difference) -> bool:
+    """Whether one run alone has a value, and it is what the other does unasked."""
+    alone = row.b if row.a is None else row.a if row.b is None else None
+    if alone is None or row.field is None or not alone.decided:
+        return False
+    return alone.value is None or same_value(row.field, alone.value, vocabulary()[row.field].default)
 
 
 def _of_as_many_layers(found: Found | None, other: Found | None) -> Found | None:
@@ -137,17 +164,18 @@ def _found(value: RecipeValue | None) -> Found | None:
     return Found(value.value, value.origin, value.keys[0] if value.keys else None, value.span, value.decided)
 
 
-def _status(left: Found | None, right: Found | None, neutral: Value = None) -> Verdict:
+def _status(name: FieldName, left: Found | None, right: Found | None, neutral: Value) -> Verdict:
     if left is None:
         return "only-b"
     if right is None:
         return "only-a"
     if not (left.decided and right.decided):
         return "undecided"
+    if name in NOT_NONE and (left.value is None) is not (right.value is None):
+        return "undecided"
     # A side that leaves a value open behaves as the field's neutral value does.
-    one = neutral if left.value is None else left.value
-    other = neutral if right.value is None else right.value
-    return "equal" if equal(one, other) else "different"
+    one, other = (neutral if side.value is None else side.value for side in (left, right))
+    return "equal" if same_value(name, one, other) else "different"
 
 
 def _computed(left: Found | None, right: Found | None) -> Verdict | None:
@@ -158,16 +186,34 @@ def _computed(left: Found | None, right: Found | None) -> Verdict | None:
 
 
 def _without_field(a: Recipe, b: Recipe) -> Iterator[Difference]:
-    """Keys that no field takes up: of one framework they are compared by name, across frameworks they stand alone."""
+    """Keys that no field takes up: of one framework they are compared by name, across frameworks they stand alone.
+
+    What a key changes may hang on its value: of two values that differ, what the graver one changes.
+    """
     left = {entry.key: entry for entry in a.unmapped}
     right = {entry.key: entry for entry in b.unmapped}
-    shared = a.framework == b.framework
+    shared = left.keys() & right.keys() if a.framework == b.framework else frozenset[str]()
     for key, entry in left.items():
-        partner = right.pop(key, None) if shared else None
-        other = None if partner is None else _written(partner)
-        yield Difference(None, _written(entry), other, _status(_written(entry), other), entry.impact)
-    for entry in right.values():
-        yield Difference(None, None, _written(entry), "only-b", entry.impact)
+        one = _written(entry)
+        if key not in shared:
+            yield Difference(None, one, None, "only-a", entry.impact)
+            continue
+        partner = right[key]
+        other = _written(partner)
+        status: Verdict = "undecided"
+        if one.decided and other.decided:
+            status = "equal" if equal(one.value, other.value) else "different"
+        yield Difference(None, one, other, status, _graver(entry.impact, partner.impact))
+    for key, entry in right.items():
+        if key not in shared:
+            yield Difference(None, None, _written(entry), "only-b", entry.impact)
+
+
+def _graver(one: Impact, other: Impact) -> Impact:
+    return one if _GRAVITY[one] >= _GRAVITY[other] else other
+
+
+_GRAVITY: Mapping[Impact, int] = {"none": 0, "performance": 1, "numerics": 2}
 
 
 def _written(entry: Unmapped) -> Found:

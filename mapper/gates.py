@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..mappings.names_compiled import FieldName
-    from ..mappings.tables import Condition, Row
+    from ..mappings.tables import Condition, Gate, Row
     from .recipe.values import Recipe
 
 
@@ -42,19 +42,35 @@ def closed_by(name: str, recipe: Recipe) -> Iterator[FieldName]:
 
 def counts(name: FieldName, *recipes: Recipe) -> bool | None:
     """Whether a difference in a field can change numbers in these runs; None where that cannot be read."""
-    gate = table().gates.get(name)
     answers = [says_something(name, recipe) for recipe in recipes]
+    gate = table().gates.get(name)
     if gate is not None:
-        answers += [all_hold(gate.counts, recipe) for recipe in recipes]
-        asked = [recipe for recipe in recipes if recipe.framework in gate.unless]
-        if asked:
-            without = [all_hold(gate.unless[recipe.framework], recipe) for recipe in asked]
-            answers.append(True if False in without else False if None not in without else None)
-        answers.append(_somewhere(gate.either, recipes))
-        if gate.through is not None and _has_one_value(gate.through, recipes):
-            inside = [all_hold(gate.through_where, recipe) for recipe in recipes]
-            answers.append(True if False in inside else None if None in inside else False)
+        answers += _answers(gate, recipes)
     return False if False in answers else None if None in answers else True
+
+
+def _answers(gate: Gate, recipes: tuple[Recipe, ...]) -> Iterator[bool | None]:
+    """What each part of a gate says of a difference in these runs."""
+    yield from (all_hold(gate.counts, recipe) for recipe in recipes)
+    asked = [recipe for recipe in recipes if recipe.framework in gate.unless]
+    if asked:
+        yield _negated([all_hold(gate.unless[recipe.framework], recipe) for recipe in asked])
+    yield _somewhere(gate.either, recipes)
+    if gate.alike and len(recipes) > 1:
+        yield _negated([all_hold(gate.alike, recipe) for recipe in recipes])
+    if gate.through is not None and _has_one_value(gate.through, recipes):
+        yield _negated([all_hold(gate.through_where, recipe) for recipe in recipes])
+
+
+def is_alike(name: FieldName, *recipes: Recipe) -> bool:
+    """Whether the values of a field, though different, are known to compute the same in these runs."""
+    gate = table().gates.get(name)
+    return gate is not None and bool(gate.alike) and all(all_hold(gate.alike, recipe) for recipe in recipes)
+
+
+def _negated(everywhere: list[bool | None]) -> bool | None:
+    """False if something holds of every run, True if of one it does not; None if that cannot be read."""
+    return True if False in everywhere else None if None in everywhere else False
 
 
 def _somewhere(conditions: tuple[Condition, ...], recipes: tuple[Recipe, ...]) -> bool | None:
@@ -101,4 +117,5 @@ def conditions_of(name: FieldName, framework: str) -> Iterator[Condition]:
     if gate is not None:
         yield from gate.counts
         yield from gate.either
+        yield from gate.alike
         yield from gate.unless.get(framework, ())

@@ -72,6 +72,7 @@ def _gate(gate: dict[str, Any]) -> tuple[Any, ...]:
         {side: conditions(held) for side, held in gate.get("unless", {}).items()},
         conditions(gate.get("either", ())),
         conditions(gate.get("certain", ())),
+        conditions(gate.get("alike", ())),
         gate.get("through"),
         conditions(gate.get("through_where", ())),
     )

@@ -77,6 +77,7 @@ class FieldGate(_Strict):
     unless: dict[Literal["megatron", "mindformers"], list[Condition]] = {}
     either: list[Condition] = []
     certain: list[Condition] = []
+    alike: list[Condition] = []
     through: FieldName | None = None
     through_where: list[Condition] = []
 

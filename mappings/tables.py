@@ -155,6 +155,8 @@ class Gate(NamedTuple):
     """It changes numbers only where these hold in one of the runs."""
     certain: tuple[Condition, ...]
     """Where these hold in both runs it changes numbers for certain, though it need not in every run."""
+    alike: tuple[Condition, ...]
+    """Where these hold in both runs their values, though different, compute the same."""
     through: FieldName | None
     """It changes numbers only where this computed quantity of the runs differs."""
     through_where: tuple[Condition, ...]

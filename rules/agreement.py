@@ -6,12 +6,12 @@ value back as Megatron-LM's.
 
 from __future__ import annotations
 
+from ..mapper.equality import equal
 from ..mapper.families import family_of
 from ..mapper.recipe.reading import side_of
 from ..mappings.keys_compiled import MODEL_TYPE, RUN_LENGTH
 from ..mappings.tables import rows_of
 from ..schemas.light_typing import TYPE_CHECKING
-from .comparators import equal
 from .messages_compiled import say
 from .places import places_of
 from .rule import Change, Repair, at_key

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 
 from ..mapper.conditions import holds
+from ..mapper.equality import equal, same_value
 from ..mapper.gates import conditions_of
 from ..mapper.recipe.reading import RecipeReading, side_of
 from ..mapper.recipe.vocabulary import COMPUTED
@@ -22,7 +23,6 @@ from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
 from ..schemas.yaml_node import KEPT_AT
 from .blame import decided_by
 from .catalog_compiled import CAUSES, COMPARED, RULES
-from .comparators import COMPARATORS, equal
 from .computed import feeding
 from .harmless import IDLE, key_of, names_of
 from .places import places_of, says_it_again
@@ -519,7 +519,7 @@ class _Links:
         if wanted is None or not wanted.decided or name not in COMPARED:
             return False
         supposed = _supposing(side, other, there)
-        return supposed is not None and COMPARATORS[COMPARED[name][1]](supposed.value(name), wanted.value)
+        return supposed is not None and same_value(name, supposed.value(name), wanted.value)
 
     def _comes_first(self, other: FieldName, name: FieldName) -> bool:
         """Of two values worked out from the same keys, the one that the vocabulary names first."""

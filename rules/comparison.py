@@ -6,15 +6,14 @@ Which field belongs to which rule, how its values are compared and when it count
 
 from __future__ import annotations
 
-from ..mapper.conditions import holds
-from ..mapper.gates import certainly, counts, deciding
+from ..mapper.differences import difference_of, is_neutral
+from ..mapper.gates import certainly, deciding, says_something
 from ..mapper.recipe.reading import side_of
 from ..mapper.recipe.vocabulary import vocabulary
 from ..mappings.tables import rows_of
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.marks import joined
 from ..schemas.versions import TITLES
-from .comparators import COMPARATORS, equal
 from .messages_compiled import say
 from .naming import describe_origin, labels, shown, spelled
 from .places import places_of
@@ -23,9 +22,10 @@ from .rule import Found, Note, Place, on
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from ..mapper.differences import Difference
+    from ..mapper.differences import Found as OneSide
     from ..mapper.recipe.values import RecipeValue
     from ..mappings.names_compiled import FieldName
-    from ..mappings.tables import Caveat, Row
     from ..schemas.diagnostic import Severity
     from .places import Spot
     from .subject import Side, Subject
@@ -36,69 +36,100 @@ DIFFERENCES = "differences"
 
 
 class Compared(NamedTuple):
-    """How one field is compared: `neutral` stands for a value that a side does not give.
-
-    A field that one framework cannot express is compared only where it has a neutral value, or where the rule
-    wants it reported anyway (`one_sided`).
-    """
+    """How the differences of one field are reported: by which rule, and how gravely."""
 
     code: str
-    how: str
-    neutral: object
     one_sided: bool
+    """Whether a setting that one framework alone can express is a difference like any other."""
     severity: Severity
 
 
 def differences(subject: Subject, table: Mapping[FieldName, Compared]) -> Iterator[tuple[str, Found]]:
-    """The code and the finding of every field whose values differ."""
+    """The code and the finding of every field whose values differ; `difference_of` decides which do."""
     left, right = subject.megatron, subject.mindformers
     if left is None or right is None:
         return
     first, second = (map(side.recipe.fields.get, table) for side in (left, right))
-    for (name, row), a, b in zip(table.items(), first, second, strict=True):
-        if a is None and b is None:
+    for (name, compared), a, b in zip(table.items(), first, second, strict=True):
+        if a is b or (a is not None and b is not None and _is_one_value(a, b)):
             continue
-        if not _comparable(a, b, row):
-            if _is_open(a, b, row):
-                yield from _left_open(name, a, b, left, right, row)
+        row = difference_of(name, left.recipe, right.recipe)
+        if row is None or row.status == "equal" or is_neutral(row):
             continue
-        one, other = _value(a, row), _value(b, row)
-        if one is not other and not COMPARATORS[row.how](one, other):
-            found = _differing(name, row, (a, b), (one, other), left, right)
-            if found is not None:
-                yield row.code, found
+        found = _finding(name, compared, row, left, right)
+        if found is not None:
+            yield compared.code, found
 
 
-def _differing(
-    name: FieldName,
-    row: Compared,
-    fields: tuple[RecipeValue | None, RecipeValue | None],
-    values: tuple[object, object],
-    left: Side,
-    right: Side,
-) -> Found | None:
-    """What is said of two values that differ; None where nobody wants to hear it."""
-    written = list(map(_written, fields))
-    counted = counts(name, left.recipe, right.recipe)
-    if counted is False:
-        if not any(written):
-            return None
-        return difference(name, *values, left, right)._replace(variant="idle", severity="info")
-    why = _same_numbers(name, values[1], left, right)
-    if why is not None:
-        found = difference(name, *values, left, right)
-        said = {**found.values, "why": why.en, "why_zh": why.zh}
+def _is_one_value(a: RecipeValue, b: RecipeValue) -> bool:
+    """Whether two values are the very same: most of them are, and need no second look."""
+    return a.decided and b.decided and a.value.__class__ is b.value.__class__ and a.value == b.value
+
+
+def _finding(name: FieldName, compared: Compared, row: Difference, left: Side, right: Side) -> Found | None:
+    """What the linter reports of a difference; None if nobody wants to hear it."""
+    if not all(side is None or side.decided for side in (row.a, row.b)) or row.status == "undecided":
+        return _unknown(name, row, left, right)
+    if row.status in ("only-a", "only-b") and not _has_neutral(name, compared):
+        return _on_one_side(name, compared, row, left, right)
+    return _differing(name, compared, row, left, right)
+
+
+def _has_neutral(name: FieldName, compared: Compared) -> bool:
+    """Whether the side without a value is known to behave in some way, or the rule speaks of it anyway."""
+    return compared.one_sided or vocabulary()[name].default is not None
+
+
+def _differing(name: FieldName, compared: Compared, row: Difference, left: Side, right: Side) -> Found | None:
+    """A difference of two values; a side that says nothing has the neutral one."""
+    neutral = vocabulary()[name].default
+    one, other = (neutral if side is None or side.value is None else side.value for side in (row.a, row.b))
+    sides = (row.a, row.b)
+    written = [_is_written(side) for side in sides]
+    found = difference(name, one, other, left, right)
+    if row.why is not None:
+        said = {**found.values, "why": row.why.en, "why_zh": row.why.zh}
         return found._replace(values=said, variant="alike", severity="info")
-    severity = "info" if _excused(row.how, values, written) else _severity(name, row, left, right)
+    if row.counts is False:
+        return found._replace(variant="idle", severity="info") if any(written) else None
+    severity = _severity(name, compared, row, left, right)
     harmless = severity == "info"
-    if harmless and (_is_unasked(name, written) or (None not in fields and _aside(name, left, right))):
+    if harmless and (_is_unasked(name, written) or (None not in sides and _aside(name, left, right))):
         return None
-    found = difference(name, *values, left, right)._replace(severity=severity)
-    if harmless and None in fields:
-        found = _one_sided(found, name, *((left, right) if fields[1] is None else (right, left)))
-    if counted is None:
+    found = found._replace(severity=severity)
+    if harmless and None in sides:
+        found = _one_sided(found, name, *((left, right) if row.b is None else (right, left)))
+    if row.counts is None:
         found = _depending(found, name, left, right)
     return found if harmless else _amended(found, name, left, right)
+
+
+def _unknown(name: FieldName, row: Difference, left: Side, right: Side) -> Found | None:
+    """What cannot be compared, if one side's value is known."""
+    known = [side is not None and side.decided and side.value is not None for side in (row.a, row.b)]
+    if row.counts is False or known[0] is known[1]:
+        return None
+    main = right if known[0] else left
+    found = difference(name, row.a and row.a.value, row.b and row.b.value, left, right, main=main)
+    return found._replace(variant="unknown", severity="info")
+
+
+def _on_one_side(name: FieldName, compared: Compared, row: Difference, left: Side, right: Side) -> Found | None:
+    """A setting that one side alone has, and nobody knows what the other does instead."""
+    side, without, given = (left, right, row.a) if row.b is None else (right, left, row.b)
+    assert given is not None
+    severity = "info" if row.impact != "numerics" or row.counts is not True else compared.severity
+    if severity != "info" and says_something(name, without.recipe) is False:
+        severity = "info"  # it has no meaning there, for a reason that is a difference of its own
+    if not given.decided or (severity == "info" and not _is_written(given)):
+        return None
+    variant = f"only {side.framework}"
+    if row.counts is False:
+        variant = f"idle {side.framework}"
+    elif places_of(without).spots(name):
+        variant, side = "not given", without
+    found = difference(name, row.a and row.a.value, row.b and row.b.value, left, right, main=side)
+    return found._replace(variant=variant, severity=severity)
 
 
 def _amended(found: Found, name: FieldName, left: Side, right: Side) -> Found:
@@ -129,18 +160,11 @@ def _one_sided(found: Found, name: FieldName, given: Side, without: Side) -> Fou
     return found if told else found._replace(variant=f"only {given.framework}")
 
 
-def _excused(how: str, values: tuple[object, object], written: Sequence[bool]) -> bool:
-    """Whether a value that is not there is got in another way, or assumed: it is no other value."""
-    missing = [value is None for value in values]
-    if how in ("names", "given"):
-        return any(missing)
-    if how in ("words", "derived"):
-        return missing[0]
-    return how == "assumed" and not all(written)  # what one side does by default is not said by its catalog
-
-
-def _severity(name: FieldName, row: Compared, left: Side, right: Side) -> Severity:
-    return "error" if certainly(name, left.recipe, right.recipe) else _lowered(name, row.severity)
+def _severity(name: FieldName, compared: Compared, row: Difference, left: Side, right: Side) -> Severity:
+    """The rule's severity; a difference that the tables know to change no number is advice."""
+    if certainly(name, left.recipe, right.recipe):
+        return "error"
+    return "info" if row.impact != "numerics" and _numeric(name) else compared.severity
 
 
 def _is_unasked(name: FieldName, written: Sequence[bool]) -> bool:
@@ -158,35 +182,6 @@ def _depending(found: Found, name: FieldName, left: Side, right: Side) -> Found:
     )
 
 
-_NOWHERE = object()
-
-
-def _same_numbers(name: FieldName, other: object, left: Side, right: Side) -> Caveat | None:
-    """Why, by the tables, the value of one side makes the same numbers as what the other always or instead does."""
-    harmless = ("exact",) if _numeric(name) else ("exact", "conditional")
-    for row in rows_of(name):
-        for caveat in row.caveats:
-            side = _spoken_of(caveat, name, row, other, left, right) if caveat.status in harmless else None
-            if side is not None and all(holds(condition, side.value) for condition in caveat.when):
-                return caveat
-    return None
-
-
-def _spoken_of(caveat: Caveat, name: FieldName, row: Row, other: object, left: Side, right: Side) -> Side | None:
-    """The side that a caveat's conditions ask, where the other has what it says it does instead, or always."""
-    dialect = side_of(right.config)
-    instead = dict(caveat.instead).get(name, _NOWHERE)
-    if caveat.to == "megatron":
-        alike = caveat.source in ("mindformers", dialect) and instead is not _NOWHERE
-        return right if alike and equal(instead, left.value(name)) else None
-    if caveat.to not in ("mindformers", dialect):
-        return None
-    if instead is not _NOWHERE:
-        return left if equal(instead, other) else None
-    there = row.side(dialect, right.config.framework_version)
-    return left if there is not None and there.fixed is not None else None
-
-
 def _aside(name: FieldName, left: Side, right: Side) -> bool:
     """Whether a field is about files, logs or devices, changes no number, and one framework always does the same."""
     return (
@@ -200,70 +195,12 @@ def _numeric(name: FieldName) -> bool:
     return vocabulary()[name].impact == "numerics"
 
 
-def _lowered(name: FieldName, severity: Severity) -> Severity:
-    """A difference that the tables know to change no number is not an error."""
-    known = _harmless.get(name)
-    if known is None:
-        impacts = {row.impact for row in rows_of(name) if row.impact is not None}
-        known = _harmless[name] = bool(impacts) and "numerics" not in impacts
-    return "info" if known else severity
-
-
-_harmless: dict[str, bool] = {}
-"""The fields that change no number, as far as they were asked for."""
-
-
 _QUIET = ("checkpoint.", "logging.", "environment.", "run.")
 _ASIDE = (*_QUIET, "data.", "parallel.", "attention.mask_from_dataloader")
 
 
-def _value(value: RecipeValue | None, row: Compared) -> object:
-    """What a side computes with. One that always behaves alike, or knows no such thing, has the neutral value."""
-    if value is None or (value.value is None and (not value.keys or isinstance(row.neutral, bool))):
-        return row.neutral
-    return value.value
-
-
-def _is_open(a: RecipeValue | None, b: RecipeValue | None, row: Compared) -> bool:
-    """Whether what cannot be compared may be worth a word: one side's value is known, or only one side has any."""
-    if a is not None and b is not None:
-        return a.decided != b.decided and (a.value if a.decided else b.value) is not None
-    given = a or b
-    return given is not None and given.decided and _written(given) and given.value != row.neutral
-
-
-def _left_open(
-    name: FieldName, a: RecipeValue | None, b: RecipeValue | None, left: Side, right: Side, row: Compared
-) -> Iterator[tuple[str, Found]]:
-    """What cannot be compared: a value that is not known, or a setting that the other side does not have."""
-    if a is not None and b is not None:
-        if counts(name, left.recipe, right.recipe) is False:
-            return
-        variant, side = "unknown", right if a.decided else left
-    else:
-        side = left if a is not None else right
-        without = right if side is left else left
-        variant = f"only {side.framework}"
-        if counts(name, side.recipe) is False:
-            variant = f"idle {side.framework}"
-        elif places_of(without).spots(name):
-            variant, side = "not given", without
-    found = difference(name, a and a.value, b and b.value, left, right, main=side)
-    yield row.code, found._replace(variant=variant, severity="info")
-
-
-def _written(value: RecipeValue | None) -> bool:
+def _is_written(value: OneSide | None) -> bool:
     return value is not None and value.origin == "explicit"
-
-
-def _comparable(a: RecipeValue | None, b: RecipeValue | None, row: Compared) -> bool:
-    """Both values are known, and both sides can say the field at all (or the row wants it reported anyway)."""
-    if (a is not None and not a.decided) or (b is not None and not b.decided):
-        return False
-    if a is not None and b is not None:
-        return True
-    given = a or b
-    return given is not None and given.origin == "explicit" and (row.one_sided or row.neutral is not None)
 
 
 def difference(

@@ -148,8 +148,6 @@ def compiled_catalog() -> str:
     compared = {
         name: (
             code,
-            rules[code].get("hows", {}).get(name, rules[code].get("how", "equal")),
-            rules[code].get("neutrals", {}).get(name, fields[name]["neutral"]),
             bool(rules[code].get("one_sided", False)),
             _severity(rules[code], fields, name),
         )

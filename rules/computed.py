@@ -6,9 +6,10 @@ takes another way; where it differs although nothing that feeds it does, that is
 
 from __future__ import annotations
 
-from ..mapper.computed.comparison import alike, equal
+from ..mapper.computed.comparison import alike
+from ..mapper.differences import difference_of
 from ..mapper.recipe.reading import side_of
-from ..mappings.tables import field_named, table
+from ..mappings.tables import table
 from ..schemas.light_typing import TYPE_CHECKING, cast
 from ..schemas.shape import is_mapping
 from .comparison import DIFFERENCES, differences
@@ -221,10 +222,10 @@ def _differences(subject: Subject) -> Iterable[tuple[str, Found]]:
 
 
 def _unlike(subject: Subject, name: FieldName) -> bool:
-    one, other = [side.field(field_named(name)) for side in subject.sides]
-    if name.startswith("computed.") or one is None or other is None:
+    if name.startswith("computed."):
         return False
-    return one.decided and other.decided and not equal(one.value, other.value)
+    row = difference_of(name, *(side.recipe for side in subject.sides))
+    return row is not None and row.status == "different" and row.counts is not False
 
 
 def _fed_by(side: Side, name: FieldName) -> str:

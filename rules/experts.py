@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from math import inf
 
-from ..mapper.gates import counts
+from ..mapper.differences import difference_of
+from ..mapper.gates import is_alike
 from ..mappings.keys_compiled import (
     EXPERTS,
     EXPERTS_ONLY_CLASS,
@@ -15,7 +16,6 @@ from ..mappings.keys_compiled import (
     SHARED_EXPERTS,
 )
 from ..schemas.light_typing import TYPE_CHECKING
-from .comparators import equal
 from .comparison import difference, repaired
 from .messages_compiled import say
 from .naming import key_of, shown
@@ -60,19 +60,17 @@ def balancing_differs(subject: Subject) -> Iterator[Found]:
     if both is None:
         return
     left, right, a, b = both
-    if equal(a.value, b.value):
+    row = difference_of(name, left.recipe, right.recipe)
+    if row is None or row.status == "equal":
         yield from _other_word(a.value, left, right)
         return
     found = difference(name, a.value, b.value, left, right)
-    if counts(name, left.recipe, right.recipe) is False:
-        if "explicit" in (a.origin, b.origin):
+    if row.counts is False:
+        if "explicit" in (a.origin, b.origin) and not is_alike(name, left.recipe, right.recipe):
             yield found._replace(variant="idle", severity="info")
         return
-    sizes = [side.value("batch.micro_size") for side in subject.sides]
     if a.value == "seq_aux_loss" and b.value == "aux_loss":
-        if sizes == [1, 1]:
-            return
-        micro = next((size for size in sizes if size != 1), None)
+        micro = next((size for side in subject.sides if (size := side.value("batch.micro_size")) != 1), None)
         yield found._replace(values={**found.values, "micro": shown(micro)}, variant="batch", severity="warning")
         return
     yield repaired(found._replace(variant="differs"), name, left, right)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ..mapper.differences import COMPUTED, differences
+from ..mapper.differences import COMPUTED, difference_of, differences
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.source import SourceText
 
@@ -170,7 +170,8 @@ def _is_decided(found: Found | None) -> bool:
 
 
 def _agree(name: FieldName, one: Recipe, other: Recipe) -> bool:
-    return any(row.field == name and row.status == "equal" for row in differences(one, other))
+    row = difference_of(name, one, other)
+    return row is not None and row.status == "equal"
 
 
 def _name(entry: Diagnostic) -> tuple[str, str, tuple[str, ...], str]:

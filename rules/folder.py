@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..mapper.differences import differences
-from ..mapper.gates import counts
 from ..mappings.keys_compiled import TOKENIZER_MODEL
 from ..schemas.light_typing import TYPE_CHECKING
 from .naming import shown
@@ -49,7 +48,7 @@ def _parts(row: Difference, side: Side, folder: Folder) -> bool:
     name = row.field
     if name is None or row.status not in ("different", "only-a", "only-b") or row.impact != "numerics":
         return False
-    if name.startswith((*_OF_THE_RUN, "computed.")) or counts(name, side.recipe, folder.recipe) is False:
+    if name.startswith((*_OF_THE_RUN, "computed.")) or row.counts is False:
         return False
     if name.startswith("position.") and any(problem.kind.code == _NESTED for problem in side.config.problems):
         return False  # said by the reader, which knows why

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from ..mapper.equality import equal
 from ..mapper.families import family_of
 from ..mapper.recipe.reading import side_of
 from ..mappings.keys_compiled import LINEAR_BIAS, MODEL_TYPE
 from ..mappings.tables import rows_of, within
 from ..schemas.light_typing import TYPE_CHECKING
 from .catalog_compiled import KEYS
-from .comparators import equal
 from .messages_compiled import say
 from .naming import shown
 from .rule import Found, Note, at_key, on

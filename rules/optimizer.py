@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ..mapper.equality import equal
 from ..mappings.keys_compiled import DECAY_SCOPES, FUSED_OPTIMIZER, OPTIMIZER_RATE, RUN_MODE, SCHEDULE
 from ..schemas.light_typing import TYPE_CHECKING
-from .comparators import equal
 from .messages_compiled import say
 from .naming import key_of, shown
 from .rule import Change, Found, Repair, at_key, on

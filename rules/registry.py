@@ -83,8 +83,8 @@ def compared(profile: str) -> dict[FieldName, Compared]:
     table = _compared.get(profile)
     if table is None:
         table = _compared[profile] = {
-            name: Compared(code, how, neutral, one_sided, severity_in(severity, profile))
-            for name, (code, how, neutral, one_sided, severity) in COMPARED.items()
+            name: Compared(code, one_sided, severity_in(severity, profile))
+            for name, (code, one_sided, severity) in COMPARED.items()
         }
     return table
 

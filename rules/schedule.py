@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from ..mapper.equality import equal
 from ..mapper.recipe.run_length import open_because
 from ..mappings.keys_compiled import FUSED_OPTIMIZER, SCHEDULE, SCHEDULE_CLASS, SCHEDULE_PIECES, WARMUP_SHARE
 from ..schemas.light_typing import TYPE_CHECKING, cast
-from .comparison import difference, equal, repaired
+from .comparison import difference, repaired
 from .messages_compiled import say
 from .naming import shown
 from .rule import Found, Note, at_key, on

@@ -63,6 +63,8 @@ class Diagnostic(NamedTuple):
     fix: Fix | None = None
     because: Mark | None = None
     """The finding that this one follows from: one cause is one finding."""
+    because_of: int | None = None
+    """Its place in the list that both are handed out in."""
 
     @property
     def mark(self) -> Mark:
@@ -93,10 +95,10 @@ class Diagnostic(NamedTuple):
         return f"https://github.com/accmap/accmap/blob/main/docs/{_page(self.kind.code)}"
 
     def to_json(self, language: Language = "en", because_of: int | None = None) -> dict[str, object]:
-        """The contract's `diagnostic`; the list that it stands in knows the place of its cause."""
+        """The contract's `diagnostic`; a list that is not handed out knows the place of its cause."""
         from .answers_compiled import diagnostic_json
 
-        return diagnostic_json(self, language, because_of=because_of)
+        return diagnostic_json(self, language, because_of=self.because_of if because_of is None else because_of)
 
 
 def _page(code: str) -> str:
@@ -157,6 +159,12 @@ def causes_of(found: Sequence[Diagnostic]) -> list[int | None]:
         if entry.because is None and (entry.kind.code, entry.file, entry.span) in wanted:
             places.setdefault(entry.mark, number)
     return [None if entry.because is None else places.get(entry.because) for entry in found]
+
+
+def with_causes(found: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """The findings, each with the place of its cause among them."""
+    causes = causes_of(found)
+    return tuple([one._replace(because_of=cause) for one, cause in zip(found, causes, strict=True)])
 
 
 def finding(problem: Problem, file: str, span: Span | None = None, related: tuple[Related, ...] = ()) -> Diagnostic:

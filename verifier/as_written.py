@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ..mapper.gates import counts
+from ..mapper.differences import difference_of
 from ..mapper.recipe.reading import recipe_of
 from ..mappings.tables import field_named
 from ..schemas.light_typing import NamedTuple
@@ -312,13 +312,11 @@ def blamed(found: AsWritten, configs: tuple[Config, Config]) -> list[Differing]:
 def differing(configs: tuple[Config, Config], every: Sequence[FieldName] = (COMPUTE,)) -> list[Differing]:
     """Those of the types that the files say differently, with both values."""
     recipes = recipe_of(configs[0]), recipe_of(configs[1])
-    values = {
-        field: [recipe.value(field) for recipe in recipes] for field in every if counts(field, *recipes) is not False
-    }
+    rows = {field: row for field in every if (row := difference_of(field, *recipes)) is not None}
     return [
-        Differing(field, one, other)
-        for field, (one, other) in values.items()
-        if one is not None and other is not None and one != other
+        Differing(field, row.a.value, row.b.value)
+        for field, row in rows.items()
+        if row.status == "different" and row.counts is not False and row.a is not None and row.b is not None
     ]
 
 

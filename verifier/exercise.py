@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from ..mapper.computed.comparison import equal
 from ..mapper.differences import differences
-from ..mapper.gates import counts, says_something
+from ..mapper.equality import same_value
+from ..mapper.gates import says_something
 from ..mapper.modules import MODULES
 from ..mapper.recipe.reading import recipe_of
 from ..mapper.recipe.vocabulary import COMPUTED, vocabulary
@@ -220,7 +220,7 @@ def differing(a: Config, b: Config, among: Sequence[str] = _RUN) -> list[Differi
         and row.status not in ("equal", "undecided")
         and (cut and None not in _values(row) if row.field in cuts.BLAMED else row.impact == "numerics")
         and not given_alike(row.field, _values(row))
-        and counts(row.field, *recipes) is not False
+        and row.counts is not False
     }
     return [Differing(field, *_values(rows[field])) for field in among if field in rows]
 
@@ -316,13 +316,13 @@ def _is_listed(
 
 def _is_set(field: FieldName, recipe: Recipe) -> bool:
     value = recipe.value(field)
-    return value is not None and not equal(value, vocabulary()[field].default)
+    return value is not None and not same_value(field, value, vocabulary()[field].default)
 
 
 def _apart(field: FieldName, recipes: tuple[Recipe, Recipe]) -> Values | None:
     """Both values where both sides say one and they differ."""
     values = Values(*(recipe.value(field) for recipe in recipes))
-    return None if None in values or equal(*values) else values
+    return None if None in values or same_value(field, *values) else values
 
 
 def _values(row: Difference) -> Values:

@@ -52,7 +52,11 @@ def _settings(fields: Sequence[str], direction: str, configs: Configs) -> Settin
     from ..verify import findings_of
 
     one, other = (recipe_of(config) for config, _source in configs)
-    rows = tuple(row for row in differences(one, other) if row.field in fields and row.status != "equal")
+    rows = tuple(
+        row
+        for row in differences(one, other)
+        if row.field in fields and row.status != "equal" and row.counts is not False
+    )
     read, texts = [config for config, _source in configs], [source for _config, source in configs]
     rules: list[str] = []
     if read[0].framework != read[1].framework:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from ...evidence.logs.grounds import Settings
 from ...mapper.differences import differences
-from ...mapper.gates import counts
 from ...rules.engine import Selection, check
 from ...rules.messages_compiled import say as of_rules
 from ...rules.subject import Side, Subject
@@ -50,7 +49,7 @@ def _by_rules(sides: dict[str, Side]) -> tuple[list[Words], list[Words]]:
         if one.kind.severity == "error" and one.effect == "numbers" and one.because is None
     ]
     a, b = sides["megatron"].recipe, sides["mindformers"].recipe
-    open_ = [_told(row) for row in _numeric(a, b) if _is_open(row, a, b)]
+    open_ = [_told(row) for row in _numeric(a, b) if _is_open(row)]
     return apart, [*_unjudged(sides.values(), outcome), *open_]
 
 
@@ -70,11 +69,8 @@ def _by_fields(a: Recipe, b: Recipe) -> tuple[list[Words], list[Words]]:
     apart: list[Words] = []
     open_: list[Words] = []
     for row in _numeric(a, b):
-        counted = _counts(row, a, b)
-        if row.status == "different" and counted is True:
-            apart.append(_told(row))
-        elif counted is not False:
-            open_.append(_told(row))
+        known = row.field is not None and row.counts is True  # of a key without a field nothing is known
+        (apart if row.status == "different" and known else open_).append(_told(row))
     return apart, open_
 
 
@@ -83,17 +79,9 @@ def _numeric(a: Recipe, b: Recipe) -> Iterator[Difference]:
     return (row for row in differences(a, b) if row.status != "equal" and row.impact == "numerics")
 
 
-def _counts(row: Difference, a: Recipe, b: Recipe) -> bool | None:
-    """Whether a difference counts in the runs that know it; of a key without a field nothing is known."""
-    sides = {"only-a": (a,), "only-b": (b,)}.get(row.status, (a, b))
-    return None if row.field is None else counts(row.field, *sides)
-
-
-def _is_open(row: Difference, a: Recipe, b: Recipe) -> bool:
+def _is_open(row: Difference) -> bool:
     """Whether rules about two frameworks cannot say what a difference does; what one side alone decides, they judge."""
-    decided = all(side is None or side.decided for side in (row.a, row.b))
-    counted = _counts(row, a, b)
-    return counted is not False and (not decided or counted is None)
+    return row.field is None or row.counts is None or not all(side is None or side.decided for side in (row.a, row.b))
 
 
 def _told(row: Difference) -> Words:

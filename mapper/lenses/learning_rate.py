@@ -13,12 +13,13 @@ from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ...schemas.versions import names
 from .general import as_float
 from .lens import OMIT, Lens, Omitted, entries, integer, items, number
-from .run import counts_samples
+from .run import growing_batch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from ...schemas.config import Value
+    from ...schemas.megatron.consumption import Consumption
     from .lens import Scope, Values, Written
 
 MEGATRON_STYLES = ("constant", "linear", "cosine", "inverse-square-root", "WSD")
@@ -135,26 +136,31 @@ def _whole_steps(warmup: int | float) -> int:
 
 def _megatron_get(values: Values, scope: Scope) -> Values:
     at = _Launch(*values)
-    whole = _count(at.batch)
+    whole, growing = _count(at.batch), growing_batch(scope)
+
+    def filled(samples: float) -> int | float | None:
+        """The steps that so many samples fill, which need not be whole ones."""
+        if growing is not None:
+            return _steps(growing.consumption.step_at(samples))
+        return _quotient(int(samples), whole) if whole else None
 
     def steps(iterations: Value | Omitted, *samples: Value | Omitted) -> int | float | None:
-        """A length in iterations, else from the first of some lengths in samples, which need not fill whole ones."""
+        """A length in iterations, else from the first of some lengths in samples."""
         counted = next((known for one in samples if (known := _count(one))), None)
-        return _count(iterations) or (_quotient(counted, whole) if counted and whole else None)
+        return _count(iterations) or (filled(counted) if counted else None)
 
     # A run in samples has iterations, too, which the reader works out: whole ones, while it decays to its last sample.
-    # A decay of its own goes before either length; with a batch that grows the iterations are more than the quotient.
-    samples = (at.last_samples,) if counts_samples(scope) else (at.last_samples, at.run_samples)
-    last = _count(at.last) or steps(None, *samples) or steps(at.run, at.run_samples)
+    # A decay of its own goes before either length.
+    last = _count(at.last) or steps(None, at.last_samples, at.run_samples) or steps(at.run)
     last = integer(scope.field("run.train_steps")) if last is None else last
     tail = _count(at.tail)
-    tail = steps(None, at.tail_samples) if tail is None else tail
+    tail = _tail(at, filled) if tail is None else tail
     stable = at.style == "WSD"
     return _Rate(
         values[0],
         _float(values[1]),
         0.0 if at.style == "constant" else _float(values[2]),
-        _megatron_warmup(at, last, whole),
+        _megatron_warmup(at, last, filled, growing=growing is not None),
         _float(values[6]),
         last,
         tail if stable else None,
@@ -167,15 +173,29 @@ def _count(value: Value | Omitted) -> int | None:
     return None if isinstance(value, Omitted) else integer(value)
 
 
-def _megatron_warmup(at: _Launch, last: int | float | None, whole: int | None) -> int | float | None:
+def _tail(at: _Launch, filled: Callable[[float], int | float | None]) -> int | float | None:
+    """The steps of the final decay, which ends with the decay."""
+    tail, decay = _count(at.tail_samples), _count(at.last_samples) or _count(at.run_samples)
+    if not tail or decay is None:
+        return filled(tail) if tail else None
+    start, end = filled(decay - tail), filled(decay)
+    return None if start is None or end is None else _steps(end - start)
+
+
+def _megatron_warmup(
+    at: _Launch, last: int | float | None, filled: Callable[[float], int | float | None], *, growing: bool
+) -> int | float | None:
     share, samples = (
         None if isinstance(at.warmup_share, Omitted) else _float(at.warmup_share),
         _count(at.warmup_samples),
     )
     if share is not None:
+        decay = _count(at.last_samples) or _count(at.run_samples)
+        if growing and decay:  # the share is one of the samples
+            return filled(share * decay)
         return None if last is None else _steps(share * last)
-    if samples and whole:
-        return _steps(samples / whole)
+    if samples:
+        return filled(samples)
     return None if isinstance(at.warmup, Omitted) else number(at.warmup)
 
 
@@ -199,11 +219,12 @@ def _megatron_put(values: Values, scope: Scope) -> Written:
     )
     if rate.style == "WSD":
         written = written._replace(tail=OMIT if rate.tail is None else rate.tail, tail_style=rate.tail_style)
-    return _in_samples(written, warm, scope) if counts_samples(scope) else written
+    growing = growing_batch(scope)
+    return written if growing is None else _in_samples(written, rate, growing.consumption)
 
 
 def _written_rate(values: Values, scope: Scope) -> _Rate:
-    return _Rate(*values) if counts_samples(scope) else _in_whole_steps(_Rate(*values))
+    return _in_whole_steps(_Rate(*values)) if growing_batch(scope) is None else _Rate(*values)
 
 
 def _megatron_share(rate: _Rate, warm: int | float | None, *, share: bool) -> Value | Omitted:
@@ -212,17 +233,21 @@ def _megatron_share(rate: _Rate, warm: int | float | None, *, share: bool) -> Va
     return warm / (number(rate.last) or 1) if share else OMIT
 
 
-def _in_samples(written: _Launch, warmup: int | float | None, scope: Scope) -> Written:
-    """The same lengths in samples of the full batch; a run in samples refuses iterations."""
-    batch = integer(scope.field("batch.global_size")) or 1
+def _in_samples(written: _Launch, rate: _Rate, consumption: Consumption) -> Written:
+    """The same lengths in samples; a run in samples refuses iterations."""
 
-    def samples(steps: Value | Omitted) -> Value | Omitted:
+    def samples(steps: Value | Omitted) -> int | None:
         known = None if isinstance(steps, Omitted) else number(steps)
-        return OMIT if known is None else round(known * batch)
+        return None if known is None else consumption.samples_at(known)
 
+    last, tail = samples(rate.last), number(rate.tail)
+    warmup = samples(rate.warmup)
+    fall: Value | Omitted = OMIT
+    if written.tail is not OMIT and tail is not None and last is not None:
+        fall = last - consumption.samples_at((number(rate.last) or 0) - tail)
     return written._replace(
-        warmup=OMIT, warmup_share=OMIT, warmup_samples=samples(warmup),
-        last=OMIT, last_samples=samples(written.last), tail=OMIT, tail_samples=samples(written.tail),
+        warmup=OMIT, warmup_share=OMIT, warmup_samples=OMIT if warmup is None else warmup,
+        last=OMIT, last_samples=OMIT if last is None or written.last is OMIT else last, tail=OMIT, tail_samples=fall,
     )  # fmt: skip
 
 
@@ -449,13 +474,35 @@ def _nearest_mindformers(rate: _Rate, scope: Scope) -> Mapping[str, Value]:
     return {own[name]: value for name, value in found.settings.items() if name in own}  # type: ignore[misc]  # pyright: ignore
 
 
+_TAIL, _TAIL_STYLE, _SHARE = (_Rate._fields.index(name) for name in ("tail", "tail_style", "warmup_share"))
+
+
+def _megatron_without(values: Values, scope: Scope) -> Sequence[int]:
+    del scope
+    return _without(values[0])
+
+
+def _mindformers_without(values: Values, scope: Scope) -> Sequence[int]:
+    known = entries((entries(scope.options.get("classes")) or {}).get(str(values[0])))
+    return _without(None if known is None else known["style"])
+
+
+def _without(style: Value) -> Sequence[int]:
+    """The fields that a schedule of this style does not have, whatever is open beside it, and an absent share."""
+    return (_SHARE,) if style in (None, "WSD") else (_TAIL, _TAIL_STYLE, _SHARE)
+
+
 LENSES = {
     "megatron_schedule": Lens(
-        _megatron_get, _megatron_put, ((0,), (1,), (2,), (3, 4, 5), (6,), (7, 8, 12, 13), (9, 10), (11,), (), (), (4,))
+        _megatron_get,
+        _megatron_put,
+        ((0,), (1,), (2,), (3, 4, 5), (6,), (7, 8, 12, 13), (9, 10), (11,), (), (), (4,)),
+        _megatron_without,
     ),
     "mindformers_schedule": Lens(
         _mindformers_get,
         _mindformers_put,
         ((0,), (1,), (2, 10), (3, 4), (5,), (6,), (7, 9, 6), (0,), (11,), (12,), (4,)),
+        _mindformers_without,
     ),
 }

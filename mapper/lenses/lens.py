@@ -10,7 +10,7 @@ from __future__ import annotations
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Final, TypeAlias
 
     from ...mappings.names_compiled import FieldName
@@ -42,6 +42,12 @@ class Scope(NamedTuple):
     """Another field of the recipe; None where it is not known."""
 
 
+def none_missing(values: Values, scope: Scope) -> Sequence[int]:
+    """Of a lens whose fields may all have a value."""
+    del values, scope
+    return ()
+
+
 class Lens(NamedTuple):
     """Both directions."""
 
@@ -49,6 +55,8 @@ class Lens(NamedTuple):
     put: Callable[[Values, Scope], Written]
     drives: tuple[tuple[int, ...], ...] = ()
     """For every field the places of the keys that decide it; every key for every field where empty."""
+    without: Callable[[Values, Scope], Sequence[int]] = none_missing
+    """The places of fields that have no value if the keys that decide them are known, whatever else is open."""
 
 
 def integer(value: Value) -> int | None:

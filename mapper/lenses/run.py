@@ -8,6 +8,7 @@ from .lens import OMIT, Lens, integer, items
 
 if TYPE_CHECKING:
     from ...schemas.config import Value
+    from ...schemas.megatron.consumption import Ramp
     from .lens import Scope, Values, Written
 
 
@@ -82,22 +83,34 @@ def _length_get(values: Values, scope: Scope) -> Values:
     steps, samples, whole = (integer(value) for value in values)
     whole = integer(scope.field("batch.global_size")) if whole is None else whole
     if samples is not None and whole:
-        # What is left over after the last whole batch is never trained on; a batch that grows takes other parts.
-        return samples // whole, samples if items(scope.field("batch.rampup")) else samples // whole * whole
+        growing = growing_batch(scope)
+        if growing is not None:
+            return growing.iterations(samples), samples
+        # What is left over after the last whole batch is never trained on.
+        return samples // whole, samples // whole * whole
     if samples is not None:
         return None, samples
     return steps, (None if steps is None or not whole else steps * whole)
 
 
 def _length_put(values: Values, scope: Scope) -> Written:
-    if values[1] is not None and counts_samples(scope):
-        return OMIT, values[1], OMIT
+    growing = growing_batch(scope)
+    if growing is not None:
+        steps, samples = integer(values[0]), integer(values[1])
+        if steps is not None and (samples is None or growing.iterations(samples) != steps):
+            samples = growing.consumption.samples(steps)
+        return OMIT, OMIT if samples is None else samples, OMIT
     return values[0], (values[1] if values[0] is None else OMIT), OMIT
 
 
-def counts_samples(scope: Scope) -> bool:
-    """Whether Megatron measures the run in samples: it has no growing batch in a run of so many iterations."""
-    return bool(items(scope.field("batch.rampup"))) and bool(integer(scope.field("batch.global_size")))
+def growing_batch(scope: Scope) -> Ramp | None:
+    """The batch as it grows, if it does: Megatron then measures the run, and its schedule, in samples."""
+    words, whole = items(scope.field("batch.rampup")), integer(scope.field("batch.global_size"))
+    if not words or not whole:
+        return None
+    from ...schemas.megatron.consumption import ramp_of
+
+    return ramp_of(words, whole)
 
 
 def _written_batch(scope: Scope) -> int | None:
@@ -133,8 +146,9 @@ def _epochs_put(values: Values, scope: Scope) -> Written:
 def _steps_get(values: Values, scope: Scope) -> Values:
     """The dynamic graph counts steps, and draws from a set of so many samples, again and again where they run out."""
     steps, listed = integer(values[0]), items(values[1])
-    told = listed and not items(scope.field("batch.rampup"))  # of a growing batch the run's length is its steps
-    samples = integer(listed[0]) if listed and told else _samples(steps, scope)
+    samples, growing = integer(listed[0]) if listed else None, growing_batch(scope)
+    if samples is None or (growing is not None and growing.iterations(samples) != steps):
+        samples = _samples(steps, scope)  # of a growing batch the run's length is its steps
     return steps, (None if steps is None else samples)
 
 
@@ -144,8 +158,10 @@ def _steps_put(values: Values, scope: Scope) -> Written:
 
 
 def _samples(steps: int | None, scope: Scope) -> int | None:
-    whole = integer(scope.field("batch.global_size"))
-    return None if steps is None or not whole else steps * whole
+    whole, growing = integer(scope.field("batch.global_size")), growing_batch(scope)
+    if steps is None or not whole:
+        return None
+    return steps * whole if growing is None else growing.consumption.samples(steps)
 
 
 def _short(value: float) -> int | float:

@@ -272,13 +272,15 @@ class RecipeReading:
         whole = len(found) == 1 or self.network == "unknown"
         held_back = _is_held_back(found, whole=whole)
         got: tuple[Value, ...] = (None,) * len(row.fields) if held_back and whole else row.lens.get(values, scope)
+        without = row.lens.without(values, scope)
         for place, field in enumerate(row.fields):
-            drivers = [entry for at in row.drivers[place] if at < len(found) and (entry := found[at]) is not None]
+            drivers = _drivers(row.drivers[place], found)
             # What is open may be replaced: only what it has no part in is known.
             open_ = (held_back and not all(entry.decided for entry in drivers)) or _is_open(drivers)
             value = None if open_ or place >= len(got) else _switched(field, got[place])
             fits = is_of_kind(field, value)
-            entry = self._entry(value if fits else None, drivers, row, found)
+            asked = drivers if place in without else found
+            entry = self._entry(value if fits else None, drivers, row, asked)
             # A value of another kind than the field's says nothing that could be compared or carried over.
             entries[field] = self._by_family(field, entry if fits else entry._replace(decided=False))
         return entries
@@ -322,7 +324,7 @@ class RecipeReading:
                 return found if self.config.framework == "mindformers" and "resolved" not in name else None
         return None
 
-    def _entry(self, value: Value, entries: list[Found], row: PlannedRow, asked: list[Found | None]) -> RecipeValue:
+    def _entry(self, value: Value, entries: list[Found], row: PlannedRow, asked: Sequence[Found | None]) -> RecipeValue:
         """The value of one field, from the keys that drive it; `asked` are all that the lens had to work it out."""
         settings = entries[0].settings if len(entries) == 1 else [one for entry in entries for one in entry.settings]
         names: Sequence[str] = row.names
@@ -500,6 +502,11 @@ def _is_held_back(found: Sequence[Found | None], *, whole: bool) -> bool:
     """Whether something among the keys of a row is open, and what is read of the others is not to be trusted."""
     left_open = [entry for entry in found if entry is not None and not entry.decided]
     return any(whole or any(one.overridable for one in entry.settings) for entry in left_open)
+
+
+def _drivers(places: Iterable[int], found: Sequence[Found | None]) -> list[Found]:
+    """The keys that decide a field, as far as they are there."""
+    return [entry for at in places if at < len(found) and (entry := found[at]) is not None]
 
 
 def _is_open(drivers: Sequence[Found]) -> bool:

@@ -15,6 +15,15 @@ import math
 from ...mappings.keys_compiled import BATCHES_BY_STEPS, MINUS_SQRT_DECAY
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.catalog import DEFAULT_VERSION
+from ...schemas.megatron.consumption import (
+    Consumption,
+    Stretch,
+    constant_batch,
+    parse_step_schedule,
+    ramp_of,
+    ramped_batch,
+    stepped_batch,
+)
 from ...schemas.message import verbatim
 from ...schemas.versions import within
 from .curve import Curve, Schedule, Traits, UndecidedError, constant_curve
@@ -22,7 +31,6 @@ from .float32 import single
 from .messages_compiled import say
 from .pieces import Constant, Cosine, Halving, InverseRoot, Line, Piece, Root
 from .problems import LARGEST, Note, note, problem, shown
-from .samples import Consumption, Stretch, constant_batch, parse_step_schedule, ramped_batch, stepped_batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,7 +120,7 @@ def megatron_schedule(parameters: MegatronParameters) -> Schedule:
         _weight_decay(parameters, counted, consumption),
         _loss_scale(parameters),
         steps,
-        math.ceil(_steps_at(consumption, counted.decay)),
+        math.ceil(consumption.step_at(counted.decay)),
         _notes(parameters, counted, consumption, curve),
     )
 
@@ -188,11 +196,10 @@ def _ramped(
         raise _refuse(say.rampup_needs_samples())
     first, increment, over = ramp
     last, samples = p.global_batch_size, p.train_samples or 0
-    if min(first, increment, over) <= 0 or first >= last or (last - first) % increment:
+    known = ramp_of(ramp, last)
+    if known is None:
         raise _refuse(say.rampup_not_reached(given=f"{first} {increment} {over}", last=last))
-    consumption, nominal = ramped_batch(first, increment, over, last, running)
-    reached = nominal.first_after(min(over, samples))
-    return consumption, reached + max(0, samples - nominal.samples(reached)) // last
+    return ramped_batch(first, increment, over, last, running), known.iterations(samples)
 
 
 def _count(p: MegatronParameters) -> Counted:
@@ -411,24 +418,15 @@ def _loss_scale(p: MegatronParameters) -> Curve | None:
 # In words ------------------------------------------------------------------------------------------------------------
 
 
-def _steps_at(consumption: Consumption, samples: float) -> float:
-    """The (fractional) iteration before which so many samples are consumed."""
-    found = consumption.stretches[0]
-    for stretch in consumption.stretches:
-        if stretch.consumed <= samples:
-            found = stretch
-    return found.step_of(samples)
-
-
 def _traits(p: MegatronParameters, counted: Counted, consumption: Consumption) -> Traits:
-    warmup = max(0.0, _steps_at(consumption, counted.warmup))
-    end = _steps_at(consumption, counted.decay)
+    warmup = max(0.0, consumption.step_at(counted.warmup))
+    end = consumption.step_at(counted.decay)
     constant = p.lr_decay_style == "constant"
     hold = warmup
     shape = p.lr_decay_style
     if shape == "WSD":
         shape = p.lr_wsd_decay_style
-        hold = _steps_at(consumption, counted.decay - (counted.wsd or 0))
+        hold = consumption.step_at(counted.decay - (counted.wsd or 0))
     because: Note | None = None
     if p.lr_warmup_fraction is not None:
         because = note(say.warmup_fraction, ratio=p.lr_warmup_fraction, total=end, steps=warmup)

@@ -18,7 +18,7 @@ from ...schemas.mindformers.reading import holds_placeholder
 from ...schemas.source import SourceText
 from ...schemas.versions import TITLES
 from ..differences import COMPUTED, differences
-from ..gates import counts, settled_by
+from ..gates import settled_by
 from ..recipe.reading import recipe_of
 from .messages_compiled import say
 from .report import ReportRow
@@ -56,7 +56,7 @@ def read_back(translation: Translation, source: Config, besides: tuple[ReportRow
     target = recipe_of(written)
     sides = _Sides((*translation.rows, *besides), (source, written), (translation.recipe, target))
     entries = differences(translation.recipe, target, whole=True)
-    for difference in differing(translation, entries, target):
+    for difference in differing(translation, entries):
         if _follows(sides, difference):
             continue
         row = _own_row(translation, difference)
@@ -75,7 +75,7 @@ def read_back(translation: Translation, source: Config, besides: tuple[ReportRow
         written=written,
         unsaid=tuple(silent),
         compared=sum(entry.field is not None and entry.status in ("equal", "different") for entry in entries),
-        undecided=tuple(_undecided(entries, translation.recipe, target)),
+        undecided=tuple(_undecided(entries)),
     )
 
 
@@ -136,21 +136,21 @@ def _as_weighed(row: ReportRow, source: Recipe, target: Recipe) -> ReportRow:
 # --- what differs ---
 
 
-def _undecided(entries: Iterable[Difference], source: Recipe, target: Recipe) -> Iterator[FieldName]:
+def _undecided(entries: Iterable[Difference]) -> Iterator[FieldName]:
     """The fields that count in these runs and cannot be compared."""
     for entry in entries:
-        if entry.field is not None and entry.status == "undecided" and _counts(entry, source, target):
+        if entry.field is not None and entry.status == "undecided" and entry.counts is not False:
             yield entry.field
 
 
-def differing(translation: Translation, entries: Iterable[Difference], target: Recipe) -> Iterator[Difference]:
+def differing(translation: Translation, entries: Iterable[Difference]) -> Iterator[Difference]:
     """The fields that are not the same in the written file and that the report says nothing else of."""
     carried = {row.field: row.carried for row in translation.rows}
     written = {row.field for row in translation.rows if row.target}
     for row in entries:
         if row.field is None or row.status == "equal" or carried.get(row.field) is False:
             continue
-        if _weighs(row, written=row.field in written) and _counts(row, translation.recipe, target):
+        if row.counts is not False and _weighs(row, written=row.field in written):
             yield row
 
 
@@ -159,12 +159,6 @@ def _weighs(row: Difference, *, written: bool) -> bool:
     if row.status == "only-b" or (row.status == "only-a" and not written):
         return row.impact == "numerics"
     return row.impact != "none" or written
-
-
-def _counts(row: Difference, source: Recipe, target: Recipe) -> bool:
-    assert row.field is not None
-    sides = {"only-a": (source,), "only-b": (target,)}.get(row.status, (source, target))
-    return counts(row.field, *sides) is not False
 
 
 class _Sides(NamedTuple):

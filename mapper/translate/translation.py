@@ -21,7 +21,7 @@ from ...schemas.purpose import require_training
 from ...schemas.refused import unknown_class
 from ...schemas.short_numbers import plain
 from ...schemas.versions import TITLES
-from ..conditions import holds
+from ..caveats import Dialect, applies, caveat_of
 from ..families import ALL_LAYERS, Choice, choose
 from ..gates import meaningful
 from ..lenses.lens import Omitted, Scope
@@ -165,6 +165,8 @@ class _Translating:
         self.side: SideName = side
         self.version = version
         self.source_side: SideName = side_of(config)
+        self.source = Dialect(config.framework, self.source_side, config.framework_version)
+        self.target = Dialect(framework, side, version)
         self.known: Mapping[str, ArgumentFact] = catalog(version, fork).by_dest if side == "megatron" else {}
         self.family = choose(recipe.value, side, version, family) if side != "megatron" else None
         self.misfits = {} if self.family is None else {misfit.field: misfit for misfit in self.family.misfits}
@@ -675,21 +677,10 @@ class _Translating:
         return row.impact or vocabulary()[field].impact
 
     def _caveat(self, row: Row, field: FieldName) -> Caveat | None:
-        """The first caveat that holds for this field; one that names fields of the row is about those only."""
-        for caveat in row.caveats:
-            about = set(caveat.about) or {condition[0] for condition in caveat.when} & set(row.fields)
-            if (not about or str(field) in about) and self._applies(caveat):
-                return caveat
-        return None
+        return caveat_of(row, field, self.recipe, self.source, self.target)
 
     def _applies(self, caveat: Caveat) -> bool:
-        if caveat.to is not None and caveat.to not in (self.framework, self.side):
-            return False
-        if caveat.source is not None and caveat.source not in (self.config.framework, self.source_side):
-            return False
-        if not caveat.covers(self.version, self.config.framework_version):
-            return False
-        return all(holds(condition, self.recipe.value) for condition in caveat.when)
+        return applies(caveat, self.recipe, self.source, self.target)
 
     def _notes(self, entries: list[RecipeValue | None]) -> tuple[str, ...]:
         names: list[str] = []

@@ -18,7 +18,7 @@ from ...schemas.source import SourceText
 from ..computed.comparison import same
 from ..differences import differences
 from ..families import family_of, misfits_of
-from ..gates import counts, meaningful
+from ..gates import meaningful
 from ..recipe.reading import recipe_of, side_of
 from ..recipe.vocabulary import COMPUTED, vocabulary
 from ..stopping import stopping
@@ -152,7 +152,7 @@ class _Updating:
         said = {refusal.field for refusal in self.refused}
         there = recipe_of(current)
         entries = differences(self.translation.recipe, there)
-        left = differing(self.translation, entries, there)
+        left = differing(self.translation, entries)
         unsaid = tuple(one for one in left if one.field not in said and _is_asked_for(one))
         kept = tuple(self._kept(entries, there))
         return Updated(
@@ -464,18 +464,10 @@ class _Updating:
         found = [
             one
             for one in entries
-            if _changes_numbers(one) and one.field not in lost and _place(one) in apart and self._matters(one, there)
+            if _changes_numbers(one) and one.field not in lost and _place(one) in apart and _matters(one)
         ]
         # A computed quantity follows from what is said of its fields, where anything is.
         yield from [one for one in found if not str(one.field).startswith(COMPUTED)] or found
-
-    def _matters(self, kept: Difference, there: Recipe) -> bool:
-        """Whether the runs part by it; where a file takes its weights from is its own, unless the source says so."""
-        if kept.field is None:
-            return True
-        if kept.field.startswith("checkpoint.") and (kept.a is None or kept.a.origin != "explicit"):
-            return False
-        return counts(kept.field, self.translation.recipe, there) is not False
 
     def _reported(self, kept: tuple[Difference, ...], current: Config) -> tuple[ReportRow, ...]:
         """The rows of the report, less those that say that what the file keeps otherwise was carried over."""
@@ -527,6 +519,12 @@ def _said_of_kept(kept: Difference, keys: str) -> Words:
     if kept.b is None or kept.b.decided:
         return say.keeps(keys=keys, wanted=wanted, found=found)
     return say.keeps_open(keys=keys, wanted=wanted)
+
+
+def _matters(kept: Difference) -> bool:
+    """Whether the runs part by it; where a file takes its weights from is its own, unless the source says so."""
+    of_its_weights = kept.field is not None and kept.field.startswith("checkpoint.")
+    return kept.counts is not False and not (of_its_weights and (kept.a is None or kept.a.origin != "explicit"))
 
 
 def _changes_numbers(difference: Difference) -> bool:

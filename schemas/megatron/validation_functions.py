@@ -95,6 +95,26 @@ def last(items: Sequence[Any]) -> Any:
     return items[-1]
 
 
+def grows_to(ramp: Sequence[object], full: int) -> bool:
+    """Whether a growing batch reaches its full size in whole increments."""
+    from .consumption import ramp_of
+
+    return ramp_of(ramp, full) is not None
+
+
+def ramped_iterations(ramp: Sequence[object], full: int, samples: int) -> int:
+    """How many iterations a run makes whose batch grows; ValueError for a ramp that the framework refuses.
+
+    megatron/training/training.py:update_train_iters.
+    """
+    from .consumption import ramp_of
+
+    known = ramp_of(ramp, full)
+    if known is None:
+        raise ValueError(ramp)
+    return known.iterations(samples)
+
+
 def one_item(value: Any) -> bool:
     """Whether a value is a list of exactly one."""
     return isinstance(value, list) and len(value) == 1  # pyright: ignore[reportUnknownArgumentType]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from accmap.rules.comparators import equal
+from accmap.mapper.equality import equal
 from accmap.rules.naming import shown
 from accmap.schemas.short_numbers import plain
 

@@ -179,7 +179,11 @@ def test_schedule_length() -> None:
     assert by_samples.value("lr_decay_samples") == 1001
     assert read(TABLE["smallest"] + " --train-iters 7").value("lr_decay_iters") == 7
     ramp = read(TABLE["smallest"] + " --train-samples 1001 --rampup-batch-size 2 2 100 --global-batch-size 10")
-    assert not ramp.settings["train_iters"].decided
+    # 13 steps of 2, 6 of 4, 5 of 6 and 3 of 8 take 104 samples; what is left fills 89 of 10
+    assert ramp.value("train_iters") == 116
+    refused = read(TABLE["smallest"] + " --train-samples 1001 --rampup-batch-size 2 3 100 --global-batch-size 10")
+    assert refused.value("train_iters") is None
+    assert any(problem.kind.severity == "error" for problem in refused.problems)
 
 
 def test_values_from_outside_are_marked() -> None:

@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 
-from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
 _SUFFIXES = {"K": 10**3, "M": 10**6, "B": 10**9, "T": 10**12}
 
@@ -55,6 +55,19 @@ class Consumption(NamedTuple):
         index = bisect_right(self.stretches, step, key=_start_of) - 1
         return self.stretches[max(0, index)].samples(step)
 
+    def samples_at(self, step: float) -> int:
+        """The nearest number of samples before a (fractional) iteration."""
+        found = [stretch for stretch in self.stretches if stretch.start <= step] or [self.stretches[0]]
+        return round(found[-1].consumed + found[-1].batch * (step - found[-1].start))
+
+    def step_at(self, samples: float) -> float:
+        """The (fractional) iteration before which so many samples are consumed."""
+        found = self.stretches[0]
+        for stretch in self.stretches:
+            if stretch.consumed <= samples:
+                found = stretch
+        return found.step_of(samples)
+
     def first_after(self, samples: float) -> int:
         """The first iteration before which more than so many samples are consumed."""
         for stretch, following in zip(self.stretches, self.stretches[1:], strict=False):
@@ -72,19 +85,44 @@ def constant_batch(batch: int) -> Consumption:
     return Consumption((Stretch(0, 0, batch),))
 
 
-def ramped_batch(
-    first: int, increment: int, over: int, last: int, running: Callable[[int], int]
-) -> tuple[Consumption, Consumption]:
-    """`--rampup-batch-size first increment over`: what the scheduler counts, and what the run's length is counted in.
+def ramped_batch(first: int, increment: int, over: int, last: int, running: Callable[[int], int]) -> Consumption:
+    """`--rampup-batch-size first increment over`, as the scheduler counts it.
 
-    The two differ where `running` rounds a batch down to what the devices can share evenly.
+    `running` rounds a batch down to what the devices can share evenly; the run's length is counted without that.
     """
     increments = (last - first) // increment
 
     def batch_at(consumed: int) -> int:
         return last if consumed > over else first + int(consumed / (over / increments)) * increment
 
-    return _stretches(batch_at, running, over), _stretches(batch_at, _unchanged, over)
+    return _stretches(batch_at, running, over)
+
+
+class Ramp(NamedTuple):
+    """A batch that grows to its full size, as a run's length is counted in it.
+
+    MindSpore Transformers counts alike (2.1 `pynative/trainer/dynamic_batch.py:BatchSizeScheduler`).
+    """
+
+    consumption: Consumption
+    over: int
+    full: int
+
+    def iterations(self, samples: int) -> int:
+        """How many iterations a run of so many samples makes (`training.py:update_train_iters`)."""
+        reached = self.consumption.first_after(min(self.over, samples))
+        return reached + max(0, samples - self.consumption.samples(reached)) // self.full
+
+
+def ramp_of(words: Sequence[object], full: int) -> Ramp | None:
+    """The ramp that `--rampup-batch-size` describes; None if it does not lead to the full batch."""
+    try:
+        first, increment, over = (int(str(word)) for word in words)
+    except ValueError:
+        return None
+    if min(first, increment, over) <= 0 or first >= full or (full - first) % increment:
+        return None
+    return Ramp(ramped_batch(first, increment, over, full, _unchanged), over, full)
 
 
 def stepped_batch(schedule: Iterable[tuple[int, int]]) -> Consumption:
