@@ -6,7 +6,6 @@ import os
 import sys
 
 from .exit_codes import FINE, UNUSABLE
-from .own_modules import find_own_modules_first, take_together
 
 TYPE_CHECKING = False  # importing `typing` costs as much as starting Python
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ def main(words: Sequence[str] | None = None) -> int:
     import gc
 
     gc.set_threshold(100_000)  # a run makes many values that live to its end, and next to no cycles
-    find_own_modules_first()
     code = _guarded(sys.argv[1:])
     if code == _UNREAD:
         _end_unread()
@@ -107,7 +105,6 @@ def _main(words: list[str]) -> int:
         known = replay(words, __version__)
         if known is not None:
             return known
-        take_together()
     asks = any(word in _HELP for word in words) or words[:1] in ([word] for word in _COMPLETION)
     if not words or asks or "_ACCMAP_COMPLETE" in os.environ:
         from .commands import is_known

@@ -5,7 +5,6 @@ from __future__ import annotations
 from ...mappings.tables import table
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..lenses.registry import LENSES
-from .reuse import Dependencies
 from .values import RecipeValue
 
 if TYPE_CHECKING:
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from ...mappings.names_compiled import FieldName
     from ...mappings.tables import Row, Side, SideName
     from ..lenses.lens import Lens
-    from .reuse import Previous, Remembered
 
 Network: TypeAlias = "Literal['usual', 'legacy', 'unknown']"
 """Who says what the network is: the tables with the model class, an older class by its own code, or nobody here."""
@@ -34,8 +32,6 @@ class PlannedRow(NamedTuple):
     fixed: Mapping[FieldName, RecipeValue] | None
     fallback: Mapping[FieldName, RecipeValue] | None
     """What it says where an older model class does not."""
-    memory: list[Remembered]
-    """The answers that the last files gave, and what came of them."""
 
 
 class Plan(NamedTuple):
@@ -43,17 +39,10 @@ class Plan(NamedTuple):
 
     rows: tuple[PlannedRow | None, ...]
     row_of: Mapping[FieldName, int]
-    numbers: frozenset[int]
-    """The places of the rows."""
     names: frozenset[str]
     """The keys that some row takes up."""
     names_by_type: tuple[str, ...]
     """Those that name a callback by its type."""
-    environment: Mapping[FieldName, str]
-    """The fields that are environment variables."""
-    dependencies: Dependencies
-    previous: list[Previous]
-    """The last reading, where there was one."""
 
 
 _OF_NETWORK = ("model", "attention", "position", "moe")
@@ -80,19 +69,7 @@ def _made(side: SideName, version: str, network: Network) -> Plan:
     known = [one for one in planned if one is not None]
     names = [name for one in known for name in one.names]
     patterns = tuple(name for name in names if "{" in name)
-    environment: dict[FieldName, str] = {
-        one.fields[0]: one.side.environment for one in known if one.fixed is None and one.side.environment is not None
-    }
-    return Plan(
-        planned,
-        row_of,
-        frozenset(range(len(rows))),
-        frozenset(names).difference(patterns),
-        patterns,
-        environment,
-        Dependencies(),
-        [],
-    )
+    return Plan(planned, row_of, frozenset(names).difference(patterns), patterns)
 
 
 def _planned(row: Row, side: Side | None, network: Network) -> PlannedRow | None:
@@ -110,7 +87,7 @@ def _planned(row: Row, side: Side | None, network: Network) -> PlannedRow | None
     spelled = side.keys + side.aliases
     names = tuple("|".join(spelled).split("|")) if spelled else ()
     drivers = _drivers(side.lens, len(row.fields), len(side.keys))
-    return PlannedRow(row.fields, side, LENSES[side.lens], drivers, names, fixed, fallback, [])
+    return PlannedRow(row.fields, side, LENSES[side.lens], drivers, names, fixed, fallback)
 
 
 def _with_own_key(side: Side, network: Network) -> Side | None:

@@ -12,24 +12,22 @@ from ...schemas.config import explicit_of
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.megatron.forks import fork_of
 from ...schemas.refused import unknown_class
-from ..computed.quantities import answers_of, fields_of
+from ..computed.quantities import computed_of
 from ..families import family_of, fixed_value
 from ..lenses.lens import Scope
 from .plan import plan_of
-from .reuse import Previous, Remembered, alike, changed_settings
 from .settings import SettingsView
 from .values import Recipe, RecipeValue, Unmapped
 from .vocabulary import is_of_kind, vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ...mappings.names_compiled import FieldName
     from ...mappings.tables import Side, SideName, Table
     from ...schemas.config import Config, Origin, Setting, Value
     from ...schemas.megatron.dialects import Dialect
     from .plan import Network, PlannedRow
-    from .reuse import Asked
     from .settings import Found
 
 
@@ -61,11 +59,7 @@ def side_of(config: Config) -> SideName:
 
 
 class RecipeReading:
-    """One reading; `entries` grow as fields are asked for.
-
-    Most of what two files say is the same: the frameworks' defaults. So a reading begins with what the last one found,
-    and reads the rows again that something in this file touches (`reuse`).
-    """
+    """One reading; `entries` grow as fields are asked for."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -74,14 +68,8 @@ class RecipeReading:
         self.table: Table = table()
         self.entries: dict[FieldName, RecipeValue] = {}
         self._open: set[int] = set()
-        self._changed: list[str] = []
-        """The keys that say something else than in the file before."""
-        self._stale: set[str] = set()
-        """Fields that another file had and that are still to be read in this one."""
-        self._placed: set[FieldName] = set()
-        """Fields that stand somewhere in the file."""
-        self._asked: list[tuple[int, tuple[Asked, ...]]] = []
-        """What the rows that were read asked for."""
+        self._asked: set[str] = set()
+        """The fields that lenses asked for."""
         model_type = None if self.side == "megatron" else self._model_type()
         self.family = family_of(model_type, self.side)
         self.network = _network_of(config)
@@ -90,101 +78,34 @@ class RecipeReading:
 
     def recipe(self) -> Recipe:
         """Read everything, and work out what follows from it."""
-        # Asked for once: another thread may end a reading of its own in the meantime.
-        previous = next(iter(self.plan.previous), None)
-        if previous is not None:
-            for number in sorted(self._begin(previous)):
-                row = self.plan.rows[number]
-                for field in () if row is None else row.fields:
-                    self.value(field)
-        else:
-            for field in self.plan.row_of:
-                self.value(field)
-        entries: dict[FieldName, RecipeValue] = self.entries
-        fields: dict[FieldName, RecipeValue] = entries
-        if previous is None or fields.keys() != previous.fields.keys():
-            fields = {name: entry for name in vocabulary() if (entry := entries.get(name)) is not None}
-        settings, placed, dialect = self.config.settings, frozenset(self._placed), self.config.dialect
-        before = previous.computed if previous is not None and previous.dialect == dialect else ()
-        computed = answers_of(self.config, before, self._changed)
-        environment = self._environment_now()
-        self.plan.previous[:] = [
-            Previous(settings, self.view.callbacks, environment, fields, placed, dialect, computed, self._asked)
-        ]
+        for field in self.plan.row_of:
+            self.value(field)
+        entries = self.entries
+        fields: dict[FieldName, RecipeValue] = {
+            name: entry for name in vocabulary() if (entry := entries.get(name)) is not None
+        }
         return Recipe(
             self.config.file,
             self.config.framework,
             self.config.framework_version,
-            dialect,
-            {**fields, **fields_of(computed)},
+            self.config.dialect,
+            {**fields, **computed_of(self.config)},
             tuple(self._unmapped()),
             None if self.config.launch is None else self.config.launch.world_size,
             self.config.basis,
         )
 
-    def _begin(self, previous: Previous) -> set[int]:
-        """Take over what is the same as in another file; the rows that are left to read."""
-        plan, view = self.plan, self.view
-        dependencies, rows = plan.dependencies, plan.rows
-        self._changed = changed_settings(previous.settings, self.config.settings)
-        dependencies.learn(previous.asked)
-        touched = dependencies.touched(self._changed)
-        if previous.callbacks != view.callbacks:
-            touched |= dependencies.by_callback
-        if previous.environment != self._environment_now():
-            touched.update([plan.row_of[field] for field in plan.environment])
-        waiting = list(touched)
-        while waiting:
-            row = rows[waiting.pop()]
-            for field in () if row is None else row.fields:
-                for number in tuple(dependencies.by_field.get(field, ())):
-                    if number not in touched:
-                        touched.add(number)
-                        waiting.append(number)
-        self.entries = entries = dict(previous.fields)
-        for number in touched:
-            row = rows[number]
-            if row is not None:
-                self._stale.update(row.fields)
-        self._open = set(plan.numbers - touched)
-        self._placed = set(previous.placed.difference(self._stale))
-        self._place(self._placed, entries)
-        return touched
-
-    def _place(self, fields: Iterable[FieldName], entries: dict[FieldName, RecipeValue]) -> None:
-        """Put what was found in another file where this one says it."""
-        settings, launch = self.config.settings, self.config.launch
-        environment = self.plan.environment
-        for field in fields:
-            entry = entries[field]
-            if (variable := environment.get(field)) is not None:
-                span = None if launch is None else launch.env_spans.get(variable)
-            elif entry[2] is None:
-                continue
-            else:
-                span = settings[entry[3][0]].span
-            if span != entry[2]:
-                entries[field] = _made((entry[0], entry[1], span, entry[3], entry[4]))
-
-    def _environment_now(self) -> tuple[object, ...]:
-        """What the launch's environment says of each variable that is a field."""
-        launch = self.config.launch
-        if launch is None:
-            return ()
-        return tuple([(name, launch.env[name]) for name in self.plan.environment.values() if name in launch.env])
-
     def value(self, field: FieldName) -> Value:
         """The value of one field, read now if it was not yet."""
         found = self.entries.get(field)
-        if found is None or field in self._stale:
-            found = None
+        if found is None:
             number = self.plan.row_of.get(field)
             if number is None or number in self._open:
                 return None
             self._open.add(number)
             row = self.plan.rows[number]
             if row is not None:
-                self._take(row, self._row(row))
+                self.entries.update(self._row(row))
             found = self.entries.get(field)
         return None if found is None else found.value
 
@@ -194,22 +115,11 @@ class RecipeReading:
         row = None if number is None else self.plan.rows[number]
         if number is None or row is None or row.fixed is not None or row.side.environment is not None:
             return frozenset()
-        outer, self.view.asked = self.view.asked, []
+        outer, self._asked = self._asked, set()
         self._open.add(number)
         self._read(row)
-        asked, self.view.asked = self.view.asked, outer
-        return frozenset(name for kind, name, _ in asked if kind == "field")
-
-    def _take(self, row: PlannedRow, found: Mapping[FieldName, RecipeValue]) -> None:
-        """What a row says, in place of what it said in another file."""
-        for field in row.fields:
-            self._stale.discard(field)
-            if (entry := found.get(field)) is not None:
-                self.entries[field] = entry
-                if entry[2] is not None or self.plan.environment.get(field) is not None:
-                    self._placed.add(field)
-            else:
-                self.entries.pop(field, None)
+        asked, self._asked = self._asked, outer
+        return frozenset(asked)
 
     def _model_type(self) -> Value:
         found = self.view.find(MODEL_TYPE[self.side])
@@ -222,43 +132,12 @@ class RecipeReading:
             return row.fixed
         if row.side.environment is not None:
             return self._environment(row.fields[0], row.side.environment)
-        number = self.plan.row_of[row.fields[0]]
-        for remembered in tuple(row.memory):
-            if self._same_answers(remembered):
-                self._asked.append((number, remembered.asked))
-                found = dict(remembered.entries)
-                self._place(remembered.entries, found)
-                return found
-        outer, self.view.asked = self.view.asked, []
-        found = self._read(row)
-        asked, self.view.asked = tuple(self.view.asked), outer
-        self._asked.append((number, asked))
-        row.memory.insert(0, Remembered(asked, found))
-        del row.memory[_MOST_REMEMBERED:]
-        return found
-
-    def _same_answers(self, remembered: Remembered) -> bool:
-        view, settings = self.view, self.config.settings
-        for kind, name, known in remembered.asked:
-            if kind == "setting":
-                found: object = settings.get(name)
-                if found is known:
-                    continue
-            elif kind == "section":
-                found = view.leaves(name)
-            elif kind == "field":
-                found = self.value(field_named(name))
-            else:
-                found = view.place_of(name)
-            if not alike(found, known):
-                return False
-        return True
+        return self._read(row)
 
     def _asked_for(self, field: FieldName) -> Value:
         """Another field, for a lens."""
-        value = self.value(field)
-        self.view.asked.append(("field", field, value))
-        return value
+        self._asked.add(field)
+        return self.value(field)
 
     def _read(self, row: PlannedRow) -> dict[FieldName, RecipeValue]:
         side = row.side
@@ -479,10 +358,6 @@ def _network_of(config: Config) -> Network:
 
 _TRANSFORMER = "resolved.transformer."
 _KNOWN_CALLBACKS = ("MFLossMonitor", "CheckpointMonitor", "TrainCallBack")
-
-
-_MOST_REMEMBERED = 3
-_made = RecipeValue._make
 
 
 def _switched(field: FieldName, value: Value) -> Value:
