@@ -9,7 +9,6 @@ from __future__ import annotations
 from ...mappings.keys_compiled import RESOLVED_CLASS, RESOLVED_NETWORK
 from ...schemas.light_typing import TYPE_CHECKING
 from ..recipe.values import RecipeValue
-from .rates import rates
 from .rotary import rounded, sight, spectrum
 from .values import TOO_ODD, UndecidedError, Values
 
@@ -18,11 +17,12 @@ if TYPE_CHECKING:
 
     from ...mappings.names_compiled import FieldName
     from ...schemas.config import Config, Value
-    from .mindformers_network import ModelClass
-    from .network import Ends, Network
+    from .network import Ends, ModelClass, Network
 
     Turning = tuple[tuple[float, ...], float]
     Part = tuple[tuple[FieldName, ...], Values, Callable[[], tuple[Value, ...]]]
+    from collections.abc import Mapping
+
 
 _LAYERS: tuple[FieldName, ...] = ("computed.layers", "computed.parameters_by_kind")
 _ENDS: tuple[FieldName, ...] = ("computed.embedding_parameters", "computed.parameters", "computed.active_parameters")
@@ -66,11 +66,20 @@ def _answered(
 
 
 def _megatron(config: Config) -> list[Part]:
-    from .megatron_attention import documents, rotary, scale, windows
-    from .megatron_network import ends, network
-    from .megatron_objective import terms, weighting
-    from .megatron_training import samples, tokens_per_step
-    from .megatron_weights import decay, deviations
+    from .megatron import (
+        decay,
+        deviations,
+        documents,
+        ends,
+        network,
+        rotary,
+        samples,
+        scale,
+        terms,
+        tokens_per_step,
+        weighting,
+        windows,
+    )
 
     args = Values(config)
     built = _once(args, lambda: network(args))
@@ -92,11 +101,21 @@ def _megatron(config: Config) -> list[Part]:
 
 
 def _mindformers(config: Config) -> list[Part]:
-    from .mindformers_attention import documents, rotary, scale, windows
-    from .mindformers_network import ends, model_class, network
-    from .mindformers_objective import terms, weighting
-    from .mindformers_training import samples, tokens_per_step
-    from .mindformers_weights import decay, deviations
+    from .mindformers import (
+        decay,
+        deviations,
+        documents,
+        ends,
+        model_class,
+        network,
+        rotary,
+        samples,
+        scale,
+        terms,
+        tokens_per_step,
+        weighting,
+        windows,
+    )
 
     values = Values(config, f"{RESOLVED_NETWORK}.")
 
@@ -154,3 +173,30 @@ def _turning(rotary: Turning | None) -> tuple[Value, ...]:
 
 def _whole(network: Network, ends: Ends) -> tuple[Value, ...]:
     return ends.by_kind(), network.total(ends), network.active(ends)
+
+
+def rates(config: Config) -> Mapping[str, Value]:
+    """The rates of the first two updates, the highest at an end of a piece, and those of the middle and the last one.
+
+    `training.py:training_log` and `optimizer_param_scheduler.py` on one side, `core/lr/lr_schedule.py` on the other;
+    which step a piece ends at is each engine's own.
+    """
+    from ..schedule.curve import UndecidedError as OpenError
+    from ..schedule.from_config import schedule_of
+
+    try:
+        schedule = schedule_of(config)
+    except OpenError as error:
+        raise UndecidedError from error
+    last = schedule.steps
+    if not last or last < 0:
+        raise UndecidedError
+    curve = schedule.learning_rate
+    ends = {min(max(piece.start + near, 0), last - 1) for piece in curve.pieces for near in (-1, 0)}
+    return {
+        "first": curve.value(0),
+        "second": curve.value(min(1, last - 1)),
+        "highest": max(map(curve.value, ends)),
+        "middle": curve.value(last // 2),
+        "last": curve.value(last - 1),
+    }
