@@ -10,9 +10,8 @@ from ..schemas.diagnostic import Diagnostic, UnreadableError, finding
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.messages_compiled import say
 from ..schemas.purpose import trains_gpt, without_training
-from .branches import branches_of
 from .configuration import confinement
-from .parsing import UsageError
+from .parsing import UsageError, branches_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
