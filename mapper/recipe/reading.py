@@ -49,6 +49,8 @@ class PlannedRow(NamedTuple):
     fixed: Mapping[FieldName, RecipeValue] | None
     fallback: Mapping[FieldName, RecipeValue] | None
     """What it says where an older model class does not."""
+    alone: str | None
+    """The one key that decides every field of the row; None if there are more, or if another name may stand for it."""
 
 
 class Plan(NamedTuple):
@@ -56,6 +58,8 @@ class Plan(NamedTuple):
 
     rows: tuple[PlannedRow | None, ...]
     row_of: Mapping[FieldName, int]
+    order: tuple[int, ...]
+    """The rows that exist and have a field, in their order."""
     names: frozenset[str]
     """The keys that some row takes up."""
     names_by_type: tuple[str, ...]
@@ -86,7 +90,8 @@ def _made(side: SideName, version: str, network: Network) -> Plan:
     known = [one for one in planned if one is not None]
     names = [name for one in known for name in one.names]
     patterns = tuple(name for name in names if "{" in name)
-    return Plan(planned, row_of, frozenset(names).difference(patterns), patterns)
+    order = tuple([number for number in dict.fromkeys(row_of.values()) if planned[number] is not None])
+    return Plan(planned, row_of, order, frozenset(names).difference(patterns), patterns)
 
 
 def _planned(row: Row, side: Side | None, network: Network) -> PlannedRow | None:
@@ -104,7 +109,10 @@ def _planned(row: Row, side: Side | None, network: Network) -> PlannedRow | None
     spelled = side.keys + side.aliases
     names = tuple("|".join(spelled).split("|")) if spelled else ()
     drivers = _drivers(side.lens, len(row.fields), len(side.keys))
-    return PlannedRow(row.fields, side, LENSES[side.lens], drivers, names, fixed, fallback)
+    alone = side.keys[0] if names == side.keys and len(names) == 1 and not side.read else None
+    if alone is not None and ("{" in alone or any(places != (0,) for places in drivers)):
+        alone = None
+    return PlannedRow(row.fields, side, LENSES[side.lens], drivers, names, fixed, fallback, alone)
 
 
 def _with_own_key(side: Side, network: Network) -> Side | None:
@@ -179,9 +187,13 @@ class RecipeReading:
 
     def recipe(self) -> Recipe:
         """Read everything, and work out what follows from it."""
-        for field in self.plan.row_of:
-            self.value(field)
         entries = self.entries
+        for number in self.plan.order:
+            if number not in self._open:
+                self._open.add(number)
+                row = self.plan.rows[number]
+                if row is not None:
+                    entries.update(self._row(row))
         fields: dict[FieldName, RecipeValue] = {
             name: entry for name in vocabulary() if (entry := entries.get(name)) is not None
         }
@@ -233,7 +245,28 @@ class RecipeReading:
             return row.fixed
         if row.side.environment is not None:
             return self._environment(row.fields[0], row.side.environment)
+        if row.alone is not None:
+            setting = self.config.settings.get(row.alone)
+            if setting is not None and _is_plain_default(setting):
+                return self._by_default(row, setting)
         return self._read(row)
+
+    def _by_default(self, row: PlannedRow, setting: Setting) -> dict[FieldName, RecipeValue]:
+        """What most rows say: their one key has the framework's default. The same as `_read`, with fewer questions."""
+        value = setting[1]
+        if row.side.lens == "same":
+            got: tuple[Value, ...] = (value,)
+        else:
+            got = row.lens.get(
+                (value,), Scope(self.side, self.config.framework_version, row.side.options, self._asked_for)
+            )
+        keys = (setting[0],)
+        entries: dict[FieldName, RecipeValue] = {}
+        for place, field in enumerate(row.fields):
+            value = _switched(field, got[place]) if place < len(got) else None
+            fits = is_of_kind(field, value)
+            entries[field] = self._by_family(field, RecipeValue(value if fits else None, "default", None, keys, fits))
+        return entries
 
     def _asked_for(self, field: FieldName) -> Value:
         """Another field, for a lens."""
@@ -484,6 +517,12 @@ def _is_open(drivers: Sequence[Found]) -> bool:
         and not drivers[0].decided
         and any(setting.origin == "explicit" for setting in drivers[0].settings)
     )
+
+
+def _is_plain_default(setting: Setting) -> bool:
+    """Whether a setting is a default that nothing else decides."""
+    _, _, origin, _, _, _, derived_from, overridable, acceptance, decided = setting
+    return origin == "default" and decided and not (derived_from or overridable) and acceptance == "accepted"
 
 
 def _by_default(found: Found) -> bool:
