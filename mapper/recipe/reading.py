@@ -49,8 +49,8 @@ class PlannedRow(NamedTuple):
     fixed: Mapping[FieldName, RecipeValue] | None
     fallback: Mapping[FieldName, RecipeValue] | None
     """What it says where an older model class does not."""
-    alone: str | None
-    """The one key that decides every field of the row; None if there are more, or if another name may stand for it."""
+    single: bool
+    """Whether one key, under plain names, decides every field of the row."""
 
 
 class Plan(NamedTuple):
@@ -109,10 +109,9 @@ def _planned(row: Row, side: Side | None, network: Network) -> PlannedRow | None
     spelled = side.keys + side.aliases
     names = tuple("|".join(spelled).split("|")) if spelled else ()
     drivers = _drivers(side.lens, len(row.fields), len(side.keys))
-    alone = side.keys[0] if names == side.keys and len(names) == 1 and not side.read else None
-    if alone is not None and ("{" in alone or any(places != (0,) for places in drivers)):
-        alone = None
-    return PlannedRow(row.fields, side, LENSES[side.lens], drivers, names, fixed, fallback, alone)
+    single = len(side.keys) == 1 and len(side.read) < 2 and len(names) == len(spelled) and "{" not in "".join(spelled)
+    single = single and all(places == (0,) for places in drivers)
+    return PlannedRow(row.fields, side, LENSES[side.lens], drivers, names, fixed, fallback, single)
 
 
 def _with_own_key(side: Side, network: Network) -> Side | None:
@@ -245,27 +244,43 @@ class RecipeReading:
             return row.fixed
         if row.side.environment is not None:
             return self._environment(row.fields[0], row.side.environment)
-        if row.alone is not None:
-            setting = self.config.settings.get(row.alone)
-            if setting is not None and _is_plain_default(setting):
-                return self._by_default(row, setting)
+        if row.single:
+            setting = self._only_setting(row.side)
+            if setting is not None:
+                return self._read_one(row, setting)
         return self._read(row)
 
-    def _by_default(self, row: PlannedRow, setting: Setting) -> dict[FieldName, RecipeValue]:
-        """What most rows say: their one key has the framework's default. The same as `_read`, with fewer questions."""
-        value = setting[1]
+    def _only_setting(self, side: Side) -> Setting | None:
+        """The setting that a row's one key has, if nothing else has a part in the row; it is written, or a default."""
+        settings = self.config.settings
+        setting = settings.get(side.read[0] if side.read else side.keys[0])
+        if setting is None:
+            return None
+        _, _, origin, _, _, _, derived_from, overridable, acceptance, decided = setting
+        if not decided or overridable or derived_from or acceptance != "accepted":
+            return None
+        if origin == "explicit":
+            return None if side.read else setting
+        if origin != "default" or any(name in settings or self.view.leaves(name) for name in side.aliases):
+            return None
+        return setting
+
+    def _read_one(self, row: PlannedRow, setting: Setting) -> dict[FieldName, RecipeValue]:
+        """What most rows say; the same as `_read`, with fewer questions."""
+        key, value, origin, span, *_ = setting
         if row.side.lens == "same":
             got: tuple[Value, ...] = (value,)
         else:
             got = row.lens.get(
                 (value,), Scope(self.side, self.config.framework_version, row.side.options, self._asked_for)
             )
-        keys = (setting[0],)
+        keys = (key,)
+        span = span if origin == "explicit" else None
         entries: dict[FieldName, RecipeValue] = {}
         for place, field in enumerate(row.fields):
             value = _switched(field, got[place]) if place < len(got) else None
             fits = is_of_kind(field, value)
-            entries[field] = self._by_family(field, RecipeValue(value if fits else None, "default", None, keys, fits))
+            entries[field] = self._by_family(field, RecipeValue(value if fits else None, origin, span, keys, fits))
         return entries
 
     def _asked_for(self, field: FieldName) -> Value:
@@ -517,12 +532,6 @@ def _is_open(drivers: Sequence[Found]) -> bool:
         and not drivers[0].decided
         and any(setting.origin == "explicit" for setting in drivers[0].settings)
     )
-
-
-def _is_plain_default(setting: Setting) -> bool:
-    """Whether a setting is a default that nothing else decides."""
-    _, _, origin, _, _, _, derived_from, overridable, acceptance, decided = setting
-    return origin == "default" and decided and not (derived_from or overridable) and acceptance == "accepted"
 
 
 def _by_default(found: Found) -> bool:
