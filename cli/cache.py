@@ -1,41 +1,33 @@
 """Answers a lint that was run before, if nothing it read has changed.
 
 An entry is named by the command line, the directory, the settings of the terminal and the state of accmap itself. It
-holds what was written, the exit code, and every file that was read or looked for with a digest of its content; it is
-used only where all of them are still the same. Its lines are hexadecimal digits and one text, so that nothing in it can
-do more than be compared, and only a folder and files that are this user's own count. This module is loaded before
-anything else and imports next to nothing.
+holds what was written, the exit code, and the state of everything that was read or looked for on the disk, which the
+border notes (`schemas/border/inputs.py`); it is used only if all of it is still the same. Its lines are hexadecimal
+digits and one text, so that nothing in it can do more than be compared, and only a folder and files that are this
+user's own count. This module is loaded before anything else and imports next to nothing.
 """
 
 import os
 import stat
 import sys
 
+from ..schemas.border.inputs import digest
+from ..schemas.border.probes import stamp_key, state_of
 from ..schemas.border.regular import open_regular, read_at_once
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-_FORMAT = 2
+_FORMAT = 3
 _MOST_ENTRIES = 2000
 _LIVE = frozenset(("--no-cache", "--watch", "--fix", "--add-ignores", "--env", "-"))
 """Words that make a run unrepeatable: it writes files, reads standard input or the whole environment."""
 _WRITES = ("--output-file", "--write-baseline")
 _LONGEST = 64 * 1024 * 1024
-_LEADS = "\0->"
-"""No path holds a NUL."""
-_VARIABLES = ("ACCMAP_LANG", "NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS")
-_ROOMS = ("", "cli", "cli/lint_formats", "rules", "mapper", "mappings", "schemas")
-
-
-def digest(data: bytes) -> bytes:
-    """A digest of some bytes."""
-    try:
-        from _blake2 import blake2b
-    except ImportError:  # a Python built without it
-        from hashlib import blake2b
-    return blake2b(data, digest_size=20).digest()
+_VARIABLES = ("ACCMAP_LANG", "NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS", "SUDO_UID")
+_ROOMS = ("", "api", "cli", "rules", "mapper", "mappings", "schemas")
+"""Of a wheel and of a checkout: those that a lint may import from."""
 
 
 def cacheable(words: "Sequence[str]") -> bool:
@@ -55,7 +47,7 @@ def directory() -> "str | None":
 def entry_name(words: "Sequence[str]", version: str) -> str:
     """The name of the file that would hold the answer to a command line."""
     try:
-        size = tuple(os.get_terminal_size()) if sys.stdout.isatty() else ()
+        size = tuple(os.get_terminal_size()) if sys.stdout.isatty() else None
     except OSError:
         size = ()
     state = (
@@ -64,6 +56,8 @@ def entry_name(words: "Sequence[str]", version: str) -> str:
         tuple(words),
         os.getcwd(),
         sys.version,
+        sys.path,
+        sys.getfilesystemencoding(),
         size,
         sys.stdout.encoding,
         tuple(os.environ.get(name) for name in _VARIABLES),
@@ -90,7 +84,7 @@ def replay(words: "Sequence[str]", version: str) -> "int | None":
         for line in read:
             known, _, path = line.partition(" ")
             name = bytes.fromhex(path).decode("utf-8", "surrogateescape")
-            if (content_digest(name) or b"").hex() != known:
+            if state_of(name).hex() != known:
                 return None
         text = out.decode("utf-8", "surrogatepass")
         answer = {"0": 0, "1": 1}.get(code)
@@ -101,13 +95,15 @@ def replay(words: "Sequence[str]", version: str) -> "int | None":
     return answer
 
 
-def store(words: "Sequence[str]", version: str, read: "Mapping[str, bytes | None]", text: str, code: int) -> None:
+def store(words: "Sequence[str]", version: str, noted: "Mapping[str, bytes]", text: str, code: int) -> None:
     """Remember an answer. A cache that cannot be written is no fault of the run."""
     folder = directory()
     if folder is None or not _is_private(folder, make=True):
         return
+    states = {key: known or state_of(key) for key, known in noted.items()}
+    states.update({key: state_of(key) for key in map(stamp_key, _packages())})
     lines = [str(code)]
-    lines += [f"{(known or b'').hex()} {path.encode('utf-8', 'surrogateescape').hex()}" for path, known in read.items()]
+    lines += [f"{known.hex()} {key.encode('utf-8', 'surrogateescape').hex()}" for key, known in states.items()]
     rest = "\n".join(lines).encode() + b"\n\n" + text.encode("utf-8", "surrogatepass")
     from ..schemas.border.writing import NewFile
 
@@ -117,29 +113,6 @@ def store(words: "Sequence[str]", version: str, read: "Mapping[str, bytes | None
         _trim(folder)
     except OSError:
         return
-
-
-def leading_to(path: str) -> str:
-    """The name under which an entry notes where a path leads, links and all, besides what it holds."""
-    return path + _LEADS
-
-
-def content_digest(path: str) -> "bytes | None":
-    """The digest of a file, or a mark of a folder; None where nothing can be read."""
-    if path.endswith(_LEADS):
-        return digest(os.path.realpath(path[: -len(_LEADS)]).encode("utf-8", "surrogateescape"))
-    try:
-        with open_regular(path) as stream:
-            data = read_at_once(stream, _LONGEST + 1)
-            # What is longer is no text that anything here reads.
-            return digest(data) if len(data) <= _LONGEST else b"long"
-    except IsADirectoryError:  # a pattern looked into it
-        try:
-            return digest(repr(sorted(os.listdir(path))).encode("utf-8", "surrogateescape"))
-        except OSError:
-            return None
-    except (OSError, ValueError):
-        return None
 
 
 def _is_private(folder: str, *, make: bool) -> bool:
@@ -178,27 +151,40 @@ def _trim(folder: str) -> None:
         os.unlink(os.path.join(folder, name))
 
 
+def _packages() -> "Iterable[str]":
+    """The files of other distributions' modules that were imported: another version may give another answer."""
+    ours = (__package__ or "").partition(".")[0]
+    for name, module in sys.modules.items():
+        top = name.partition(".")[0]
+        file = getattr(module, "__file__", None)
+        if file is not None and top != ours and top not in sys.stdlib_module_names and top != "__main__":
+            yield os.path.abspath(file)
+
+
 def _state_of_accmap() -> "tuple[object, ...]":
-    """Size and time of accmap's own modules: an upgrade, or an edit of a checkout, makes every entry stale."""
+    """Size and time of accmap's own files: an upgrade, or an edit of a checkout, makes every entry stale."""
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    found: list[object] = []
-    for room in _ROOMS:
-        found.extend(_modules(os.path.join(root, room)))
-    return tuple(found)
+    return (root, *[_files_of(os.path.join(root, room), below=bool(room)) for room in _ROOMS])
 
 
-def _modules(folder: str) -> "Iterable[tuple[str, int, int]]":
+def _files_of(folder: str, *, below: bool) -> "list[tuple[str, object, int]]":
+    """Every module of a folder, and those of the folders in it; a table that is no module is noted when it is read."""
+    found: list[tuple[str, object, int]] = []
     try:
         with os.scandir(folder) as entries:
-            rows: list[tuple[str, int, int]] = []
             for entry in entries:
-                if entry.name.endswith(".py"):
+                name = entry.name
+                if entry.is_dir():
+                    if below and name[0] not in "_.":
+                        found.append((name, _files_of(entry.path, below=True), 0))
+                elif name.endswith(".py"):
                     status = entry.stat()
-                    rows.append((entry.name, status.st_mtime_ns, status.st_size))
-                elif (
-                    entry.is_dir() and not entry.name.startswith(("_", ".")) and folder.endswith(("schemas", "mapper"))
-                ):
-                    rows.extend(_modules(os.path.join(folder, entry.name)))
-            return sorted(rows)
+                    found.append((name, status.st_mtime_ns, status.st_size))
     except OSError:
-        return ()
+        return found
+    found.sort(key=_name)
+    return found
+
+
+def _name(row: "tuple[str, object, int]") -> str:
+    return row[0]

@@ -8,13 +8,15 @@ from __future__ import annotations
 import os
 
 from ..schemas.border.incoming import is_inside, read_regular, require_inside
+from ..schemas.border.probes import is_link, owners, stands
+from ..schemas.diagnostic import UnreadableError
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
 from ..schemas.marks import joined
 from .messages_compiled import say
 from .parsing import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from ..schemas.diagnostic import Severity
@@ -152,14 +154,12 @@ def find_configuration(
     start: str,
     read: Callable[[str], str | None] | None = None,
     given: str | None = None,
-    passed: Callable[[str], None] = lambda _: None,
     *,
     confine: bool = False,
 ) -> Configuration:
     """The configuration that holds for a file; `read` answers with a file's text, or None where there is none.
 
-    `passed` is told of what decides where the search ends without being read. With `confine`, what a configuration
-    extends has to lie below its own folder.
+    With `confine`, what a configuration extends has to lie below its own folder.
     """
     reader = read or read_configuration
     if given is not None:
@@ -168,10 +168,10 @@ def find_configuration(
             raise UsageError(say.there_is_no_configuration_file(given=given))
         return _checked(given, toml_table(given, text), _confined(reader, given) if confine else reader, ())
     directory = os.path.abspath(os.path.dirname(start) or ".")
-    top = repository_root(directory, passed)
+    top = repository_root(directory)
     ignored: list[str] = []
     for folder in _upwards(directory, top):
-        for path, text in _texts_in(folder, top, reader, passed):
+        for path, text in _texts_in(folder, top, reader):
             if top is None and not _is_trusted(path):
                 ignored.append(path)
                 continue
@@ -182,18 +182,45 @@ def find_configuration(
     return Configuration(ignored=tuple(ignored))
 
 
-def _texts_in(
-    folder: str, top: str | None, read: Callable[[str], str | None], passed: Callable[[str], None]
-) -> Iterator[tuple[str, str]]:
+def _texts_in(folder: str, top: str | None, read: Callable[[str], str | None]) -> Iterator[tuple[str, str]]:
     """What in a folder may be a configuration; a link that leads out of the repository is none of its own."""
     for name in NAMES:
         path = os.path.join(folder, name)
-        if top is not None and os.path.islink(path) and not is_inside(path, top):
-            passed(path)
+        if top is not None and is_link(path) and not is_inside(path, top):
             continue
         text = read(path)
         if text is not None:
             yield path, text
+
+
+def configured_folders(folders: Iterable[str]) -> list[str]:
+    """The folders that hold the configurations which the files of some folders would have by themselves, each once."""
+    nearest: dict[str, str | None] = {}
+    for folder in folders:
+        passed: list[str] = []
+        found: str | None = None
+        for above in _upwards(folder, repository_root(folder)):
+            passed.append(above)
+            found = nearest.get(above) or (above if configurations_in(above) else None)
+            if found is not None:
+                break
+        nearest.update(dict.fromkeys(passed, found))
+    return sorted({found for found in nearest.values() if found is not None})
+
+
+def configurations_in(folder: str) -> list[str]:
+    """The files of a folder that would be its configuration."""
+    found: list[str] = []
+    for name in NAMES:
+        path = os.path.join(folder, name)
+        if not stands(path):
+            continue
+        try:
+            if name == NAMES[0] or _TABLE in (read_configuration(path) or ""):
+                found.append(path)
+        except (UnreadableError, UsageError):
+            continue  # it is another project's, and not used
+    return found
 
 
 def _is_trusted(path: str) -> bool:
@@ -207,10 +234,8 @@ def _is_trusted(path: str) -> bool:
     sudo = os.environ.get("SUDO_UID", "")
     if os.geteuid() == _ADMINISTRATOR and sudo.isascii() and sudo.isdigit() and len(sudo) < 12:
         ours.add(int(sudo))
-    try:
-        return {os.stat(path).st_uid, os.lstat(path).st_uid} <= ours
-    except OSError:
-        return False
+    found = owners(path)
+    return bool(found) and found <= ours
 
 
 def ignored_configurations(found: Configuration, language: str) -> str | None:
@@ -231,22 +256,20 @@ def _confined(read: Callable[[str], str | None], path: str) -> Callable[[str], s
     return text
 
 
-def repository_root(directory: str, passed: Callable[[str], None] = lambda _: None) -> str | None:
+def repository_root(directory: str) -> str | None:
     """The folder of the repository that a folder belongs to; None outside of any."""
     for folder in _upwards(directory, None):
-        mark = os.path.join(folder, ".git")
-        passed(mark)
-        if os.path.lexists(mark):
+        if stands(os.path.join(folder, ".git")):
             return folder
     return None
 
 
-def confinement(configuration: Configuration, start: str, passed: Callable[[str], None] = lambda _: None) -> str:
+def confinement(configuration: Configuration, start: str) -> str:
     """The folder that `--confine` keeps reading to: the configuration's, the repository's, else the file's own."""
     if configuration.path is not None:
         return configuration.directory
     directory = os.path.abspath(os.path.dirname(start) or ".")
-    return repository_root(directory, passed) or directory
+    return repository_root(directory) or directory
 
 
 def _upwards(directory: str, top: str | None) -> Iterator[str]:
@@ -261,7 +284,7 @@ def _upwards(directory: str, top: str | None) -> Iterator[str]:
 
 def read_configuration(path: str) -> str | None:
     """The text of a configuration file; None where there is none."""
-    return None if not os.path.lexists(path) else configuration_text(path, read_regular(path, limit=MAX_CONFIGURATION))
+    return None if not stands(path) else configuration_text(path, read_regular(path, limit=MAX_CONFIGURATION))
 
 
 def configuration_text(path: str, data: bytes) -> str:

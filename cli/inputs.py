@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from ..schemas.border.incoming import read_standard_input, read_text
+from ..schemas.border.probes import is_file, is_folder, stands
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.reader import config_of
 
@@ -38,7 +39,7 @@ def a_run(config: Config) -> Config:
 def described(name: str) -> str:
     """The file that a model folder is described by; any other name as it is."""
     inner = os.path.join(name, "config.json")
-    return inner if name != "-" and os.path.isdir(name) and os.path.isfile(inner) else name
+    return inner if name != "-" and is_folder(name) and is_file(inner) else name
 
 
 def opened(name: str, options: ReadOptions, stdin_name: str | None = None) -> tuple[SourceText, ReadOptions]:
@@ -79,7 +80,7 @@ def _is_configured(name: str) -> bool:
     """Whether some folder above a file has a configuration: looking for one costs nothing where there is none."""
     folder = os.path.abspath(os.path.dirname(name) or ".")
     while True:
-        if any(os.path.lexists(os.path.join(folder, one)) for one in _NAMES):
+        if any(stands(os.path.join(folder, one)) for one in _NAMES):
             return True
         above = os.path.dirname(folder)
         if above == folder:

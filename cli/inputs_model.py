@@ -98,5 +98,6 @@ class AcceptedFinding(_Closed):
 class BaselineFile(_Closed):
     """What `lint --write-baseline` writes: the findings that are accepted for now."""
 
-    version: Literal[1]
+    version: Literal[1, 2]
+    files: list[str] = Field([], description="Every file that was linted, by its path from the baseline's folder.")
     findings: list[AcceptedFinding]

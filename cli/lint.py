@@ -5,14 +5,22 @@ from __future__ import annotations
 import os
 import sys
 
-from ..schemas.border.incoming import require_inside
+from ..schemas.border.incoming import is_pipe, require_inside
+from ..schemas.border.inputs import is_noting, noted_inputs, stop_noting
 from ..schemas.border.outgoing import emit, flush, tell
+from ..schemas.border.probes import is_folder
 from ..schemas.diagnostic import UnreadableError
 from ..schemas.known_versions import check_versions
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
 from ..schemas.named_module import named_module
 from ..schemas.versions import names_a_file
-from .configuration import Configuration, check_codes, find_configuration
+from .configuration import (
+    Configuration,
+    check_codes,
+    configurations_in,
+    configured_folders,
+    find_configuration,
+)
 from .exit_codes import BAD, BROKEN, FINE, UNUSABLE
 from .lint_inputs import Reader, Settings, is_plain
 from .linting import Report, lint
@@ -76,7 +84,16 @@ class Wishes(NamedTuple):
         return self.format == "json" and not changed
 
 
-def run(
+def run(files: Sequence[str], *, watch: bool, **asked: Any) -> int:
+    """Lint, and answer with the exit code of the contract."""
+    if not watch:
+        return _run(files, watch=False, **asked)
+    from .watching import watched
+
+    return watched(lambda: _run(files, watch=True, **asked), asked["lang"])
+
+
+def _run(
     files: Sequence[str],
     *,
     options: ReadOptions,
@@ -90,24 +107,20 @@ def run(
     lang: Language,
     **given: Any,
 ) -> int:
-    """Lint, and answer with the exit code of the contract."""
     wishes = Wishes(**given)
     _require_sense(files, wishes)
-    start = start_of(files, stdin_name)
+    named, start = files, start_of(files, stdin_name)
     # What a search finds, or git says, may be something else the next time.
     searched = not files or not is_plain(files)
-    repeatable = wishes.repeatable and not searched
+    if (searched or not wishes.repeatable) and not wishes.watch:
+        stop_noting()
     files = _asked_for(files, wishes, searched=searched)
-    reader = Reader(stdin_name, digests=repeatable, encoding=options.encoding)
-    found = configuration_for(start, reader, options, config, none=no_config)
+    reader = Reader(stdin_name, encoding=options.encoding)
+    found = configuration_for(start, options, config, none=no_config)
     settings = settings_of(found, options, profile, select, ignore, extend_select)
-    if settings.options.megatron is not None and names_a_file(settings.options.megatron):
-        reader.passed(settings.options.megatron)
     language = language_for(found, lang, "lint")
-    if wishes.watch:
-        from .watching import watched
-
-        return watched(lambda: _once(settings, files, stdin_name, wishes, language), files)
+    if config is None and not no_config and not wishes.watch:
+        _tell_of_unused(found.path, named, stdin_name, language)
     if wishes.fix or wishes.diff:
         reader, report = _mended(settings, files, stdin_name, wishes, language)
         if wishes.diff:
@@ -120,24 +133,34 @@ def run(
         from .ignoring import add_comments
 
         return add_comments(report, language)
-    return _answered(report, settings, reader, wishes, language)
+    return _answered(report, settings, wishes, language)
 
 
-def configuration_for(
-    start: str, reader: Reader, options: ReadOptions, given: str | None, *, none: bool
-) -> Configuration:
+def configuration_for(start: str, options: ReadOptions, given: str | None, *, none: bool) -> Configuration:
     """The configuration that holds for a file: the one that was `given`, or what is found; unless `none` is wanted."""
     if none:
         return Configuration()
-    return find_configuration(start, reader.text, given, reader.passed, confine=options.confine is not None)
+    return find_configuration(start, given=given, confine=options.confine is not None)
 
 
 def start_of(files: Sequence[str], stdin_name: str | None) -> str:
-    """The file, in its folder or above which the configuration stands."""
-    first = files[0] if files else "."
-    if first == "-":
-        return stdin_name or ""
-    return os.path.join(first, "") if os.path.isdir(first) else first
+    """The folder in which or above which the configuration of all files stands, whatever their order."""
+    folders = _folders_of(files, stdin_name)
+    if len(folders) > 1:
+        folders = configured_folders(folders) or folders
+    try:
+        shared = os.path.commonpath(folders)
+    except ValueError:  # two drives of Windows
+        shared = folders[0]
+    return os.path.join(shared, "")
+
+
+def _folders_of(files: Sequence[str], stdin_name: str | None) -> list[str]:
+    """The folders of the files that were named, each once; of streams only if there is nothing else."""
+    names = [name for name in files if name != "-" and not is_pipe(name)]
+    names += [stdin_name] if stdin_name and "-" in files else []
+    found = (name if is_folder(name) else os.path.dirname(name) for name in names or (".",))
+    return sorted({os.path.abspath(folder) for folder in found})
 
 
 def _asked_for(files: Sequence[str], wishes: Wishes, *, searched: bool) -> Sequence[str]:
@@ -164,6 +187,17 @@ def _tell_of_search(files: Sequence[str], report: Report, wishes: Wishes, langua
     tell(f"accmap lint: {said.text(language)}")
 
 
+def _tell_of_unused(used: str | None, files: Sequence[str], stdin_name: str | None, language: Language) -> None:
+    """A configuration that holds for some of the files alone is not used, and that is said."""
+    folders = _folders_of(files, stdin_name)
+    places = configured_folders(folders) if len(folders) > 1 else []
+    unused = {path for folder in places for path in configurations_in(folder)[:1]} - {used and os.path.abspath(used)}
+    if unused:
+        stop_noting()  # what is said beside an answer would not be said again
+        listed = ", ".join(sorted(map(os.path.relpath, unused)))
+        tell(f"accmap lint: {say.configurations_of_some(names=listed).text(language)}")
+
+
 def _of_both_frameworks(report: Report) -> bool:
     """Whether there may be a pair at all."""
     return len({basis.framework for _, basis in report.versions}) > 1
@@ -188,7 +222,6 @@ def _linted(settings: Settings, files: Sequence[str], reader: Reader, wishes: Wi
             files,
             settings,
             jobs,
-            reader,
             with_subjects=wishes.needs_subjects,
             ahead=language if alone else None,
         )
@@ -209,7 +242,7 @@ def _mended(
     return mend_files(settings, files, stdin_name, language, unsafe=wishes.unsafe, write=write, show=show)
 
 
-def _answered(report: Report, settings: Settings, reader: Reader, wishes: Wishes, language: Language) -> int:
+def _answered(report: Report, settings: Settings, wishes: Wishes, language: Language) -> int:
     """Write the report without what was accepted before, and remember it where it may be repeated."""
     found = settings.configuration
     baseline = baseline_for(found, wishes.baseline, confine=settings.options.confine is not None)
@@ -218,9 +251,11 @@ def _answered(report: Report, settings: Settings, reader: Reader, wishes: Wishes
     text = rendered(report, wishes.format, language, statistics=wishes.statistics)
     code = exit_code(report, limit_for(settings, wishes.fail_on))
     _emit(text, wishes)
+    if wishes.watch:
+        flush()
     # What was said of configurations that were passed over would not be said again.
-    if reader.digests and code <= BAD and not settings.plugins and not found.ignored:
-        _remember(reader, text, code)
+    if is_noting() and code <= BAD and not settings.plugins and not found.ignored:
+        _remember(text, code)
     return code
 
 
@@ -247,15 +282,6 @@ def report_diff(mended: Report, language: Language) -> int:
     for entry in mended.unreadable:
         report(UnreadableError(entry), language)
     return BROKEN if mended.crashed else UNUSABLE if mended.unreadable else FINE
-
-
-def _once(settings: Settings, files: Sequence[str], stdin_name: str | None, wishes: Wishes, language: Language) -> int:
-    reader = Reader(stdin_name, encoding=settings.options.encoding)
-    report = lint(settings, files, reader, with_subjects=wishes.needs_subjects)
-    report = _for_people(report, wishes)
-    emit(rendered(report, wishes.format, language, statistics=wishes.statistics))
-    flush()
-    return exit_code(report, limit_for(settings, wishes.fail_on))
 
 
 def settings_of(
@@ -346,7 +372,9 @@ def _against_baseline(report: Report, path: str | None, wishes: Wishes) -> Repor
     if wishes.write_baseline is not None:
         from ..rules.baseline import written
 
-        _replace(wishes.write_baseline, written(report.diagnostics, report.sources), force=wishes.force)
+        folder = os.path.dirname(os.path.abspath(wishes.write_baseline))
+        text = written(report.diagnostics, report.sources, report.files, folder)
+        _replace(wishes.write_baseline, text, force=wishes.force)
         return report._replace(diagnostics=(), suppressed=report.suppressed + len(report.diagnostics))
     return report if path is None else without_accepted(report, path)
 
@@ -357,10 +385,10 @@ def without_accepted(report: Report, path: str) -> Report:
     from ..schemas.border.incoming import read_json
 
     try:
-        accepted = read(read_json(path))
+        accepted = read(read_json(path), os.path.dirname(os.path.abspath(path)))
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(say.the_baseline_cannot_be_used(path=path, error=error)) from None
-    kept, known = without(report.diagnostics, accepted, report.sources)
+    kept, known = without(report.diagnostics, accepted, report.sources, report.files)
     return report._replace(diagnostics=tuple(kept), suppressed=report.suppressed + known)
 
 
@@ -398,11 +426,11 @@ def _replace(path: str, text: Outgoing, *, force: bool) -> None:
     write_text(path, text, force=force or is_ours(path))
 
 
-def _remember(reader: Reader, text: str, code: int) -> None:
+def _remember(text: str, code: int) -> None:
     from accmap import __version__
 
     from .cache import cacheable, store
 
-    words = sys.argv[1:]
-    if words[:1] == ["lint"] and cacheable(words):
-        store(words, __version__, reader.read, text, code)
+    words, noted = sys.argv[1:], noted_inputs()
+    if words[:1] == ["lint"] and noted is not None and cacheable(words):
+        store(words, __version__, noted, text, code)

@@ -131,7 +131,7 @@ class OpenFiles:
     def _group(self, path: str) -> tuple[tuple[str, ...], Reader, Configuration]:
         """A file with its configured partner, or with the one other training file that is open beside it."""
         reader = Reader(texts=self._texts, encoding=self._options.encoding)
-        found = find_configuration(path, reader.text, None, reader.passed, confine=self._options.confine is not None)
+        found = find_configuration(path, confine=self._options.confine is not None)
         partner = found.partner(path)
         if partner is not None:
             partner = os.path.abspath(partner)

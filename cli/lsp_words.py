@@ -14,7 +14,7 @@ from ..schemas.border.outgoing import markdown, markdown_code
 from ..schemas.config import explicit_of
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.megatron.catalog import DEFAULT_VERSION
-from ..schemas.megatron.forks import OWN, catalog
+from ..schemas.megatron.forks import catalog, fork_of
 from ..schemas.mindformers.catalog import DEFAULT_STATIC
 from .explain_key import explained_key
 from .key_search import dynamic_defaults, static_keys
@@ -156,7 +156,7 @@ def _value(side: Side, name: FieldName, language: Language) -> str:
 
 
 def _flags(config: Config | None, before: str) -> Iterator[Choice]:
-    known = catalog(DEFAULT_VERSION, OWN) if config is None else catalog(config.framework_version, config.dialect)
+    known = catalog(DEFAULT_VERSION) if config is None else catalog(config.framework_version, fork_of(config))
     value = _VALUE_BEGUN.search(before)
     if value is not None:
         fact = known.by_option.get(value[1])

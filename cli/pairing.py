@@ -6,6 +6,7 @@ import os
 
 from ..mappings.keys_compiled import MODEL_FOLDERS, RUN_MODE, TOKENIZER_MODEL
 from ..schemas.border.incoming import require_inside, require_no_way_out
+from ..schemas.border.probes import names_in
 from ..schemas.diagnostic import Diagnostic, UnreadableError, finding
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.messages_compiled import say
@@ -282,12 +283,11 @@ def read_side(name: str, settings: Settings, reader: Reader, *, strictly: bool =
     opened = reader.open_named
     if options.confine is not None:
         shown = (reader.stdin_name or "") if name == "-" else name
-        root = confinement(settings.configuration, shown, reader.passed)
+        root = confinement(settings.configuration, shown)
         if name != "-":
-            reader.passed(name)
             (require_inside if strictly else require_no_way_out)(name, root)
         opened = reader.within(root)
-        options = options._replace(confine=None)  # the reader sees to it, and notes where links led
+        options = options._replace(confine=None)  # the reader sees to it
     source = reader.open(name)
     if options.steps is None and options.dataset_size is None:
         steps, samples = settings.configuration.length_of(source.name)
@@ -295,7 +295,7 @@ def read_side(name: str, settings: Settings, reader: Reader, *, strictly: bool =
     branches = settings.configuration.branches_in(source.name)
     if branches:
         options = options._replace(branches={**branches_of(branches, "branch"), **options.branches})
-    config = config_of(source, options, path=source.name, open_file=opened, list_directory=reader.names)
+    config = config_of(source, options, path=source.name, open_file=opened, list_directory=names_in)
     return Side(config, recipe_of(config), source, _model_of(config, opened, options.transformers))
 
 

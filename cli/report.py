@@ -57,7 +57,7 @@ def run(
     """Write the page; 1 where a finding is grave enough, or what is compared by its fields alone differs."""
     names = [described(name) for name in files]
     reader = Reader(stdin_name, encoding=options.encoding)
-    found = configuration_for(start_of(names, stdin_name), reader, options, config, none=no_config)
+    found = configuration_for(start_of(names, stdin_name), options, config, none=no_config)
     settings = settings_of(found, options, profile, (), ())
     language = language_for(found, lang, "report")
     sides = {name: read_side(name, settings, reader) for name in names}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
-from ..schemas.border.outgoing import tell, tell_crash
-from ..schemas.border.regular import exchange_inputs
+from ..schemas.border.inputs import Inputs, exchange_inputs
+from ..schemas.border.outgoing import forget_colours, tell, tell_crash
 from ..schemas.config import ReadOptions
 from ..schemas.diagnostic import Language, ReadBackError, UnreadableError
 from ..schemas.known_versions import check_versions
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 def run_command(command: Command, parsed: Parsed) -> int:
     """The exit code of the command."""
-    outer = exchange_inputs()
+    outer = exchange_inputs(Inputs(noted=command.name == "lint"))
+    forget_colours()
     try:
         return _run(command, parsed)
     finally:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ..schemas.border.outgoing import emit, json_text, page
+from ..schemas.light_typing import NamedTuple
 from ..schemas.marks import mark
 from ..schemas.yaml_text import read_yaml
 from .answers_compiled import schema_check_json

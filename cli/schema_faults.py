@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from jsonschema import Draft202012Validator
 
+from ..schemas.light_typing import NamedTuple
 from ..schemas.marks import joined
 from ..schemas.message import Words, in_chinese
 from ..schemas.suggestion import suggestion

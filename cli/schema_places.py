@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from ..schemas.light_typing import NamedTuple
 from ..schemas.source import Span
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from ..schemas.border.incoming import read_regular
+from ..schemas.border.probes import is_file, is_folder
 from ..schemas.diagnostic import UnreadableError
 from ..schemas.light_typing import TYPE_CHECKING
 from .lint_inputs import is_pattern
@@ -27,7 +28,7 @@ def found_files(operands: Sequence[str]) -> list[str]:
     """The files that the operands stand for, each once; a name that is none stands for itself, and is complained of."""
     found: dict[str, None] = {}
     for operand in operands:
-        if os.path.isdir(operand):
+        if is_folder(operand):
             found.update(dict.fromkeys(sorted(below(operand))))
         elif is_pattern(operand):
             found.update(dict.fromkeys(_matches(operand)))
@@ -79,4 +80,4 @@ def _matches(pattern: str) -> list[str]:
 
 
 def _is_asked_for(path: str) -> bool:
-    return os.path.isfile(path) and path.endswith((*SCRIPTS, *YAMLS)) and looks_like_training(path)
+    return is_file(path) and path.endswith((*SCRIPTS, *YAMLS)) and looks_like_training(path)

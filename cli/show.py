@@ -127,9 +127,9 @@ class _Page:
 
     def _group(self, setting: Setting) -> str:
         if self.config.framework == "megatron":
-            from ..schemas.megatron.forks import catalog
+            from ..schemas.megatron.forks import catalog, fork_of
 
-            fact = catalog(self.config.framework_version, self.config.dialect).by_dest.get(setting.key)
+            fact = catalog(self.config.framework_version, fork_of(self.config)).by_dest.get(setting.key)
             unknown = "computed" if setting.origin == "derived" else "other"
             return self._word(unknown) if fact is None else fact.group
         section, dot, rest = setting.key.partition(".")

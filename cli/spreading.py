@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from itertools import chain
 
-from ..schemas.border.regular import remember_input
+from ..schemas.border.inputs import Inputs, add_notes, exchange_inputs, is_noting, noted_inputs, remember_input
+from ..schemas.border.probes import exists
 from ..schemas.diagnostic import once
 from ..schemas.light_typing import TYPE_CHECKING
 from .lint_inputs import Reader
@@ -14,29 +15,28 @@ from .pairing import Gathering
 from .steps import at_step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any, TypeAlias
 
     from ..schemas.diagnostic import Language
     from .lint_inputs import Settings
     from .linting import Report
 
-    Answer: TypeAlias = tuple[Report, dict[str, bytes | None], tuple[str, ...]]
-    """A report, a digest of every file that was read for it, and the files' names."""
+    Answer: TypeAlias = tuple[Report, Mapping[str, bytes] | None, tuple[str, ...]]
+    """A report, notes on what was read, and the names of the files."""
 
 
 def spread(
     files: Sequence[str],
     settings: Settings,
     jobs: int,
-    reader: Reader,
     *,
     with_subjects: bool,
     ahead: Language | None = None,
 ) -> Report | None:
     """The report over all files; None where they are too few to be worth a process each.
 
-    What the processes read is noted in `reader`. Where JSON of the findings alone is wanted, each process writes its
+    What the processes read counts as read here. Where JSON of the findings alone is wanted, each process writes its
     own `ahead`, in that language, and keeps the texts of its files to itself.
     """
     from functools import partial
@@ -45,15 +45,15 @@ def spread(
     groups = named_groups(files, settings)
     if len(groups) < 2 or "-" in files:
         return None
-    work = partial(_some, settings, with_subjects, reader.digests, ahead)
+    work = partial(_some, settings, with_subjects, is_noting(), ahead)
     # The first group is read here: what that loads, the processes that are split off have.
     answers = work(groups[:1])
     with get_context().Pool(min(jobs, len(groups)), _begin) as pool:
         for some in pool.imap(work, shares(groups[1:], jobs)):
             answers += some
             at_step(len(answers), len(groups), groups[len(answers) - 1][0])
-    for _, read, names in answers:
-        reader.read.update(read)
+    for _, noted, names in answers:
+        add_notes(noted)
         for name in names:
             remember_input(name)
     return _together([report for report, _, _ in answers])
@@ -76,7 +76,7 @@ def named_groups(files: Sequence[str], settings: Settings) -> list[tuple[str, ..
             continue
         taken.add(absolute[name])
         group = (name,)
-        if os.path.exists(partner):
+        if exists(partner):
             place = os.path.abspath(partner)
             taken.add(place)
             group = (name, given.get(place) or os.path.relpath(partner))
@@ -108,25 +108,24 @@ def _begin() -> None:
 def _some(
     settings: Settings,
     with_subjects: bool,
-    digests: bool,
+    noted: bool,
     as_json: Language | None,
     groups: Sequence[tuple[str, ...]],
 ) -> list[Answer]:
-    """The reports of some groups of files, one group after the other."""
-    return [_one(settings, with_subjects, digests, as_json, group) for group in groups]
-
-
-def _one(
-    settings: Settings, with_subjects: bool, digests: bool, as_json: Language | None, group: tuple[str, ...]
-) -> Answer:
-    reader = Reader(digests=digests, encoding=settings.options.encoding)
-    report = lint(settings, group, reader, with_subjects=with_subjects)
-    names = tuple(report.sources)
+    """The report on each group and the names of its files; with the first, the notes on what was read for all."""
+    outer = exchange_inputs(Inputs(noted=noted))
+    reports = [
+        lint(settings, group, Reader(encoding=settings.options.encoding), with_subjects=with_subjects)
+        for group in groups
+    ]
+    names = [tuple(report.sources) for report in reports]
     if as_json is not None:
         from .lint_formats.json import written_ahead
 
-        report = written_ahead(report, as_json)._replace(sources={})
-    return report, reader.read, names
+        reports = [written_ahead(report, as_json)._replace(sources={}) for report in reports]
+    notes = [noted_inputs(), *(None for _ in groups[1:])]
+    exchange_inputs(outer)
+    return list(zip(reports, notes, names, strict=True))
 
 
 def _together(reports: Sequence[Report]) -> Report:

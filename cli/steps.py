@@ -6,8 +6,8 @@ import os
 import sys
 from time import monotonic
 
+from ..schemas.border.inputs import latest_input
 from ..schemas.border.outgoing import await_answer, transient
-from ..schemas.border.regular import latest_input
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.message import verbatim
 from .messages_compiled import say

@@ -143,6 +143,7 @@ def verified(
     from ..verifier.processes import termination_interrupts
     from ..verifier.verify import Options, verify
     from .configuration import find_configuration
+    from .lint import start_of
 
     texts = [read_input(name, stdin_name) for name in names]
     configs = _trained(texts, options)
@@ -154,7 +155,7 @@ def verified(
     if prepared:
         given: Collection[str] = chosen.get("sources", ())
         _prepare([config for config in (a, b) if config.framework not in given], store, language)
-    configuration = find_configuration(names[0])
+    configuration = find_configuration(start_of(names, stdin_name))
     every: dict[str, Any] = {"store": store, "accepted": configuration.unexercised, "precision": "auto", **chosen}
     with termination_interrupts():
         found = verify(a, b, Options(**every), workers=workers, progress=busy_with, language=language)

@@ -1,39 +1,57 @@
-"""`accmap lint --watch`: lint again whenever one of the files changes."""
+"""`accmap lint --watch`: lint again whenever something changes that the last lint has read or looked for."""
 
 from __future__ import annotations
 
-import os
-
-from ..schemas.border.outgoing import clear_screen
+from ..schemas.border.inputs import OPENED, Inputs, exchange_inputs
+from ..schemas.border.outgoing import clear_screen, tell
+from ..schemas.border.probes import state_of
+from ..schemas.diagnostic import UnreadableError
 from ..schemas.light_typing import TYPE_CHECKING
+from .exit_codes import FINE, UNUSABLE
+from .parsing import UsageError
+from .running import report
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping
+
+    from ..schemas.diagnostic import Language
 
 _PAUSE = 0.4
 
 
-def watched(once: Callable[[], int], files: Sequence[str]) -> int:
-    """Run until interrupted; the exit code is that of the last run."""
+def watched(once: Callable[[], int], language: Language) -> int:
+    """Run until interrupted; the exit code is that of the last run. A configuration may be wrong for a while."""
     from time import sleep
 
-    code = 0
-    before: object = None
+    code: int | None = None
     try:
         while True:
-            now = tuple(_state(name) for name in files)
-            if now != before:
-                before = now
-                clear_screen()
+            clear_screen()
+            inputs = Inputs(noted=True)
+            outer = exchange_inputs(inputs)
+            try:
                 code = once()
-            sleep(_PAUSE)
+            except (UnreadableError, UsageError) as error:
+                if code is None:
+                    raise  # what the command line itself says does not change
+                code = _told(error, language)
+            finally:
+                exchange_inputs(outer)
+            while _is_as_noted(inputs.notes or {}):
+                sleep(_PAUSE)
     except KeyboardInterrupt:
-        return code
+        return code or FINE
 
 
-def _state(name: str) -> tuple[int, int] | None:
-    try:
-        status = os.stat(name)
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size
+def _told(error: UnreadableError | UsageError, language: Language) -> int:
+    """Say what is wrong, and give the exit code for it."""
+    if isinstance(error, UnreadableError):
+        report(error, language)
+    else:
+        tell(f"accmap: {error.message(language)}")
+    return UNUSABLE
+
+
+def _is_as_noted(notes: Mapping[str, bytes]) -> bool:
+    """Whether everything that was noted is still in the state that was found."""
+    return all(known in (OPENED, state_of(key)) for key, known in notes.items())

@@ -323,6 +323,12 @@ class DumpCountedJson(Open):
     without_numbers: int
     inputs_alone: int
     unmatched: int
+    units_alone: int
+    arranged: int
+    elements_alone: int
+    statistics_alone: int
+    nan: int
+    operations: int
 
 
 class DumpPartJson(Open):
@@ -393,6 +399,8 @@ class MeasuredJson(Open):
     elements: int
     unequal: int
     relative: Figure
+    ranked: Figure
+    """The error that a quarter of the elements reaches, relative to the magnitude that a quarter of them reaches."""
     cosine: Annotated[Number | None, AsJson()]
     max_abs: Figure
     max_abs_at: list[int]
@@ -416,7 +424,7 @@ class CheckedArrayJson(Open):
     """One pair of arrays; B is the benchmark."""
 
     name: str
-    verdict: Literal["equal", "close", "different"]
+    verdict: Literal["equal", "close", "different", "undecided"]
     reasons: list[str]
     dtype_a: str
     dtype_b: str

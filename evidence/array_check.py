@@ -1,9 +1,10 @@
 """Two arrays, or two folders of them, judged: the check that the inference guide makes on dumped outputs.
 
-The verdict is `equal` (bit for bit), `close` (within the tolerance of its precision) or `different`, with every reason
-by name. Beside it stand the three numbers of the guide's own checker, which `by_guide` makes decisive: cosine above
-0.999, the sums of magnitudes within 1% (the guide's checker forgets the side below), and the Kullback-Leibler
-divergence of the softmax over all elements below 0.005.
+The verdict of a pair is `equal` (bit for bit), `close` (within the tolerance of its precision), `different`, with
+every reason by name, or `undecided` if there are no elements. `verdict_of` makes one of all. Beside it stand the three
+numbers of the guide's own checker, which `by_guide` makes decisive: cosine above 0.999, the sums of magnitudes within
+1% (the guide's checker forgets the side below), and the Kullback-Leibler divergence of the softmax over all elements
+below 0.005.
 
 Source: seed 003, "Precision Error"; `tests/utils/precision_utils.py:PrecisionChecker` of MindSpore Transformers 1.7.
 """
@@ -12,12 +13,14 @@ from __future__ import annotations
 
 import math
 import os
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..schemas.diagnostic import UnreadableError, finding
+from ..schemas.light_typing import NamedTuple
+from ..schemas.verdict import Unseen, concluded
+from .array_sums import Measured, wide
 from .arrays import (
     TOLERANCES,
-    Measured,
     agreement,
     blocks,
     coarser,
@@ -26,14 +29,13 @@ from .arrays import (
     open_numpy,
     precision_of,
     read_array,
-    wide,
 )
 from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Verdict = Literal["equal", "close", "different"]
+Verdict = Literal["equal", "close", "different", "undecided"]
 
 GUIDE = {"cosine": 0.999, "magnitude": 0.01, "divergence": 0.005}
 
@@ -65,7 +67,8 @@ class ArrayCheck(NamedTuple):
     name: str
     verdict: Verdict
     reasons: tuple[str, ...]
-    """`shape`, `dtype`, `empty`, `nan`, `infinite`, `far`, `element`, `cosine`, `magnitude`, `divergence`."""
+    """`shape`, `dtype`, `empty`, `nan`, `infinite`, `far`, `element`, `widespread`, `scaled`, `cosine`, `magnitude`,
+    `divergence`."""
     dtype_a: str
     dtype_b: str
     shape_a: tuple[int, ...]
@@ -96,6 +99,25 @@ class FilesCheck(NamedTuple):
     only_a: tuple[str, ...] = ()
     only_b: tuple[str, ...] = ()
     unreadable: tuple[UnreadableError, ...] = ()
+
+
+def verdict_of(found: FilesCheck) -> tuple[str, tuple[Unseen, ...]]:
+    """The word for all pairs, and what of them was not compared: the only place that decides it.
+
+    | what | verdict at best |
+    | --- | --- |
+    | a pair is `different`; a file has no partner | different |
+    | a file cannot be read; a pair has no elements | partial |
+    | nothing was compared | undecided |
+    """
+    empty = [check.name for check in found.checks if check.verdict == "undecided"]
+    unseen = [Unseen(error.diagnostic.file, *say.array_cannot_be_read().both()) for error in found.unreadable]
+    unseen += [Unseen(name, *say.array_without_elements().both()) for name in empty]
+    verdicts = {check.verdict for check in found.checks}
+    wrong = "different" in verdicts or bool(found.only_a or found.only_b)
+    fine = "close" if "close" in verdicts else "equal"
+    compared = len(found.checks) - len(empty)
+    return concluded(fine, "different", wrong=wrong, compared=compared, unseen=unseen), tuple(unseen)
 
 
 def check_files(a: str, b: str, rules: Rules) -> FilesCheck:
@@ -138,18 +160,17 @@ def check_arrays(name: str, a: Any, b: Any, rules: Rules) -> ArrayCheck:
     if shapes[0] != shapes[1]:
         return blank._replace(reasons=(*reasons, "shape"))
     if not a.size:
-        return blank._replace(reasons=(*reasons, "empty"))
+        return blank._replace(verdict="different" if reasons else "undecided", reasons=(*reasons, "empty"))
     measured = measure(a, b)
-    counted = _forgiven(a, b, measured) if rules.equal_nan else measured
-    judged = agreement(counted, precision, rules.tolerance)
-    guide = guide_check(a, b, measured)
+    judged = agreement(measured, precision, rules.tolerance, equal_nan=rules.equal_nan)
+    guide = guide_check(a, b, measured, equal_nan=rules.equal_nan)
     if rules.by_guide:
         reasons += [judged.why] if judged.why in ("nan", "infinite") else guide.failing
     elif not judged.agrees:
         reasons.append(judged.why)
-    verdict: Verdict = "different" if reasons else "equal" if not counted.unequal and _same_bits(a, b) else "close"
-    apart = verdict == "different" and bool(counted.unequal)
-    first = first_beyond(a, b, allowed * max(measured.largest_a, measured.largest_b)) if apart else None
+    verdict: Verdict = "different" if reasons else "equal" if not measured.unequal and _same_bits(a, b) else "close"
+    apart = verdict == "different" and (measured.unequal or judged.why == "nan")
+    first = _first(a, b, measured, allowed, rules) if apart else None
     values = None if first is None else _values(a, b, first)
     return blank._replace(
         verdict=verdict, reasons=tuple(reasons), measured=measured, guide=guide, first=first, first_values=values
@@ -160,7 +181,10 @@ def _same_bits(a: Any, b: Any) -> bool:
     """Whether equal numbers are the same ones: +0.0 equals -0.0, and NaNs that are forgiven may have other bits."""
     np = open_numpy()
     for one, other, _start in blocks(a, b):
-        left, right = np.ascontiguousarray(one), np.ascontiguousarray(other)
+        left, right = (np.ascontiguousarray(side) for side in (one, other))
+        if "f" not in left.dtype.kind + right.dtype.kind:
+            continue
+        left, right = (side.astype(side.dtype.newbyteorder("="), copy=False) for side in (left, right))
         if left.dtype != right.dtype:
             left, right = wide(np, left), wide(np, right)
         if (left.reshape(-1).view(np.uint8) != right.reshape(-1).view(np.uint8)).any():
@@ -168,17 +192,11 @@ def _same_bits(a: Any, b: Any) -> bool:
     return True
 
 
-def _forgiven(a: Any, b: Any, measured: Measured) -> Measured:
-    """The same without the NaNs, where both sides have them in the same places."""
-    np = open_numpy()
-    if measured.nan_a != measured.nan_b or any(
-        bool((np.isnan(one) != np.isnan(other)).any()) for one, other in _wide_blocks(a, b)
-    ):
-        return measured
-    both = measured.nan_a
-    return measured._replace(
-        nan_a=0, nan_b=0, not_finite_apart=measured.not_finite_apart - both, unequal=measured.unequal - both
-    )
+def _first(a: Any, b: Any, measured: Measured, allowed: float, rules: Rules) -> tuple[int, ...] | None:
+    """The first element that is off by the tolerance of the largest one, else of a usual one."""
+    limits = (allowed * magnitude for magnitude in (measured.largest, measured.usual))
+    found = (first_beyond(a, b, limit, equal_nan=rules.equal_nan) for limit in limits)
+    return next((place for place in found if place is not None), None)
 
 
 def _values(a: Any, b: Any, at: tuple[int, ...]) -> tuple[float, float]:
@@ -187,33 +205,37 @@ def _values(a: Any, b: Any, at: tuple[int, ...]) -> tuple[float, float]:
     return one, other
 
 
-def guide_check(a: Any, b: Any, measured: Measured) -> GuideCheck:
+def guide_check(a: Any, b: Any, measured: Measured, *, equal_nan: bool = False) -> GuideCheck:
     """The three numbers of the guide's checker; `b` is its golden side."""
-    magnitude = measured.sum_abs_a / measured.sum_abs_b - 1 if measured.sum_abs_b else None
-    if measured.sum_abs_a == measured.sum_abs_b == 0:
-        magnitude = 0.0
-    finite = not (measured.nan_a or measured.nan_b or measured.infinite_a or measured.infinite_b)
-    divergence = _divergence(a, b, measured) if finite else None
-    return GuideCheck(measured.cosine, magnitude, divergence)
+    comparable = agreement(measured, "", 1.0, equal_nan=equal_nan).why not in ("nan", "infinite")
+    divergence = _divergence(a, b, measured) if comparable else None
+    return GuideCheck(measured.cosine, measured.magnitude, divergence)
 
 
 def _divergence(a: Any, b: Any, measured: Measured) -> float:
-    """KL(softmax(b) | softmax(a)) over all elements, in two passes."""
+    """KL(softmax(b) | softmax(a)) over all elements that are finite, in two passes."""
     np = open_numpy()
     top_a, top_b = measured.statistics_a[0], measured.statistics_b[0]
     sum_a = sum_b = 0.0
-    for one, other in _wide_blocks(a, b):
+    for one, other in _finite_blocks(a, b):
         sum_a += float(np.exp(one - top_a).sum())
         sum_b += float(np.exp(other - top_b).sum())
+    if not (sum_a and sum_b):
+        return 0.0
     log_a, log_b = top_a + math.log(sum_a), top_b + math.log(sum_b)
     total = 0.0
-    for one, other in _wide_blocks(a, b):
+    for one, other in _finite_blocks(a, b):
         share = other - log_b
-        total += float((np.exp(share) * (share - (one - log_a))).sum())
+        taken = np.exp(share)
+        # Of nothing the divergence is nothing, however far apart the exponents are.
+        total += float(np.where(taken > 0, taken * (share - (one - log_a)), 0.0).sum())
     return max(total, 0.0)
 
 
-def _wide_blocks(a: Any, b: Any) -> Iterator[tuple[Any, Any]]:
+def _finite_blocks(a: Any, b: Any) -> Iterator[tuple[Any, Any]]:
     np = open_numpy()
-    for one, other, _start in blocks(a, b):
-        yield wide(np, one), wide(np, other)
+    with np.errstate(all="ignore"):
+        for one, other, _start in blocks(a, b):
+            left, right = wide(np, one), wide(np, other)
+            finite = np.isfinite(left) & np.isfinite(right)
+            yield (left, right) if finite.all() else (left[finite], right[finite])

@@ -6,8 +6,9 @@ They are `docs/evidence-codes.md`; `accmap explain CODE` shows one entry.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from ..schemas.light_typing import NamedTuple
 from .messages_compiled import say
 
 if TYPE_CHECKING:

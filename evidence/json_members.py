@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ..schemas.border.incoming import whole_number
 from ..schemas.border.regular import open_regular
+from ..schemas.light_typing import NamedTuple
 from .messages_compiled import say
 
 if TYPE_CHECKING:

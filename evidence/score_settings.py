@@ -10,8 +10,9 @@ from __future__ import annotations
 import csv
 import io
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
+from ..schemas.light_typing import NamedTuple
 from .stranger_json import parse_json
 
 if TYPE_CHECKING:

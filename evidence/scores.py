@@ -17,10 +17,11 @@ import json
 import math
 import os
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ..schemas.border.incoming import read_text
 from ..schemas.diagnostic import UnreadableError, finding
+from ..schemas.light_typing import NamedTuple
 from ..schemas.message import Words, verbatim
 from ..schemas.yaml_depth import refuse_deep
 from .messages_compiled import say

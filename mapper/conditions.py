@@ -6,6 +6,7 @@ from math import frexp, isfinite
 
 from ..mappings.tables import field_named
 from ..schemas.light_typing import TYPE_CHECKING
+from .computed.comparison import same
 from .lenses.latent import ramp_of
 from .lenses.stages import accounted, chunks_of
 
@@ -178,10 +179,10 @@ COMPARISONS: dict[str, Callable[[Value, Value, Callable[[FieldName], Value]], bo
     "not_in": lambda value, operand, _: value is not None and not _contains(operand, value),
     "set": lambda value, _operand, _: value is not None,
     "unset": lambda value, _operand, _: value is None,
-    "eq_field": lambda value, operand, other: value == other(field_named(operand)),
-    "ne_field": lambda value, operand, other: value != other(field_named(operand)),
+    "eq_field": lambda value, operand, other: same(value, other(field_named(operand))),
+    "ne_field": lambda value, operand, other: not same(value, other(field_named(operand))),
     "below_field": lambda value, operand, other: (
-        value != other(field_named(operand)) and not _greater(value, other(field_named(operand)))
+        not same(value, other(field_named(operand))) and not _greater(value, other(field_named(operand)))
     ),
     "within_field": lambda value, operand, other: _is_within(value, other(field_named(operand))),
     "gt_field": lambda value, operand, other: _greater(value, other(field_named(operand))),
@@ -198,8 +199,8 @@ COMPARISONS: dict[str, Callable[[Value, Value, Callable[[FieldName], Value]], bo
     "not_product": lambda value, operand, other: _is_not_product(value, operand, other),
     "exceeds_sum": _exceeds_sum,
     "within_sum": _is_within_sum,
-    "lacks": lambda value, operand, _: isinstance(value, (list, tuple)) and operand not in value,
-    "has": lambda value, operand, _: isinstance(value, (list, tuple)) and operand in value,
+    "lacks": lambda value, operand, _: isinstance(value, (list, tuple)) and not _contains(value, operand),
+    "has": lambda value, operand, _: _contains(value, operand),
     "endswith": lambda value, operand, _: isinstance(value, str) and value.endswith(str(operand)),
     "power_of_two": lambda value, _operand, _: _is_power_of_two(value),
     "isfraction": lambda value, _operand, _: isinstance(value, float) and not value.is_integer(),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..mappings.tables import table
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
-from .computed.comparison import alike, same
+from .computed.comparison import alike, equal
 from .gates import meaningful
 from .recipe.vocabulary import COMPUTED, vocabulary
 
@@ -72,7 +72,9 @@ def differences(a: Recipe, b: Recipe, *, whole: bool = False) -> tuple[Differenc
         telling = {name: row for name, row in telling.items() if name in model.fields}
         # A key without a field that changes numbers may be the network's.
         a, b = (
-            one._replace(unmapped=tuple(key for key in one.unmapped if one is model or key.impact == "numerics"))
+            one._replace(unmapped=tuple(key for key in one.unmapped if key.impact == "numerics"))
+            if one.framework != model.framework
+            else one
             for one in (a, b)
         )
     rows = [
@@ -116,7 +118,7 @@ def _compared(name: FieldName, field: Field, row: Row | None, a: Recipe, b: Reci
 
 def _is_unasked(found: Found, field: Field) -> bool:
     """Whether a value is what a framework does where nothing is said."""
-    return found.decided and (found.value is None or same(found.value, field.default))
+    return found.decided and (found.value is None or equal(found.value, field.default))
 
 
 def _of_as_many_layers(found: Found | None, other: Found | None) -> Found | None:
@@ -145,7 +147,7 @@ def _status(left: Found | None, right: Found | None, neutral: Value = None) -> V
     # A side that leaves a value open behaves as the field's neutral value does.
     one = neutral if left.value is None else left.value
     other = neutral if right.value is None else right.value
-    return "equal" if same(one, other) else "different"
+    return "equal" if equal(one, other) else "different"
 
 
 def _computed(left: Found | None, right: Found | None) -> Verdict | None:

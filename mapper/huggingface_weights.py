@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from ..schemas.light_typing import NamedTuple
 from ..schemas.message import Words
 from .weight_names import Beside
 from .weights import by_group, by_kind, filled

@@ -44,7 +44,7 @@ def layout_of(recipe: Recipe, config: Config | None = None) -> Layout:
     def switch(kind: str) -> bool:
         if config is None:
             return False
-        return any(config.value(f"resolved.transformer.{name}") is True for name in LAYOUT_SWITCHES[kind])
+        return any(config.is_on(f"resolved.transformer.{name}") for name in LAYOUT_SWITCHES[kind])
 
     return Layout(
         norm=sizes.norm,

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
+from ..schemas.light_typing import NamedTuple
 from .weights import filled
 
 if TYPE_CHECKING:

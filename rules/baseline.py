@@ -1,31 +1,96 @@
-"""Findings that a project has accepted for now, matched by what stands in the file, not by its line number."""
+"""Findings that a project has accepted for now, matched by what stands in the files, not by line numbers.
+
+A fingerprint names each file by its path from the baseline's folder, so that two folders are told apart wherever accmap
+is started. A file that was moved keeps its findings if that is certain: one file of its name is gone, and one that the
+baseline does not know is there. Version 1 named files by their base names alone, and is read as it was written.
+"""
 
 from __future__ import annotations
 
-from ..schemas.light_typing import TYPE_CHECKING
+import os
+
+from ..schemas.border.probes import exists
+from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any
 
     from ..schemas.border.outgoing import Outgoing
     from ..schemas.diagnostic import Diagnostic
     from ..schemas.source import SourceText
 
-VERSION = 1
+    Naming = Callable[[str], str]
+    """The name of a file in a fingerprint."""
+
+VERSION = 2
+_BY_BASE_NAME = 1
 
 
-def fingerprint(entry: Diagnostic, sources: Mapping[str, SourceText]) -> str:
-    """What a finding is by its content: its code and the text of every line it points to."""
-    lines = [_line(entry.file, entry.span, sources)]
-    lines += sorted({_line(place.file, place.span, sources) for place in entry.related})
+class Baseline(NamedTuple):
+    """The accepted findings of a baseline file."""
+
+    folder: str
+    version: int
+    files: frozenset[str]
+    """Every file that was linted, by its path from the folder."""
+    accepted: Mapping[str, int]
+    """How many findings of each fingerprint there were."""
+
+    def naming(self, files: Iterable[str]) -> Naming:
+        """The names of files in this baseline's fingerprints, if `files` are those that are linted now."""
+        if self.version == _BY_BASE_NAME:
+            return base_name
+        moved = self._moved({path_from(self.folder, file) for file in files} - self.files)
+
+        def name_of(file: str) -> str:
+            path = path_from(self.folder, file)
+            return moved.get(path, path)
+
+        return name_of
+
+    def _moved(self, new: set[str]) -> dict[str, str]:
+        """The former path of each file that was certainly moved."""
+        gone = _only_of_their_name(path for path in self.files if not exists(os.path.join(self.folder, path)))
+        return {path: gone[name] for name, path in _only_of_their_name(new).items() if name in gone}
+
+
+def _only_of_their_name(paths: Iterable[str]) -> dict[str, str]:
+    """The paths that share their base name with no other, by that name."""
+    found: dict[str, list[str]] = {}
+    for path in paths:
+        found.setdefault(base_name(path), []).append(path)
+    return {name: several[0] for name, several in found.items() if len(several) == 1}
+
+
+def base_name(file: str) -> str:
+    """The last part of a path."""
+    return file.replace("\\", "/").rpartition("/")[2]
+
+
+def path_from(folder: str, file: str) -> str:
+    """The path of a file from a folder; of standard input without a name, what messages call it."""
+    if file.startswith("<"):
+        return file
+    absolute = os.path.abspath(file)
+    try:
+        return os.path.relpath(absolute, folder).replace(os.sep, "/")
+    except ValueError:  # another drive of Windows
+        return absolute.replace(os.sep, "/")
+
+
+def fingerprint(entry: Diagnostic, sources: Mapping[str, SourceText], name_of: Naming = base_name) -> str:
+    """The identity of a finding: its code and the text of every line it points to."""
+    lines = [_line(entry.file, entry.span, sources, name_of)]
+    lines += sorted({_line(place.file, place.span, sources, name_of) for place in entry.related})
     fields = ",".join(entry.fields)
     return "|".join((entry.kind.code, fields, *lines))
 
 
-def _line(file: str, span: object, sources: Mapping[str, SourceText]) -> str:
+def _line(file: str, span: object, sources: Mapping[str, SourceText], name_of: Naming) -> str:
     from ..schemas.source import Span
 
-    name = file.replace("\\", "/").rpartition("/")[2]
+    name = name_of(file)
     source = sources.get(file)
     if source is None or not isinstance(span, Span) or span.line > source.line_count:
         return name
@@ -34,33 +99,44 @@ def _line(file: str, span: object, sources: Mapping[str, SourceText]) -> str:
     return f"{name}:{' '.join(source.line(span.line).split())}"
 
 
-def written(entries: Iterable[Diagnostic], sources: Mapping[str, SourceText]) -> Outgoing:
-    """A baseline file's text."""
+def written(
+    entries: Sequence[Diagnostic], sources: Mapping[str, SourceText], files: Iterable[str], folder: str
+) -> Outgoing:
+    """The text of a baseline file in a folder."""
     from ..schemas.border.outgoing import json_text
+
+    def name_of(file: str) -> str:
+        return path_from(folder, file)
 
     counts: dict[str, int] = {}
     for entry in entries:
-        mark = fingerprint(entry, sources)
+        mark = fingerprint(entry, sources, name_of)
         counts[mark] = counts.get(mark, 0) + 1
     rows = [{"fingerprint": mark, "count": count} for mark, count in sorted(counts.items())]
-    return json_text({"version": VERSION, "findings": rows}, 1)
+    known = sorted({name_of(file) for file in (*files, *(entry.file for entry in entries))})
+    return json_text({"version": VERSION, "files": known, "findings": rows}, 1)
 
 
-def read(found: object) -> dict[str, int]:
-    """The accepted findings of a baseline file; ValueError where it is not one."""
-    if not isinstance(found, dict) or found.get("version") != VERSION:  # pyright: ignore[reportUnknownMemberType]
-        raise ValueError(f"it is not a baseline of version {VERSION}")
-    return {str(row["fingerprint"]): int(row["count"]) for row in found["findings"]}  # pyright: ignore
+def read(found: object, folder: str) -> Baseline:
+    """The accepted findings of a baseline file in a folder; ValueError where it is not one."""
+    content: dict[str, Any] = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    version: Any = content.get("version")
+    if version not in (_BY_BASE_NAME, VERSION):
+        raise ValueError(f"it is not a baseline of version {_BY_BASE_NAME} or {VERSION}")
+    files: Any = content["files"] if version == VERSION else ()
+    accepted = {str(row["fingerprint"]): int(row["count"]) for row in content["findings"]}
+    return Baseline(folder, int(version), frozenset(map(str, files)), accepted)
 
 
 def without(
-    entries: Sequence[Diagnostic], accepted: Mapping[str, int], sources: Mapping[str, SourceText]
+    entries: Sequence[Diagnostic], baseline: Baseline, sources: Mapping[str, SourceText], files: Iterable[str]
 ) -> tuple[list[Diagnostic], int]:
-    """The findings that a baseline does not hold, and how many it holds."""
-    left = dict(accepted)
+    """The findings that a baseline does not hold, and how many it holds, if `files` are those that were linted."""
+    left = dict(baseline.accepted)
+    name_of = baseline.naming((*files, *(entry.file for entry in entries)))
     kept: list[Diagnostic] = []
     for entry in entries:
-        mark = fingerprint(entry, sources)
+        mark = fingerprint(entry, sources, name_of)
         if left.get(mark, 0) > 0:
             left[mark] -= 1
         else:

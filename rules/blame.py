@@ -76,6 +76,9 @@ def decided_by(side: Side, key: str) -> list[str]:
     found: list[str] = []
     for row in table().rows:
         wanted = row.side(side_of(side.config), side.config.framework_version)
-        if wanted is not None and key in (*wanted.keys[:1], *wanted.read[:1]):
+        if wanted is None:
+            continue
+        names = [name for one in (*wanted.keys[:1], *wanted.read[:1]) for name in one.split("|")]
+        if key in names or (len(wanted.keys) == 1 and key in wanted.aliases):
             found += row.fields
     return found

@@ -111,13 +111,13 @@ def _as_by_default(side: Side, row: ReportRow) -> bool:
     """Whether the file only writes out what its framework does anyway, or switches something off."""
     if row.field is not None:
         return False
-    if row.value is None or row.value is False or row.value == "":
+    if row.value in (None, "") or (isinstance(row.value, bool) and not row.value):
         return True
     if side.framework == "megatron":
-        from ..schemas.megatron.forks import catalog
+        from ..schemas.megatron.forks import catalog, fork_of
 
         fact = (
-            catalog(side.config.framework_version, side.config.dialect).by_dest.get(row.source[0])
+            catalog(side.config.framework_version, fork_of(side.config)).by_dest.get(row.source[0])
             if row.source
             else None
         )

@@ -19,12 +19,13 @@ from ..mapper.recipe.reading import RecipeReading, side_of
 from ..mapper.recipe.vocabulary import COMPUTED
 from ..mappings.tables import rows_of
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
+from ..schemas.yaml_node import KEPT_AT
 from .blame import decided_by
 from .catalog_compiled import CAUSES, COMPARED, RULES
 from .comparators import COMPARATORS, equal
 from .computed import feeding
 from .harmless import IDLE, key_of, names_of
-from .places import places_of
+from .places import places_of, says_it_again
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -64,6 +65,8 @@ _LINE_ENDS = "SYN012"
 """Lines that end in CR LF: bash puts the CR into words, and continues no line."""
 _REPEATED = "SYN050"
 """A key that a mapping has twice."""
+_NOTATIONS = frozenset(("SYN053", "SYN054"))
+"""A number with a leading zero, or with colons."""
 _REFUSALS = frozenset(("MAP030", "MAP035", "MAP126"))
 """Conditions of Megatron-LM's own, which name arguments."""
 _OF_NO_KIND = "MAP078"
@@ -89,10 +92,6 @@ def grouped(subject: Subject, found: Sequence[Diagnostic], settled: Mapping[str,
     for number in causes:
         root = _root(number, causes)
         head, follower = entries[root], entries[number]
-        if follower.fields and follower.fields[0].startswith(COMPUTED):
-            # What is worked out from a value weighs no more than the value.
-            weaker = min((head, follower), key=lambda entry: _RANKS[entry.kind.severity]).kind
-            follower = follower._replace(kind=follower.kind._replace(severity=weaker.severity, effect=weaker.effect))
         if _RANKS[follower.kind.severity] > _RANKS[head.kind.severity]:
             if head.kind.code in settled or head.kind.severity == "info":
                 continue
@@ -119,6 +118,8 @@ class _Links:
         self.found = found
         self.at: dict[tuple[str, Span], int] = {}
         """What was said of a key in one file, by its place."""
+        self.of: dict[tuple[str, str], int] = {}
+        """What was said of an argument, by its destination: its value may stand in another place."""
         self.slips: dict[tuple[str, int, int], int] = {}
         """The arguments that are none, by where they begin."""
         self.idle: list[int] = []
@@ -127,8 +128,8 @@ class _Links:
         """What was said of arguments that never reach the program, and their destinations."""
         self.strays: dict[tuple[str, str], int] = {}
         """The first word that belongs to no flag, by what stands before it."""
-        self.repeated: dict[tuple[str, int], int] = {}
-        """The keys that stand twice, by the line that counts."""
+        self.repeated: list[tuple[str, Span, int]] = []
+        """The keys that stand twice, by where the value is that counts."""
         self.differing: dict[FieldName, int] = {}
         """The comparison of each field that has one."""
         for number, entry in enumerate(found):
@@ -146,16 +147,31 @@ class _Links:
     def _note_key(self, number: int, entry: Diagnostic) -> None:
         """Of what key, at what place, something was said."""
         code, span = entry.kind.code, entry.span
+        if says_it_again(entry):
+            return
         if span is not None and (span[:2] != span[2:4] or code == _OF_NO_KIND):
-            self.at.setdefault((entry.file, span._replace(file=None)), number)
+            place = entry.file, span._replace(file=None)
+            if place not in self.at or self.found[self.at[place]].kind.code in _NOTATIONS:
+                self.at[place] = number  # what is said of the key itself counts before its notation
             if code in _SLIPS:
                 self.slips.setdefault((entry.file, *span[:2]), number)
+            self._note_argument(number, entry)
         if code in IDLE:
             self.idle.append(number)
-        if code == _REPEATED and span is not None:
-            self.repeated.setdefault((entry.file, span.line), number)
+        if code == _REPEATED:
+            self.repeated.append((entry.file, cast("Span", dict(entry.values)[KEPT_AT]), number))
         if code == _FORK:
             self._fork(number)
+
+    def _note_argument(self, number: int, entry: Diagnostic) -> None:
+        """Of what argument of the launch something was said."""
+        side, other = self.subject.megatron, self.subject.mindformers
+        if side is None or (other is not None and entry.file == other.config.file):
+            return
+        values = dict(entry.values)
+        dest = str(values.get("key", values.get("flag", ""))).lstrip("-").replace("-", "_")
+        if dest in side.config.settings:
+            self.of.setdefault((side.config.file, dest), number)
 
     def _note_loss(self, number: int, entry: Diagnostic) -> None:
         """What arguments do not reach the program as they stand there."""
@@ -180,12 +196,12 @@ class _Links:
 
     def _lost(self, entry: Diagnostic, value: str) -> frozenset[str]:
         """What arguments would have decided that the program's parser does not see as such."""
-        from ..schemas.megatron.forks import catalog
+        from ..schemas.megatron.forks import catalog, fork_of
 
         side = self.subject.megatron
         if side is None or entry.file != side.config.file:
             return frozenset()
-        known = catalog(side.config.framework_version, side.config.dialect).by_option
+        known = catalog(side.config.framework_version, fork_of(side.config)).by_option
         flags = (f"--{word.lstrip(_DASHES)}" for word in str(dict(entry.values).get(value)).split())
         return frozenset(known[flag].dest for flag in flags if flag in known)
 
@@ -364,10 +380,9 @@ class _Links:
         if entry.kind.code not in _PAIR or len(entry.fields) != 1:
             return None
         name = cast("FieldName", entry.fields[0])
-        for file, span in self._places(entry, name) if self.at else ():
-            cause = self._said_at(file, span)
-            if cause is not None:
-                return cause
+        cause = self._said_of_places(entry, name) if self.at else None
+        if cause is not None:
+            return cause
         for cause in self.idle:
             idle = self.found[cause]
             if entry.kind.severity == "info" or self._is_written(name, idle.file):
@@ -377,18 +392,15 @@ class _Links:
         return None
 
     def _said_at(self, file: str, span: Span) -> int | None:
-        """What was said of a place, of the line that counts, or of a part of either."""
+        """What was said of a place, of the value that holds it and counts, or of a part of it."""
         cause = self.at.get((file, span))
-        if cause is None:
-            cause = self.repeated.get((file, span.line))
         if cause is not None or span[:2] == span[2:4]:  # what is not written stands within nothing else
             return cause
+        for there, kept, number in self.repeated:
+            if there == file and _holds(kept, span):
+                return number
         return next(
-            (
-                one
-                for (there, part), one in self.at.items()
-                if there == file and (_holds(span, part) or (part.line == part.end_line and _holds(part, span)))
-            ),
+            (one for (there, part), one in self.at.items() if there == file and _holds(span, part)),
             None,
         )
 
@@ -401,13 +413,36 @@ class _Links:
             for spot in places_of(side).spots(name)
         )
 
-    def _places(self, entry: Diagnostic, name: FieldName) -> Iterator[tuple[str, Span]]:
-        """Where a field of a comparison is decided, in both files."""
+    def _said_of_places(self, entry: Diagnostic, name: FieldName) -> int | None:
+        """What was said of a key that may be why a field differs, in both files."""
+        others: set[tuple[str, Span]] = set()
         for side in self.subject.sides:
             for spot in places_of(side).spots(name):
-                yield spot.span.file or side.config.file, spot.span._replace(file=None)
-        if entry.span is not None and entry.span[:2] != entry.span[2:4]:
-            yield entry.file, entry.span._replace(file=None)
+                place = spot.span.file or side.config.file, spot.span._replace(file=None)
+                cause = self._said_at(*place)
+                if cause is None:
+                    cause = self.of.get((side.config.file, spot.key))
+                if cause is not None and self._may_decide(cause, side, spot.key, name):
+                    return cause
+                others.add(place)
+        span = entry.span
+        if span is None or span[:2] == span[2:4] or (entry.file, span._replace(file=None)) in others:
+            return None
+        return self._said_at(entry.file, span._replace(file=None))
+
+    def _may_decide(self, cause: int, side: Side, key: str, name: FieldName) -> bool:
+        """Whether what was said of a key may be why a field differs: not if both sides have the key's own fields alike.
+
+        The value of a number in another notation is certain: it is told by the key's own fields alone.
+        """
+        fields = decided_by(side, key)
+        if name in fields:
+            return True
+        return self.found[cause].kind.code not in _NOTATIONS and not (fields and all(map(self._is_same, fields)))
+
+    def _is_same(self, name: str) -> bool:
+        """Whether a field is known on both sides, and compared without a word."""
+        return name not in self.differing and self.subject.decided(cast("FieldName", name)) is not None
 
     def _by_gate(self, number: int) -> int | None:
         left, right = self.subject.megatron, self.subject.mindformers

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from math import isclose
-
+from ..mapper.computed.comparison import equal as equal_values
 from ..schemas.light_typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
@@ -11,23 +10,14 @@ if TYPE_CHECKING:
 
 
 def equal(a: object, b: object) -> bool:
-    """The same value; numbers within the rounding of a double."""
-    if isinstance(a, (int, float)) and isinstance(b, (int, float)):
-        return a == b or _near(a, b, 1e-9)
+    """The same value; a list is the same as a value that each of its entries is."""
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         first, second = cast("Sequence[object]", a), cast("Sequence[object]", b)
         return len(first) == len(second) and all(map(equal, first, second))
     if isinstance(a, (list, tuple)) or isinstance(b, (list, tuple)):
         several, one = cast("tuple[Sequence[object], object]", (a, b) if isinstance(a, (list, tuple)) else (b, a))
         return bool(several) and all(equal(entry, one) for entry in several)
-    return a == b
-
-
-def _near(a: float, b: float, share: float) -> bool:
-    try:
-        return isclose(a, b, rel_tol=share)
-    except OverflowError:  # a whole number of more than three hundred digits
-        return False
+    return equal_values(a, b)
 
 
 def _same_words(a: object, b: object) -> bool:
@@ -111,14 +101,12 @@ def _same_truth(a: object, b: object) -> bool:
 
 def _same_or_one(a: object, b: object) -> bool:
     """A degree of parallelism that is not given is 1."""
-    return (1 if a is None else a) == (1 if b is None else b)
+    return equal(1 if a is None else a, 1 if b is None else b)
 
 
 def _same_count(a: object, b: object) -> bool:
-    """A number of samples, up to what a last incomplete batch makes of it."""
-    if isinstance(a, (int, float)) and isinstance(b, (int, float)):
-        return _near(a, b, 1e-5)
-    return a is None or b is None or a == b
+    """A number that a side may leave to other settings: samples of whole batches, as the lenses read them."""
+    return a is None or b is None or equal(a, b)
 
 
 COMPARATORS: Mapping[str, Callable[[object, object], bool]] = {

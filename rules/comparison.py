@@ -47,8 +47,6 @@ class Compared(NamedTuple):
     neutral: object
     one_sided: bool
     severity: Severity
-    agreed: list[RecipeValue | None]
-    """The last two entries that had nothing to say about each other; the same two have nothing to say again."""
 
 
 def differences(subject: Subject, table: Mapping[FieldName, Compared]) -> Iterator[tuple[str, Found]]:
@@ -58,19 +56,14 @@ def differences(subject: Subject, table: Mapping[FieldName, Compared]) -> Iterat
         return
     first, second = (map(side.recipe.fields.get, table) for side in (left, right))
     for (name, row), a, b in zip(table.items(), first, second, strict=True):
-        last = row.agreed
-        if (last[0] is a and last[1] is b) or (a is None and b is None):
+        if a is None and b is None:
             continue
         if not _comparable(a, b, row):
             if _is_open(a, b, row):
                 yield from _left_open(name, a, b, left, right, row)
-            else:
-                last[:] = a, b
             continue
         one, other = _value(a, row), _value(b, row)
-        if one == other or COMPARATORS[row.how](one, other):
-            last[:] = a, b
-        else:
+        if one is not other and not COMPARATORS[row.how](one, other):
             found = _differing(name, row, (a, b), (one, other), left, right)
             if found is not None:
                 yield row.code, found

@@ -6,7 +6,7 @@ takes another way; where it differs although nothing that feeds it does, that is
 
 from __future__ import annotations
 
-from ..mapper.computed.comparison import alike, same
+from ..mapper.computed.comparison import alike, equal
 from ..mapper.recipe.reading import side_of
 from ..mappings.tables import field_named, table
 from ..schemas.light_typing import TYPE_CHECKING, cast
@@ -31,7 +31,9 @@ _ATTENTION: tuple[FieldName, ...] = (
     "computed.attention_scale", "computed.rotary_frequencies", "computed.rotary_amplitude",
     "computed.visible_positions",
 )  # fmt: skip
-_RUN: tuple[FieldName, ...] = ("computed.samples", "computed.learning_rates")
+_LENGTH: FieldName = "run.train_steps"
+_EARLY = ("second", "highest")
+"""The rates of `computed.learning_rates` at places that the length of the run does not move."""
 _NETWORK: tuple[FieldName, ...] = (
     "computed.layers", "computed.parameters_by_kind", "computed.embedding_parameters", "computed.parameters",
     "computed.active_parameters",
@@ -55,9 +57,25 @@ def step(subject: Subject) -> Iterator[Found]:
 
 
 def run(subject: Subject) -> Iterator[Found]:
-    """As many samples in the run, and the same rates on the way."""
-    for name in _RUN:
-        yield from _first(subject, (name,))
+    """As many samples in the run, and the same rates on the way.
+
+    A run of another length is a warning of its own (RUN002), and so are its samples. Its middle and its end are other
+    updates: the rates there are compared where the whole curves are (SCH050).
+    """
+    other_length = _LENGTH in _apart(subject)
+    for found in _first(subject, ("computed.samples",)):
+        yield found._replace(severity="warning") if other_length else found
+    for found in _first(subject, ("computed.learning_rates",)):
+        if not (other_length and _agree_at_the_start(subject)):
+            yield found
+
+
+def _agree_at_the_start(subject: Subject) -> bool:
+    both = subject.decided("computed.learning_rates")
+    if both is None or not (is_mapping(both.a.value) and is_mapping(both.b.value)):
+        return False
+    one, other = ({name: rates.get(name) for name in _EARLY} for rates in (both.a.value, both.b.value))
+    return alike(one, other)
 
 
 def weighting(subject: Subject) -> Iterator[Found]:
@@ -157,12 +175,13 @@ def _rows_by_key(dialect: SideName, version: str) -> Mapping[str, Sequence[int]]
     """The rows that read a key, by where they stand in the table."""
     known: dict[str, list[int]] | None = _ROWS.get((dialect, version))
     if known is None:
-        known = _ROWS[dialect, version] = {}
+        known = {}
         for number, row in enumerate(table().rows):
             wanted = row.side(dialect, version)
             for keys in () if wanted is None else (*wanted.keys, *wanted.read):
                 for key in keys.split("|"):
                     known.setdefault(key, []).append(number)
+        _ROWS[dialect, version] = known  # at once: another thread must not see half of it
     return known
 
 
@@ -205,7 +224,7 @@ def _unlike(subject: Subject, name: FieldName) -> bool:
     one, other = [side.field(field_named(name)) for side in subject.sides]
     if name.startswith("computed.") or one is None or other is None:
         return False
-    return one.decided and other.decided and not same(one.value, other.value)
+    return one.decided and other.decided and not equal(one.value, other.value)
 
 
 def _fed_by(side: Side, name: FieldName) -> str:

@@ -35,7 +35,7 @@ def seed_ignored(subject: Subject) -> Iterator[Found]:
         return
     switch, kind = PARALLEL_SWITCHES
     mode = side.config.value(kind)
-    if side.config.value(switch) is True and str(mode).lower() in [str(entry) for entry in _PARALLEL_MODES]:
+    if side.config.is_on(switch) and str(mode).lower() in [str(entry) for entry in _PARALLEL_MODES]:
         notes = tuple(
             Note(at_key("mindformers", given.key), *say.key_is(key=given.key, value=given.value).both())
             for key in PARALLEL_SWITCHES
@@ -100,7 +100,7 @@ def _mask_of_another_length(side: Side) -> Iterator[Found]:
     """The dynamic graph takes sequences as they come, and makes a causal mask of the model's length, or its default."""
     data = side.explicit(f"{LOADER['dynamic']}.{DATA_LENGTH}")
     length = side.config.value(DYNAMIC_LENGTH["resolved"])
-    if any(side.config.value(key) is True for key in DYNAMIC_LENGTH["made"]):
+    if any(side.config.is_on(key) for key in DYNAMIC_LENGTH["made"]):
         return  # the data's own mask, or one that is as large whatever comes
     if data is not None and isinstance(data.value, int) and isinstance(length, int) and data.value != length:
         place = at_key("mindformers", DYNAMIC_LENGTH["model"])

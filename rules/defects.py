@@ -87,7 +87,8 @@ def _candidates(config: Config) -> Iterator[tuple[tuple[Any, ...], list[Words]]]
         if fork is not None:
             doubts.append(say.runs_a_fork())
         yield row, doubts
-    for row, has, stays in FORKS.get(config.dialect, ()):
+    # What is known of a fork says nothing of a user's file of that name.
+    for row, has, stays in FORKS.get(fork.name, ()) if fork is not None and fork.file is None else ():
         # What is not given is the lowest version that takes every argument: a later one may run.
         if config.version_origin != "given" and not stays:
             yield row, [say.version_or_later(version=config.dialect)]

@@ -149,7 +149,7 @@ class _Run:
         if self.subject.paired:
             from .harmless import softened
 
-            found = softened(found)
+            found = softened(self.subject, found)
         found = _of_forks(self.subject, found)
         if any(entry.kind.severity != "info" for entry in found):
             from .blame import at_fault

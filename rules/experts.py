@@ -122,7 +122,7 @@ def dynamic_class_refuses(subject: Subject) -> Iterator[Found]:
         return
     if experts.value:
         grouped = side.setting(RESOLVED_GROUPED)
-        if grouped is not None and grouped.decided and grouped.value is not True:
+        if grouped is not None and grouped.decided and not grouped.is_on:
             place = at_key("mindformers", GROUPED_EXPERTS)
             repair = Repair("safe", *say.write(text=True).both(), (Change("set", place, "True"),))
             yield Found(place, repair=repair, variant="grouped")

@@ -64,37 +64,45 @@ def apply(sources: Mapping[str, SourceText], fixes: Sequence[Diagnostic]) -> tup
 def mend(
     sources: Mapping[str, SourceText], look: Callable[[Mapping[str, SourceText]], Seen], *, unsafe: bool
 ) -> Mended:
-    """Fix, look again, and fix again, until a round changes nothing.
+    """Fix, look again, and fix again, until no fix is left to make.
 
     A fix stays only where its finding is gone, no other error or warning has come, and every field of the recipe that
     it is not about is as it was, or as the partner has it. Where several together fail in that, the first of them is
-    tried alone; one that fails alone is not made.
+    tried alone; one that fails alone waits, and is tried again once the others have changed the texts. Those that wait
+    at the end are not made: a second run would not make them, either.
     """
     texts: dict[str, SourceText] = dict(sources)
     seen = look(texts)
     fixed: list[Diagnostic] = []
-    undone: list[Diagnostic] = []
+    waiting: list[Diagnostic] = []
     known = {_state(texts)}
-    alone = False
-    for _ in range(MOST_ROUNDS):
-        refused = {_name(entry) for entry in undone}
-        wanted = [one for one in seen.findings if _is_wanted(one, unsafe=unsafe) and _name(one) not in refused]
-        changed, done = apply(texts, wanted[:1] if alone else wanted)
+    first: list[Diagnostic] = []
+    has_changed = False  # since a fix began to wait
+    while True:
+        changed, done = apply(texts, first or _wanted(seen, waiting, unsafe=unsafe))
+        if not changed and waiting and has_changed:
+            waiting, has_changed = [], False
+            continue
         if not changed:
-            return Mended(texts, tuple(fixed), tuple(seen.findings), True, tuple(undone))
+            return Mended(texts, tuple(fixed), tuple(seen.findings), True, tuple(waiting))
         after = {**texts, **{file: SourceText(file, text) for file, text in changed.items()}}
         left = look(after)
         if not _is_better(seen, done, left):
-            if alone or len(done) == 1:
-                undone += done
-            alone = not alone and len(done) > 1
+            if len(done) == 1:
+                waiting += done
+            first = done[:1] if len(done) > 1 else []
             continue
-        texts, seen, alone = after, left, False
+        texts, seen, first, has_changed = after, left, [], has_changed or bool(waiting)
         fixed += done
-        if _state(texts) in known:
-            break
+        if _state(texts) in known or len(known) > MOST_ROUNDS:
+            return Mended(texts, tuple(fixed), tuple(seen.findings), False, tuple(waiting))
         known.add(_state(texts))
-    return Mended(texts, tuple(fixed), tuple(seen.findings), False, tuple(undone))
+
+
+def _wanted(seen: Seen, waiting: Sequence[Diagnostic], *, unsafe: bool) -> list[Diagnostic]:
+    """The findings with a fix that does not wait."""
+    left_out = set(map(_name, waiting))
+    return [one for one in seen.findings if _is_wanted(one, unsafe=unsafe) and _name(one) not in left_out]
 
 
 def _is_wanted(entry: Diagnostic, *, unsafe: bool) -> bool:

@@ -1,7 +1,7 @@
 """Keys of a pair that do nothing, while what they would have said is the same on both sides anyway.
 
 Alone, a file with such a key is suspicious. Of a pair the effective values are compared, so the key is worth a warning
-only where one of the fields that it means differs.
+only where one of the fields that it means differs, or is open and cannot be compared.
 """
 
 from __future__ import annotations
@@ -10,25 +10,32 @@ from ..mappings.tables import rows_of
 from ..schemas.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ..schemas.diagnostic import Diagnostic
+    from .subject import Side, Subject
 
 IDLE = frozenset(("MAP056", "MAP069", "MAP096", "MAP100", "MAP101", "MAP102"))
 """What is said of keys that are ignored, swallowed, overwritten, switched off or never read."""
 
 
-def softened(found: Sequence[Diagnostic]) -> list[Diagnostic]:
+def softened(subject: Subject, found: Sequence[Diagnostic]) -> list[Diagnostic]:
     """The findings; those about a key that does nothing are remarks where it makes no difference."""
     if not any(_loud(entry) and entry.kind.code in IDLE for entry in found):
         return list(found)
-    names = names_of(field for entry in found if _loud(entry) and entry.kind.code not in IDLE for field in entry.fields)
+    apart = {field for entry in found if _loud(entry) and entry.kind.code not in IDLE for field in entry.fields}
+    names = names_of([*apart, *(field for side in subject.sides for field in _open(side))])
     return [
         entry._replace(kind=entry.kind._replace(severity="info"))
         if entry.kind.code in IDLE and _loud(entry) and not key_of(entry) & names
         else entry
         for entry in found
     ]
+
+
+def _open(side: Side) -> Iterator[str]:
+    """The fields that a file leaves undecided."""
+    return (name for name, value in side.recipe.fields.items() if not value.decided)
 
 
 def _loud(entry: Diagnostic) -> bool:

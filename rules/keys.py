@@ -82,7 +82,7 @@ def without_gate(subject: Subject) -> Iterator[Found]:
             yield Found(at_key("mindformers", key), {"key": _last(key), "gate": f"{_last(gate)}: True"})
     section = "model" if side.config.dialect == "dynamic" else "model.model_config"
     own = side.explicit(f"{section}.{LINEAR_BIAS}")
-    if own is not None and own.value is False and side.value("model.bias_linear") is True:
+    if own is not None and own.decided and not own.is_on and side.value("model.bias_linear") is True:
         note = Note(on("mindformers", "model.bias_linear"), *say.every_layer_has_bias().both())
         yield Found(at_key("mindformers", own.key), {"key": LINEAR_BIAS}, (note,), variant="covered", severity="info")
 

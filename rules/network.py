@@ -49,7 +49,7 @@ def interleaved_rotary(subject: Subject) -> Iterator[Found]:
     """The static graph fails with interleaved rotary positions, or ignores them."""
     side = subject.mindformers
     given = None if side is None else side.explicit(INTERLEAVED_ROTARY)
-    if side is not None and given is not None and given.value is True and side.config.dialect != "dynamic":
+    if side is not None and given is not None and given.is_on and side.config.dialect != "dynamic":
         yield Found(at_key("mindformers", given.key), {"version": side.config.framework_version})
 
 
@@ -142,7 +142,7 @@ def swiglu_fusion(subject: Subject) -> Iterator[Found]:
         return
     fused = left.value("fusion.bias_swiglu") is not False
     function = right.config.value(ACTIVATION)
-    also = function == "fusedswiglu" or (function == "swiglu" and right.config.value(FUSED_ACTIVATION) is True)
+    also = function == "fusedswiglu" or (function == "swiglu" and right.config.is_on(FUSED_ACTIVATION))
     if fused == also:
         return
     values: dict[str, object] = {}
@@ -163,11 +163,11 @@ def swiglu_fusion(subject: Subject) -> Iterator[Found]:
 def two_activations(subject: Subject) -> Iterator[Found]:
     """Megatron-LM refuses another activation together with SwiGLU."""
     side = subject.megatron
-    if side is None or side.config.value("swiglu") is not True:
+    if side is None or not side.config.is_on("swiglu"):
         return
     for key in OTHER_ACTIVATIONS:
         given = side.explicit(key)
-        if given is not None and given.value is True:
+        if given is not None and given.is_on:
             note = Note(at_key("megatron", "swiglu"), *say.swiglu_asked_for().both())
             yield Found(at_key("megatron", key), {"flag": given.flag or key}, (note,))
 

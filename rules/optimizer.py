@@ -73,7 +73,7 @@ def fused_first_steps(subject: Subject) -> Iterator[Found]:
     """The fused AdamW begins one step early."""
     side = subject.mindformers
     fused = None if side is None else side.explicit(FUSED_OPTIMIZER)
-    if fused is not None and fused.value is True:
+    if fused is not None and fused.is_on:
         place = at_key("mindformers", FUSED_OPTIMIZER)
         repair = Repair("unsafe", *say.use_plain_adamw().both(), (Change("set", place, "False"),))
         yield Found(place, repair=repair)

@@ -76,7 +76,7 @@ def _sequence_asked_for(side: Side) -> Place | None:
     """Where sequence parallelism is switched on, whatever the framework makes of it."""
     if side.framework == "mindformers":
         given = side.explicit(SEQUENCE_PARALLEL)
-        return at_key("mindformers", given.key) if given is not None and given.value is True else None
+        return at_key("mindformers", given.key) if given is not None and given.is_on else None
     words = () if side.config.launch is None else side.config.launch.arguments
     return next((at_span("megatron", word.span) for word in words if word.text == SEQUENCE_FLAG), None)
 

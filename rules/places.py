@@ -12,6 +12,7 @@ from ..schemas.config import explicit_of
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.mindformers.reading import parent
 from ..schemas.source import Span
+from ..schemas.yaml_node import SAME_VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ..mappings.names_compiled import FieldName
     from ..mappings.tables import SideName
     from ..schemas.config import Setting
+    from ..schemas.diagnostic import Diagnostic
     from .rule import Place
     from .subject import Side
 
@@ -75,6 +77,11 @@ def places_of(side: Side) -> Places:
             _kept.clear()
         found = _kept[id(side)] = Places(side)
     return found
+
+
+def says_it_again(problem: Diagnostic) -> bool:
+    """Whether a key is written twice with one value: nothing follows from that."""
+    return (SAME_VALUE, True) in problem.values
 
 
 def _has(spot: Spot, value: object) -> bool:
@@ -187,7 +194,7 @@ class Places:
         """Where the reader found something odd: of several keys that make a value, the likeliest to be to blame."""
         if self._odd is None:
             problems = self.side.config.problems
-            self._odd = frozenset([problem.span for problem in problems if problem.kind.code in _ODD])
+            self._odd = frozenset([one.span for one in problems if one.kind.code in _ODD and not says_it_again(one)])
         return self._odd
 
     def _decides(self, key: str, field: RecipeValue) -> bool:
@@ -343,15 +350,15 @@ def _meant(side: Side) -> Iterator[tuple[tuple[str, str], Setting]]:
 def _misspelt(side: Side) -> Iterator[tuple[tuple[str, str], Setting]]:
     for setting in side.config.settings.values():
         if setting.acceptance == "unknown" and setting.flag is not None:
-            from ..schemas.megatron.forks import catalog
+            from ..schemas.megatron.forks import catalog, fork_of
             from ..schemas.megatron.suggestions import meant
 
-            dest = meant(setting.flag, catalog(side.config.framework_version, side.config.dialect))
+            dest = meant(setting.flag, catalog(side.config.framework_version, fork_of(side.config)))
             if dest is not None:
                 yield ("", dest), setting
 
 
-_ODD = frozenset(("MAP011", "MAP072", "MAP078", "MAP118", "SYN050", "SYN051", "SYN053", "SYN054"))
+_ODD = frozenset(("MAP011", "MAP072", "MAP078", "MAP118", "SYN050", "SYN051"))
 """What the reader says of a key that is given twice, or of a value of the wrong kind."""
 _UNUSED = frozenset(("MAP054", "MAP069", "MAP102"))
 """What the reader says of keys that nothing reads."""

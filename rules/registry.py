@@ -83,7 +83,7 @@ def compared(profile: str) -> dict[FieldName, Compared]:
     table = _compared.get(profile)
     if table is None:
         table = _compared[profile] = {
-            name: Compared(code, how, neutral, one_sided, severity_in(severity, profile), [None, None])
+            name: Compared(code, how, neutral, one_sided, severity_in(severity, profile))
             for name, (code, how, neutral, one_sided, severity) in COMPARED.items()
         }
     return table

@@ -152,7 +152,7 @@ def _particular(subject: Subject) -> bool:
     assert right is not None
     assert left is not None
     style = right.value("schedule.style")
-    fused = right.config.value(FUSED_OPTIMIZER) is True
+    fused = right.config.is_on(FUSED_OPTIMIZER)
     return (
         style not in ("constant", "cosine", "linear")
         or fused

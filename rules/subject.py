@@ -72,10 +72,10 @@ class Subject(NamedTuple):
 
     megatron: Side | None
     mindformers: Side | None
-    profile: str = "align"
-    options: Mapping[str, object] = {}
-    worked_out: dict[str, object] = {}  # noqa: RUF012 - given anew with every subject
-    """What a rule has computed for this subject and another one needs again."""
+    profile: str
+    options: Mapping[str, object]
+    worked_out: dict[str, object]
+    """What a rule has computed for this subject and another one needs again: an empty one for every subject."""
 
     @property
     def sides(self) -> tuple[Side, ...]:

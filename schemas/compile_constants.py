@@ -17,6 +17,7 @@ TABLES = {
     "evidence/data/names": "Keys that name a tokenizer, and the types of tokens",
     "evidence/dump/names": "Names in dumps, and what both sides call the same",
     "evidence/logs/columns": "Columns of training logs",
+    "evidence/logs/gaps": "Gaps between training logs",
     "evidence/weights/number_types": "Number types of weights",
     "evidence/weights/names": "What a checkpoint says of its model",
     "verifier/constants": "What models are built with, and what stands in",

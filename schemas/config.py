@@ -43,6 +43,11 @@ class Setting(NamedTuple):
     decided: bool = True
     """False where the value depends on a token that reading alone cannot decide; `value` is then None."""
 
+    @property
+    def is_on(self) -> bool:
+        """Whether a switch is on; the readers have made True or False of what is written."""
+        return self.decided and bool(self.value)
+
     def to_json(self) -> dict[str, object]:
         """The contract's entry of `values`."""
         from .answers_compiled import value_json
@@ -211,6 +216,8 @@ class Config(NamedTuple):
     """The version with its patch number, where somebody says it."""
     document: YamlDocument | None = None
     """The tree of a YAML's text, for what mends it."""
+    fork: object = None
+    """The fork's `Dialect` (`megatron/dialects.py`) that the file was read in: itself, for two may have one name."""
 
     @property
     def basis(self) -> Basis:
@@ -222,7 +229,7 @@ class Config(NamedTuple):
             self.version_reason,
             self.purpose,
             self.release,
-            self.dialect if self.framework == "megatron" and self.dialect != "arguments" else None,
+            None if self.fork is None else self.dialect,
         )
 
     def writes(self, key: str) -> bool:
@@ -234,6 +241,11 @@ class Config(NamedTuple):
         """The effective value of `key`; None where there is none."""
         setting = self.settings.get(key)
         return None if setting is None else setting.value
+
+    def is_on(self, key: str, *, otherwise: bool = False) -> bool:
+        """Whether a switch is on; `otherwise` if there is no such key, or it is left open."""
+        setting = self.settings.get(key)
+        return otherwise if setting is None or not setting.decided else setting.is_on
 
 
 def explicit_of(settings: Mapping[str, Setting]) -> tuple[Setting, ...]:

@@ -2,7 +2,7 @@
 
 Type checkers see the real `typing.NamedTuple` and `typing.cast`. At run time `NamedTuple` makes the same classes
 (`_fields`, `_make`, `_replace`, `_asdict`, keywords, defaults) without compiling a constructor for each: there are
-a hundred of them on the way of every lint.
+a hundred of them on the way of every lint. One thing is different: a record equals records of its own class only.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ else:
         return value
 
     _new = tuple.__new__
+    _have_equal_values, _have_unequal_values = tuple.__eq__, tuple.__ne__
     # One constructor for each number of fields. A record's own is a copy with the names of its fields.
     _CONSTRUCTORS = (
         lambda _cls: _new(_cls, ()),
@@ -84,6 +85,17 @@ else:
             raise TypeError(f"{_cls.__name__} takes each of {', '.join(_cls._fields)} once, and those without default")
         return _new(_cls, map(known.get, _cls._fields))
 
+    def _is_equal(self, other, /):
+        """Whether both have one class and equal values; a plain tuple has another class."""
+        if type(other) is type(self):
+            return _have_equal_values(self, other)
+        return False if isinstance(other, tuple) else NotImplemented
+
+    def _is_unequal(self, other, /):
+        if type(other) is type(self):
+            return _have_unequal_values(self, other)
+        return True if isinstance(other, tuple) else NotImplemented
+
     def _replace(self, /, **changes):
         made = _new(type(self), map(changes.pop, self._fields, self))
         if changes:
@@ -103,6 +115,9 @@ else:
     # What all records share, in each class: one more class to look at is a tenth of what making a class costs.
     _SHARED = {
         "__slots__": (),
+        "__eq__": _is_equal,
+        "__ne__": _is_unequal,
+        "__hash__": tuple.__hash__,
         "__repr__": _repr,
         "__getnewargs__": _getnewargs,
         "_make": classmethod(_new),

@@ -1,4 +1,4 @@
-"""Whether a text says a number."""
+"""Numbers in a text, as Python reads them."""
 
 from __future__ import annotations
 
@@ -10,3 +10,15 @@ def is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def whole_number(text: str) -> int | None:
+    """As Python's `int()` reads one: `3_000`, `+16` and ` 16` are, too; None for any other text and beyond 64 bits."""
+    try:
+        found = int(text)
+    except ValueError:
+        return None
+    return found if found.bit_length() < _BITS else None
+
+
+_BITS = 64

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from .border.incoming import MAX_ARGUMENTS, confined, encoding_problem, read_named, read_text, refuse_larger
+from .border.probes import names_in
 from .config import Config, Launch, ReadOptions
 from .diagnostic import UnreadableError, finding
 from .light_typing import TYPE_CHECKING
@@ -269,11 +270,9 @@ def _script(
     list_directory: Callable[[str], list[str] | None] | None,
 ) -> Config:
     from .mindformers.launch import is_mindformers_launch
-    from .shell import tree
     from .shell.script import read_script
 
-    names = list_directory or tree.listing
-    reading = read_script(source, options, open_file, path=path, cwd=cwd, list_directory=names)
+    reading = read_script(source, options, open_file, path=path, cwd=cwd, list_directory=list_directory or names_in)
     launch = reading.chosen
     as_left = _as_left(reading.written, cwd, open_file, launch, source.name)
     purpose = purpose_of_program(launch, source.name)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 _DIGITS = 12
-"""Values that agree to nine digits are the same everywhere; what a sum or a product leaves behind stands further on."""
+"""Fractions that agree to nine digits are the same everywhere; what a product leaves behind stands further on."""
 
 
 def short(value: float) -> str:
-    """A float as a person writes it: 0.1 + 0.2 is 0.3."""
-    return repr(float(f"{value:.{_DIGITS}g}"))
+    """A float as a person writes it: 0.1 + 0.2 is 0.3, and a whole number has all of its digits."""
+    return repr(value if value % 1 == 0 else float(f"{value:.{_DIGITS}g}"))
 
 
 def plain(value: object) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from .border.probes import is_file
 from .diagnostic import UnreadableError
 from .light_typing import TYPE_CHECKING
 from .versions import number_of
@@ -40,7 +41,7 @@ def tree_version(
                 break
             seen.add(here)
             path = os.path.join(here, name)
-            if os.path.isfile(path):
+            if is_file(path):
                 found = _said(framework, path, open_file)
                 if found is not None:
                     return _marked(framework, path, found) or (found, path)
@@ -86,7 +87,7 @@ def _marked(framework: Framework, path: str, said: str) -> tuple[str, str] | Non
         if number_of(version) <= number_of(said):
             return None
         file = os.path.join(os.path.dirname(path), *mark.split("/"))
-        if os.path.isfile(file):
+        if is_file(file):
             return version, file
     return None
 

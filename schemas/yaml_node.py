@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 MAX_DEPTH = 100
 MAX_EXPANDED = 200_000
 """How many values a file may have once its aliases are written out: an alias bomb has billions."""
+SAME_VALUE = "same_value"
+"""Of a key that is written twice: whether both have one value."""
+KEPT_AT = "kept_at"
+"""Of such a key: where the value stands that counts."""
 
 
 class Node(NamedTuple):

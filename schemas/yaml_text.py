@@ -15,7 +15,7 @@ from .message import Problem, Words, verbatim
 from .messages_compiled import say
 from .shell.scanning import is_whole_number
 from .source import Span
-from .yaml_node import MAX_DEPTH, MAX_EXPANDED, Node
+from .yaml_node import KEPT_AT, MAX_DEPTH, MAX_EXPANDED, SAME_VALUE, Node
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -124,7 +124,20 @@ class _Frame:
 
 def _is_same_value(a: Node, b: Node) -> bool:
     """Whether two nodes have one value of one type; large ones are the same only if they are one node."""
-    return a is b or (a.size == b.size and a.size <= _MOST_COMPARED and repr(a.value) == repr(b.value))
+    return a is b or (a.size == b.size and a.size <= _MOST_COMPARED and _are_one(a.value, b.value))
+
+
+def _are_one(one: Any, other: Any) -> bool:
+    """Whether two values are the same and of one type, in whatever order their keys stand."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        mine, theirs = cast("dict[Any, Any]", one), cast("dict[Any, Any]", other)
+        return mine.keys() == theirs.keys() and all(_are_one(value, theirs[key]) for key, value in mine.items())
+    if isinstance(one, list):
+        mine, theirs = cast("list[Any]", one), cast("list[Any]", other)
+        return len(mine) == len(theirs) and all(map(_are_one, mine, theirs))
+    return repr(one) == repr(other)
 
 
 class Reader:
@@ -404,11 +417,10 @@ class Reader:
     def _duplicate(self, key: Node, earlier: Node, kept: Node) -> None:
         note = say.dropped_value()
         related = Related(self.source.name, earlier.key_span, str(note), note.zh)
-        self.problems.append(
-            finding(
-                say.duplicate_key(key=key.text, kept=_shown(repr(kept.value))), self.source.name, key.span, (related,)
-            )
-        )
+        problem = say.duplicate_key(key=key.text, kept=_shown(repr(kept.value)))
+        more = ((SAME_VALUE, _is_same_value(earlier, kept)), (KEPT_AT, kept.span))
+        problem = problem._replace(values=(*problem.values, *more))
+        self.problems.append(finding(problem, self.source.name, key.span, (related,)))
 
     def define(self, anchor: str, node: Node) -> None:
         """Remember what an anchor names."""

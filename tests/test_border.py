@@ -214,3 +214,43 @@ def test_the_search_finds(text: str) -> None:
 )
 def test_the_search_leaves(text: str) -> None:
     assert not passing(text)
+
+
+LOOKS = frozenset((
+    "os.path.exists", "os.path.lexists", "os.path.isfile", "os.path.isdir", "os.path.islink", "os.path.realpath",
+    "os.path.getsize", "os.path.getmtime", "os.path.samefile", "os.stat", "os.lstat", "os.access", "os.readlink",
+    "os.listdir", "os.scandir", "os.walk",
+))  # fmt: skip
+"""What looks at the disk without opening a file: a cached lint would not know of it."""
+LOOKING: dict[str, str] = {
+    "cli/cache.py": "entries of its own folder, and the program itself",
+    "cli/changed.py": "what git says is not cached",
+    "cli/init.py": "no lint imports it",
+    "cli/lsp_files.py": "no lint imports it",
+    "cli/own_modules.py": "bytecode of this program",
+    "cli/searching.py": "what a search finds is not cached",
+    "schemas/installation.py": "no lint imports it",
+}
+"""What looks elsewhere than through `schemas/border/probes.py`, and why."""
+
+
+def looking(source: str) -> list[str]:
+    """The calls of a text that look at the disk."""
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    return [name for node in calls if isinstance(node.func, ast.Attribute) and (name := dotted(node.func)) in LOOKS]
+
+
+def test_a_lint_looks_at_the_disk_through_the_border() -> None:
+    """What a module looks at beside the border is not part of a cached answer."""
+    wrong: list[str] = []
+    for path in modules():
+        name = path.as_posix()
+        generated = path.name.endswith("_compiled.py") or path.name.startswith("compile")
+        of_lint = path.parts[0] in ("cli", "mapper", "mappings", "rules", "schemas") and "cli/evidence" not in name
+        if not of_lint or generated or ALLOWED.get(name, {}).get("*") == DEVELOPERS:
+            continue
+        found = looking((ROOT / path).read_text("utf-8"))
+        assert bool(found) or name not in LOOKING, f"{name} looks no longer"
+        wrong += [f"{name}: {one}" for one in found if name not in LOOKING]
+    assert not wrong, "use schemas/border/probes.py, or say in LOOKING why not:\n" + "\n".join(wrong)
+    assert looking("import os\nos.path.isfile('a')")

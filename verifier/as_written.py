@@ -19,11 +19,12 @@ Beside the trial, the type is what sets the sides apart; elsewhere nothing is pr
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ..mapper.gates import counts
 from ..mapper.recipe.reading import recipe_of
 from ..mappings.tables import field_named
+from ..schemas.light_typing import NamedTuple
 from ..schemas.message import verbatim
 from .messages_compiled import say
 from .not_compared import Differing, NotCompared, Values

@@ -6,9 +6,10 @@ A mean of means over micro batches of unequal tokens, and a balancing loss of ea
 from __future__ import annotations
 
 from math import lcm
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ..mapper.recipe.reading import recipe_of
+from ..schemas.light_typing import NamedTuple
 from .blueprint import CutPlan
 from .dimensions import Target, both, made_small
 

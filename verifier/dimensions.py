@@ -7,11 +7,12 @@ ratios that mean something (heads to groups, the order of dense and expert layer
 from __future__ import annotations
 
 from math import lcm
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..mapper.gates import says_something
 from ..mapper.recipe.reading import recipe_of
 from ..mappings.tables import field_named
+from ..schemas.light_typing import NamedTuple
 from .constants_compiled import SIZES
 from .constants_compiled import TARGETS as SIZES_TARGETED
 

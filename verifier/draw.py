@@ -7,9 +7,11 @@ each other draw the same numbers. Norms and biases are drawn too: an untouched 1
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from ..schemas.light_typing import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

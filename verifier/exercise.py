@@ -6,14 +6,16 @@ A setting is exercised where a module, the loss, the optimizer, clipping or the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
-from ..mapper.differences import differences, same
+from ..mapper.computed.comparison import equal
+from ..mapper.differences import differences
 from ..mapper.gates import counts, says_something
 from ..mapper.modules import MODULES
 from ..mapper.recipe.reading import recipe_of
 from ..mapper.recipe.vocabulary import COMPUTED, vocabulary
 from ..mappings.keys_compiled import WHOLE_STEP_AT_ONCE
+from ..schemas.light_typing import NamedTuple
 from ..schemas.open_words import open_words
 from ..schemas.versions import within
 from . import cuts, documents, dropping, forcing, samples, scales
@@ -314,13 +316,13 @@ def _is_listed(
 
 def _is_set(field: FieldName, recipe: Recipe) -> bool:
     value = recipe.value(field)
-    return value is not None and not same(value, vocabulary()[field].default)
+    return value is not None and not equal(value, vocabulary()[field].default)
 
 
 def _apart(field: FieldName, recipes: tuple[Recipe, Recipe]) -> Values | None:
     """Both values where both sides say one and they differ."""
     values = Values(*(recipe.value(field) for recipe in recipes))
-    return None if None in values or same(*values) else values
+    return None if None in values or equal(*values) else values
 
 
 def _values(row: Difference) -> Values:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import ast
 import importlib.util
 import os
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from ..schemas.border.regular import open_regular
+from ..schemas.light_typing import NamedTuple
 from ..schemas.message import Words
 from ..schemas.usage import UsageError
 from ..schemas.versions import ALL, known_names, name_with, names, number_of

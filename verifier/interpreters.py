@@ -5,14 +5,14 @@ Torch and MindSpore rarely share an environment: each side may have the interpre
 
 from __future__ import annotations
 
-import functools
 import importlib.util
 import json
 import os
 import subprocess
 import tempfile
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from ..schemas.light_typing import NamedTuple
 from ..schemas.usage import UsageError
 from .messages_compiled import say
 
@@ -55,7 +55,6 @@ class Interpreter(NamedTuple):
     holds: Mapping[str, str]
 
 
-@functools.lru_cache
 def interpreter(path: str, modules: tuple[str, ...]) -> Interpreter:
     """What a Python holds of these modules; UsageError where it cannot be asked, or is too old for accmap's code."""
     words = [path, "-c", _ASK, *modules]

@@ -16,9 +16,10 @@ import tempfile
 import threading
 import time
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ..schemas.border.regular import open_regular
+from ..schemas.light_typing import NamedTuple
 from .interpreters import started
 
 if TYPE_CHECKING:

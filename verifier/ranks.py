@@ -10,8 +10,9 @@ import os
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from ..schemas.light_typing import NamedTuple
 from ..schemas.message import verbatim
 from . import dimensions as size
 from .comparison import Comparison, compare

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ..mapper.schedule.comparison import FLOAT32_TOLERANCE, compare
 from ..mapper.schedule.curve import UndecidedError, shared_steps
 from ..mapper.schedule.from_config import megatron_parameters, mindformers_parameters, schedule_of
 from ..mapper.schedule.megatron import constructed, weight_decay_ends
+from ..schemas.light_typing import NamedTuple
 from .blueprint import RatePlan
 
 if TYPE_CHECKING:

@@ -12,11 +12,13 @@ is, it reads from the blueprint of either framework.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch.nn import functional
+
+from ..schemas.light_typing import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

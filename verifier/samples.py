@@ -11,10 +11,12 @@ from __future__ import annotations
 import math
 import re
 import zlib
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ..mapper.data_words import SomeWeightsError, blend_of, split_weights
 from ..mapper.recipe.reading import recipe_of
+from ..schemas.light_typing import NamedTuple
+from ..schemas.truth import is_on
 from .blueprint import SamplePlan
 from .constants_compiled import DATA_FLAGS
 from .corpora import MEAN
@@ -166,7 +168,7 @@ def _mindformers(config: Config) -> _Run:
             "columns": _listed(named) or _columns(told),
             "shuffle": bool(_decided(config, f"{base}.shuffle")),
             "seed": _whole(config.value("seed")) or 0,
-            "drop_remainder": config.value("train_dataset.drop_remainder") is not False,
+            "drop_remainder": config.is_on("train_dataset.drop_remainder", otherwise=True),
             "cut": not dynamic,
         },
         common or alone,
@@ -190,7 +192,7 @@ def _columns(told: Mapping[str, Value]) -> list[str]:
     columns = ["input_ids", "labels", "loss_mask", "position_ids"]
     if told.get("create_compressed_eod_mask"):
         return [*columns, "actual_seq_len"]
-    return columns if told.get("create_attention_mask") is False else [*columns, "attention_mask"]
+    return columns if not is_on(told.get("create_attention_mask"), "truth_null_on") else [*columns, "attention_mask"]
 
 
 def _whole(value: Value) -> int | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from ..schemas.light_typing import NamedTuple
 from .blueprint import ScalePlan
 
 if TYPE_CHECKING:

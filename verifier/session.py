@@ -9,10 +9,11 @@ from __future__ import annotations
 import tempfile
 import time
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from ..schemas.light_typing import NamedTuple
 from . import corpora, draw
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ..mapper.lenses.lens import OMIT, Omitted, Scope
 from ..mapper.lenses.registry import LENSES
@@ -18,6 +18,7 @@ from ..mapper.translate.yaml_text import block
 from ..mappings.keys_compiled import DATASET, DATASET_TASK
 from ..mappings.tables import field_named, table
 from ..schemas.config import ReadOptions, explicit_of
+from ..schemas.light_typing import NamedTuple
 from ..schemas.megatron.forks import OWN, catalog
 from ..schemas.reader import config_of
 from ..schemas.source import SourceText
@@ -170,7 +171,7 @@ def _written(config: Config, put: Mapping[str, Value | Omitted]) -> SmallFile:
 
 def _launch(config: Config, put: Mapping[str, Value | Omitted]) -> SmallFile:
     """A launch on one device, with every argument that the file gives."""
-    known = catalog(config.framework_version, OWN).by_dest
+    known = catalog(config.framework_version).by_dest
     given = _given(config, known)
     for key, value in put.items():
         fact = known.get(key)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
+from ..schemas.light_typing import NamedTuple
 from . import as_written, exercise
 from .answers_compiled import divergence_json, verify_json
 from .comparison import Comparison

@@ -7,12 +7,13 @@ worker processes, which `Workers` keeps so that many pairs share one import.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..mapper.modules import fields_of
 from ..mapper.recipe.reading import recipe_of
 from ..mapper.recipe.vocabulary import vocabulary
 from ..mappings.tables import field_named
+from ..schemas.light_typing import NamedTuple
 from ..schemas.message import verbatim
 from . import (
     as_written,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ...schemas.border.outgoing import emit, json_text, page, painted
 from ...schemas.marks import listed
-from ...schemas.verdict import Unseen, concluded, unseen_json
+from ...schemas.verdict import PARTIAL, UNDECIDED, unseen_json, word_of
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..messages_compiled import say
 from ..parsing import UsageError
@@ -20,11 +20,11 @@ from ..terminal import wants_colour
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...evidence.array_check import ArrayCheck
+    from ...evidence.array_check import ArrayCheck, FilesCheck
     from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
 
-_STYLES = {"equal": "green", "close": "green", "different": "red"}
+_STYLES = {"equal": "green", "close": "green", "different": "red", "undecided": "yellow"}
 
 
 def run(
@@ -40,7 +40,7 @@ def run(
 ) -> int:
     """Compare and print."""
     from ...evidence.answers_compiled import check_npy_json
-    from ...evidence.array_check import Rules, check_files
+    from ...evidence.array_check import Rules, check_files, verdict_of
 
     if tolerance is not None and not 0 <= tolerance < 1:
         raise UsageError(say.tolerance_is_a_relative_distance(tolerance=tolerance))
@@ -48,36 +48,34 @@ def run(
     if os.path.isdir(a) != os.path.isdir(b):
         raise UsageError(say.check_npy_takes_two_files())
     found = check_files(a, b, Rules(tolerance, precision, any_dtype, equal_nan, guide))
-    checks, only_a, only_b, unreadable = found
-    for error in unreadable:
+    for error in found.unreadable:
         report(error, lang)
-    verdicts = {check.verdict for check in checks}
-    bad = "different" in verdicts or bool(only_a or only_b)
-    fine = "close" if "close" in verdicts else "equal"
-    unseen = [Unseen(error.diagnostic.file, *say.cannot_be_read().both()) for error in unreadable]
-    verdict = concluded(fine, "different", wrong=bad, compared=len(checks), unseen=unseen)
+    verdict, unseen = verdict_of(found)
+    apart = unseen_json(unseen, lang)
     if format == "json":
-        apart = unseen_json(unseen, lang)
         emit(json_text(check_npy_json(found, lang, verdict=verdict, files=[a, b], not_compared=apart)))
     else:
-        emit(_page(checks, only_a, only_b, lang))
-    return UNUSABLE if unreadable else FINE if verdict == fine else BAD
+        emit(_page(found, verdict, apart, lang))
+    return UNUSABLE if found.unreadable else BAD if verdict in ("different", PARTIAL, UNDECIDED) else FINE
 
 
-def _page(checks: Sequence[ArrayCheck], only_a: Sequence[str], only_b: Sequence[str], language: Language) -> Outgoing:
+def _page(found: FilesCheck, verdict: str, apart: Sequence[dict[str, str]], language: Language) -> Outgoing:
     colour = wants_colour()
-    word, verdict = say.page("check_npy", language), say.page("npy_verdict", language)
+    word, told = say.page("check_npy", language), say.page("npy_verdict", language)
     lines: list[str] = []
-    for check in checks:
-        lines.append(f"{painted(verdict(check.verdict), _STYLES[check.verdict], colour)}  {check.name}")
-        if check.verdict == "different" or len(checks) == 1:
+    for check in found.checks:
+        lines.append(f"{painted(told(check.verdict), _STYLES[check.verdict], colour)}  {check.name}")
+        if check.verdict in ("different", "undecided") or len(found.checks) == 1:
             lines += [f"  {line}" for line in _details(check, language)]
-    for heading, names in ((word("only_a"), only_a), (word("only_b"), only_b)):
+    for heading, names in ((word("only_a"), found.only_a), (word("only_b"), found.only_b)):
         if names:
             lines.append(f"{heading}: {', '.join(names)}")
-    if len(checks) > 1:
-        different = sum(check.verdict == "different" for check in checks)
-        lines.append(word("summary", len(checks), different))
+    if len(found.checks) > 1:
+        different = sum(check.verdict == "different" for check in found.checks)
+        lines.append(word("summary", len(found.checks), different))
+    if len(found.checks) > 1 and (known := word_of(verdict, language)):
+        lines.append(known)
+        lines += [f"  {entry['what']}: {entry['reason']}" for entry in apart]
     return page(lines)
 
 

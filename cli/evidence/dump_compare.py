@@ -9,25 +9,25 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from ...evidence.answers_compiled import dump_compare_json, dump_tensor_json
 from ...evidence.dump.compare_parts import merged, of_dumps, of_table
+from ...evidence.dump.compare_verdict import has_diverged, not_compared, skipped_apis, verdict_of
 from ...evidence.dump.messages_compiled import say
 from ...schemas.border.outgoing import csv_text, json_text
 from ...schemas.border.writing import deliver, standing_already
 from ...schemas.diagnostic import UnreadableError, finding
+from ...schemas.light_typing import NamedTuple
 from ...schemas.marks import first_of
-from ...schemas.verdict import Unseen, concluded
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..messages_compiled import say as usage
 from ..parsing import UsageError, require_jobs
 from ..steps import at_step
-from .dump_compare_report import FRAMEWORK
 from .dump_compare_settings import parting
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ...evidence.dump.compare import Comparison
     from ...evidence.dump.compare_mapping import NameMapping
@@ -39,10 +39,9 @@ if TYPE_CHECKING:
     from ...schemas.border.outgoing import Outgoing
     from ...schemas.config import ReadOptions
     from ...schemas.diagnostic import Language
-    from ...schemas.message import Words
+    from ...schemas.verdict import Unseen
     from .dump_compare_settings import Configs
 
-_MOST_NAMED = 6
 _TABLES = (".csv", ".xlsx")
 _COLUMNS = (
     "step", "rank", "module", "direction", "a", "b", "tensor", "partner", "role", "agrees", "why", "how", "error",
@@ -130,11 +129,7 @@ class Answer(NamedTuple):
     @property
     def verdict(self) -> str:
         """The word for it."""
-        if self.precheck is not None:
-            wrong, compared = bool(self.precheck.failures), self.precheck.apis
-        else:
-            wrong, compared = self._diverged, sum(part.compared.tensors for part in self.parts or ())
-        return concluded("match", "diverged", wrong=wrong, compared=compared, unseen=self.unseen or ())
+        return verdict_of(self.parts or (), self.precheck, self.unseen or ())
 
     @property
     def code(self) -> int:
@@ -142,17 +137,13 @@ class Answer(NamedTuple):
         if self.verdict == "match":
             return FINE
         unreadable = any(part.unreadable for part in self.parts or ())
-        return UNUSABLE if unreadable and not self._diverged else BAD
+        return UNUSABLE if unreadable and not has_diverged(self.parts or ()) else BAD
 
     @property
     def merged(self) -> list[Merged] | None:
         """Where several steps and ranks part first."""
         parts = self.parts or ()
-        return merged(parts) if len(parts) > 1 and self._diverged else None
-
-    @property
-    def _diverged(self) -> bool:
-        return any(part.divergence is not None for part in self.parts or ())
+        return merged(parts) if len(parts) > 1 and has_diverged(self.parts or ()) else None
 
 
 def _dump_answer(a: str, b: str, chosen: _Chosen, judge: Judge, configs: Configs) -> Answer:
@@ -168,22 +159,13 @@ def _dump_answer(a: str, b: str, chosen: _Chosen, judge: Judge, configs: Configs
     for found in _compared((a, b), pairs, chosen, judge, names):
         parts.append(_told(of_dumps(found, tree=chosen.tree), configs))
         frameworks.add((found.a.framework, found.b.framework))
-    unseen = [*_of_one_framework(frameworks, configs), *_unseen(parts)]
-    unseen += [*(_elsewhere(side, names) for side, names in (beside or {}).items() if names)]
-    return Answer("dumps", (a, b), tuple(parts), tuple(unseen), beside)
+    of_two = len({config.framework for config, _ in configs}) > 1
+    return Answer("dumps", (a, b), tuple(parts), not_compared(parts, beside, frameworks if of_two else ()), beside)
 
 
 def _told(part: Part, configs: Configs) -> Part:
     """A part, beside what the configurations say of its divergence."""
     return part._replace(parting=parting(part, configs))
-
-
-def _of_one_framework(frameworks: Iterable[tuple[str, str]], configs: Configs) -> Iterator[Unseen]:
-    """Two dumps of one framework beside configurations of both: one side of the pair is not here."""
-    names = {"pytorch": "PyTorch", "mindspore": "MindSpore"}
-    same = [names[one] for one, other in frameworks if one == other and one in names]
-    if same and len({config.framework for config, _ in configs}) > 1:
-        yield Unseen(FRAMEWORK, *say.one_framework(name=same[0]).both())
 
 
 def _compared(
@@ -222,40 +204,6 @@ def _require_units(name: str, tree: Tree, only: Sequence[str]) -> None:
     if not tree.units and only:
         listed = ", ".join(only)
         raise UsageError(usage.has_no_unit_in(name=name, listed=listed))
-
-
-def _unseen(parts: Sequence[Part]) -> list[Unseen]:
-    """What of two dumps was not compared although both should have it."""
-    found: list[Unseen] = []
-    for part in parts:
-        place = part.place or "dump"
-        if part.gaps:
-            found.append(Unseen(place, *usage.dump_lacks_a_part().both()))
-        apart = sum(unit.skipped == "operation" for unit in part.units)
-        if apart and not any(unit.a.level == "module" for unit in part.units):
-            found.append(Unseen(place, *say.operations_apart(count=apart).both()))
-        found += (Unseen(place, *said.both()) for said in _unseen_tensors(part))
-    return found
-
-
-def _unseen_tensors(part: Part) -> Iterator[Words]:
-    """What is said of the tensors that were not compared."""
-    counted = part.compared
-    if counted.checksums:
-        yield say.checksums_apart(count=counted.checksums)
-    if counted.without_numbers:
-        yield say.tensors_without_numbers(count=counted.without_numbers)
-    if counted.inputs_alone:
-        yield say.inputs_alone(count=counted.inputs_alone)
-    if part.alone:
-        names = [f"{one.side.upper()}: {one.unit}.{one.place}" for one in part.alone]
-        yield say.tensors_alone(count=len(names), names=first_of(names, _MOST_NAMED))
-    if part.unreadable:
-        yield say.tensors_unreadable()
-
-
-def _elsewhere(side: str, names: Sequence[str]) -> Unseen:
-    return Unseen(first_of(names, _MOST_NAMED), *usage.only_one_dump_has_it(side=side.upper()).both())
 
 
 def _common(
@@ -303,8 +251,8 @@ def _table_answer(path: str, judge: Judge, configs: Configs) -> Answer:
     found = read_table(path, judge)
     if isinstance(found, Table):
         part = _told(of_table(found), configs)
-        return Answer("table", (path,), (part,), tuple(_unseen([part])))
-    return Answer("precheck", (path,), precheck=found)
+        return Answer("table", (path,), (part,), not_compared([part], None, ()))
+    return Answer("precheck", (path,), unseen=skipped_apis(found) or None, precheck=found)
 
 
 def _rendered(answer: Answer, format: str, language: Language, *, everything: bool) -> Outgoing:  # noqa: A002

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...evidence.dump.messages_compiled import say as of_dumps
 from ...schemas.border.outgoing import page, painted
 from ...schemas.marks import first_of
 from ..advisories import title
@@ -20,10 +19,10 @@ if TYPE_CHECKING:
 
 Answer = dict[str, Any]
 
-FRAMEWORK = "framework"
-"""What is not compared where both dumps are of one framework."""
 _STYLES = {"match": "green", "diverged": "red", "partial": "yellow", "undecided": "yellow"}
-_REASONS = frozenset(("far", "element", "scaled", "nan", "infinite", "shape", "unreadable", "equal", "close"))
+_REASONS = frozenset(
+    ("far", "element", "widespread", "scaled", "nan", "infinite", "shape", "unreadable", "equal", "close")
+)
 """Why a tensor differs, in our words; a table of msprobe's has its own."""
 _MOST = 6
 
@@ -37,7 +36,7 @@ def text_page(answer: Answer, language: Language, *, everything: bool) -> Outgoi
     if answer["kind"] == "precheck":
         lines += _precheck(answer, word)
     else:
-        lines += [f"  {one['reason']}" for one in answer["not_compared"] if one["what"] == FRAMEWORK]
+        lines += _not_compared(answer, word)
         lines += _merged(answer, word, language)
         for part in answer["parts"]:
             lines += _part(part, word, language, everything=everything, colour=colour)
@@ -45,6 +44,17 @@ def text_page(answer: Answer, language: Language, *, everything: bool) -> Outgoi
             if names:
                 lines.append(word("other-places", side=side.upper(), names=first_of(names, _MOST)))
     return page(lines)
+
+
+def _not_compared(answer: Answer, word: DumpCompareWords) -> list[str]:
+    """What was not compared, but for steps and ranks, which have a line of their own."""
+    several = len(answer["parts"]) > 1
+    places = {first_of(names, _MOST) for names in answer.get("other_places", {}).values()}
+    return [
+        f"  {word('not-compared')}: " + (f"{one['what']}: " if several else "") + one["reason"]
+        for one in answer["not_compared"]
+        if one["what"] not in places
+    ]
 
 
 def _merged(answer: Answer, word: DumpCompareWords, language: Language) -> list[str]:
@@ -66,12 +76,8 @@ def _part(part: Answer, word: DumpCompareWords, language: Language, *, everythin
     lines = _where(part, word)
     lines.append("  " + word("compared", content=word(content) if content else "", **part["compared"]))
     counted = part["compared"]["without_numbers"]
-    if counted:
-        lines.append("  " + word("missing", counted))
     if part["compared"]["missing"] > counted:
         lines.append("  " + word("missing-inputs", part["compared"]["missing"] - counted))
-    if count := part["compared"]["inputs_alone"]:
-        lines.append("  " + of_dumps.inputs_alone(count=count).text(language))
     if everything:
         lines += [_unit_line(unit, colour) for unit in part["units"]]
     if part["first_divergence"] is not None:

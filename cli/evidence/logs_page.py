@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 import os
 from array import array
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ...evidence.logs.columns import ABSENT, GRAD_NORM, LEARNING_RATE, LOSS
 from ...evidence.logs.figures import percent
 from ...evidence.logs.thinning import thinned
 from ...schemas.border.incoming import package_text
 from ...schemas.border.outgoing import markup
+from ...schemas.light_typing import NamedTuple
 from ..advisories import title
 from ..messages_compiled import say
 from ..page_shell import acted, bullets, document
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...evidence.logs.comparing import Comparison
+    from ...evidence.logs.criteria import Criterion
     from ...evidence.logs.run import Run
-    from ...evidence.logs.verdict import Criterion
     from .logs_report import Report
 
 _POINTS = 4000

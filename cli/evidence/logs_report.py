@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING
 
 from ...evidence.logs.comparing import Comparison, compare
-from ...evidence.logs.verdict import NOTHING_MORE, usable_alone
+from ...evidence.logs.verdict import NOTHING_MORE, overall, usable_alone
+from ...schemas.light_typing import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from ...evidence.logs.criteria import Criterion
     from ...evidence.logs.run import Run
-    from ...evidence.logs.verdict import Criterion, Experiment, Grounds
+    from ...evidence.logs.verdict import Answer, Experiment, Grounds
     from ...mapper.recipe.values import Recipe
     from ...schemas.diagnostic import Diagnostic, Language
 
 _BEFORE_AN_UPDATE = ("loss", "weights", "data", "logged")
 """What the first loss shows."""
-Answer = Literal["match", "mismatch", "partial", "undecided"]
 
 
 class Report(NamedTuple):
@@ -51,14 +52,7 @@ def report_of(
     """Judge every run but the first against the first."""
     comparisons = tuple(compare(runs[0], other, experiment, recipes, twins, grounds) for other in runs[1:])
     alone = usable_alone(runs[0]) if len(runs) == 1 else ()
-    answers = [comparison.verdict.answer for comparison in comparisons]
-    answer: Answer = "match"
-    if "mismatch" in answers or any(criterion.status == "fail" for criterion in alone):
-        answer = "mismatch"
-    elif "undecided" in answers or any(criterion.status == "undecided" for criterion in alone):
-        answer = "undecided"
-    elif "partial" in answers:
-        answer = "partial"
+    answer = overall([comparison.verdict for comparison in comparisons], alone)
     off = {quantity for one in comparisons for quantity in _off(one.verdict.criteria)}
     fit: tuple[Diagnostic, ...] = ()
     if defects:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...evidence.logs.comparing import Comparison
+    from ...evidence.logs.criteria import Criterion
     from ...evidence.logs.run import Run
-    from ...evidence.logs.verdict import Criterion
     from ...schemas.border.outgoing import Outgoing
     from .logs_report import Report
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ...evidence.playbook.pages import command_line
 from ...evidence.playbook.progress import outdated, stand, stands
 from ...schemas.border.outgoing import emit, json_text, say, tell
+from ...schemas.light_typing import NamedTuple
 from ..exit_codes import BAD, FINE
 from ..messages_compiled import say as words
 from .playbook import PROGRAM

@@ -22,7 +22,7 @@ _HEADS = (
     rb'\{"\$schema": "[^"]*sarif[^"]*", "version": "2\.1\.0", "runs": \[\{"tool": \{"driver": \{"name": "accmap", ',
     rb"(::notice|::warning|::error) file=[^\n]*,title=[A-Z]{3}\d{3} ",  # github
     rb"##vso\[task\.logissue type=(error|warning);[^\n]*code=[A-Z]{3}\d{3};\]",  # azure
-    rb'\{\n "version": 1,\n "findings": \[',  # a baseline
+    rb'\{\n "version": [12],\n "(findings|files)": \[',  # a baseline
     rb"\[\]\n\Z",  # gitlab and statistics without a finding
 )
 _SUMMARY = (

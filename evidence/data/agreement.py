@@ -1,12 +1,14 @@
-"""Two plans side by side: the same bytes, the same settings, the same samples in every step."""
+"""Two plans side by side: the same data, the same settings, the same samples in every step."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.regular import open_regular
+from ...schemas.light_typing import NamedTuple
+from .indexed import IndexedFile
 from .row_draws import RowDraws
 
 if TYPE_CHECKING:
@@ -22,28 +24,81 @@ _BLOCK = 8 * 1024 * 1024
 _QUICK_BLOCKS = 16
 
 
+class Unread(NamedTuple):
+    """How many blocks of the files at a prefix a quick check read, and how many there are."""
+
+    prefix: str
+    blocks: int
+    of: int
+
+
 class Contents:
-    """Which files hold the same bytes. Files at one place are not read; files of one size are compared by checksum."""
+    """Which files hold the same data. Files at one place are not read; files of one shape are compared by checksum.
+
+    Files of one type and size are compared as they are; the same ids in another type of whole numbers are the same
+    data, so that files of several types are compared by their ids.
+    """
 
     def __init__(self, files: Iterable[DataFile], *, quick: bool = False) -> None:
         self.quick = quick
         self._names: dict[str, str] = {}
         self.digests: dict[str, str] = {}
-        places = {data.prefix: tuple(os.path.realpath(path) for path in data.paths) for data in files}
-        sizes: dict[tuple[int, ...], set[tuple[str, ...]]] = {}
-        for paths in places.values():
-            sizes.setdefault(tuple(os.path.getsize(path) for path in paths), set()).add(paths)
-        for prefix, paths in places.items():
-            alike = sizes[tuple(os.path.getsize(path) for path in paths)]
-            if len(alike) == 1:
-                self._names[prefix] = paths[-1]
+        self.unread: list[Unread] = []
+        alike: dict[tuple[object, ...], dict[tuple[str, ...], list[DataFile]]] = {}
+        for data in files:
+            paths = tuple(os.path.realpath(path) for path in data.paths)
+            alike.setdefault(_shape(data), {}).setdefault(paths, []).append(data)
+        for places in alike.values():
+            known = [one for inner in places.values() for one in inner]
+            if len(places) == 1:
+                self._names.update({one.prefix: os.path.realpath(one.paths[-1]) for one in known})
                 continue
-            self.digests[prefix] = " ".join(_digest(path, quick=quick) for path in paths)
-            self._names[prefix] = self.digests[prefix]
+            by_ids = len({(one.dtype, _sizes(one)) for one in known}) > 1
+            for inner in places.values():
+                digest = self._ids(inner[0]) if by_ids else self._bytes(inner[0])
+                for one in inner:
+                    self.digests[one.prefix] = self._names[one.prefix] = digest
 
     def name(self, prefix: str) -> str:
-        """A name that files with the same bytes share."""
+        """A name that files with the same data share."""
         return self._names[prefix]
+
+    def _bytes(self, data: DataFile) -> str:
+        skipped = [max(0, -(-size // _BLOCK) - _QUICK_BLOCKS) for size in _sizes(data)] if self.quick else [0]
+        if any(skipped):
+            blocks = sum(-(-size // _BLOCK) for size in _sizes(data))
+            self.unread.append(Unread(data.prefix, blocks - sum(skipped), blocks))
+        return " ".join(_digest(path, quick=self.quick) for path in data.paths)
+
+    def _ids(self, data: DataFile) -> str:
+        """A checksum of lengths, documents and ids, whatever type these are stored in."""
+        found = hashlib.blake2b(digest_size=16)
+        if not isinstance(data, IndexedFile):
+            return self._bytes(data)
+        for array, kind in ((data.lengths, "<i4"), (data.marks, "<i8"), (data.modes, "<i1")):
+            if array is not None:
+                found.update(array.astype(kind).tobytes())
+        per_block = _BLOCK // 8
+        blocks = -(-data.tokens // per_block)
+        read: Iterable[int] = range(blocks)
+        if self.quick and blocks > _QUICK_BLOCKS:
+            read = [(blocks - 1) * number // (_QUICK_BLOCKS - 1) for number in range(_QUICK_BLOCKS)]
+            self.unread.append(Unread(data.prefix, _QUICK_BLOCKS, blocks))
+        for block in read:
+            first = block * per_block
+            found.update(data.tokens_from(first, min(per_block, data.tokens - first)).astype("<i8").tobytes())
+        return found.hexdigest()
+
+
+def _sizes(data: DataFile) -> tuple[int, ...]:
+    return tuple(os.path.getsize(path) for path in data.paths)
+
+
+def _shape(data: DataFile) -> tuple[object, ...]:
+    """What files with the same data have in common before they are read."""
+    if isinstance(data, IndexedFile) and data.sound:
+        return (data.sequences, data.documents, data.tokens)
+    return _sizes(data)
 
 
 def _digest(path: str, *, quick: bool) -> str:
@@ -92,9 +147,13 @@ class Agreement(NamedTuple):
     parted: Parting | None
     """The first step whose samples are not the same set."""
     whole_run: bool
-    """Whether the orders are the same to the end, not only as far as compared."""
+    """Whether both runs are equally long and the orders are the same to the end, not only as far as compared."""
     restart: int | None
     """The step at which one side begins again and the other goes on; None where neither does."""
+    one_order: bool
+    """Whether the orders are the same to the end, however far either run goes."""
+    lengths: tuple[int, int] | None
+    """How many steps each run has, if these are not the same number."""
     placement: str
     """`same`, `devices` (the same micro batches, on other devices), `micro-batches` (put together otherwise), or
     `unknown` where a file does not say how many devices there are."""
@@ -139,8 +198,14 @@ def agree(a: AnyDraws, b: AnyDraws, contents: Contents, count: int) -> Agreement
             placement = _placement(left, right) if placement == "same" else placement
         else:
             parted = parted or found
-    whole = parting is None and one_batch and _whole(a, b)
-    return Agreement(steps, steps * batch, equal, parting, parted, whole, _restart(a, b), placement)
+    one_order = parting is None and one_batch and _whole(a, b)
+    lengths = None if not a.plan.steps or not b.plan.steps else (a.plan.steps, b.plan.steps)
+    if lengths is not None and (lengths[0] == lengths[1] or not one_batch):
+        lengths = None
+    return Agreement(
+        steps, steps * batch, equal, parting, parted, one_order and lengths is None, _restart(a, b), one_order, lengths,
+        placement,
+    )  # fmt: skip
 
 
 class _Placed(NamedTuple):

@@ -6,8 +6,9 @@ these come from.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from ...schemas.light_typing import NamedTuple
 from ...schemas.verdict import Unseen
 from .messages_compiled import say
 from .problems import RefusedError

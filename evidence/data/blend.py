@@ -16,9 +16,10 @@ Sources: Megatron-Core 0.12 to 0.19 `core/datasets/utils.py:normalize`,
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from ...mapper import data_words
+from ...schemas.light_typing import NamedTuple
 from .messages_compiled import say
 from .problems import RefusedError
 

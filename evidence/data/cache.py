@@ -9,9 +9,10 @@ Sources: Megatron-Core 0.12 `core/datasets/gpt_dataset.py:GPTDataset._build_docu
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ...schemas.diagnostic import UnreadableError
+from ...schemas.light_typing import NamedTuple
 from ..arrays import read_array
 from ..stranger_json import bytes_of, parse_json
 

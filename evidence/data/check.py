@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ...schemas.diagnostic import Diagnostic, UnreadableError, finding
+from ...schemas.light_typing import NamedTuple
 from ...schemas.verdict import Unseen, concluded
 from .batches import not_read
 from .cache import cached_indices
@@ -22,7 +23,7 @@ from .record_plan import read_rows, settled
 from .row_draws import RowDraws
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ...schemas.config import Config
     from .agreement import Agreement, Contents
@@ -54,7 +55,14 @@ class Report(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """`bad` where something is wrong, `undecided` where the samples of two sides could not be compared."""
+        """The word for the answer: the only place that decides it.
+
+        | what | verdict at best |
+        | --- | --- |
+        | a finding that is an error; a file that cannot be read | bad |
+        | what `unseen` names: not read, later samples, the rest of the longer run | partial |
+        | data that are not here, samples of two sides that cannot be worked out | undecided |
+        """
         errors = {entry.kind.name for entry in self.problems if entry.kind.severity == "error"}
         wrong = bool(errors - {"data-undecided", "data-not-here"} or self.unreadable)
         known = not errors and (len(self.sides) != 2 or self.agreement is not None)
@@ -62,19 +70,34 @@ class Report(NamedTuple):
 
     @property
     def unseen(self) -> tuple[Unseen, ...]:
-        """What decides the training beside the samples that were compared: what is not read, later steps."""
-        if self.agreement is None:
-            return ()
-        return (*not_read(self.sides), *self._later(self.agreement))
+        """What decides the training beside what was looked at: what is not read, later steps."""
+        found = [*self._not_read()]
+        if self.agreement is not None:
+            found += (*not_read(self.sides), *self._later(self.agreement))
+        return tuple(found)
 
-    def _later(self, agreement: Agreement) -> tuple[Unseen, ...]:
+    def _not_read(self) -> Iterator[Unseen]:
+        """What `--quick` passed over."""
+        for one in self.datasets:
+            if one.seen is not None and not one.seen.complete:
+                left = one.data.tokens - one.seen.tokens
+                yield Unseen(one.data.prefix, *say.ids_not_read(count=f"{left:,}", of=f"{one.data.tokens:,}").both())
+        for file in () if self.contents is None else self.contents.unread:
+            left = file.of - file.blocks
+            yield Unseen(file.prefix, *say.blocks_not_read(count=left, of=file.of).both())
+
+    def _later(self, agreement: Agreement) -> Iterator[Unseen]:
         """The steps of the run behind those whose samples were compared, unless the orders are one to the end."""
-        if agreement.whole_run or agreement.parting is not None:
-            return ()
         steps = [side.plan.steps for side in self.sides]
-        if all(one is not None and one <= agreement.steps for one in steps):
-            return ()
-        return (Unseen(f"samples from {agreement.samples} on", *say.only_the_first_ones_were().both()),)
+        shorter = min((one for one in steps if one is not None), default=None)
+        if not agreement.one_order and (None in steps or shorter is None or shorter > agreement.steps):
+            what = f"samples from {agreement.samples} on"
+            yield Unseen(what, *say.only_the_first_ones_were().both())
+        if agreement.lengths is not None:
+            first, last = sorted(agreement.lengths)
+            side = self.sides[agreement.lengths.index(last)]
+            rest = say.the_longer_run_alone(count=last - first, file=side.plan.file)
+            yield Unseen(f"steps {first + 1} to {last}", *rest.both())
 
 
 def check(prefixes: Sequence[str], configs: Sequence[Config], asked: Asked) -> Report:

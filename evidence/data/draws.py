@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
+from ...schemas.light_typing import NamedTuple
 from .blend import asked, normalised, turns
 from .gpt_index import GptIndex, Piece, gpt_index
 from .messages_compiled import say

@@ -12,8 +12,9 @@ Source: Megatron-Core 0.12 `core/datasets/gpt_dataset.py:GPTDataset._build_docum
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
+from ...schemas.light_typing import NamedTuple
 from .messages_compiled import say
 from .problems import RefusedError
 

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import os
 import struct
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.regular import open_regular
 from ...schemas.diagnostic import Diagnostic, finding
+from ...schemas.light_typing import NamedTuple
 from ...schemas.message import NOTHING, Words
 from .messages_compiled import say
 from .names_compiled import DTYPES
@@ -75,13 +76,22 @@ class IndexedFile(NamedTuple):
 
     def read(self, sequence: int, offset: int = 0, length: int | None = None) -> Any:
         """Tokens of one sequence, from `offset` on."""
-        import numpy as np
-
         count = int(self.lengths[sequence]) - offset if length is None else length
-        with open_regular(self.bin) as stream:
-            stream.seek(int(self.pointers[sequence]) + offset * self.itemsize)
-            raw = stream.read(count * self.itemsize)
-        return whole_numbers(np.frombuffer(raw, dtype=token_type(self.dtype)))
+        return tokens_at(self, int(self.pointers[sequence]) + offset * self.itemsize, count)
+
+    def tokens_from(self, first: int, count: int) -> Any:
+        """So many tokens of the file, whatever sequences they belong to."""
+        return tokens_at(self, first * self.itemsize, count)
+
+
+def tokens_at(data: IndexedFile, byte: int, count: int) -> Any:
+    """So many tokens from a byte of the file on, as whole numbers."""
+    import numpy as np
+
+    with open_regular(data.bin) as stream:
+        stream.seek(byte)
+        raw = stream.read(count * data.itemsize)
+    return whole_numbers(np.frombuffer(raw, dtype=token_type(data.dtype)))
 
 
 def token_type(name: str) -> Any:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ...mapper.recipe.reading import recipe_of
 from ...schemas.border.incoming import read_text
 from ...schemas.diagnostic import UnreadableError
+from ...schemas.light_typing import NamedTuple
 from .blend import blend_of
 from .messages_compiled import say
 from .plan import Plan, Reader
@@ -73,7 +74,7 @@ def megatron_plan(config: Config) -> Plan:
         loader="cyclic" if loader == "cyclic" else "blocks",
         steps=steps,
         surplus=surplus if isinstance(surplus, float) else 0.005,
-        sharded=reader.value("data_sharding") is not False,
+        sharded=reader.unless_off("data_sharding"),
         vocabulary=reader.whole("padded_vocab_size", "vocabulary"),
         eod=_eod(config, reader),
         masks_after_eod=reader.true("eod_mask_loss", "masks_after_eod"),

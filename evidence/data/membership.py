@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from ...schemas.light_typing import NamedTuple
 from .agreement import named_by_tokens
 
 if TYPE_CHECKING:

@@ -71,7 +71,7 @@ def mindformers_plan(config: Config) -> Plan:
         ranks=ranks,
         loader="dealt",
         steps=steps,
-        extra=reader.value(f"{own}.add_extra_token_to_sequence") is not False,
+        extra=reader.unless_off(f"{own}.add_extra_token_to_sequence"),
         pass_samples=None if dynamic or samples is None or not global_batch else samples // global_batch * global_batch,
         vocabulary=reader.whole("resolved.transformer.vocab_size", "vocabulary"),
         eod=eod,
@@ -93,7 +93,7 @@ def _loader(reader: Reader, base: str) -> str | None:
         reader.undecide(
             f"{base}.type", say.type_is_not_its_data(base=base, loader=loader, megatron_loader=_MEGATRON_LOADER)
         )
-    if reader.value(f"{base}.shuffle") is True:
+    if reader.true(f"{base}.shuffle"):
         reader.undecide(f"{base}.shuffle", say.shuffle_true_shuffles_once_more(base=base))
     if reader.true("train_dataset.balance_enabled"):
         reader.undecide("train_dataset.balance_enabled", say.balance_enabled_moves_micro_batches())
@@ -166,7 +166,7 @@ def _micro_batch(reader: Reader, global_batch: int | None, ranks: int | None, *,
 
 def _masks_attention(reader: Reader, own: str) -> bool:
     """Whether the model works out the attention mask from the ids itself."""
-    given = reader.value(f"{own}.create_attention_mask") is not False
+    given = reader.unless_off(f"{own}.create_attention_mask")
     compressed = reader.true("resolved.transformer.use_attn_mask_compression")
     return not given and not compressed and not reader.true(f"{own}.create_compressed_eod_mask")
 
@@ -180,7 +180,7 @@ def _columns(reader: Reader, base: str, own: str, *, dynamic: bool) -> None:
     expected = [*_COLUMNS]
     if reader.true(f"{own}.create_compressed_eod_mask"):
         expected.append("actual_seq_len")
-    elif reader.value(f"{own}.create_attention_mask") is not False:
+    elif reader.unless_off(f"{own}.create_attention_mask"):
         expected.append("attention_mask")
     if [str(name) for name in names] != expected:
         listed = ", ".join(map(str, names))

@@ -17,10 +17,11 @@ import os
 import re
 import struct
 from array import array
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.regular import open_regular
 from ...schemas.diagnostic import UnreadableError, finding
+from ...schemas.light_typing import NamedTuple
 from ...schemas.message import verbatim
 from ..stranger_json import parse_json
 from .indexed import IndexedFile

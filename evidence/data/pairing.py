@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ...schemas.diagnostic import Diagnostic, finding
+from ...schemas.light_typing import NamedTuple
 from .agreement import Agreement, Contents, agree, differences
 from .membership import Membership, membership
 from .messages_compiled import say
@@ -89,7 +90,7 @@ def pair_of(a: Side, b: Side, asked: Asked) -> Pair:
             found.append(finding(say.refused(why=refused.words), a.plan.file, None))
     for difference in different:
         harmless = difference.name in ("seed", "samples", "split", "blend", "own_files") and (
-            agreement is not None and agreement.whole_run
+            agreement is not None and agreement.one_order
         )
         said = setting_sentence(difference, a.plan, b.plan, harmless=harmless)
         span = b.plan.place(difference.name).span
@@ -129,6 +130,9 @@ def _bytes(a: Side, b: Side, contents: Contents) -> list[Diagnostic]:
     for one, two in zip(left, right, strict=True):
         if one in a.files and two in b.files:
             here, there = a.files[one], b.files[two]
+            if contents.name(here.prefix) == contents.name(there.prefix) and here.dtype != there.dtype:
+                same = say.same_ids_other_type(one=one, type_a=here.dtype, two=two, type_b=there.dtype)
+                found.append(told(say.bytes(what=same), b.plan.file, b.plan.place("blend").span, "info"))
             if contents.name(here.prefix) != contents.name(there.prefix):
                 sizes = (here.bin_bytes, there.bin_bytes)
                 how = (

@@ -6,9 +6,10 @@ Both frameworks' readings end in a `Plan`. A value that reading alone cannot dec
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from ...schemas.diagnostic import Diagnostic, Severity, finding
+from ...schemas.light_typing import NamedTuple
 from .messages_compiled import say
 
 if TYPE_CHECKING:
@@ -145,7 +146,12 @@ class Reader:
 
     def true(self, key: str, field: str = "") -> bool:
         """A switch that is on."""
-        return self.value(key, field) is True
+        return bool(self.value(key, field))
+
+    def unless_off(self, key: str, field: str = "") -> bool:
+        """A switch that is on by default."""
+        self.value(key, field)
+        return self.config.is_on(key, otherwise=True)
 
     def undecide(self, key: str, said: Words) -> None:
         """Note why the samples cannot be worked out."""

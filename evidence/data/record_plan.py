@@ -85,7 +85,7 @@ def _with_resets(plan: Plan, reader: Reader) -> Plan:
 def _shuffled(reader: Reader, base: str) -> bool:
     """Whether MindSpore draws the order: without a word it does."""
     value = reader.value(f"{base}.shuffle", "shuffle")
-    if value is False:
+    if not reader.unless_off(f"{base}.shuffle"):
         return False
     reader.undecide(f"{base}.shuffle", say.rows_are_shuffled(key=f"{base}.shuffle", value=value))
     return True

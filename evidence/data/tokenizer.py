@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import re
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from ...schemas.light_typing import NamedTuple
 from ...schemas.message import verbatim
 from ...schemas.system_reasons import system_reason
 from ..json_members import BrokenJsonError, Budget, members

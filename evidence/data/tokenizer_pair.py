@@ -9,9 +9,10 @@ training/tokenizer/tokenizer.py:build_tokenizer). A file is taken for itself, of
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.incoming import read_bytes
+from ...schemas.light_typing import NamedTuple
 from ...schemas.message import verbatim
 from ...schemas.verdict import Unseen, concluded
 from .messages_compiled import say

@@ -6,9 +6,10 @@ quick look reads whole sequences spread evenly over the file instead.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ...schemas.border.regular import open_regular
+from ...schemas.light_typing import NamedTuple
 from .indexed import token_type, whole_numbers
 
 if TYPE_CHECKING:

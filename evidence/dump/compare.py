@@ -12,11 +12,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ...schemas.diagnostic import UnreadableError, finding
+from ...schemas.light_typing import NamedTuple
 from .compare_divergence import Divergence, UnitResult, first_divergence
-from .compare_gaps import Alone, Gap, alone_of, gaps_of, without_numbers
+from .compare_gaps import Alone, Gap, Incomplete, alone_of, gaps_of, incomplete_of, without_numbers
 from .compare_names import FUSED_NORM_LINEAR, crosses, describe, graph_path, module_path, pair_units
 from .messages_compiled import say
 from .statistics import EXACT, Judge, TensorResult, compare_routed, compare_tensors
@@ -61,6 +62,7 @@ class Comparison(NamedTuple):
     alone: tuple[Alone, ...] = ()
     without_numbers: int = 0
     """Tensors that count and that have nothing in common to be compared by."""
+    incomplete: Incomplete = Incomplete()
 
     @property
     def tensors(self) -> tuple[TensorResult, ...]:
@@ -122,6 +124,7 @@ def compare_trees(
     return Comparison(
         a, b, units, paired.only_a, paired.only_b, first_divergence(units), judge, missing,
         tuple(alone_of(units, crossing=crossing)), without_numbers(units, crossing=crossing),
+        incomplete_of(units, (paired.only_a, paired.only_b), unit_path, crossing=crossing),
     )  # fmt: skip
 
 
@@ -157,7 +160,7 @@ def unit_path(unit: Unit) -> str:
 
 def _what(tensor: TensorResult) -> str:
     """Whether the answer to a tensor says something, is of a tensor at least, or of a plain argument."""
-    if tensor.agrees is False or (tensor.agrees and tensor.how != "value"):
+    if tensor.agrees is False or tensor.why == "nan" or (tensor.agrees and tensor.how != "value"):
         return "says"
     return "tensor" if tensor.how != "value" else "value"
 

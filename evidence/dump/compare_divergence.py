@@ -13,7 +13,10 @@ the error crosses the tolerance without a jump, the answer says `gradual` and na
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
+
+from ...schemas.light_typing import NamedTuple
+from ..arrays import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +28,7 @@ Cause = Literal["computation", "weights", "argument", "between", "data", "overfl
 
 _JUMP = 3.0
 _FLOOR = 1e-9
-_INTEGERS = ("int32", "int64", "int16", "int8", "uint8")
+_INTEGERS = WHOLE - {"bool"}
 
 
 class UnitResult(NamedTuple):

@@ -1,8 +1,13 @@
-"""Parts of a model that one dump has and the other has nothing of: what agrees then is not the whole.
+"""What one dump has and the other has nothing of: parts of a model, single units, tensors, numbers.
 
-A unit without a partner is nothing strange: frameworks wrap, fuse and name things of their own. A layer's pass of which
-not one unit has a partner is another matter: the other dump was cut off, or was taken of less. Within one framework,
-where both sides run the same code, many single units without a partner say the same.
+Within one framework both sides run the same code: each unit without a partner is one that was not compared. Across
+frameworks modules are wrapped, fused and named by each one for itself; there a unit counts (`units_alone`)
+
+- that holds weights or their gradients, which no other unit shows;
+- that both frameworks have (`modules.yaml`), or that has a partner in another layer: the other dump lacks it here.
+
+Anything else that it computes arrives in the unit around it or behind it, which is compared. A part of the model of
+which not one unit has a partner is named as such (`gaps_of`): the other dump was cut off, or was taken of less.
 
 Of two units that are partners each tensor counts, but what goes into an API, some of which it does not read; where a
 plain number stands in its place on the other side of one framework, it does. Across frameworks what goes in is each
@@ -14,15 +19,22 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
+
+from ...schemas.light_typing import NamedTuple
+from .module_table import shared_modules
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from .compare_divergence import UnitResult
     from .records import Role, Tensor, Unit
 
 _PART = re.compile(r"(?:^|\.)((?:decoder|mtp)\.layers\.\d+|embedding|output_layer)(?:\.|$)")
+_LAYER = re.compile(r"\.\d+(?=\.|$)")
+_HANDS_ON = "Identity"
+"""Kinds of modules that hand on what they are given."""
+_TRAINED = ("weight", "bias", "gamma", "beta")
 _SHARE = 0.1
 """The share of one side's units without a partner that is a gap within one framework."""
 
@@ -46,9 +58,46 @@ class Alone(NamedTuple):
     place: str
 
 
+class Incomplete(NamedTuple):
+    """What both dumps should have and one of them has not, or of which nothing can be compared."""
+
+    units: tuple[str, ...] = ()
+    """Units that one side alone has and on which the answer rests, with their side."""
+    arranged: int = 0
+    """Pairs whose weights each framework arranges for itself."""
+    elements: int = 0
+    """Tensors of which one side alone has the elements, so that statistics were compared."""
+    statistics: int = 0
+    """Tensors of which one side alone has one of the statistics."""
+    nan: tuple[str, ...] = ()
+    """Tensors with a NaN in the same place on both sides."""
+
+
+def incomplete_of(
+    units: Sequence[UnitResult],
+    only: tuple[Sequence[Unit], Sequence[Unit]],
+    path: Callable[[Unit], str],
+    *,
+    crossing: bool,
+) -> Incomplete:
+    """What was not compared of two dumps; `only` are the units of either that have no partner."""
+    alone = [
+        f"{side}: {unit.name}"
+        for side, names in zip("AB", only, strict=True)
+        for unit in units_alone(names, units, path, crossing=crossing)
+    ]
+    return Incomplete(
+        tuple(alone),
+        skipped_weights(units),
+        lacking(units, "elements", crossing=crossing),
+        lacking(units, "statistics", crossing=crossing),
+        with_nan(units),
+    )
+
+
 def alone_of(units: Sequence[UnitResult], *, crossing: bool) -> Iterator[Alone]:
     """The tensors of compared pairs that one side alone has and that count."""
-    heard = kinds_compared(units)
+    compared = compared_of(units)
     for unit in units:
         sides: tuple[tuple[Literal["a", "b"], Unit, Unit, Sequence[str]], ...] = (
             ("a", unit.a, unit.b, unit.only_a), ("b", unit.b, unit.a, unit.only_b),
@@ -60,8 +109,54 @@ def alone_of(units: Sequence[UnitResult], *, crossing: bool) -> Iterator[Alone]:
             known = {tensor.place: tensor for tensor in own.tensors if tensor.shape is not None}
             plain = frozenset[str]() if crossing else _places_of_numbers(other)
             for place in places:
-                if place in known and (place in plain or alone_counts(unit, known[place], heard, crossing=crossing)):
+                if place in known and (place in plain or alone_counts(unit, known[place], compared, crossing=crossing)):
                     yield Alone(side, own.name, place)
+
+
+def units_alone(
+    alone: Sequence[Unit], units: Sequence[UnitResult], path: Callable[[Unit], str], *, crossing: bool
+) -> tuple[Unit, ...]:
+    """The units of one side without a partner on which the answer rests; `units` are those that have one."""
+    if not crossing:
+        return tuple(unit for unit in alone if unit.tensors and not unit.kind.startswith(_HANDS_ON))
+    elsewhere = {(_any_layer(unit.module), unit.a.direction) for unit in units if unit.agrees is not None}
+
+    def counts(unit: Unit) -> bool:
+        if unit.level != "module" or unit.kind.startswith(_HANDS_ON):
+            return False
+        module = _any_layer(path(unit))
+        return holds_weights(unit) or module in shared_modules() or (module, unit.direction) in elsewhere
+
+    return tuple(filter(counts, alone))
+
+
+def holds_weights(unit: Unit) -> bool:
+    """Whether a unit has parameters or their gradients."""
+    return any(tensor.place.startswith(("parameters.", "gradient.")) for tensor in unit.tensors)
+
+
+def skipped_weights(units: Sequence[UnitResult]) -> int:
+    """How many pairs are arranged by each framework for itself and hold weights, which were not compared."""
+    return sum(unit.skipped == "arranged" and (holds_weights(unit.a) or holds_weights(unit.b)) for unit in units)
+
+
+def lacking(units: Sequence[UnitResult], what: str, *, crossing: bool) -> int:
+    """Of how many tensors that count one side alone has `elements`, or one of the `statistics`."""
+    return sum(
+        tensor.lacking == what and tensor.agrees is not False and _counts(unit, tensor.role, crossing=crossing)
+        for unit in units
+        for tensor in unit.tensors
+    )
+
+
+def with_nan(units: Sequence[UnitResult]) -> tuple[str, ...]:
+    """The tensors that have a NaN in the same place on both sides."""
+    return tuple(
+        f"{unit.a.name}.{tensor.place}"
+        for unit in units
+        for tensor in unit.tensors
+        if (tensor.measured.nan_both if tensor.measured is not None else tensor.agrees is None and tensor.why == "nan")
+    )
 
 
 def _places_of_numbers(unit: Unit) -> frozenset[str]:
@@ -90,12 +185,35 @@ def _has_results(unit: UnitResult) -> bool:
     return any(place.startswith(("output", "gradient")) for place in (*unit.only_a, *unit.only_b))
 
 
-def alone_counts(unit: UnitResult, tensor: Tensor, heard: Container[tuple[str, str]], *, crossing: bool) -> bool:
-    """Whether the answer rests on a tensor that one side alone has; `heard` are the kinds that were compared at all.
+class Compared(NamedTuple):
+    """What was compared at all, so that a tensor of one side alone can be told from what no other unit has."""
+
+    kinds: frozenset[tuple[str, str]]
+    """Directions and kinds of tensors (`output`, `gradient`, ...)."""
+    places: frozenset[tuple[str, str, str]]
+    """Modules in any layer, directions and places."""
+    holders: frozenset[str]
+    """Modules that hold others."""
+
+
+def compared_of(units: Sequence[UnitResult]) -> Compared:
+    """The kinds and places that were compared."""
+    known = [(unit, tensor.place) for unit in units for tensor in unit.tensors if tensor.agrees is not None]
+    return Compared(
+        frozenset((unit.a.direction, _kind(place)) for unit, place in known),
+        frozenset((_any_layer(unit.module), unit.a.direction, place) for unit, place in known),
+        frozenset(
+            unit.module[:at] for unit in units for at, letter in enumerate(unit.module) if letter == "."
+        ),
+    )  # fmt: skip
+
+
+def alone_counts(unit: UnitResult, tensor: Tensor, compared: Compared, *, crossing: bool) -> bool:
+    """Whether the answer rests on a tensor that one side alone has.
 
     A plain argument, an absent value and a tensor without elements hold nothing. Across frameworks modules hand on what
-    is their own: the sums of auxiliary losses (one number), gradients of masks, counters of a router, a bias that the
-    other adds elsewhere. Real equal models differ so; but none lacks the result of a module, or all of a kind.
+    is their own: the sums of auxiliary losses (one number), gradients of masks, counters of a router. Real equal models
+    differ so; but none lacks a result, a weight or its gradient, what its other layers have, or all of a kind.
     """
     if tensor.value is not None or tensor.shape is None or 0 in tensor.shape:
         return False
@@ -103,18 +221,24 @@ def alone_counts(unit: UnitResult, tensor: Tensor, heard: Container[tuple[str, s
         return False
     if not crossing or unit.agrees is None:
         return True
-    if unit.a.direction == "forward" and tensor.role == "output":
+    direction, place = unit.a.direction, tensor.place
+    if direction == "forward" and tensor.role == "output":
         return math.prod(tensor.shape) > 1 or unit.error("output") is None
-    return _kind(unit, tensor.place) not in heard
+    if place.startswith("gradient.") or place.rpartition(".")[2] in _TRAINED:
+        return True
+    if (_any_layer(unit.module), direction, place) in compared.places:
+        return True
+    # Of a module that holds others one framework records what is handed in by name, and the other does not.
+    is_result = place == "output.0" and unit.module not in compared.holders
+    return is_result or (direction, _kind(place)) not in compared.kinds
 
 
-def kinds_compared(units: Sequence[UnitResult]) -> frozenset[tuple[str, str]]:
-    """The directions and kinds (`output`, `gradient`, ...) of which something was compared."""
-    return frozenset(_kind(unit, one.place) for unit in units for one in unit.tensors if one.agrees is not None)
+def _any_layer(module: str) -> str:
+    return _LAYER.sub(".*", module)
 
 
-def _kind(unit: UnitResult, place: str) -> tuple[str, str]:
-    return unit.a.direction, place.partition(".")[0]
+def _kind(place: str) -> str:
+    return place.partition(".")[0]
 
 
 def _counts(unit: UnitResult, role: Role, *, crossing: bool) -> bool:

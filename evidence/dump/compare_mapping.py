@@ -11,10 +11,11 @@ A *cell mapping* is flat: `Cell.…: Module.…`. Source: msprobe 26.2, `core/co
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.incoming import read_text
 from ...schemas.diagnostic import UnreadableError, finding
+from ...schemas.light_typing import NamedTuple
 from ...schemas.yaml_depth import refuse_deep
 from .messages_compiled import say
 

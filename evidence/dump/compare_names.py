@@ -12,8 +12,9 @@ ran inside (msprobe's construct.json), their plain name (`API_NAMES`) and their 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from ...schemas.light_typing import NamedTuple
 from ...schemas.marks import first_of
 from .names_compiled import API_NAMES, MODULE_NAMES
 

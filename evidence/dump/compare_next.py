@@ -7,9 +7,10 @@ dump of modules and APIs together (`mix`, with that range as `scope`), then the 
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ...mapper.modules import fields_of
+from ...schemas.light_typing import NamedTuple
 
 if TYPE_CHECKING:
     from ...mapper.differences import Difference

@@ -5,8 +5,9 @@ The dumps themselves are let go: of a long run their tensors would be held for e
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from ...schemas.light_typing import NamedTuple
 from .compare_gaps import inputs_alone
 from .drawing import drawn
 from .messages_compiled import say
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from ...schemas.message import Words
     from .compare import Comparison
     from .compare_divergence import Divergence, UnitResult
-    from .compare_gaps import Alone, Gap
+    from .compare_gaps import Alone, Gap, Incomplete
     from .compare_next import Parting
     from .records import Tree
     from .tables import Table
@@ -48,6 +49,14 @@ class Counted(NamedTuple):
     without_numbers: int
     inputs_alone: int
     unmatched: int
+    parts: int
+    """Parts of the model that one dump lacks."""
+    units_alone: int
+    arranged: int
+    elements_alone: int
+    statistics_alone: int
+    nan: int
+    operations: int
 
 
 class Part(NamedTuple):
@@ -62,6 +71,7 @@ class Part(NamedTuple):
     only_b: tuple[str, ...]
     gaps: tuple[Gap, ...]
     alone: tuple[Alone, ...]
+    incomplete: Incomplete
     marked: tuple[str, ...] | None = None
     """Units that msprobe itself marked as an error, in a table of its own."""
     unreadable: tuple[Diagnostic, ...] = ()
@@ -101,8 +111,9 @@ def of_dumps(found: Comparison, *, tree: bool) -> Part:
         tuple(unit.name for unit in found.only_b),
         found.gaps,
         found.alone,
+        found.incomplete,
         unreadable=tuple(tensor.unreadable for tensor in found.tensors if tensor.unreadable),
-        notes=(*found.a.notes, *found.b.notes, *_forward_alone(found)),
+        notes=(*found.a.notes, *found.b.notes, *_forward_alone(found), *_by_statistics(found)),
         a=_dump(found.a),
         b=_dump(found.b),
         tree=tuple(drawn(found)) if tree else None,
@@ -122,12 +133,14 @@ def of_table(found: Table) -> Part:
         found.only_b,
         found.gaps,
         found.alone,
+        found.incomplete,
         found.marked,
     )
 
 
 def _counted(found: Comparison | Table) -> Counted:
     tensors = [tensor for unit in found.units for tensor in unit.tensors]
+    missing = found.incomplete
     return Counted(
         units=sum(unit.agrees is not None for unit in found.units),
         tensors=sum(tensor.agrees is not None for tensor in tensors),
@@ -137,6 +150,13 @@ def _counted(found: Comparison | Table) -> Counted:
         without_numbers=found.without_numbers,
         inputs_alone=inputs_alone(found.units),
         unmatched=len(found.alone),
+        parts=len(found.gaps),
+        units_alone=len(missing.units),
+        arranged=missing.arranged,
+        elements_alone=missing.elements,
+        statistics_alone=missing.statistics,
+        nan=len(missing.nan),
+        operations=sum(unit.skipped == "operation" for unit in found.units),
     )
 
 
@@ -152,6 +172,11 @@ def _forward_alone(found: Comparison) -> Iterator[Words]:
     directions = {unit.direction for tree in (found.a, found.b) for unit in tree.units}
     if "forward" in directions and "backward" not in directions:
         yield say.forward_alone()
+
+
+def _by_statistics(found: Comparison) -> Iterator[Words]:
+    if found.a.content == found.b.content == "statistics" and found.divergence is None:
+        yield say.by_statistics()
 
 
 class Merged(NamedTuple):

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ...schemas.border.outgoing import shell_word
 from ...schemas.diagnostic import finding
+from ...schemas.light_typing import NamedTuple
 from ..answers_compiled import insertion_json
 from .config_checks import check, in_graph_mode
 from .config_code import insertions

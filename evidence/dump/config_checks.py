@@ -152,7 +152,7 @@ def _functions(request: Request, subject: Subject) -> Iterator[Diagnostic]:
     if request.level in ("L1", "mix"):
         swiglu = bool(megatron.value("swiglu"))
         for key, flag in _FUSIONS.items():
-            if megatron.value(key) is True and swiglu == (key == "bias_swiglu_fusion"):
+            if megatron.is_on(key) and swiglu == (key == "bias_swiglu_fusion"):
                 yield finding(say.activation(level=request.level, flag=flag), megatron.file)
     if subject.megatron_recipe.value("environment.transformer_impl") != "local":
         yield finding(say.fused(), megatron.file)

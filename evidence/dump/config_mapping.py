@@ -9,8 +9,9 @@ Source: msprobe 26.2.0 `core/compare/layer_mapping/layer_mapping.py:convert_scop
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from ...schemas.light_typing import NamedTuple
 from .config_modules import apis_of, modules_of
 from .config_subject import chunks_of
 

@@ -6,18 +6,16 @@ the different names, in `mappings/weights.yaml`.
 
 from __future__ import annotations
 
-import os
 import re
-from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ...mapper.weight_layout import UndecidedSizeError, layout_of
 from ...mapper.weights import WeightTable
-from ...schemas.border.incoming import package_text
-from ...schemas.house_yaml import house_yaml
+from ...schemas.light_typing import NamedTuple
 from ...schemas.versions import number_of
 from .config_subject import LayoutUnknownError
 from .messages_compiled import say
+from .module_table import module_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -46,19 +44,10 @@ class ApiPair(NamedTuple):
     outputs: tuple[tuple[int, int], ...]
 
 
-@cache
-def module_table() -> Any:
-    """`modules.yaml`, read once."""
-    return house_yaml(package_text(os.path.dirname(__file__), "modules.yaml"))
-
-
 def switches_of(subject: Subject) -> dict[str, bool]:
     """What decides which modules there are and what their classes are called; `moe` is each layer's own."""
     megatron, mindformers = subject.megatron_recipe, subject.mindformers_recipe
-    resolved = {
-        name: subject.mindformers.value(f"resolved.transformer.{name}")
-        for name in ("fused_norm", "use_contiguous_weight_layout_attention", "use_shared_expert_gating")
-    }
+    config, resolved = subject.mindformers, "resolved.transformer."
     return {
         "te": megatron.value("environment.transformer_impl") != "local",
         "mla": bool(mindformers.value("attention.latent.enabled")),
@@ -66,14 +55,14 @@ def switches_of(subject: Subject) -> dict[str, bool]:
         "q_lora": mindformers.value("attention.latent.q_lora_rank") is not None,
         "qk_norm": bool(mindformers.value("attention.qk_layernorm")),
         "grouped_gemm": bool(megatron.value("moe.grouped_gemm")),
-        "contiguous": bool(resolved["use_contiguous_weight_layout_attention"]),
+        "contiguous": config.is_on(f"{resolved}use_contiguous_weight_layout_attention"),
         "interleaved": mindformers.value("model.mlp_layout") == "interleaved",
         "mtp": bool(mindformers.value("mtp.num_layers")),
         "shared": bool(mindformers.value("moe.shared.ffn_hidden_size")),
-        "shared_gate": bool(resolved["use_shared_expert_gating"]),
+        "shared_gate": config.is_on(f"{resolved}use_shared_expert_gating"),
         "learned": mindformers.value("position.type") == "learned_absolute",
         "rms": mindformers.value("norm.type") != "LayerNorm",
-        "fused_norm": resolved["fused_norm"] is not False,
+        "fused_norm": config.is_on(f"{resolved}fused_norm", otherwise=True),
     }
 
 

@@ -9,9 +9,10 @@ is the first that makes it, but for a module around that unit; above all none of
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ...schemas.diagnostic import UnreadableError
+from ...schemas.light_typing import NamedTuple
 from ..arrays import blocks
 from .statistics import EXACT
 from .trees_torch import read_tensor

@@ -1,31 +1,36 @@
 """Two tensors of a dump compared by what there is of them: elements, statistics, or a checksum alone.
 
 Elements are compared in pieces (`..arrays`). Where a side kept statistics only, the norm is compared relative to
-the larger one, largest and smallest element relative to the largest magnitude, the mean relative to the root mean
-square: the mean of centred data is a difference of large numbers. Statistics can agree where elements do not; the
-answer says which of the two was compared.
+the smaller one, largest and smallest element relative to the largest magnitude of both sides, the mean relative to the
+root mean square: the mean of centred data is a difference of large numbers. The ends of whole numbers are equal or not.
+Statistics can agree where elements do not; the answer says which of the two was compared, and `lacking` says which of
+the two one side alone has.
+
+A NaN that both sides have in the same place is no difference, and nothing of it was compared.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ...schemas.diagnostic import UnreadableError
-from ..arrays import TOLERANCES, Measured, agreement, coarser, measure, open_numpy, precision_of
+from ...schemas.light_typing import NamedTuple
+from ..arrays import TOLERANCES, WHOLE, agreement, coarser, measure, open_numpy, precision_of
 from .trees_torch import read_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ...schemas.diagnostic import Diagnostic
+    from ..array_sums import Measured
     from .records import Role, Tensor
 
 _ELEMENT = 4.0
 _MOST_AXES = 4
 _TWO = 2
-EXACT = frozenset(("bool", "int8", "int16", "int32", "int64", "uint8"))
+EXACT = WHOLE
 
 
 class TensorResult(NamedTuple):
@@ -43,14 +48,16 @@ class TensorResult(NamedTuple):
     how: str
     """`elements`, `statistics`, `checksum`, `value` or empty: what was compared."""
     why: str
-    """`equal`, `close`, `far`, `element`, `nan`, `infinite`, `shape`, `unreadable`, `missing`, `empty`,
-    `rounding` where only checksums of two frameworks are there, and they differ."""
+    """`equal`, `close`, `far`, `element`, `widespread`, `scaled`, `nan`, `infinite`, `shape`, `unreadable`, `missing`,
+    `empty`, `rounding` where only checksums of two frameworks are there, and they differ."""
     error: float | None = None
     """Relative distance of the elements, or the largest relative difference of the statistics."""
     measured: Measured | None = None
     layout: str = ""
     """How b was laid out to meet a: `transposed (1, 0, 2)`, `reshaped` or `sorted`."""
     note: str = ""
+    lacking: str = ""
+    """`elements` or `statistics` that one side alone has, so that less was compared than could have been."""
     unreadable: Diagnostic | None = None
     """Why a file with its elements could not be read; what is left are the statistics."""
 
@@ -77,11 +84,12 @@ def compare_tensors(a: Tensor, b: Tensor, judge: Judge, *, laid_out: bool = Fals
         except UnreadableError as error:
             found = _without_elements(a, b, judge, blank)
             return found._replace(unreadable=error.diagnostic, why="unreadable" if found.agrees is None else found.why)
-    return _without_elements(a, b, judge, blank)
+    found = _without_elements(a, b, judge, blank)
+    return found._replace(lacking="elements") if found.how == "statistics" and (a.path or b.path) else found
 
 
 def _values(a: Tensor, b: Tensor, blank: TensorResult) -> TensorResult:
-    same = a.value == b.value
+    same = a.value == b.value or (a.value != a.value and b.value != b.value)  # NaN is the one value unlike itself
     return blank._replace(agrees=same, how="value", why="equal" if same else "far", note=f"{a.value!r} | {b.value!r}")
 
 
@@ -97,7 +105,7 @@ def _elements(a: Tensor, b: Tensor, judge: Judge, blank: TensorResult, *, laid_o
         return blank._replace(why="empty")
     precision = coarser(blank.dtype_a, blank.dtype_b)
     best = _best_layout(blank, left, right, precision, None if precision in EXACT else judge.tolerance)
-    if not best.agrees and laid_out and judge.crossing and best.why in ("far", "element"):
+    if not best.agrees and laid_out and judge.crossing and best.why in ("far", "element", "widespread", "scaled"):
         found = _measured(best, _sorted(left), _sorted(right), precision, judge.tolerance, "sorted")
         return found if found.agrees else best
     return best
@@ -108,7 +116,7 @@ def _best_layout(blank: TensorResult, left: Any, right: Any, precision: str, tol
     tried: list[TensorResult] = []
     for layout, laid in _layouts(left, right):
         found = _measured(blank, left, laid, precision, tolerance, layout)
-        if found.agrees:
+        if found.agrees is not False:
             return found
         tried.append(found)
     return min(tried, key=lambda found: found.error or 0)
@@ -118,7 +126,9 @@ def _measured(
     blank: TensorResult, left: Any, right: Any, precision: str, tolerance: float | None, layout: str
 ) -> TensorResult:
     measured = measure(left, right)
-    judged = agreement(measured, precision, tolerance)
+    judged = agreement(measured, precision, tolerance, equal_nan=True)
+    if measured.nan_both == measured.elements:
+        return blank._replace(why="nan", measured=measured, layout=layout)
     return blank._replace(
         agrees=judged.agrees, why=judged.why, error=measured.relative, measured=measured, layout=layout
     )
@@ -175,12 +185,7 @@ def compare_routed(a: Tensor, b: Tensor, judge: Judge) -> TensorResult:
     left, right = (np.sort(side[side != 0]) for side in (left, right))
     if left.size != right.size:
         return blank._replace(agrees=False, how="elements", why="shape", note=f"{left.size} | {right.size} weights")
-    measured = measure(left, right)
-    judged = agreement(measured, coarser(a.dtype, b.dtype), judge.tolerance)
-    return blank._replace(
-        agrees=judged.agrees, how="elements", why=judged.why, error=measured.relative, measured=measured,
-        layout="sorted",
-    )  # fmt: skip
+    return _measured(blank._replace(how="elements"), left, right, coarser(a.dtype, b.dtype), judge.tolerance, "sorted")
 
 
 def _sorted(array: Any) -> Any:
@@ -223,15 +228,20 @@ def _statistics(a: Tensor, b: Tensor, allowed: float, blank: TensorResult) -> Te
         return blank._replace(how="", why=_nothing_known(a, b))
     if not_finite := _not_finite(a, b):
         return blank._replace(agrees=False, why=not_finite)
+    if any(math.isnan(one) for one, _ in known):
+        return blank._replace(why="nan")
+    if len(known) < sum(pair != (None, None) for pair in pairs):
+        blank = blank._replace(lacking="statistics")
     error = beyond = 0.0
     for name, one, other, scale, factor in _scaled(a, b):
         if math.isinf(one):
             continue
-        difference = abs(one - other) / scale if scale else abs(one - other)
-        if difference > factor * allowed and difference / factor > beyond:
-            beyond = difference / factor
+        difference = abs(one - other)
+        relative = difference / scale if scale else math.inf if difference else 0.0
+        if relative > factor * allowed and (not factor or relative / factor > beyond):
+            beyond = relative / factor if factor else math.inf
             blank = blank._replace(note=f"{name}: {one:.6g} | {other:.6g}")
-        error = max(error, difference / factor)
+        error = max(error, relative / (factor or 1.0))
     if beyond:
         return blank._replace(agrees=False, why="far", error=error)
     return blank._replace(agrees=True, why="equal" if error == 0 else "close", error=error)
@@ -243,11 +253,11 @@ def _nothing_known(a: Tensor, b: Tensor) -> str:
 
 
 def _not_finite(a: Tensor, b: Tensor) -> str:
-    """`nan` or `infinite` where a statistic of either side says so; an infinity that both have is none."""
+    """`nan` or `infinite` where a statistic of one side alone says so; what both have is no difference."""
     for one, other in zip(a.statistics[:4], b.statistics[:4], strict=True):
         if one is None or other is None:
             continue
-        if math.isnan(one) or math.isnan(other):
+        if math.isnan(one) != math.isnan(other):
             return "nan"
         if (math.isinf(one) or math.isinf(other)) and one != other:
             return "infinite"
@@ -255,20 +265,32 @@ def _not_finite(a: Tensor, b: Tensor) -> str:
 
 
 def _scaled(a: Tensor, b: Tensor) -> list[tuple[str, float, float, float, float]]:
-    """Name, both values, what the difference is relative to, and how many tolerances it may have."""
+    """Name, both values, what the difference is relative to, and how many tolerances it may have.
+
+    Relative to the smaller side: a further error would enlarge the larger one, and with it what passes.
+    """
     ours, theirs = a.statistics, b.statistics
-    ends = [abs(end) for end in (ours.highest, ours.lowest, theirs.highest, theirs.lowest) if end is not None]
-    largest = max((end for end in ends if math.isfinite(end)), default=0.0)
-    norm = max(ours.norm or 0.0, theirs.norm or 0.0)
+    exact = coarser(a.dtype, b.dtype) in EXACT
+    ends = (ours.highest, theirs.highest), (ours.lowest, theirs.lowest)
+    largest = max((smaller_end(one, other) for one, other in ends), default=0.0)
+    norm = None if ours.norm is None or theirs.norm is None else min(ours.norm, theirs.norm)
     elements = math.prod(a.shape) if a.shape is not None else 0
+    spread = largest if norm is None or not elements else norm / math.sqrt(elements)
     rows = [
-        ("norm", ours.norm, theirs.norm, norm, 1.0),
-        ("max", ours.highest, theirs.highest, largest, _ELEMENT),
-        ("min", ours.lowest, theirs.lowest, largest, _ELEMENT),
-        ("mean", ours.mean, theirs.mean, norm / math.sqrt(elements) if elements else largest, 1.0),
+        ("norm", ours.norm, theirs.norm, norm or 0.0, 1.0),
+        ("max", ours.highest, theirs.highest, largest, 0.0 if exact else _ELEMENT),
+        ("min", ours.lowest, theirs.lowest, largest, 0.0 if exact else _ELEMENT),
+        ("mean", ours.mean, theirs.mean, spread, 1.0),
     ]
     return [
         (name, one, other, scale, factor)
         for name, one, other, scale, factor in rows
         if one is not None and other is not None
     ]
+
+
+def smaller_end(one: float | None, other: float | None) -> float:
+    """The smaller magnitude of two ends; 0 if one is not known or not finite."""
+    if one is None or other is None or not (math.isfinite(one) and math.isfinite(other)):
+        return 0.0
+    return min(abs(one), abs(other))

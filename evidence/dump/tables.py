@@ -15,19 +15,20 @@ from __future__ import annotations
 import math
 import os
 import re
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from ...schemas.diagnostic import UnreadableError, finding
+from ...schemas.light_typing import NamedTuple
 from ..arrays import TOLERANCES, coarser
 from ..json_members import Budget
 from .compare import unit_path
 from .compare_divergence import Divergence, UnitResult, first_divergence
-from .compare_gaps import Alone, Gap, alone_counts, gaps_of, kinds_compared, without_numbers
+from .compare_gaps import Alone, Gap, Incomplete, alone_counts, compared_of, gaps_of, incomplete_of, without_numbers
 from .messages_compiled import say
 from .places import lies_in
 from .records import Statistics, Tensor, Unit
 from .spelling import dtype_name, number, sizes_in, unit_named
-from .statistics import EXACT, Judge, TensorResult, compare_tensors
+from .statistics import EXACT, Judge, TensorResult, compare_tensors, smaller_end
 from .tables_sheet import broken, read_rows
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class Table(NamedTuple):
     gaps: tuple[Gap, ...] = ()
     alone: tuple[Alone, ...] = ()
     without_numbers: int = 0
+    incomplete: Incomplete = Incomplete()
 
 
 class Failure(NamedTuple):
@@ -173,14 +175,18 @@ def _comparison(path: str, records: Iterable[Mapping[str, str]], judge: Judge) -
     results = tuple(UnitResult(one, other, unit_path(one), tuple(tensors)) for one, other, tensors in units.values())
     if not any(tensor.agrees is not None for unit in results for tensor in unit.tensors):
         raise UnreadableError(finding(say.empty(path=path, why=say.no_row_has_numbers_on()), path))
+    paired = [one for one, _, _ in units.values()], [other for _, other, _ in units.values()]
+    alone = _units_alone(paired[0], only[0], "NPU"), _units_alone(paired[1], only[1], "Bench")
+    crossing = _crosses(results)
     missing = (
-        *_gaps("a", [one for one, _, _ in units.values()], only[0]),
-        *_gaps("b", [other for _, other, _ in units.values()], only[1]),
+        *gaps_of("a", [*paired[0], *alone[0]], alone[0], unit_path, crossing=True),
+        *gaps_of("b", [*paired[1], *alone[1]], alone[1], unit_path, crossing=True),
     )
     divergence = first_divergence(results)
     return Table(
         path, results, tuple(only[0]), divergence, tuple(dict.fromkeys(marked)), tuple(only[1]), missing,
-        tuple(_that_count(beside, results)), without_numbers(results, crossing=_crosses(results)),
+        tuple(_that_count(beside, results)), without_numbers(results, crossing=crossing),
+        incomplete_of(results, alone, unit_path, crossing=crossing),
     )  # fmt: skip
 
 
@@ -199,10 +205,10 @@ def _alone(side: str, name: str, record: Mapping[str, str], column: str) -> Iter
 def _that_count(beside: Sequence[tuple[Alone, Tensor]], units: Sequence[UnitResult]) -> Iterator[Alone]:
     """The tensors of matched units that one side alone has and that count."""
     known = {("a", unit.a.name): unit for unit in units} | {("b", unit.b.name): unit for unit in units}
-    crossing, heard = _crosses(units), kinds_compared(units)
+    crossing, compared = _crosses(units), compared_of(units)
     for one, tensor in beside:
         unit = known.get((one.side, one.unit))
-        if unit is not None and alone_counts(unit, tensor, heard, crossing=crossing):
+        if unit is not None and alone_counts(unit, tensor, compared, crossing=crossing):
             yield one
 
 
@@ -210,11 +216,17 @@ def _role(place: str) -> Role:
     return "input" if place.startswith("input") else "parameter" if place.startswith("param") else "output"
 
 
-def _gaps(side: Literal["a", "b"], matched: Sequence[Unit], only: Sequence[str]) -> Iterator[Gap]:
+def _units_alone(matched: Sequence[Unit], only: Sequence[str], column: str) -> list[Unit]:
+    """The units that stand in one column alone, with the places of their tensors."""
     known = {unit.name for unit in matched}
-    names = dict.fromkeys(found[0] for name in only if (found := _named(name)))
-    alone = [unit_named(name) for name in names if name not in known]
-    return gaps_of(side, [*matched, *alone], alone, unit_path, crossing=True)
+    places: dict[str, list[str]] = {}
+    for name in only:
+        if (found := _named(name)) and found[0] not in known:
+            places.setdefault(found[0], []).append(found[1])
+    return [
+        unit_named(name)._replace(tensors=tuple(_tensor(place, _role(place), {}, column) for place in inner))
+        for name, inner in places.items()
+    ]
 
 
 def _named(written: str) -> tuple[str, str] | None:
@@ -238,12 +250,15 @@ def _result(place: str, partner: str, record: Mapping[str, str], judge: Judge) -
         return blank._replace(partner=partner)
     precision = coarser(a.dtype, b.dtype)
     exact = precision in EXACT
-    allowed = 0.0 if exact else judge.tolerance or TOLERANCES.get(precision, TOLERANCES["float32"])
+    given = TOLERANCES.get(precision, TOLERANCES["float32"]) if judge.tolerance is None else judge.tolerance
+    allowed = 0.0 if exact else given
     hidden = _COSINE_DIGITS if "EucDist" not in record else 0.0
     far = distance is not None and distance > max(allowed, hidden)
     element = largest is not None and largest > _ELEMENT * allowed
     error = distance if distance is not None else largest
     why = "far" if far else "element" if element else "close" if error else "equal"
+    if blank.agrees is False and not (far or element):
+        return blank._replace(partner=partner)  # the statistics see what a rounded cosine hides
     return blank._replace(
         partner=partner, how="elements", agrees=not (far or element), why=why, error=error, note=_note(record)
     )
@@ -252,18 +267,23 @@ def _result(place: str, partner: str, record: Mapping[str, str], judge: Judge) -
 def _distance(record: Mapping[str, str]) -> tuple[float | None, float | None]:
     """The relative distance and the largest error relative to the largest element, where the row has them."""
     norms = [number(record.get(f"{side} l2norm")) for side in ("NPU", "Bench")]
-    ends = [number(record.get(f"{side} {end}")) for side in ("NPU", "Bench") for end in ("max", "min")]
-    norm = max((value for value in norms if value is not None), default=None)
+    ends = [[number(record.get(f"{side} {end}")) for side in ("NPU", "Bench")] for end in ("max", "min")]
+    magnitude = max(smaller_end(*pair) for pair in ends)
+    norm = None if None in norms else min(value for value in norms if value is not None)
     apart, most, cosine = (number(record.get(name)) for name in ("EucDist", "MaxAbsErr", "Cosine"))
     distance = None
-    if norm and apart is not None:
-        distance = apart / norm
+    if norm is not None and apart is not None:
+        distance = _relative(apart, norm)
     elif cosine is not None and None not in norms and norm:
         one, other = (float(value or 0.0) for value in norms)
         distance = math.sqrt(max(one * one + other * other - 2 * one * other * cosine, 0.0)) / norm
-    magnitude = max((abs(value) for value in ends if value is not None and math.isfinite(value)), default=None)
-    largest = most / magnitude if most is not None and magnitude else most
+    known = any(None not in pair for pair in ends)
+    largest = _relative(most, magnitude) if most is not None and known else most
     return distance, largest
+
+
+def _relative(error: float, scale: float) -> float:
+    return error / scale if scale else math.inf if error else 0.0
 
 
 def _tensor(place: str, role: Role, record: Mapping[str, str], side: str) -> Tensor:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from array import array
 from operator import sub
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, cast
 
+from ...schemas.light_typing import NamedTuple
 from .columns import ABSENT, GRAD_NORM, LEARNING_RATE
 
 if TYPE_CHECKING:
@@ -50,6 +51,32 @@ class Alignment(NamedTuple):
     only_b: int
     uncovered: int
     """How many means of one side the other cannot be averaged for."""
+
+
+def same_windows(one: Pair, other: Pair) -> tuple[Pair, Pair]:
+    """Two pairs whose losses are means over the same steps: those of shorter means are averaged as the others are."""
+    if max(one.windows, default=1) >= max(other.windows, default=1):
+        return one, _averaged(other, one)
+    return _averaged(one, other), other
+
+
+def _averaged(pair: Pair, like: Pair) -> Pair:
+    """The means of a pair over the windows of another one, where it covers them."""
+    if pair.windows == like.windows and pair.steps == like.steps:
+        return pair
+    rows = dict(zip(pair.steps, range(pair.size), strict=True))
+    found = Pair(array("q"), array("d"), array("d"), array("q"))
+    for step, window in zip(like.steps, like.windows, strict=True):
+        row = rows.get(step)
+        if row is None:
+            continue
+        means = [_mean(pair.steps, pair.windows, values, row, window) for values in (pair.a, pair.b)]
+        if None not in means:
+            found.steps.append(step)
+            found.a.append(cast("float", means[0]))
+            found.b.append(cast("float", means[1]))
+            found.windows.append(window)
+    return found
 
 
 def align(a: Run, b: Run, losses: Losses, shift: int = 0) -> Alignment:
@@ -108,8 +135,8 @@ def _loss(a: Run, b: Run, losses: Losses, rows: _Rows) -> tuple[Pair, int]:
     for row, other in zip(rows.a, rows.b, strict=True):
         ours, theirs = a.windows[row], b.windows[other]
         window = max(ours, theirs)
-        one = losses.a[row] if ours == window else _mean(a, losses.a, row, window)
-        two = losses.b[other] if theirs == window else _mean(b, losses.b, other, window)
+        one = losses.a[row] if ours == window else _mean(a.steps, a.windows, losses.a, row, window)
+        two = losses.b[other] if theirs == window else _mean(b.steps, b.windows, losses.b, other, window)
         if one is None or two is None:
             uncovered += 1
         elif one != ABSENT and two != ABSENT:
@@ -120,15 +147,15 @@ def _loss(a: Run, b: Run, losses: Losses, rows: _Rows) -> tuple[Pair, int]:
     return found, uncovered
 
 
-def _mean(run: Run, values: array[float], row: int, window: int) -> float | None:
+def _mean(steps: Sequence[int], windows: Sequence[int], values: Sequence[float], row: int, window: int) -> float | None:
     """The mean over the last `window` steps up to a row, from shorter ones; None where they do not cover it."""
-    start = run.steps[row] - window
+    start = steps[row] - window
     total = weight = 0.0
-    expected = run.steps[row]
+    expected = steps[row]
     while expected > start:
-        if row < 0 or run.steps[row] != expected:
+        if row < 0 or steps[row] != expected:
             return None
-        size = run.windows[row]
+        size = windows[row]
         if values[row] != ABSENT:
             total += values[row] * size
             weight += size

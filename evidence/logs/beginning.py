@@ -6,19 +6,21 @@
   load_ckpt` as a list, `checkpoint/checkpoint.py:load_parameters` one a line).
 - Megatron-LM says from where it loaded (`checkpointing.py:load_checkpoint`, 0.12 to 0.19), or that it found nothing
   there and begins with random weights.
+- Megatron-LM lists its arguments (`arguments.py:_print_args`), and with them the log interval.
 """
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from ...mapper.weight_names import beside_the_weights
+from ...schemas.light_typing import NamedTuple
 
 _SAID = re.compile(
     rb"accmap weights: (?P<count>\d{1,15}) numbers, checksum (?P<sum>[0-9a-f]{16})"
     rb"|successfully loaded checkpoint from (?P<folder>\S{1,1024})"
     rb"|will not load any checkpoints and will start from (?P<random>random)"
+    rb"|\blog_interval \.{3,64} *(?P<interval>\d{1,9})\b"
     rb"|Network parameters are not loaded:[ (]*\[(?P<list>[^\]\n]*)"
     rb"|Network parameters not loaded:[^\n]*(?P<lines>(?:\n[^\n]* - +[\w.\-/]+[ \r]*(?=\n|$))+)"
 )
@@ -34,16 +36,20 @@ class Beginning(NamedTuple):
     random: bool = False
     unloaded: str = ""
     """The first weight of the model that the log says no checkpoint filled."""
+    interval: int = 0
+    """Every how many steps Megatron-LM says that it prints a line; 0 if it does not."""
 
 
 def told_in(chunk: bytes, before: Beginning) -> Beginning:
     """What some lines before the first training line add."""
-    if not any(word in chunk for word in (b"accmap weights", b"checkpoint", b"loaded:")):
+    if not any(word in chunk for word in (b"accmap weights", b"checkpoint", b"loaded:", b"log_interval")):
         return before
     found = before
     for match in _SAID.finditer(chunk):
         if match["sum"] is not None and not found.checksum:
             found = found._replace(checksum=f"{match['sum'].decode()}/{int(match['count'])}")
+        elif match["interval"] is not None:
+            found = found._replace(interval=int(match["interval"]))
         elif match["folder"] is not None:
             found = found._replace(folder=match["folder"].decode("utf-8", "replace"))
         elif match["random"] is not None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from array import array
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from statistics import median
+from typing import TYPE_CHECKING
 
+from ...schemas.light_typing import NamedTuple
 from .alignment import align
 from .columns import ABSENT, SKIPPED
 from .composition import comparable, extras_of
@@ -25,12 +27,14 @@ if TYPE_CHECKING:
     from ...mapper.weights import Framework
     from ...schemas.message import Words
     from .alignment import Alignment
-    from .composition import Losses
+    from .composition import Extras, Losses
     from .departure import Spike
     from .local_norms import Matching
     from .run import Run
     from .verdict import Experiment, Grounds, Verdict
 
+_NEARER, _TELLING = 4, 8
+"""By how many times one reading of a log has to be nearer to the other log, over how many lines at least."""
 _MEAN_DIGITS = 2.1e-6
 """How far off, relatively, a loss can be that is twice a printed mean less the loss before it: seven digits each."""
 
@@ -74,6 +78,7 @@ def compare(
 ) -> Comparison:
     """Run B beside run A; `twins` are two runs of the benchmark, whose own difference is the band."""
     extras = extras_of(recipes)
+    a, b, told_single = _as_single_steps(a, b, extras, grounds.shift)
     losses = _as_printed(a, b, comparable(a, b, extras))
     aligned = align(a, b, losses, grounds.shift)
     norms, told = _norms(a, b, recipes, grounds.shift)
@@ -89,8 +94,40 @@ def compare(
         experiment = "benchmark"
     printed = norms if a.norms or b.norms else None
     verdict = judge(experiment, a, b, aligned, norms=printed, band=band, twins=twins, grounds=grounds)
-    notes = [*losses.notes, *_sides(a, b, aligned, grounds.shift), *_rates(a, b, aligned), *told, *_where(verdict)]
+    notes = [
+        *losses.notes,
+        *told_single,
+        *_sides(a, b, aligned, grounds.shift),
+        *_rates(a, b, aligned),
+        *told,
+        *_where(verdict),
+    ]
     return Comparison(a, b, losses, aligned, norms, verdict, tuple(notes))
+
+
+def _as_single_steps(a: Run, b: Run, extras: Extras | None, shift: int) -> tuple[Run, Run, tuple[Words, ...]]:
+    """The runs, one of them with single losses if its lines are every other one (or fewer) of those of every step.
+
+    Lines at multiples of an interval may be means over it or what is left of a longer log. If the log does not tell its
+    interval, the other log's single steps do: one of the two readings is nearer to them by far.
+    """
+    for run, other in ((a, b), (b, a)):
+        if run.beginning.interval or max(run.windows, default=1) == 1 or max(other.windows, default=1) > 1:
+            continue
+        single = run._replace(windows=array("q", [1]) * len(run.steps))
+        pairs = ((one, b) if run is a else (a, one) for one in (run, single))
+        as_means, as_steps = (_usual_difference(*pair, extras, shift) for pair in pairs)
+        if as_means is not None and as_steps is not None and _NEARER * as_steps < as_means:
+            said = (say.single_values(name=run.name, interval=run.interval),)
+            return (single, b, said) if run is a else (a, single, said)
+    return a, b, ()
+
+
+def _usual_difference(a: Run, b: Run, extras: Extras | None, shift: int) -> float | None:
+    """The median difference of the losses of two runs."""
+    loss = align(a, b, comparable(a, b, extras), shift).loss
+    known = [abs(difference) for difference in loss.differences if math.isfinite(difference)]
+    return median(known) if len(known) >= _TELLING else None
 
 
 def _as_printed(a: Run, b: Run, losses: Losses) -> Losses:

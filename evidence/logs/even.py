@@ -7,8 +7,9 @@ a chunk at its separators (`shape.py`), which is left for lines of another lengt
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from ...schemas.light_typing import NamedTuple
 from .columns import told
 from .shape import CONTROLS, VARIES, Taken
 

@@ -7,8 +7,9 @@ reading, as it does in TensorBoard; what stands before it is used, and where it 
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from ...schemas.light_typing import NamedTuple
 from ..data.protocol_buffers import FIXED32, FIXED64, fields, signed
 from .messages_compiled import say
 

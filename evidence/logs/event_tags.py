@@ -97,7 +97,7 @@ def _run(
         steps,
         {key: array("d", (values.get(step, ABSENT) for step in steps)) for key, values in columns.items()},
         array("q", [1]) * len(steps),
-        interval_of(order, segments, rising=rising),
+        interval_of(order),
         tuple(problems),
         tuple(NormList(step, tuple(found), tuple(found.values())) for step, found in sorted(norms.items())),
     )

@@ -15,7 +15,9 @@ from __future__ import annotations
 import math
 from operator import mul
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from ...schemas.light_typing import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,8 +6,9 @@ losses lie. Windows of one log that the other does not have cannot be counted ag
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from ...schemas.light_typing import NamedTuple
 from .columns import ABSENT, GLOBAL_BATCH, NAN_ITERATIONS, SKIPPED
 
 if TYPE_CHECKING:

@@ -16,8 +16,9 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from ...schemas.light_typing import NamedTuple
 from ...schemas.shape import number_in
 
 if TYPE_CHECKING:
@@ -51,6 +52,10 @@ _FUSED = (
 )
 """What Transformer Engine fuses into a layer has a name of its own with the local specification, as in the table."""
 _LONGEST_BLOCK = 1 << 22
+_FLOOR = 1e-6
+"""What rounding in float32 leaves of a gradient that is zero, as a share of the step's largest norm."""
+FIRST_STEPS = (1, 2)
+"""The steps whose norms the guide compares."""
 _PRINTED = 0.02
 """What four decimals of squared norms leave of a norm, as a share of the largest."""
 
@@ -73,11 +78,13 @@ class NormRow(NamedTuple):
     step: int
     a: float
     b: float
+    floor: float = 0.0
+    """Norms that lie no further apart are equal."""
 
     @property
     def relative(self) -> float:
-        """The difference as a share of the first side's norm."""
-        return difference(self.a, self.b)
+        """The difference as a share of the smaller norm."""
+        return difference(self.a, self.b, self.floor)
 
 
 class Matching(NamedTuple):
@@ -100,11 +107,12 @@ class _Found(NamedTuple):
     sizes: tuple[int, ...] | None
 
 
-def difference(a: float, b: float) -> float:
-    """How far two norms lie apart as a share of the first; infinite where one is not finite."""
+def difference(a: float, b: float, floor: float = 0.0) -> float:
+    """How far two norms lie apart as a share of the smaller one; infinite where one is not finite."""
     if not (math.isfinite(a) and math.isfinite(b)):
         return math.inf
-    return abs(a - b) / abs(a) if a else (0.0 if a == b else math.inf)
+    size, level = abs(a - b), max(min(abs(a), abs(b)), floor)
+    return 0.0 if size <= floor else size / level if level else math.inf
 
 
 class NormScanner:
@@ -266,19 +274,40 @@ def matched(
     table: WeightTable | None,
     orders: tuple[Sequence[str] | None, Sequence[str] | None] = (None, None),
 ) -> Matching:
-    """The norms of the first step that both runs have, parameter by parameter.
+    """The norms of the first steps that both runs have, parameter by parameter.
 
-    `orders` names the parameters of lists that have no names, in the order in which a side prints them.
+    Compared are those of steps 1 and 2, or else of the first common step. `orders` names the parameters of lists that
+    have no names, in the order in which a side prints them.
     """
     by_step = {norms.step: norms for norms in b}
-    common = next((norms for norms in a if norms.step in by_step), None)
-    if common is None:
+    common = [norms for norms in a if norms.step in by_step]
+    if not common:
         return Matching((), (), (), "no-common-step" if a and b else "one-side")
-    pair = common, by_step[common.step]
-    named = _both_named(pair, sides, orders)
+    wanted = [norms for norms in common if norms.step in FIRST_STEPS] or common[:1]
+    found = [_matched(norms, by_step[norms.step], sides, table, orders) for norms in wanted]
+    unnamed = next((one for one in found if one.reason), None)
+    if unnamed is not None:
+        return unnamed
+    return Matching(
+        tuple(row for one in found for row in one.rows),
+        tuple(dict.fromkeys(name for one in found for name in one.only_a)),
+        tuple(dict.fromkeys(name for one in found for name in one.only_b)),
+    )
+
+
+def _matched(
+    ours: NormList,
+    theirs: NormList,
+    sides: tuple[Framework, Framework],
+    table: WeightTable | None,
+    orders: tuple[Sequence[str] | None, Sequence[str] | None],
+) -> Matching:
+    """The norms of one step."""
+    named = _both_named((ours, theirs), sides, orders)
     if isinstance(named, str):
-        return Matching((), (), (), named, (len(pair[0].values), len(pair[1].values)))
+        return Matching((), (), (), named, (len(ours.values), len(theirs.values)))
     first, second = named
+    floor = _FLOOR * max((abs(value) for value in (*ours.values, *theirs.values) if math.isfinite(value)), default=0.0)
     rows: list[NormRow] = []
     rest = dict(second)
     missing: list[str] = []
@@ -289,9 +318,9 @@ def matched(
         group, partners = _partners(name, sides, table)
         done.update(group)
         if all(part in first for part in group) and all(part in rest for part in partners):
-            ours, theirs = _together(first, group), _together(rest, partners)
+            one, other = _together(first, group), _together(rest, partners)
             shown = group[0] if len(group) == 1 else f"{group[0]} (+{len(group) - 1})"
-            rows.append(NormRow(shown, partners[0], common.step, ours, theirs))
+            rows.append(NormRow(shown, partners[0], ours.step, one, other, floor))
             for part in partners:
                 del rest[part]
         else:

@@ -12,7 +12,8 @@ What stands before `iteration` (the rank that a launcher adds, the time) does no
 - Rank 0 says "[before the start of training step]" before a process's first iteration: a run that was resumed where its
   checkpoint stood begins a new mean there, although its steps go on.
 - A loss is printed only where its mean is > 0 (0.12 to 0.16) or >= 0 (from 0.17): a NaN mean leaves the column out.
-- The learning rate is read after the scheduler's step: it is the next iteration's, in every version.
+- The learning rate is read after the scheduler's step: it is the next iteration's, in every version. Core 0.4 and 0.5
+  print it with three decimals, later versions with six.
 - The losses of the auxiliary kind (`load_balancing_loss`, `mtp_1 loss`, …) are not part of `lm loss`. Up to 0.14
   `mtp_N loss` is the last iteration's value divided by the interval, from 0.15 a mean.
 """
@@ -38,4 +39,5 @@ FORM = Form(
     ended=re.compile(rb"\|\s*$"),
     later=re.compile(rb"\d:\d\d\.\d+\] iteration"),
     start=b"[before the start of training step]",
+    fixed_rates=True,
 )

@@ -12,8 +12,9 @@ length.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from ...schemas.light_typing import NamedTuple
 from .local_norms import below_the_model
 
 if TYPE_CHECKING:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 import zlib
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ...schemas.diagnostic import UnreadableError
+from ...schemas.light_typing import NamedTuple
 from ...schemas.message import NOTHING, verbatim
 from .beginning import Beginning, told_in
 from .columns import ABSENT, LOSS, SKIPPED, own_name
@@ -99,7 +100,9 @@ def _chosen(told: Sequence[_Reading], name: str) -> Run:
         for other in with_loss:
             if other is not chosen and other.run is not None:
                 problems += _differing(run, other.run, chosen.stream.name, other.stream.name)
-    return run._replace(name=name, problems=tuple(problems))
+    own = set(run.steps)
+    others = {step for other in with_loss if other.run is not None for step in other.run.steps} - own
+    return run._replace(name=name, problems=tuple(problems), elsewhere=len(others))
 
 
 def _differing(run: Run, other: Run, chosen: str, name: str) -> list[Diagnostic]:
@@ -271,7 +274,7 @@ class LogReader:
         problems += [problem(say.norms_unread(), files[-1], line) for line in self.norms.broken[:3]]
         if not _any_loss(most):
             problems.append(problem(say.no_loss(hint=_why_no_loss(most)), files[-1]))
-        return run_of(name, most, files, problems, norms, "log")._replace(beginning=self.beginning)
+        return run_of(name, most, files, problems, norms, "log", self.beginning)
 
 
 def _any_loss(lines: Lines) -> bool:

@@ -18,8 +18,9 @@ from __future__ import annotations
 import ast
 import json
 import re
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
+from ...schemas.light_typing import NamedTuple
 from .columns import GRAD_NORM, LEARNING_RATE, LOSS
 from .training_lines import Form, piped_value, plain_steps
 

@@ -7,10 +7,12 @@ from array import array
 from collections import Counter
 from itertools import islice
 from operator import lt, sub
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from ...schemas.light_typing import NamedTuple
 from .beginning import Beginning
 from .columns import ABSENT, GRAD_NORM, LEARNING_RATE, LM_LOSS, LOSS, NAN_ITERATIONS, SKIPPED, present
+from .limits import ODD, beyond
 from .messages_compiled import say
 from .problems import problem
 from .thinning import thinned
@@ -48,6 +50,12 @@ class Run(NamedTuple):
     recovered: tuple[int, ...] = ()
     """The steps whose loss was printed together with the one before and taken out of the mean."""
     beginning: Beginning = Beginning()
+    replaced: int = 0
+    """How many lines a later one for the same step replaced, although it has another loss."""
+    elsewhere: int = 0
+    """How many steps only other files of the directory have."""
+    rate_digits: int | None = None
+    """How many digits of a learning rate are printed; None if as many as it has."""
 
     def column(self, name: str) -> array[float]:
         """A column; all absent where the run has none."""
@@ -146,18 +154,28 @@ def segments_of(steps: Sequence[int], starts: Sequence[int], *, rising: bool) ->
     return [Segment(start, end) for start, end in zip([0, *cuts], [*cuts, len(steps)], strict=True)]
 
 
-def interval_of(steps: Sequence[int], segments: Sequence[Segment], *, rising: bool) -> int:
-    """Every how many steps a line is printed: the usual distance of two lines."""
-    if rising and len(segments) == 1 and len(steps) > 1 and steps[-1] - steps[0] == len(steps) - 1:
+def interval_of(steps: Sequence[int]) -> int:
+    """Every how many steps a line is printed: the usual distance of two lines, in whatever order they stand."""
+    if len(steps) > 1 and steps[-1] - steps[0] == len(steps) - 1 and rises(steps):
         return 1
-    distances: Counter[int] = Counter()
-    for segment in segments:
-        distances.update(map(sub, islice(steps, segment.start + 1, segment.end), islice(steps, segment.start, None)))
-    del distances[0]
+    ordered = steps if rises(steps) else sorted(set(steps))
+    distances = Counter(map(sub, islice(ordered, 1, None), ordered))
     if not distances:
         return max(1, steps[0]) if len(steps) else 1
     most = max(distances.values())
     return min(distance for distance, count in distances.items() if count == most)
+
+
+def mean_interval(steps: Sequence[int], segments: Sequence[Segment], interval: int, told: int) -> int:
+    """Over how many steps Megatron-LM's losses are means: 1 if the lines are some of those of every step.
+
+    Lines of `--log-interval N` stand at multiples of N; only the first one of a process may stand elsewhere. If the log
+    tells its interval (`told`, else 0), wider distances are missing lines.
+    """
+    if told and interval % told == 0:
+        return told
+    first = {segment.start for segment in segments}
+    return interval if all(not step % interval for row, step in enumerate(steps) if row not in first) else 1
 
 
 def mean_windows(
@@ -203,37 +221,43 @@ def run_of(
     problems: Sequence[Diagnostic],
     norms: Sequence[NormList],
     source: str,
+    beginning: Beginning = Beginning(),  # noqa: B008 - it does not change
 ) -> Run:
     """The run that lines in reading order tell: sorted, each step once, with what is odd about them."""
     framework, dialect = lines.form.framework, lines.form.dialect
     steps = lines.steps
     columns = dict(lines.finished())
+    starts, numbers = lines.starts, lines.numbers
     rising = rises(steps)
-    segments = segments_of(steps, lines.starts, rising=rising)
-    interval = interval_of(steps, segments, rising=rising)
+    if not rising and len(set(steps)) == len(steps):  # no step twice: the lines stand in another order
+        rows = sorted(range(len(steps)), key=steps.__getitem__)
+        begun = {steps[row] for row in starts if row < len(steps)}
+        steps, numbers, columns = _chosen_rows(rows, steps, numbers, columns)
+        starts, rising = [row for row, step in enumerate(steps) if step in begun], True
+    segments = segments_of(steps, starts, rising=rising)
+    interval = interval_of(steps)
     averaged = framework == "megatron" and source == "log"
     recovered: list[int] = []
     if averaged:
         # A process says a lot before its first line; a log that begins with one was cut, unless that is step 1.
-        cut = bool(steps) and steps[0] != 1 and (not lines.numbers or lines.numbers[0] <= _FEW_LINES)
-        cut = cut and 0 not in lines.starts
-        windows = mean_windows(steps, segments, interval, keeps_first=lines.keeps_first, cut=cut)
+        cut = bool(steps) and steps[0] != 1 and (not numbers or numbers[0] <= _FEW_LINES)
+        cut = cut and 0 not in starts
+        covered = mean_interval(steps, segments, interval, beginning.interval)
+        windows = mean_windows(steps, segments, covered, keeps_first=lines.keeps_first, cut=cut)
         columns[LOSS] = _with_unprinted_nan(columns, windows)
-        if lines.keeps_first and interval == 1:
+        if lines.keeps_first and covered == 1:
             recovered = _taken_apart(steps, segments, columns, windows)
     else:
         windows = array("q", [1]) * len(steps)
     found = list(problems)
     file = files[-1]
+    replaced = 0
     if len(segments) > 1 or not rising:
-        found += _repetitions(steps, columns.get(LOSS), segments, lines.numbers, file)
+        found += _repetitions(steps, columns.get(LOSS), segments, numbers, file)
         rows = _last_rows(steps)
-        steps = array("q", (steps[row] for row in rows))
+        replaced = _replaced(steps, columns.get(LOSS), windows, rows)
         windows = array("q", (windows[row] for row in rows))
-        numbers = array("q", (lines.numbers[row] for row in rows)) if lines.numbers else lines.numbers
-        columns = {key: array("d", (values[row] for row in rows)) for key, values in columns.items()}
-    else:
-        numbers = lines.numbers
+        steps, numbers, columns = _chosen_rows(rows, steps, numbers, columns)
     found += _gaps(steps, interval, numbers, file)
     return Run(
         name,
@@ -249,7 +273,33 @@ def run_of(
         tuple(norms),
         numbers,
         tuple(recovered),
+        beginning,
+        replaced,
+        rate_digits=lines.rate_digits,
     )
+
+
+def _chosen_rows(
+    rows: Sequence[int], steps: array[int], numbers: array[int], columns: Mapping[str, array[float]]
+) -> tuple[array[int], array[int], dict[str, array[float]]]:
+    """Steps, lines and columns of some rows, in their order."""
+    kept = {key: array("d", (values[row] for row in rows)) for key, values in columns.items()}
+    lines = array("q", (numbers[row] for row in rows)) if numbers else numbers
+    return array("q", (steps[row] for row in rows)), lines, kept
+
+
+def _replaced(steps: Sequence[int], losses: array[float] | None, windows: Sequence[int], rows: Sequence[int]) -> int:
+    """How many lines do not count and have an odd loss beside the one that does."""
+    if losses is None or len(rows) == len(steps):
+        return 0
+    last = {steps[row]: row for row in rows}
+    count = 0
+    for row, step in enumerate(steps):
+        one, kept = losses[row], losses[last[step]]
+        if last[step] == row or one == kept or windows[row] != windows[last[step]] or ABSENT in (one, kept):
+            continue
+        count += not math.isfinite(one) or beyond(abs(kept - one), min(abs(one), abs(kept)), ODD)
+    return count
 
 
 def _taken_apart(

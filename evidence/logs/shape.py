@@ -9,8 +9,9 @@ takes. Where anything is unusual nothing is taken, and the pattern reads the chu
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from ...schemas.light_typing import NamedTuple
 from .columns import ABSENT
 
 if TYPE_CHECKING:

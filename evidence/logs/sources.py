@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import re
 import sys
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from ...schemas.border.incoming import is_pipe, open_given
 from ...schemas.diagnostic import unreadable
+from ...schemas.light_typing import NamedTuple
 from ...schemas.messages_compiled import say as say_of_files
 from ...schemas.system_reasons import system_reason
 from .messages_compiled import say

@@ -13,8 +13,9 @@ import stat
 import sys
 from array import array
 from functools import partial
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 
+from ...schemas.light_typing import NamedTuple
 from .run import rises
 from .sources import CHUNK, opened, pieces
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 import re
 from array import array
 from copy import copy
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from .columns import ABSENT, LARGEST, is_loss, is_metric, own_name, told
+from ...schemas.light_typing import NamedTuple
+from .columns import ABSENT, LARGEST, LEARNING_RATE, is_loss, is_metric, own_name, told
 from .even import FEWEST, Even, even_of
 from .messages_compiled import say
 from .problems import excerpt, problem
@@ -32,6 +33,8 @@ _SAMPLE = 64
 _NOTHING = frozenset((b"", b"None", b"unavailable", b"N/A"))
 _NOT_HERE = re.compile(rb"N/A \([^)\n]*\)")
 """A pipeline stage without the loss says so, with a comma in the sentence."""
+_RATE = re.compile(rb"\d\.(\d{3,9})[eE][-+]?\d{2}")
+"""A learning rate with as many digits as every other one of its log."""
 _FLAGS = {b"True": 1.0, b"False": 0.0}
 
 
@@ -74,6 +77,8 @@ class Form(NamedTuple):
     """Where a chunk has this, its values are converted one by one."""
     start: bytes = b""
     """What a process says before its first training line."""
+    fixed_rates: bool = False
+    """Whether every learning rate has as many digits as the first."""
 
 
 class Lines:
@@ -89,6 +94,8 @@ class Lines:
         self.unreadable = 0
         self.keeps_first = False
         """Whether the version prints a process's first iteration without beginning a new mean."""
+        self.rate_digits: int | None = None
+        """How many digits the first learning rate is printed with, if it is printed with its exponent."""
         self.starts: list[int] = []
         """Before which rows a process said that its training starts."""
         self._head = re.compile(form.head)
@@ -241,6 +248,9 @@ class Lines:
             if values is None or (name == self._last and b"" in column):
                 return False
             found.append((name, values))
+            if name == LEARNING_RATE and self.rate_digits is None and self.form.fixed_rates:
+                printed = _RATE.fullmatch(column[0].strip())
+                self.rate_digits = None if printed is None else 1 + len(printed[1])
         self._extend(columns[: self._groups], numbers, found)
         return True
 

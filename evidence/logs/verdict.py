@@ -2,17 +2,20 @@
 
 - `standard`: the first loss within 0.005 or 0.5%; the mean of the loss differences within 0.01 or 1%; the mean
   relative difference of the global norms at most 10%; the last tenth of the steps less than 1% apart; no lasting
-  divergence.
+  divergence. Means do not see single steps: these are judged beside them (`single_steps.py`).
 - `repeat` (determinism, prepared before stage 2): two runs of the same thing, equal to the last printed digit.
-- `first-steps` (stage 2 of the guide): the losses of steps 1 and 2 by the limits of a first loss, and the local norm
-  of each parameter within 10%.
+- `first-steps` (stage 2 of the guide): the losses of steps 1 and 2 by the limits of a first loss, and the global norm
+  and the local norm of each parameter within 10%.
 - `lr-zero` (stage 3, weights not updated): every loss within 0.001 and every global norm within 0.05.
 - `benchmark`: the difference inside the band that two runs of the benchmark themselves have, and around zero.
 
 In each of them a NaN or an infinity in either log, or a training line that cannot be read, is a bad answer; so is a
-learning rate that differs by more than its printed digits, and, where curves are compared, a spike of the difference or
-a shift by whole steps. Too few common steps, a run that skipped all of them, or weights that nothing shows to be the
-same, are no answer (`grounds.py`).
+learning rate that differs by more than its printed digits, and, if curves are compared, a wrong step or a shift by
+whole steps. Too few common steps, a run that skipped all of them, or weights that nothing shows to be the same, are no
+answer (`grounds.py`). What was not compared makes an answer partial or undecided (`gaps.py`).
+
+A share is one of the smaller of two values, so that no verdict depends on the order of the sides. More error never
+makes a verdict better: each limit is one of sizes that grow with the error.
 """
 
 from __future__ import annotations
@@ -20,29 +23,35 @@ from __future__ import annotations
 import math
 from itertools import islice
 from operator import sub
-from typing import TYPE_CHECKING, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Literal, cast
 
+from ...schemas.light_typing import NamedTuple
 from ...schemas.marks import joined
-from ...schemas.message import Words
+from ...schemas.message import NOTHING, Words, verbatim
 from ...schemas.verdict import Unseen, concluded
+from .alignment import same_windows
 from .columns import ABSENT, LEARNING_RATE, SKIPPED
+from .criteria import Criterion
 from .departure import departure
 from .figures import figure, percent
+from .gaps import Gap, gaps_between, weighed
 from .grounds import APART, GUIDE_STEPS, SAME_LOCAL, TOGETHER, beginning_agrees, steps_covered
 from .iterations import iterations_apart
+from .local_norms import FIRST_STEPS
 from .messages_compiled import say
 from .metrics import metrics
+from .single_steps import NORM_DECIMALS, norm_share, oddities, single_steps, without_skipped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from .alignment import Alignment, Pair
+    from .criteria import Status
     from .departure import Departure
     from .grounds import Settings, Together
     from .local_norms import Matching
     from .run import Run
 
-Status = Literal["pass", "fail", "undecided", "info"]
 Answer = Literal["match", "mismatch", "partial", "undecided"]
 Experiment = Literal["standard", "repeat", "first-steps", "lr-zero", "benchmark"]
 
@@ -57,31 +66,10 @@ FEWEST = {"standard": 3, "repeat": 1, "first-steps": 1, "lr-zero": 3, "benchmark
 """Fewer common lines than these cannot be judged at all."""
 NEEDED = {"standard": GUIDE_STEPS, "repeat": GUIDE_STEPS, "lr-zero": GUIDE_STEPS, "benchmark": GUIDE_STEPS}
 """Over fewer common steps than these nothing is good yet; the first steps need no more than two."""
-BRIEF = 32
-"""Steps in a row that are still a spike; where the difference leaps and stays, other limits judge it."""
 _NAMED = 5
 """How many open settings are named; all are counted."""
-_NORM_DECIMALS = 0.0005
 _ROUNDING = 1e-9
 """Differences of decimal figures: 2.001 - 2.0 is a little more than 0.001."""
-
-
-class Criterion(NamedTuple):
-    """One thing that was judged."""
-
-    name: str
-    status: Status
-    said: Words
-    value: float | None = None
-    limit: float | None = None
-    step: int | None = None
-    decides: bool = True
-    """Whether the answer depends on it, or it is there to be known."""
-
-    @property
-    def label(self) -> Words:
-        """What a person calls it."""
-        return getattr(say, f"criterion_{self.name.replace(' ', '_')}")()
 
 
 class Verdict(NamedTuple):
@@ -133,45 +121,54 @@ def judge(
     found = departure(loss)
     criteria = [*_usable(a, b, *twins), *_updated((a, b, *twins), loss.steps)]
     criteria += [] if grounds.same is None else [Criterion("runs", "undecided", grounds.same)]
+    gaps = [*gaps_between(experiment, a, b, aligned, grounds.shift)]
     if loss.size < FEWEST[experiment]:
         criteria.append(_too_few(aligned, FEWEST[experiment]))
     else:
         criteria += _length(experiment, loss, grounds.steps)
-        criteria += _judged(experiment, a, b, aligned, found, band)
+        criteria += _judged(experiment, a, b, aligned, found, band, grounds.shift)
         criteria += _beside(grounds)
         criteria += _metrics(a, b, grounds.shift, decides=experiment == "repeat")
+        gaps += [] if band is None else _beyond_the_band(aligned, band)
     if loss.size:
-        decides = experiment == "standard" and any(spike.length <= BRIEF for spike in found.spikes)
-        criteria.append(_spiked(loss, found, decides=decides))
+        criteria += single_steps(a, b, aligned, found, decides=experiment == "standard", shift=grounds.shift)
+    criteria += [*oddities(a), *oddities(b)]
     if norms is not None:
         criteria += _local_norms(norms, decides=experiment == "first-steps")
     elif experiment == "first-steps":
         criteria.append(Criterion("local norms", "info", say.norms_none(), decides=False))
+    gaps += _local_norms_missing(norms)
     weights = _weights(experiment, a, b, aligned, norms, grounds)
-    criteria += [] if weights is None else [weights]
+    if weights is not None:
+        criteria.append(weights)
+    elif experiment == "standard":
+        gaps.append(Gap("initial_weights", "initial weights", say.weights_unknown()))
     criteria += _settings(experiment, grounds.settings)
     apart = [*_iterations(a, b, grounds.shift, decides=experiment == "repeat")]
     criteria += apart
-    unseen = (
-        *_unseen(experiment, a, b, aligned, criteria, grounds.shift),
-        *(Unseen("iterations", *one.said.both()) for one in apart if not one.decides),
-    )
-    verdict = _concluded(criteria, found, loss.size, unseen)
+    gaps += [Gap("iterations", "iterations", one.said) for one in apart]
+    verdict = _concluded(experiment, criteria, gaps, found, loss.size)
     if verdict.answer == "match" and experiment != "repeat" and grounds.settings is None:
         return verdict._replace(said=say.match_alone(count=f"{loss.size:,}"))
     return verdict
 
 
 def _judged(
-    experiment: Experiment, a: Run, b: Run, aligned: Alignment, found: Departure, band: Alignment | None
+    experiment: Experiment,
+    a: Run,
+    b: Run,
+    aligned: Alignment,
+    found: Departure,
+    band: Alignment | None,
+    shift: int,
 ) -> list[Criterion]:
     """The limits of an experiment."""
     loss = aligned.loss
     if experiment == "lr-zero":
         return _lr_zero(a, b, aligned)
-    rates = _rates(aligned.rate)
+    rates = _rates(aligned.rate, rate_units(a, b, exactly=experiment == "repeat"))
     if experiment == "first-steps":
-        return [*_first_steps(loss), *_first_norm(aligned.norm), *rates]
+        return [*_first_steps(loss), *_first_norms(aligned.norm), *rates]
     if experiment == "repeat":
         return [*_repeated(aligned), *rates]
     if experiment == "standard":
@@ -179,7 +176,7 @@ def _judged(
             _loss_at(loss, 0, "first loss"),
             *_second(loss),
             _mean_loss(loss),
-            _mean_norm(aligned.norm),
+            _mean_norm(without_skipped(aligned.norm, a, b, shift)),
             *_late(loss),
             _apart(loss, found),
             *rates,
@@ -190,35 +187,15 @@ def _judged(
     return [*_banded(aligned, band), *told, *rates]
 
 
-def _unseen(
-    experiment: Experiment, a: Run, b: Run, aligned: Alignment, criteria: Sequence[Criterion], shift: int
-) -> tuple[Unseen, ...]:
-    """Metrics that one log lacks, and the steps of a run that the other does not reach."""
-    found: list[Unseen] = []
-    judged = {criterion.name for criterion in criteria if criterion.status != "info"}
-    if experiment == "first-steps":
-        if "local norms" not in judged and "first norm" not in judged:
-            found.append(Unseen("local norms", *say.in_neither_log().both()))
-        return tuple(found)
-    if not aligned.norm.size:
-        found.append(Unseen("grad norm", *say.in_one_log().both()))
-    if experiment in ("standard", "benchmark"):
-        if not aligned.rate.size:
-            found.append(Unseen("learning rate", *say.in_one_log().both()))
-        if experiment == "standard" and "weights" not in judged:
-            found.append(Unseen("initial weights", *say.weights_unknown().both()))
-    return (*found, *_beyond(a, b, aligned.loss, shift)) if aligned.loss.size else tuple(found)
-
-
-def _beyond(a: Run, b: Run, loss: Pair, shift: int) -> Iterator[Unseen]:
-    """The steps of a run before and after those of the other; a shift by itself leaves some."""
-    first, last = loss.steps[0] - loss.windows[0], loss.steps[-1]
-    for run, moved in ((a, 0), (b, shift)):
-        if max(run.steps) - moved > last or min(run.steps) - moved <= first:
-            beyond = sum(step - moved > last or step - moved <= first for step in run.steps)
-            if beyond > abs(shift):
-                text = f"{beyond:,} steps of {run.name}"
-                yield Unseen(text, *say.beyond_the_other_log().both())
+def _local_norms_missing(norms: Matching | None) -> Iterator[Gap]:
+    """The local norms of steps 1 and 2, as far as no parameter has them on both sides."""
+    matched: set[int] = set() if norms is None else {row.step for row in norms.rows}
+    if norms is None or (not matched and not norms.reason):
+        yield Gap("local_norms", "local norms", say.in_neither_log())
+        return
+    for step in FIRST_STEPS:
+        if matched and step not in matched:
+            yield Gap("local_norms", f"local norms of step {step}", say.in_one_log())
 
 
 def _length(experiment: Experiment, loss: Pair, asked: int | None) -> list[Criterion]:
@@ -365,9 +342,9 @@ def _by_record(why: Words, runs: Sequence[Run]) -> Criterion:
     return Criterion("weights", "pass", why)
 
 
-def _rates(rate: Pair) -> list[Criterion]:
+def _rates(rate: Pair, units: tuple[int | None, ...]) -> list[Criterion]:
     """Whether the learning rates are the same to the digits that are printed."""
-    found = rate_difference(rate)
+    found = rate_difference(rate, units)
     if found is None:
         return []
     row, largest = found
@@ -378,34 +355,56 @@ def _rates(rate: Pair) -> list[Criterion]:
     return [Criterion("learning rate", "fail", said, largest, RATE_ROUNDING, rate.steps[row])]
 
 
-def _first_norm(norm: Pair) -> list[Criterion]:
-    """The first step's global norm: the gradients as a whole."""
-    if not norm.size or norm.steps[0] != 1:
-        return []
-    a, b = norm.a[0], norm.b[0]
-    share = _norm_share(a, b)
-    said = say.first_norm(a=figure(a), b=figure(b), relative=percent(share), share=percent(LOCAL_NORM))
-    return [Criterion("first norm", "pass" if share <= LOCAL_NORM else "fail", said, share, LOCAL_NORM, 1)]
+def _first_norms(norm: Pair) -> list[Criterion]:
+    """The global norms of the first two steps: the gradients as a whole."""
+    found: list[Criterion] = []
+    for step, a, b in islice(zip(norm.steps, norm.a, norm.b, strict=True), 4):
+        if step in FIRST_STEPS:
+            size = norm_share(a, b)
+            values = {"a": figure(a), "b": figure(b), "step": step}
+            said = say.first_norm(**values, relative=percent(size), share=percent(LOCAL_NORM))
+            name = "first norm" if step == 1 else "second norm"
+            status = "pass" if size <= LOCAL_NORM + _ROUNDING else "fail"
+            found.append(Criterion(name, status, said, size, LOCAL_NORM, step))
+    return found
 
 
-def _concluded(criteria: list[Criterion], found: Departure, count: int, unseen: tuple[Unseen, ...]) -> Verdict:
+def _concluded(
+    experiment: Experiment, criteria: list[Criterion], gaps: Sequence[Gap], found: Departure, count: int
+) -> Verdict:
+    """The verdict: what failed, what is open, and what was not compared."""
     failed = [criterion for criterion in criteria if criterion.decides and criterion.status == "fail"]
     open_ones = [criterion for criterion in criteria if criterion.decides and criterion.status == "undecided"]
-    word = concluded("match", "mismatch", wrong=bool(failed), compared=0 if open_ones else count, unseen=unseen)
+    partly, wholly = weighed(gaps, experiment)
+    unseen = (*wholly, *partly)
+    decided = not open_ones and not wholly
+    word = concluded("match", "mismatch", wrong=bool(failed), compared=count if decided else 0, unseen=unseen)
     answer = cast("Answer", word)
     said = say.match(count=f"{count:,}")
-    if answer == "mismatch":
-        said = say.mismatch(names=_labels(failed))
-    elif answer == "undecided":
-        said = say.undecided(names=_labels(open_ones))
-    elif answer == "partial":
-        left = joined([Words(one.text("en"), one.text("zh")) for one in unseen], "semicolon")
+    left = joined([Words(one.text("en"), one.text("zh")) for one in unseen], "semicolon")
+    if answer == "partial":
         said = say.partial(count=f"{count:,}", left=left)
+    elif answer != "match":
+        names = _labels(failed) if failed else _labels(open_ones, wholly)
+        sentence = say.mismatch if failed else say.undecided
+        said = sentence(names=names, left=say.and_left(left=left) if unseen else NOTHING)
     return Verdict(answer, tuple(criteria), found, said, unseen)
 
 
-def _labels(criteria: Sequence[Criterion]) -> Words:
-    return joined(dict.fromkeys(criterion.label for criterion in criteria))
+def overall(verdicts: Sequence[Verdict], alone: Sequence[Criterion] = ()) -> Answer:
+    """The answer over several runs beside one benchmark, or over a single log."""
+    answers = {verdict.answer for verdict in verdicts}
+    if "mismatch" in answers or any(criterion.status == "fail" for criterion in alone):
+        return "mismatch"
+    if "undecided" in answers or any(criterion.status == "undecided" for criterion in alone):
+        return "undecided"
+    return "partial" if "partial" in answers else "match"
+
+
+def _labels(criteria: Sequence[Criterion], unseen: Sequence[Unseen] = ()) -> Words:
+    """What is wrong or open by name, each once."""
+    named = [*(criterion.label for criterion in criteria), *(verbatim(one.what) for one in unseen)]
+    return joined(dict.fromkeys(named))
 
 
 def _usable(*runs: Run) -> list[Criterion]:
@@ -454,9 +453,9 @@ def _too_few(aligned: Alignment, least: int) -> Criterion:
 
 
 def _difference(a: float, b: float) -> tuple[float, float]:
-    """How far B lies from A: absolutely, and as a share of A."""
-    size = abs(b - a)
-    return size, size / abs(a) if a else (0.0 if size == 0 else math.inf)
+    """How far two values lie apart: absolutely, and as a share of the smaller one."""
+    size, level = abs(b - a), min(abs(a), abs(b))
+    return size, size / level if level else (0.0 if size == 0 else math.inf)
 
 
 def _within(size: float, share: float, limits: tuple[float, float]) -> bool:
@@ -487,6 +486,8 @@ def _second(loss: Pair) -> list[Criterion]:
 
 
 def _finite_pairs(pair: Pair) -> list[tuple[float, float]]:
+    if math.isfinite(sum(pair.a)) and math.isfinite(sum(pair.b)):
+        return list(zip(pair.a, pair.b, strict=True))
     return [(a, b) for a, b in zip(pair.a, pair.b, strict=True) if math.isfinite(a) and math.isfinite(b)]
 
 
@@ -510,15 +511,21 @@ def _mean_norm(norm: Pair) -> Criterion:
     pairs = _finite_pairs(norm)
     if not pairs:
         return Criterion("mean norm", "info", say.no_norm())
-    share = math.fsum(_norm_share(a, b) for a, b in pairs) / len(pairs)
+    share = math.fsum(norm_share(a, b) for a, b in pairs) / len(pairs)
     said = say.mean_norm(relative=percent(share), count=f"{len(pairs):,}", share=percent(MEAN_NORM))
     return Criterion("mean norm", "pass" if share <= MEAN_NORM + _ROUNDING else "fail", said, share, MEAN_NORM)
 
 
-def _norm_share(a: float, b: float) -> float:
-    """How far two norms lie apart as a share of A; what is lost in Megatron-LM's three decimals is no difference."""
-    size = abs(b - a)
-    return 0.0 if size <= _NORM_DECIMALS else size / abs(a) if a else math.inf
+def _gap(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """How far B lies above A in the mean, and how far apart they are as a share."""
+    above = math.fsum(b - a for a, b in pairs if b > a) / len(pairs)
+    below = math.fsum(a - b for a, b in pairs if b < a) / len(pairs)
+    gap = above - below
+    level = min(math.fsum(abs(pair[side]) for pair in pairs) for side in (0, 1)) / len(pairs)
+    # What lies below does not make up for what lies above, unless both are so little that they may be noise.
+    largest = max(above, below) if max(above, below) > MEAN_LOSS[0] else abs(gap)
+    share = largest / level if level else (0.0 if largest == 0 else math.inf)
+    return gap, share
 
 
 def _late(loss: Pair) -> list[Criterion]:
@@ -531,9 +538,7 @@ def _late(loss: Pair) -> list[Criterion]:
     ]
     if not pairs:
         return []
-    gap = math.fsum(b - a for a, b in pairs) / len(pairs)
-    level = abs(math.fsum(a for a, _ in pairs)) / len(pairs)
-    share = abs(gap) / level if level else (0.0 if gap == 0 else math.inf)
+    gap, share = _gap(pairs)
     one_sided = gap != 0 and (all(b > a for a, b in pairs) or all(b < a for a, b in pairs))
     small = one_sided and share < LATE_GAP and abs(gap) > FIRST_LOSS[0]
     values = {
@@ -558,23 +563,6 @@ def _apart(loss: Pair, found: Departure) -> Criterion:
         difference=figure(loss.b[-1] - loss.a[-1]),
     )
     return Criterion("apart", "fail", said, loss.b[row] - loss.a[row], None, step)
-
-
-def _spiked(loss: Pair, found: Departure, *, decides: bool) -> Criterion:
-    if not found.spikes:
-        return Criterion("spikes", "info", say.no_spikes(), decides=False)
-    first = found.spikes[0]
-    worst = max(found.spikes, key=lambda spike: spike.size)
-    said = say.spikes(
-        count=len(found.spikes),
-        step=f"{first.step:,}",
-        a=figure(loss.a[first.row]),
-        b=figure(loss.b[first.row]),
-        worst=f"{loss.steps[worst.worst]:,}",
-        difference=figure(loss.b[worst.worst] - loss.a[worst.worst]),
-    )
-    status: Status = "fail" if decides else "info"
-    return Criterion("spikes", status, said, worst.size, None, first.step, decides)
 
 
 def _first_steps(loss: Pair) -> list[Criterion]:
@@ -638,9 +626,9 @@ def _rate_zero(a: Run, b: Run) -> Criterion:
                 if rate != 0:
                     said = say.zero_rate_bad(name=run.name, rate=f"{rate:g}", step=f"{step:,}")
                     return Criterion("learning rate", "fail", said, rate, 0.0, step)
-    return Criterion(
-        "learning rate", "pass" if printed else "info", say.zero_rate_ok() if printed else say.zero_rate_none()
-    )
+    if not printed:
+        return Criterion("learning rate", "undecided", say.zero_rate_none())
+    return Criterion("learning rate", "pass", say.zero_rate_ok())
 
 
 def _every(name: str, sentence: Callable[..., Words], pair: Pair, limit: float) -> Criterion:
@@ -666,13 +654,25 @@ def _every(name: str, sentence: Callable[..., Words], pair: Pair, limit: float) 
 
 
 def _banded(aligned: Alignment, band: Alignment) -> list[Criterion]:
-    found = [_in_band("band", aligned.loss, band.loss, _ROUNDING)]
+    loss, own = same_windows(aligned.loss, band.loss)
+    found = [_in_band("band", loss, own, _ROUNDING)]
     if aligned.norm.size and band.norm.size:
-        norm = _in_band("norm band", aligned.norm, band.norm, _NORM_DECIMALS)
+        norm = _in_band("norm band", aligned.norm, band.norm, NORM_DECIMALS)
         # Norms that are printed alike by two runs whose losses differ say nothing about determinism.
         found.append(norm._replace(decides=band.norm.a != band.norm.b))
-    found.append(_around_zero(aligned.loss, band.loss))
+    found.append(_around_zero(loss, own))
     return found
+
+
+def _beyond_the_band(aligned: Alignment, band: Alignment) -> Iterator[Gap]:
+    """The steps for which the two runs of the benchmark have no difference of their own."""
+    loss, own = same_windows(aligned.loss, band.loss)
+    for name, pair, ours in (("loss", loss, own), ("grad norm", aligned.norm, band.norm)):
+        steps = set(ours.steps)
+        count = sum(step not in steps for step in pair.steps)
+        count += aligned.loss.size - pair.size if name == "loss" else 0
+        if count > 0:
+            yield Gap("band", name, say.no_band(count=f"{count:,}"))
 
 
 def _in_band(name: str, pair: Pair, band: Pair, rounding: float) -> Criterion:
@@ -782,20 +782,37 @@ RATE_ROUNDING = 1e-5
 """What both frameworks print and float32 keeps of a learning rate, as a share of it; of the peak, a hundredth of it."""
 
 
-def rate_difference(rate: Pair) -> tuple[int, float] | None:
+def rate_units(a: Run, b: Run, *, exactly: bool) -> tuple[int | None, ...]:
+    """With how many digits both logs print rates; of equal ones every digit counts in a repetition."""
+    units = a.rate_digits, b.rate_digits
+    return (None, None) if exactly and units[0] == units[1] else units
+
+
+def rate_difference(rate: Pair, units: tuple[int | None, ...] = (None, None)) -> tuple[int, float] | None:
     """The first row where learning rates differ beyond what is printed, and the largest difference by the peak."""
-    peak = max((abs(value) for value in rate.a if math.isfinite(value)), default=0.0)
     if not rate.size:
         return None
+    if rate.a == rate.b:
+        return -1, 0.0
+    peak = max((abs(value) for side in (rate.a, rate.b) for value in side if math.isfinite(value)), default=0.0)
     first, largest = -1, 0.0
     for row, (a, b) in enumerate(zip(rate.a, rate.b, strict=True)):
         size = abs(a - b)
-        if a == b or size <= RATE_ROUNDING * abs(a) + RATE_ROUNDING / 50 * peak:
+        if a == b or size <= RATE_ROUNDING * max(abs(a), abs(b)) + RATE_ROUNDING / 50 * peak:
+            continue
+        if size <= _half_a_unit(a, units[0]) + _half_a_unit(b, units[1]):
             continue
         share = size / peak if peak else math.inf
         first = row if first < 0 else first
         largest = max(largest, share if share == share else math.inf)
     return first, largest
+
+
+def _half_a_unit(value: float, digits: int | None) -> float:
+    """Half a unit of the last digit that is printed of a value."""
+    if digits is None or not value or not math.isfinite(value):
+        return 0.0
+    return 0.5 * 10.0 ** (math.floor(math.log10(abs(value))) + 1 - digits) * (1 + _ROUNDING)
 
 
 def usable_alone(run: Run) -> tuple[Criterion, ...]:

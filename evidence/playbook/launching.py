@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 import shlex
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from ...schemas.border.outgoing import shell_word
+from ...schemas.light_typing import NamedTuple
 from .settings import Settings, filled
 
 if TYPE_CHECKING:

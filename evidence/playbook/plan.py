@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
 from ...mapper.align.alignment import align, steps
 from ...mapper.conditions import holds
 from ...schemas.border.outgoing import shell_word
+from ...schemas.light_typing import NamedTuple
 from .launching import MADE, Layout, actions_of
 from .messages_compiled import say
 from .table import Stage, stages

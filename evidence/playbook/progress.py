@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from ...schemas.border.incoming import read_json, read_regular
 from ...schemas.diagnostic import UnreadableError
+from ...schemas.light_typing import NamedTuple
 from .messages_compiled import say
 
 if TYPE_CHECKING:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
 from ...mapper.align.alignment import PLACEHOLDER
+from ...schemas.light_typing import NamedTuple
 from .messages_compiled import say
 
 if TYPE_CHECKING:

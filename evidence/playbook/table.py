@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.incoming import package_text
 from ...schemas.house_yaml import house_yaml
+from ...schemas.light_typing import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,11 +8,12 @@ weights in float32 on the other side are not the ones it starts from.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from ...mapper.weight_layout import OPEN
 from ...mapper.weights import WeightTable
 from ...schemas.diagnostic import UnreadableError
+from ...schemas.light_typing import NamedTuple
 from ...schemas.verdict import Unseen
 from .copies import disagreeing
 from .messages_compiled import say

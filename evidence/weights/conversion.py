@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ...mapper.differences import differences
 from ...mapper.weights import WeightTable
 from ...schemas.config import partner
 from ...schemas.huggingface.reading import FILE
+from ...schemas.light_typing import NamedTuple
 from ...schemas.versions import number_of
 from .copies import disagreeing
 from .huggingface_files import INDEX, huggingface_units, index_text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ...mapper.weight_names import (
     expert_of,
@@ -13,6 +13,7 @@ from ...mapper.weight_names import (
     with_expert,
     with_layer,
 )
+from ...schemas.light_typing import NamedTuple
 from .megatron_torch import Rank
 from .merging import shard
 from .messages_compiled import say

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from math import prod
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ...mapper.weight_names import (
     beside_the_weights,
@@ -21,6 +21,7 @@ from ...mapper.weight_names import (
     with_layer,
 )
 from ...mapper.weights import WeightTable
+from ...schemas.light_typing import NamedTuple
 from .merging import is_replicated, merged
 from .messages_compiled import say
 from .model import Amount, Copy, Model, View, count

@@ -15,9 +15,10 @@ from __future__ import annotations
 import os
 from itertools import groupby
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.regular import open_regular
+from ...schemas.light_typing import NamedTuple
 from ..data.protocol_buffers import signed
 from .messages_compiled import say
 from .number_types_compiled import STORED

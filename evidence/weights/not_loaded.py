@@ -8,9 +8,10 @@ and by what it is.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from ...mapper.weight_names import beside_the_weights, canonical
+from ...schemas.light_typing import NamedTuple
 from ...schemas.message import NOTHING, Words
 from .messages_compiled import say
 from .problems import unreadable

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ...mapper.recipe.reading import recipe_of
 from ...mapper.weight_layout import OPEN, UndecidedSizeError, expected_weights, layout_of
 from ...mapper.weights import Layout
 from ...schemas.config import ReadOptions
 from ...schemas.installation import install_command
+from ...schemas.light_typing import NamedTuple
 from .huggingface_files import HuggingFaceFiles
 from .megatron_dist import MegatronDist
 from .megatron_torch import MegatronTorch

@@ -12,7 +12,9 @@ from __future__ import annotations
 import codecs
 import re
 import struct
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from ...schemas.light_typing import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable

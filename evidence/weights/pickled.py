@@ -9,8 +9,9 @@ inert `Record` of what it was made with, and a name outside those packages refus
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from ...schemas.light_typing import NamedTuple
 from .messages_compiled import say
 from .number_types_compiled import TORCH, TORCH_STORAGES
 from .pickle_machine import Known, Named, PickleError, Record, attribute, run

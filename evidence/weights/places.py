@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 from ...schemas.huggingface.reading import FILE
+from ...schemas.light_typing import NamedTuple
 from ..stranger_json import bytes_of
 from .messages_compiled import say
 from .problems import denied, unreadable

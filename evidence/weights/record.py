@@ -8,8 +8,9 @@ third, nothing was changed since, and the number types are the same.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from ...schemas.light_typing import NamedTuple
 from .conversion import state_of
 from .messages_compiled import say
 from .places import checkpoint_at

@@ -7,8 +7,9 @@ from __future__ import annotations
 import itertools
 import operator
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from ...schemas.light_typing import NamedTuple
 from .messages_compiled import say
 from .number_types_compiled import STORED
 from .pickled import Tensor

@@ -8,8 +8,9 @@ has_final_layernorm_in_this_stage`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
+from ...schemas.light_typing import NamedTuple
 from ...schemas.megatron.validation_functions import layout_chunks
 from .messages_compiled import say
 from .problems import unreadable

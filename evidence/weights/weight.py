@@ -11,9 +11,10 @@ from __future__ import annotations
 import os
 from itertools import pairwise
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.regular import open_regular
+from ...schemas.light_typing import NamedTuple
 from .messages_compiled import say
 from .number_types_compiled import STORED
 from .problems import denied, unreadable

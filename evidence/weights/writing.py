@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.writing import NewFile
+from ...schemas.light_typing import NamedTuple
 from ...schemas.message import verbatim
 from ..json_members import Budget, members
 from .messages_compiled import say

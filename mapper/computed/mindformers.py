@@ -25,6 +25,7 @@ from ...mappings.keys_compiled import (
     RUN_LENGTH,
 )
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
+from ...schemas.truth import is_on
 from .facts_compiled import BALANCING, CLASSES, PLAIN_OPTIMIZERS
 from .network import Ends, Layer, ModelClass, Network, pattern_of
 from .objective import (
@@ -186,7 +187,7 @@ def documents(config: Values, dialect: str) -> dict[str, Value]:
     columns = config.get(DATA_COLUMNS)
     if data["type"] != MEGATRON_DATA or not isinstance(columns, (list, tuple)):
         raise UndecidedError
-    handed_on = data["makes_mask"] is not False and "attention_mask" in columns
+    handed_on = is_on(data["makes_mask"], "truth_null_on") and "attention_mask" in columns
     apart = bool(data["names_ends"] or (data["cuts_mask"] and handed_on and not config.use_attn_mask_compression))
     restart = bool(config.use_eod_reset and data["restarts"]) and config.position_embedding_type != "none"
     return {"attention": WITHIN if apart else ACROSS, "positions": RESTART if restart else RUN_ON}

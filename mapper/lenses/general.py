@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...mappings.tables import field_named
 from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.number_text import whole_number
 from ...schemas.shell.scanning import is_whole_number
 from .lens import OMIT, Lens, integer, items, number
 
@@ -137,9 +138,14 @@ def float_list(value: Value) -> Value:
 def _pair_of(value: Value) -> Value:
     if isinstance(value, str):
         parts = value.strip("()[] ").split(",")
-        return [int(part) if is_whole_number(part.strip()) else part.strip() for part in parts]
+        return [_whole_or_text(part) for part in parts]
     listed = items(value)
     return value if listed is None else listed
+
+
+def _whole_or_text(text: str) -> Value:
+    number = whole_number(text)
+    return text.strip() if number is None else number
 
 
 def _not_written(values: Values, scope: Scope) -> Written:
@@ -294,11 +300,7 @@ def _list_put(values: Values, scope: Scope) -> Written:
 
 def _integers(value: Value) -> Value:
     listed = items(value)
-    return (
-        value
-        if not listed
-        else [int(entry) if isinstance(entry, str) and is_whole_number(entry) else entry for entry in listed]
-    )
+    return value if not listed else [_whole_or_text(entry) if isinstance(entry, str) else entry for entry in listed]
 
 
 def _first(value: Value) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...mappings.tables import within
 from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.number_text import whole_number
 from .general import dtype_name, enum_key, float_list, looked_up
 from .latent import covering, stretches
 from .lens import OMIT, Lens, integer, items
@@ -45,10 +46,7 @@ def _word_of_fork(value: Value) -> Value:
     word = words[0] if words is not None and len(words) == 1 else value
     if not isinstance(word, str):
         return value
-    return int(word) if word.isascii() and word.isdigit() and len(word) < _MOST_DIGITS else None
-
-
-_MOST_DIGITS = 16
+    return whole_number(word)
 
 
 def _vocabulary_put(values: Values, scope: Scope) -> Written:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.megatron.validation_functions import layout_chunks
-from ...schemas.shell.scanning import is_whole_number
+from ...schemas.number_text import whole_number
 from .lens import OMIT, Lens, Omitted, integer, items
 
 if TYPE_CHECKING:
@@ -235,9 +235,8 @@ def _ranges_get(values: Values, scope: Scope) -> Values:
 def _length(part: str) -> int | None:
     """How many layers `4-7` names."""
     first, _, last = part.strip().partition("-")
-    if not is_whole_number(first) or not is_whole_number(last or first):
-        return None
-    return int(last or first) - int(first) + 1
+    start, end = whole_number(first), whole_number(last or first)
+    return None if start is None or end is None else end - start + 1
 
 
 def _ranges_put(values: Values, scope: Scope) -> Written:
@@ -330,9 +329,8 @@ def _of_every_stage(count: Value, scope: Scope) -> Value:
 def _in_range(entry: Value) -> int:
     """How many layers `2-5` names."""
     first, _, last = str(entry).partition("-")
-    if not is_whole_number(first) or not is_whole_number(last or first):
-        return 0
-    return max(0, int(last or first) - int(first) + 1)
+    start, end = whole_number(first), whole_number(last or first)
+    return 0 if start is None or end is None else max(0, end - start + 1)
 
 
 def _config_get(values: Values, scope: Scope) -> Values:

@@ -18,6 +18,7 @@ from ...schemas.huggingface.reading import class_of
 from ...schemas.light_typing import TYPE_CHECKING, cast
 from ...schemas.rows import TOO_ODD, UndecidedError
 from ...schemas.shape import is_mapping
+from ...schemas.truth import is_on
 from ..computed.huggingface import computed_quantities
 from .messages_compiled import say
 from .values import Recipe, RecipeValue, Unmapped
@@ -43,7 +44,8 @@ def huggingface_recipe(config: Config) -> Recipe:
     rows = cast("tuple[tuple[str, tuple[str, ...], Expression], ...]", FIELDS[config.dialect])
     for name, versions, expression in rows:
         if config.framework_version in versions:
-            found[field_named(name)] = values.answer(expression)
+            field = field_named(name)
+            found[field] = _switched(field, values.answer(expression))
     fields: dict[FieldName, RecipeValue] = {
         field_named(name): _named(entry, spec.default)
         for name, spec in vocabulary().items()
@@ -60,6 +62,13 @@ def huggingface_recipe(config: Config) -> Recipe:
         None,
         config.basis,
     )
+
+
+def _switched(field: FieldName, entry: RecipeValue) -> RecipeValue:
+    """True or False for what a file writes for a switch: the modelling code asks for its truth, and null is off."""
+    if vocabulary()[field].type == "bool" and entry.decided and entry.keys:
+        return entry._replace(value=is_on(entry.value))
+    return entry
 
 
 def _named(entry: RecipeValue, usual: Value) -> RecipeValue:

@@ -12,6 +12,7 @@ from ...schemas.config import explicit_of
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.forks import fork_of
 from ...schemas.refused import unknown_class
+from ...schemas.truth import is_on
 from ..computed.quantities import computed_of
 from ..families import family_of, fixed_value
 from ..lenses.lens import Scope
@@ -512,7 +513,7 @@ _KNOWN_CALLBACKS = ("MFLossMonitor", "CheckpointMonitor", "TrainCallBack")
 def _switched(field: FieldName, value: Value) -> Value:
     """A YAML may write a switch as anything, and both frameworks ask whether it is true."""
     if value.__class__ in _SCALARS and vocabulary()[field].type == "bool":
-        return bool(value)
+        return is_on(value)
     return value
 
 

@@ -121,10 +121,14 @@ def _held(
     yield {"type": "ConstantWithCoolDownLR", **common, **cool}
 
 
+_ROUNDING = 2.0**-50
+"""Of a length: what the product with a share and the quotient by a batch leave behind."""
+
+
 def _whole(steps: float) -> tuple[int, ...]:
     """Whole numbers of steps next to one that may have a fraction."""
     nearest = round(steps)
-    if abs(steps - nearest) < 1e-9 * max(1.0, steps):
+    if abs(steps - nearest) <= _ROUNDING * abs(steps):
         return (nearest,)
     return (math.floor(steps), math.ceil(steps))
 

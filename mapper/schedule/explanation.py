@@ -6,6 +6,7 @@ import math
 
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.marks import listed
+from ..computed.comparison import equal
 from .messages_compiled import say
 from .problems import Note, note
 
@@ -42,13 +43,13 @@ def _beginning(a: Schedule, b: Schedule) -> list[Note]:
         for this, other in ((a, b), (b, a))
         if this.traits.undefined is not None and other.traits.undefined is None
     ]
-    if not _close(one.initial, two.initial) and max(one.warmup, two.warmup) > 0:
+    if not equal(one.initial, two.initial) and max(one.warmup, two.warmup) > 0:
         both = min(one.warmup, two.warmup) > 0
         if both:
             found.append(note(say.initial, a=one.initial, b=two.initial))
-    if not _close(one.warmup, two.warmup):
+    if not equal(one.warmup, two.warmup):
         found.append(_warmup(one, two))
-    if not _close(one.peak, two.peak):
+    if not equal(one.peak, two.peak):
         found.append(note(say.peak, a=one.peak, b=two.peak))
     return found
 
@@ -69,12 +70,12 @@ def _phases(a: Schedule, b: Schedule) -> list[Note]:
     found: list[Note] = []
     if one.shape != two.shape:
         found.append(note(say.shape, a=one.shape, b=two.shape))
-    if not _close(one.hold_end, two.hold_end) and not _follows_warmup(one, two):
+    if not equal(one.hold_end, two.hold_end) and not _follows_warmup(one, two):
         found.append(note(say.hold, a=one.hold_end, b=two.hold_end))
     # A constant rate has no end: that its shape is another one says it all.
-    if not _close(one.end, two.end) and None not in (one.end, two.end):
+    if not equal(one.end, two.end) and None not in (one.end, two.end):
         found.append(note(say.end, a=one.end, b=two.end))
-    if not _close(one.final, two.final) and None not in (one.final, two.final):
+    if not equal(one.final, two.final) and None not in (one.final, two.final):
         found.append(_final(a, b))
     extras = {**dict(one.extra), **dict(two.extra)}
     for name in extras:
@@ -125,12 +126,6 @@ def _ending(a: Schedule, b: Schedule, comparison: Comparison) -> list[Note]:
 def _follows_warmup(one: Traits, two: Traits) -> bool:
     """Whether both decays start where their warm-ups end, so that the warm-up's length says it all."""
     return one.hold_end is None or two.hold_end is None or (one.hold_end == one.warmup and two.hold_end == two.warmup)
-
-
-def _close(one: float | None, two: float | None) -> bool:
-    if one is None or two is None:
-        return one is two
-    return one == two or abs(one - two) <= 1e-9 * max(abs(one), abs(two))
 
 
 def summary(a: Schedule, b: Schedule, comparison: Comparison, language: Language = "en") -> str:

@@ -109,6 +109,8 @@ def megatron_parameters(config: Config, steps: int | None = None) -> MegatronPar
     """
     from .megatron import MegatronParameters
 
+    if config.purpose is not None and not config.purpose.reads_arguments:
+        raise UndecidedError((config.purpose.problem,))  # the words of another program, without their types
     known = {name: config.settings[name] for name in MegatronParameters._fields if name in config.settings}
     undecided = {
         name: setting for name, setting in known.items() if not setting.decided and not _follows(name, setting)
@@ -294,7 +296,7 @@ def _is_fused(config: Config) -> bool:
     """Whether AdamW counts from −1. The dynamic graph has two names for the switch."""
     if config.value("resolved.optimizer.type") not in ("AdamW", "PmaAdamW", "FusedAdamW", "FusedPmaAdamW"):
         return False
-    return any(config.value(f"resolved.optimizer.{name}") is True for name in ("use_fused", "enable_fused_opt"))
+    return any(config.is_on(f"resolved.optimizer.{name}") for name in ("use_fused", "enable_fused_opt"))
 
 
 def _number(value: object) -> float | None:

@@ -7,7 +7,7 @@ from math import prod
 from ...mappings.keys_compiled import EVALUATION_INTERVAL, HEAD_WIDTH, TOKENIZER_FLAGS
 from ...schemas.border.outgoing import visible
 from ...schemas.light_typing import TYPE_CHECKING
-from ...schemas.megatron.forks import OWN, catalog, dialect_asked
+from ...schemas.megatron.forks import catalog
 from ...schemas.versions import title_of
 from .messages_compiled import say
 from .target import TOKENIZER
@@ -80,8 +80,8 @@ def megatron_text(translation: Translation, *, comments: bool = True, language: 
 
 
 def _arguments(translation: Translation, language: Language) -> list[tuple[str, list[str], str]]:
-    fork = _fork(translation)
-    known = catalog(translation.version, translation.dialect).by_dest
+    fork = translation.fork
+    known = catalog(translation.version, translation.fork).by_dest
     found: list[tuple[str, list[str], str]] = []
     for setting in translation.settings if fork is None else _of_fork(fork, translation.settings):
         fact = known.get(setting.key)
@@ -116,13 +116,9 @@ def _holds(translation: Translation, key: str) -> bool:
     return any(setting.key == key for setting in translation.settings)
 
 
-def _fork(translation: Translation) -> Dialect | None:
-    return dialect_asked(None if translation.dialect == OWN else translation.dialect)
-
-
 def _title(translation: Translation) -> str:
     """What the script is written for."""
-    fork = _fork(translation)
+    fork = translation.fork
     return title_of("megatron", translation.version) if fork is None else fork.label
 
 

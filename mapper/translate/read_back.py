@@ -13,7 +13,6 @@ from ...schemas.config import ReadOptions
 from ...schemas.diagnostic import ReadBackError, UnreadableError, finding
 from ...schemas.json_values import json_value
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
-from ...schemas.megatron.forks import OWN
 from ...schemas.messages_compiled import say as say_reading
 from ...schemas.mindformers.reading import holds_placeholder
 from ...schemas.source import SourceText
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 
 _BY_CODE: tuple[FieldName | None, ...] = ("computed.loss_weighting", "computed.loss_terms")
 """What each framework makes of equal settings by its own code, in some versions and layouts, and no key undoes."""
-_ROUNDING = 2.0**-51
 _LOST: tuple[Status, ...] = ("dropped", "approximate", "unresolved")
 
 
@@ -109,7 +107,7 @@ def as_read(translation: Translation, text: str) -> Config:
     if translation.target_framework == "megatron":
         from ...schemas.reader import config_of
 
-        version = translation.version if translation.dialect == OWN else translation.dialect
+        version = translation.version if translation.fork is None else translation.fork.reference
         return config_of(SourceText("example.sh", text), ReadOptions(megatron=version), path="example.sh")
     from ...schemas.mindformers.effective import mindformers_config
 
@@ -150,18 +148,10 @@ def differing(translation: Translation, entries: Iterable[Difference], target: R
     carried = {row.field: row.carried for row in translation.rows}
     written = {row.field for row in translation.rows if row.target}
     for row in entries:
-        if row.field is None or row.status == "equal" or carried.get(row.field) is False or _is_rounding(row):
+        if row.field is None or row.status == "equal" or carried.get(row.field) is False:
             continue
         if _weighs(row, written=row.field in written) and _counts(row, translation.recipe, target):
             yield row
-
-
-def _is_rounding(row: Difference) -> bool:
-    """Whether two numbers are one to a float: two whole ones, or a share of a length as it is multiplied again."""
-    one, other = (None if side is None else side.value for side in (row.a, row.b))
-    if isinstance(one, float) and isinstance(other, float):
-        return abs(one - other) <= _ROUNDING * abs(one)
-    return isinstance(one, int) and isinstance(other, int) and min(one, other) > 2**53 and one / other == 1.0
 
 
 def _weighs(row: Difference, *, written: bool) -> bool:

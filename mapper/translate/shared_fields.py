@@ -10,7 +10,7 @@ from __future__ import annotations
 from ...mappings.keys_compiled import LATENT
 from ...mappings.transformer_config import closed_reasons, shared_fields
 from ...schemas.light_typing import TYPE_CHECKING
-from ...schemas.megatron.forks import catalog
+from ...schemas.megatron.forks import catalog, fork_of
 from ...schemas.message import Words
 from ...schemas.short_numbers import plain
 from ...schemas.versions import within
@@ -165,7 +165,7 @@ def _taken(field: SharedField, megatron: Config) -> tuple[Value] | None:
     settings = _settings(field, megatron)
     if settings[0] is None and field.take not in _WITHOUT_ARGUMENTS:
         return None
-    arguments = catalog(megatron.framework_version, megatron.dialect).by_dest
+    arguments = catalog(megatron.framework_version, fork_of(megatron)).by_dest
     for setting in settings:
         # A fork's own argument is known by its words alone.
         if setting is not None and (
@@ -178,7 +178,7 @@ def _taken(field: SharedField, megatron: Config) -> tuple[Value] | None:
 
 def _is_forks(field: SharedField, translation: Translation, megatron: Config) -> bool:
     """Whether a fork's own argument decides what the field stands for: what it makes of it is not known."""
-    arguments = catalog(megatron.framework_version, megatron.dialect).by_dest
+    arguments = catalog(megatron.framework_version, fork_of(megatron)).by_dest
     entries = (translation.recipe.fields.get(name) for name in field.about)
     written = (megatron.settings.get(key) for entry in entries if entry is not None for key in entry.keys)
     return any(one is not None and one.origin == "explicit" and one.key not in arguments for one in written)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ...mappings.names_compiled import FieldName
     from ...schemas.config import Config, Framework, Value, VersionOrigin
     from ...schemas.diagnostic import Language
+    from ...schemas.megatron.dialects import Dialect
     from ..differences import Difference
     from ..families import Choice
     from ..recipe.values import Recipe
@@ -79,6 +80,8 @@ class Translation(NamedTuple):
     """What is another one there though no row says so: an error of accmap's own."""
     compared: int = 0
     undecided: tuple[FieldName, ...] = ()
+    fork: Dialect | None = None
+    """The dialect of a fork of Megatron-LM that is written."""
     model: str | None = None
     """The `config.json` whose network was put in place of the source's."""
 

@@ -12,7 +12,7 @@ from ...schemas.config import partner
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.megatron.catalog import DEFAULT_VERSION
-from ...schemas.megatron.forks import OWN, catalog, dialect_asked, normalise_version
+from ...schemas.megatron.forks import OWN, catalog, dialect_asked, fork_of, normalise_version
 from ...schemas.message import Words
 from ...schemas.mindformers.catalog import DEFAULT_DYNAMIC, DEFAULT_STATIC, minor_version
 from ...schemas.mindformers.detect import WRITTEN
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from ...mappings.tables import Caveat, Impact, Row, SideName, Status
     from ...schemas.config import Config, Framework, ReadOptions, Value, VersionOrigin
     from ...schemas.megatron.catalog import ArgumentFact
+    from ...schemas.megatron.dialects import Dialect
     from ..lenses.lens import Written
     from ..recipe.values import Recipe
 
@@ -88,9 +89,9 @@ def translate_recipe(
     framework = to or partner(config.framework)
     own = version is None and framework == config.framework
     origin: VersionOrigin = config.version_origin if own else "assumed" if version is None else "given"
+    fork = dialect_asked(version) if framework == "megatron" else None
     if framework == "megatron":
         side: SideName = "megatron"
-        fork = dialect_asked(version)
         dialect = OWN if fork is None else fork.name
         version = normalise_version(version or (config.framework_version if own else DEFAULT_VERSION))
     else:
@@ -99,7 +100,7 @@ def translate_recipe(
         dialect = dialect or _dialect_of(version)
         side = "dynamic" if dialect == "dynamic" else "static"
         version = _written_version(version or DEFAULT_MINDFORMERS[side], dialect)
-    done = _Translating(recipe, config, framework, side, version, dialect, family).done()
+    done = _Translating(recipe, config, framework, side, version, dialect, family, fork).done()
     return done._replace(version_origin=origin)
 
 
@@ -152,8 +153,9 @@ class _Translating:
         version: str,
         dialect: str,
         family: str | None = None,
+        fork: Dialect | None = None,
     ) -> None:
-        self.dialect = dialect
+        self.dialect, self.fork = dialect, fork
         self.placeholders: dict[FieldName, str] = {
             field: name for field, entry in recipe.fields.items() if (name := _no_value(field, entry.value))
         }
@@ -163,7 +165,7 @@ class _Translating:
         self.side: SideName = side
         self.version = version
         self.source_side: SideName = side_of(config)
-        self.known: Mapping[str, ArgumentFact] = catalog(version, dialect).by_dest if side == "megatron" else {}
+        self.known: Mapping[str, ArgumentFact] = catalog(version, fork).by_dest if side == "megatron" else {}
         self.family = choose(recipe.value, side, version, family) if side != "megatron" else None
         self.misfits = {} if self.family is None else {misfit.field: misfit for misfit in self.family.misfits}
         self.lost: set[str | None] = set()
@@ -192,6 +194,7 @@ class _Translating:
             tuple(self.rows),
             self.recipe,
             self.family,
+            fork=self.fork,
         )
 
     # --- one row ---
@@ -544,7 +547,7 @@ class _Translating:
         """Whether a value that is not written comes back by itself, as the source's own default."""
         if self.config.framework != "megatron":
             return entry.origin == "default"
-        facts = catalog(self.config.framework_version, self.config.dialect).by_dest
+        facts = catalog(self.config.framework_version, fork_of(self.config)).by_dest
         settings = [self.config.settings.get(key) for key in entry.keys]
         return all(
             setting is not None and (fact := facts.get(setting.key)) is not None and _same(setting.value, fact.default)
@@ -728,7 +731,7 @@ class _Translating:
         """The first written argument among these that the source's version of Megatron-LM does not know."""
         if self.config.framework != "megatron":
             return None
-        arguments = catalog(self.config.framework_version, self.config.dialect).by_dest
+        arguments = catalog(self.config.framework_version, fork_of(self.config)).by_dest
         for key in keys:
             setting = self.config.settings.get(key)
             if setting is not None and setting.flag is not None and setting.raw is not None and key not in arguments:

@@ -16,7 +16,9 @@ from ..diagnostic import UnreadableError, finding
 from ..light_typing import TYPE_CHECKING
 from ..messages_compiled import say
 from ..source import SourceText, Span
-from .regular import NotRegularError, open_regular, read_at_once, remember_input
+from .inputs import remember_input
+from .probes import is_link, note_content, real_path
+from .regular import NotRegularError, open_regular, read_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +53,9 @@ def read_bytes(path: str, shown: str | None = None, limit: int = MAX_BYTES) -> b
         try:
             with open_given(path) as stream:
                 remember_input(stream.fileno())
-                return _bounded(stream.read(limit + 1), name, limit)
+                data = stream.read(limit + 1)
+                note_content(path, data)
+                return _bounded(data, name, limit)
         except OSError as error:
             _deny(name, error)
     return read_regular(path, shown, limit)
@@ -80,9 +84,11 @@ def read_regular(path: str, shown: str | None = None, limit: int = MAX_BYTES) ->
             size = os.fstat(stream.fileno()).st_size
             if size > limit:
                 _refuse(say.too_large(size=size, limit=limit), name)
-            return _bounded(read_at_once(stream, limit + 1), name, limit)
+            data = read_at_once(stream, limit + 1)
+            note_content(path, data)
+            return _bounded(data, name, limit)
     except FileNotFoundError:
-        if os.path.islink(path):
+        if is_link(path):
             _refuse(say.dangling(path=name, target=os.readlink(path)), name)
         _refuse(say.missing(path=name), name)
     except IsADirectoryError:
@@ -153,7 +159,7 @@ def require_no_way_out(path: str, root: str) -> None:
 
 def is_inside(path: str, root: str) -> bool:
     """Whether a path leads, with all links followed, to something below a folder."""
-    return os.path.realpath(path).startswith(os.path.join(os.path.realpath(root), ""))
+    return real_path(path).startswith(os.path.join(real_path(root), ""))
 
 
 def decode(data: bytes, name: str, encoding: str | None = None) -> SourceText:

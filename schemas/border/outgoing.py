@@ -89,6 +89,12 @@ def painted(text: str, style: str, colour: bool) -> str:
     return f"{_PAINT[style]}{text}{_PLAIN}"
 
 
+def forget_colours() -> None:
+    """Read the marks of colour as characters again: a command begins, which may not want any."""
+    for mark in (*_PAINT.values(), _PLAIN):
+        _SHOWN.pop(ord(mark), None)
+
+
 def visible(text: str) -> str:
     """One line of text for a person: what would steer a terminal or a CI log is shown as a visible escape."""
     if not text.isprintable():

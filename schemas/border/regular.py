@@ -10,6 +10,8 @@ import errno
 import os
 import stat
 
+from .inputs import digest, is_noting, note, remember_opened
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -17,32 +19,48 @@ if TYPE_CHECKING:
     from ..message import Words
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0)
-_opened: set[tuple[int, int]] = set()
-_latest: list[str] = [""]
 
 
 class NotRegularError(OSError):
     """Something else than a file of the disk stands at the path."""
 
-    def __init__(self, words: Words, path: str) -> None:
+    def __init__(self, words: Words, path: str, kind: int) -> None:
         super().__init__(errno.EINVAL, str(words), path)
         self.words = words
+        self.kind = kind
 
 
 def open_regular(path: str, *, remember: bool = True) -> BufferedReader:
     """The bytes of a regular file; OSError where there is none. To look at what would be replaced is not to read it."""
-    _require_regular(os.stat(path), path)
-    handle = os.open(path, _FLAGS)
+    try:
+        _require_regular(os.stat(path), path)
+        handle = os.open(path, _FLAGS)
+    except (OSError, ValueError) as error:
+        if remember and is_noting():
+            note(path, "", failure_of(error, path))
+        raise
     try:
         status = os.fstat(handle)
         _require_regular(status, path)
         if remember:
-            _opened.add((status.st_dev, status.st_ino))
-            _latest[0] = path
+            remember_opened(status, path)
         return open(handle, "rb")
     except BaseException:
         os.close(handle)
         raise
+
+
+def failure_of(error: OSError | ValueError, path: str) -> bytes:
+    """The state of a file that cannot be opened: why, and where a link that leads nowhere points to."""
+    if isinstance(error, NotRegularError):
+        return b"kind %d" % error.kind
+    if not isinstance(error, OSError):
+        return b"no path"
+    try:
+        target = os.readlink(path)
+    except OSError:
+        target = ""
+    return b"error %d %s" % (error.errno or 0, digest(os.fsencode(target)) if target else b"")
 
 
 def read_at_once(stream: BufferedReader, size: int) -> bytes:
@@ -57,34 +75,6 @@ def read_at_once(stream: BufferedReader, size: int) -> bytes:
     return data
 
 
-def remember_input(path: str | int) -> None:
-    """Count a file (or what is open under a number) as one that was read, where it was not opened here."""
-    try:
-        status = os.stat(path)
-    except (OSError, ValueError):
-        return
-    _opened.add((status.st_dev, status.st_ino))
-
-
-def latest_input() -> str:
-    """The file that was opened last: what a long command is busy with."""
-    return _latest[0]
-
-
-def exchange_inputs(others: frozenset[tuple[int, int]] = frozenset()) -> frozenset[tuple[int, int]]:
-    """What counts as read from here on, in place of what did: each command of a process has inputs of its own."""
-    before = frozenset(_opened)
-    _latest[0] = ""
-    _opened.clear()
-    _opened.update(others)
-    return before
-
-
-def is_input(status: os.stat_result) -> bool:
-    """Whether this command has read the file."""
-    return (status.st_dev, status.st_ino) in _opened
-
-
 def _require_regular(status: os.stat_result, path: str) -> None:
     mode = status.st_mode
     if stat.S_ISREG(mode):
@@ -93,8 +83,9 @@ def _require_regular(status: os.stat_result, path: str) -> None:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     from ..messages_compiled import say
 
+    kind = stat.S_IFMT(mode)
     if stat.S_ISFIFO(mode):
-        raise NotRegularError(say.is_a_pipe(), path)
+        raise NotRegularError(say.is_a_pipe(), path, kind)
     if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
-        raise NotRegularError(say.is_a_device(), path)
-    raise NotRegularError(say.is_a_socket() if stat.S_ISSOCK(mode) else say.is_not_regular(), path)
+        raise NotRegularError(say.is_a_device(), path, kind)
+    raise NotRegularError(say.is_a_socket() if stat.S_ISSOCK(mode) else say.is_not_regular(), path, kind)

@@ -15,8 +15,8 @@ from ..marks import joined
 from ..messages_compiled import say
 from ..system_reasons import system_reason
 from ..usage import UsageError
+from .inputs import is_input
 from .outgoing import emit
-from .regular import is_input
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -50,6 +50,16 @@ class Catalog(NamedTuple):
     """The first argument that writes a destination: argparse takes the default from it."""
     own_program: str = ""
     """What a program is called that takes none of Megatron-LM's arguments but its own."""
+    abbreviates: bool = False
+    """Whether its parser takes the beginning of one option for that option."""
+
+    def option(self, name: str) -> ArgumentFact | None:
+        """The argument of an option, which may be abbreviated where the parser takes that and no other one fits."""
+        found = self.by_option.get(name)
+        if found is not None or not self.abbreviates or not name.startswith("--") or len(name) < 3:
+            return found
+        fitting = [fact for option, fact in self.by_option.items() if option.startswith(name)]
+        return fitting[0] if len(fitting) == 1 else None
 
     @property
     def program(self) -> str:

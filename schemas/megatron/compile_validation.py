@@ -7,9 +7,10 @@ values, so that nothing is parsed or evaluated when a file is read. One module a
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..compile_rows import LINE, Names, TableError, read_table
+from ..light_typing import NamedTuple
 from ..version_sets import versions_in
 from . import validation_functions
 from .catalog import VERSIONS, catalog

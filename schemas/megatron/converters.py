@@ -45,16 +45,19 @@ def pattern(text: str) -> Value:
     """The value of a list expression over integers, worked out without executing it."""
     try:
         tree: Any = compile(text.strip(" \t"), "<pattern>", "eval", _SYNTAX_TREE_ONLY)
-        return _value(tree.body)
-    except (SyntaxError, RecursionError, MemoryError, TypeError) as error:
+        found = _value(tree.body)
+    except (SyntaxError, RecursionError, MemoryError, TypeError, AttributeError, IndexError) as error:
         raise ValueError(text) from error
+    if isinstance(found, tuple):  # core/models/gpt/gpt_layer_specs.py:get_gpt_decoder_block_spec takes no tuple
+        raise ValueError(text)
+    return _listed(found)
 
 
-def _repeated(items: Any, times: Any) -> Any:
-    """A list (or number) times a number, within bounds."""
-    if isinstance(items, list) and len(cast("list[Any]", items)) * max(times, 0) > MAX_PATTERN:
-        raise PatternTooLongError
-    return cast("Any", items) * times
+def _listed(found: Any) -> Value:
+    """A list whose entries are no tuples, either."""
+    if isinstance(found, (list, tuple)):
+        return [_listed(one) for one in cast("list[Any]", found)]
+    return cast("Value", found)
 
 
 def _value(node: Any) -> Any:
@@ -62,16 +65,42 @@ def _value(node: Any) -> Any:
     if kind == "Constant" and type(node.value) is int:
         return node.value
     if kind in ("List", "Tuple"):
-        return [_value(entry) for entry in node.elts]
-    if kind == "BinOp" and type(node.op).__name__ in ("Add", "Mult"):
-        left: Any = _value(node.left)
-        right: Any = _value(node.right)
-        if type(node.op).__name__ == "Add":
-            return left + right
-        if isinstance(left, list) and isinstance(right, list):
-            raise ValueError
-        return _repeated(left, right) if isinstance(left, list) else _repeated(right, left)
+        entries = [one for entry in node.elts for one in _entries(entry)]
+        return entries if kind == "List" else tuple(entries)
+    if kind == "Subscript":
+        return _value(node.value)[_value(node.slice)]
+    if kind == "UnaryOp" and type(node.op).__name__ == "UAdd":
+        return +_value(node.operand)
+    if kind == "BinOp" and (operation := _OPERATIONS.get(type(node.op).__name__)) is not None:
+        return operation(_value(node.left), _value(node.right))
     raise ValueError
+
+
+def _entries(node: Any) -> Any:
+    """What an entry of a list comes to: `*[0, 1]` is two."""
+    return _value(node.value) if type(node).__name__ == "Starred" else [_value(node)]
+
+
+def _sum(left: Any, right: Any) -> Any:
+    return left + right
+
+
+def _product(left: Any, right: Any) -> Any:
+    """A list (or number) times a number, within bounds."""
+    items, times = (right, left) if isinstance(left, int) else (left, right)
+    if isinstance(items, (list, tuple)) and len(cast("list[Any]", items)) * max(times, 0) > MAX_PATTERN:
+        raise PatternTooLongError
+    return cast("Any", items) * times
+
+
+def _power(left: Any, right: Any) -> Any:
+    if right > _MOST_BITS or left.bit_length() * right > _MOST_BITS:
+        raise PatternTooLongError
+    return left**right
+
+
+_MOST_BITS = 64
+_OPERATIONS: Mapping[str, Callable[[Any, Any], Any]] = {"Add": _sum, "Mult": _product, "Pow": _power}
 
 
 def _truth(text: str, version: str) -> Value:

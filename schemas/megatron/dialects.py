@@ -8,6 +8,7 @@ path and read as it stands. Nothing of this is loaded while a file of Megatron-L
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 
 from ..diagnostic import UnreadableError, finding
@@ -25,12 +26,11 @@ from .parsing import destination
 from .validation import OF_RUN, Beside, Said, launched
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any, Literal
 
-    from ..config import Argument, Launch, Setting
+    from ..config import Launch, Setting
     from ..message import Words
-    from ..source import SourceText
     from .catalog import Catalog
     from .parsing import Parsed
 
@@ -69,6 +69,13 @@ class Writing(NamedTuple):
     to: tuple[tuple[str, Expression], ...]
 
 
+class UsersFile(NamedTuple):
+    """A user's file that describes a dialect."""
+
+    path: str
+    text: str
+
+
 class Dialect(NamedTuple):
     """One version of a fork."""
 
@@ -98,6 +105,17 @@ class Dialect(NamedTuple):
     """Megatron-LM's arguments that options without a default of their own change: without them each stays as it is."""
     whole: str | None
     """The argument without which the file is a part of what decides the run, and what it does not say stays open."""
+    file: UsersFile | None = None
+    """The user's file that describes it; None for one that comes with accmap."""
+
+    @property
+    def reference(self) -> str:
+        """The text that names this very dialect, as `--megatron` takes it."""
+        return self.name if self.file is None else self.file.path
+
+    def __reduce__(self) -> tuple[Callable[..., Dialect | None], tuple[str, ...]]:
+        """Another process reads it from the same text: its tables are large."""
+        return (dialect_named, (self.name,)) if self.file is None else (_described, self.file)
 
     def written(self, values: Mapping[str, Any]) -> list[Written]:
         """Megatron-LM's arguments as this fork's scripts say them, in their order."""
@@ -193,9 +211,11 @@ def _holds(reason: Reason, condition: Expression, values: _Values) -> bool:
         return reason.impact != "none"
 
 
-_loaded: dict[str, Dialect] = {}
-_texts: dict[str, str] = {}
-"""What a user's file said when it was read last."""
+_shipped: dict[str, Dialect] = {}
+"""Those that come with accmap, by each name that was asked for."""
+_described_by: dict[UsersFile, Dialect] = {}
+"""The users' own, by where they are described and what is said there: a name says nothing of its content."""
+_MOST_DESCRIBED = 16
 
 
 def dialects_with(dest: str) -> Iterator[Dialect]:
@@ -223,10 +243,10 @@ def dialect_versions(fork: str) -> tuple[str, ...]:
 def dialect_named(text: str, where: str = "--megatron") -> Dialect | None:
     """The dialect of a name, `mindspeed-llm-2.3` or its newest version `mindspeed-llm`, or of a user's file."""
     if names_a_file(text):
-        found = _users_own(text)
-        _loaded[found.name] = found
-        return found
-    found = _loaded.get(text)
+        from ..border.incoming import read_text
+
+        return _described(os.path.abspath(text), read_text(text).text, text)
+    found = _shipped.get(text)
     if found is None:
         from .dialect_signs_compiled import SIGNS
 
@@ -236,32 +256,33 @@ def dialect_named(text: str, where: str = "--megatron") -> Dialect | None:
                 module = import_module(f".dialect_{fork.replace('-', '_')}_compiled", __package__)
                 found = dialect_of(module.CONTENT, version, where)
         if found is not None:
-            _loaded[text] = _loaded[found.name] = found
+            _shipped[text] = _shipped[found.name] = found
     return found
 
 
-def _users_own(path: str) -> Dialect:
-    """The dialect of a user's file as it stands now."""
-    from ..border.incoming import read_text
-
-    source = read_text(path)
-    if _texts.get(path) == source.text:
-        return _loaded[path]
-    found = _loaded[path] = _described(source, path)
-    _texts[path] = source.text
+def _described(path: str, text: str, shown: str | None = None) -> Dialect:
+    """The dialect that a user's file describes; `shown` is the file's name in messages."""
+    file = UsersFile(path, text)
+    found = _described_by.get(file)
+    if found is None:
+        if len(_described_by) >= _MOST_DESCRIBED:
+            _described_by.clear()
+        found = _described_by[file] = dialect_of(_content_of(text, shown or path), None, shown or path)._replace(
+            file=file
+        )
     return found
 
 
-def _described(source: SourceText, path: str) -> Dialect:
+def _content_of(text: str, shown: str) -> Mapping[str, Any]:
     import yaml
 
     try:
-        content = yaml.safe_load(source.text)
+        content = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise UnreadableError(finding(say.no_dialect(why=verbatim(str(error).partition("\n")[0])), path)) from error
+        raise UnreadableError(finding(say.no_dialect(why=verbatim(str(error).partition("\n")[0])), shown)) from error
     if not isinstance(content, dict):
-        raise UnreadableError(finding(say.no_dialect(why=verbatim("no mapping")), path))
-    return dialect_of(content, None, path)  # pyright: ignore[reportUnknownArgumentType]
+        raise UnreadableError(finding(say.no_dialect(why=verbatim("no mapping")), shown))
+    return content  # pyright: ignore[reportUnknownVariableType]
 
 
 def dialect_of(content: Mapping[str, Any], version: str | None, where: str) -> Dialect:
@@ -298,7 +319,12 @@ _MEMBERS = {
     "whole",
     "takes",
     "class",
+    "abbreviations",
 }
+
+
+_NO_FORKS = frozenset(("arguments", "log", "other", "static", "dynamic", "legacy"))
+"""What files are called that are read with no fork's facts."""
 
 
 class _Reading:
@@ -319,6 +345,8 @@ class _Reading:
         if base not in VERSIONS:
             raise ValueError(f"{base} is no version of Megatron-LM")
         name = str(content["name"]) + (f"-{self.version}" if self.version else "")
+        if name in _NO_FORKS:
+            raise ValueError(f"{name} is a dialect of accmap's own")
         note = self.more.get("note") or content.get("note")
         known, reads = catalog(base), set[str]()
         arguments, alone = self._arguments(), content.get("alone")
@@ -338,7 +366,9 @@ class _Reading:
             frozenset(fact.dest for fact in arguments if not known.knows(fact.dest)),
             with_arguments(known, arguments)
             if alone is None
-            else catalog_of(base, arguments)._replace(own_program=self._label(name)),
+            else catalog_of(base, arguments)._replace(
+                own_program=self._label(name), abbreviates=bool(content.get("abbreviations"))
+            ),
             None if alone is None else frozenset(map(str, alone)),
             self._overruled(arguments, known),
             content.get("whole"),
@@ -484,13 +514,11 @@ class Recognised(NamedTuple):
     reason: Words
 
 
-def recognised(
-    parsed: Parsed, launch: Launch | None, arguments: Sequence[Argument], tree: str | None = None
-) -> Recognised | None:
+def recognised(parsed: Parsed, launch: Launch | None, tree: str | None = None) -> Recognised | None:
     """The fork whose signs a launch bears, in the version on `tree`, else in the lowest that knows most arguments."""
     from .dialect_signs_compiled import SIGNS
 
-    spoken = _spoken(arguments)
+    spoken = _spoken(parsed)
     script = "" if launch is None or launch.script is None else launch.script.replace("\\", "/").rpartition("/")[2]
     # Megatron-DeepSpeed's words are not all its own: forks took some over, and none of them is started by DeepSpeed
     other = launch is not None and launch.launcher == "deepspeed"
@@ -503,11 +531,10 @@ def recognised(
     return None
 
 
-def _spoken(arguments: Sequence[Argument]) -> list[str]:
-    """The flags of a launch, and each flag with the word behind it."""
-    words = [word.text for word in arguments]
-    flags = dict.fromkeys(word.partition("=")[0] for word in words if word.startswith("--"))
-    return [*flags, *(f"{flag} {value}" for flag, value in zip(words, [*words, ""][1:], strict=True))]
+def _spoken(parsed: Parsed) -> list[str]:
+    """The flags of a launch, each once, and each flag with the values that count, however they are written."""
+    given = parsed.given.values()
+    return [one.flag for one in given] + [f"{one.flag} {word}" for one in given for word in one.raw]
 
 
 def _most_are(own: Sequence[str], parsed: Parsed) -> bool:

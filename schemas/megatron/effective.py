@@ -86,6 +86,7 @@ def megatron_config(
         NOTHING if chosen is None else chosen.reason,
         purpose,
         release_of(options.megatron),
+        fork=fork,
     )
 
 
@@ -113,7 +114,7 @@ def _read_as(
         from .dialects import recognised
         from .versions import Chosen
 
-        found = recognised(read.parsed, launch, arguments, None if chosen is None else chosen.version)
+        found = recognised(read.parsed, launch, None if chosen is None else chosen.version)
         if found is not None:
             fork, version = found.dialect, found.dialect.base
             chosen = Chosen(version, found.reason)
@@ -138,7 +139,7 @@ def _origin(options: ReadOptions, chosen: Chosen | None) -> VersionOrigin:
 def _taken_apart(
     arguments: Sequence[Argument], version: str, options: ReadOptions, file: str, fork: Dialect | None = None
 ) -> tuple[Catalog, Parsed]:
-    known = with_declared(catalog(version, OWN if fork is None else fork.name), options.declared)
+    known = with_declared(catalog(version, fork), options.declared)
     return known, parse(arguments, known, file)
 
 
@@ -336,7 +337,7 @@ def _beside(version: str, fork: Dialect | None) -> dict[str, Setting]:
         fact.dest: Setting(fact.dest, None, "default", decided=False)
         if fact.group in fork.alone
         else Setting(fact.dest, fact.default, "default")
-        for fact in reversed(catalog(version, OWN).arguments)
+        for fact in reversed(catalog(version).arguments)
     }
 
 
@@ -361,7 +362,7 @@ def _with_defaults(
 
 def _as_by_default(setting: Setting, known: Catalog, version: str) -> Setting:
     """A value as one by default where Megatron-LM's is the same: a tree of objects states what nobody chose."""
-    fact = catalog(version, OWN).by_dest.get(setting.key) or known.by_dest.get(setting.key)
+    fact = catalog(version).by_dest.get(setting.key) or known.by_dest.get(setting.key)
     same = fact is not None and setting.decided and setting.value == fact.default
     return setting._replace(origin="default") if same else setting
 

@@ -14,9 +14,10 @@ import os
 import subprocess
 import sys
 import tempfile
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from .. import compile_versions
+from ..light_typing import NamedTuple
 from . import facts as stored
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from ..light_typing import NamedTuple
 from ..version_sets import text_of, versions_in
 
 if TYPE_CHECKING:

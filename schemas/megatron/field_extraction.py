@@ -11,8 +11,9 @@ import ast
 import os
 import signal
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
+from ..light_typing import NamedTuple
 from .extract import ExtractionError
 
 if TYPE_CHECKING:

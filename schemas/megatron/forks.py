@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..light_typing import TYPE_CHECKING
+from ..light_typing import TYPE_CHECKING, cast
 from ..versions import minor_of
 from . import catalog as own
 from .catalog import VERSIONS
@@ -78,18 +78,9 @@ def normalise_version(text: str, where: str = "--megatron") -> str:
 
 def fork_of(config: Config) -> Dialect | None:
     """The dialect that a file was read in; None for Megatron-LM's own, and for files of another framework."""
-    if config.framework != "megatron" or config.dialect == OWN:
-        return None
-    from .dialects import dialect_named
-
-    return dialect_named(config.dialect)
+    return cast("Dialect | None", config.fork)
 
 
-def catalog(version: str, dialect: str) -> Catalog:
+def catalog(version: str, fork: Dialect | None = None) -> Catalog:
     """The arguments of a version, with those of a fork's dialect."""
-    if dialect == OWN:
-        return own.catalog(version)
-    from .dialects import dialect_named
-
-    fork = dialect_named(dialect)
     return own.catalog(version) if fork is None else fork.known

@@ -143,7 +143,7 @@ class _Parser:
         if len(text) == 1:
             return False
         name, equals, _ = text.partition("=")
-        if equals and name in self.known.by_option:
+        if equals and self.known.option(name) is not None:
             return True
         if text == "-h" or text.startswith("-h") or name == "--help":
             return True
@@ -162,15 +162,8 @@ class _Parser:
     def option(self, at: int, end: int) -> tuple[str, int]:
         """Read the option at `at`; its values end before `end`. Answers the flag and where to go on."""
         word = self.arguments[at]
-        text = word.text if word.resolved else _unquoted(word.text)
-        explicit: str | None = None
-        fact = self.known.by_option.get(text) if word.resolved else None
-        flag = text
-        if fact is None and "=" in text:
-            name, _, value = text.partition("=")
-            if name in self.known.by_option or name.startswith("--"):
-                flag, explicit = name, value
-                fact = self.known.by_option.get(name)
+        flag, explicit = self.parts(word)
+        fact = self.known.option(flag) if word.resolved or explicit is not None else None
         if fact is None:
             return self.unknown(at, end, flag, explicit)
         words = self.arguments[at + 1 : end]
@@ -190,6 +183,14 @@ class _Parser:
         values = words[:taken]
         self.take(flag, fact, values, _through(word, values))
         return flag, at + 1 + taken
+
+    def parts(self, word: Argument) -> tuple[str, str | None]:
+        """The flag of a word, and the value behind its `=`."""
+        text = word.text if word.resolved else _unquoted(word.text)
+        name, equals, value = text.partition("=")
+        whole = not equals or (word.resolved and text in self.known.by_option)
+        is_flag = name in self.known.by_option or name.startswith("--")
+        return (text, None) if whole or not is_flag else (name, value)
 
     def take(
         self, flag: str, fact: ArgumentFact, words: Sequence[Argument], span: Span, *, explicit: bool = False
@@ -379,13 +380,14 @@ def _expected(fact: ArgumentFact) -> Words:
 
 
 def _through(flag: Argument, values: Sequence[Argument]) -> Span:
-    """The span of a flag and its values, where they stand one behind the other in one file."""
-    if not values:
-        return flag.span
-    last = values[-1].span
-    if last.file != flag.span.file or (last.line, last.column) < (flag.span.line, flag.span.column):
-        return flag.span
-    return flag.span.through(last)
+    """The span of a flag and its values if they stand one behind the other in one file, at most a line apart."""
+    end = flag.span
+    for value in values:
+        span = value.span
+        if span.file != end.file or span[:2] < end[2:4] or span.line > end.end_line + 1:
+            return flag.span
+        end = span
+    return flag.span.through(end)
 
 
 def _decided_flag(text: str) -> str | None:

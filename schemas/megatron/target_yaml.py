@@ -12,6 +12,7 @@ from ..config import Argument
 from ..diagnostic import UnreadableError
 from ..light_typing import TYPE_CHECKING
 from ..purpose import unread_yaml
+from ..truth import is_on
 from ..yaml_text import read_yaml
 from .messages_compiled import say
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 DIALECT = "megatron-bridge"
 CONFIGURED = "megatron-yaml"
 """The dialect of Megatron-LM's own YAML configuration."""
+_CONFIGURED_BASE = "0.12"
+_SWITCH = "truth?"
 _YAML_CFG = "--yaml-cfg"
 _PARTS = ("language_model", "model_parallel")
 """The mappings of such a file whose keys are arguments as those beside them (yaml_arguments.py:validate_yaml)."""
@@ -86,10 +89,17 @@ def configuration_of(source: SourceText) -> tuple[Argument, ...]:
     root = read_yaml(source).root
     if root is None or root.kind != "mapping":
         raise UnreadableError(unread_yaml(source.name).problem)
+    from .forks import catalog
+
+    known = catalog(_CONFIGURED_BASE, f"{CONFIGURED}-{_CONFIGURED_BASE}").by_option
     found: list[Argument] = []
     for key, value in root.items.items():
         part = value.items if key in _PARTS and value.kind == "mapping" else {key: value}
-        found += [Argument(f"--{name}={_text(node)}", node.span) for name, node in part.items()]
+        for name, node in part.items():
+            fact = known.get(f"--{name}")
+            # No parser sees these values: the code asks for the truth of what YAML makes of them.
+            text = str(is_on(node.value)).lower() if fact is not None and fact.type == _SWITCH else _text(node)
+            found.append(Argument(f"--{name}={text}", node.span))
     return tuple(found)
 
 

@@ -15,8 +15,8 @@ from ..diagnostic import Related, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..message import Problem, Words, verbatim
 from ..named_module import named_module
+from ..number_text import whole_number
 from ..rows import TOO_ODD, Row, Sourced, UndecidedError
-from ..shell.scanning import is_whole_number
 from .messages_compiled import say
 
 if TYPE_CHECKING:
@@ -361,7 +361,7 @@ def _of_launch(launch: Launch, model_size: int) -> int | None:
     """The number of devices that a launch says."""
     if launch.world_size is None:
         text = launch.env.get("WORLD_SIZE") or ""
-        return int(text) if is_whole_number(text) else None
+        return whole_number(text)
     # where one node does not hold the model there are more, and the job says how many
     return None if launch.nodes_open and launch.world_size % model_size else launch.world_size
 

@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from ..shape import is_list
+from ..truth import TESTS, TRUTH
+from ..version_sets import versions_in
 from .fact_file import SOURCE, facts_of, read_facts
 
 JUDGED = Path(__file__).with_name("judged.yaml")
+SWITCHES = Path(__file__).with_name("switches.yaml")
 
 
 @lru_cache(maxsize=1)
@@ -55,6 +58,7 @@ def static_facts(version: str) -> dict[str, Any]:
         "mla_transformer": facts["mla_transformer"],
         "registry": facts["registry"],
         "types": _kinds(facts["types"], judged["types"]),
+        **_switches("static", version, content["versions"]),
         "section_types": {name: kind for kind, names in judged["section_types"].items() for name in names},
         "read_without_template": " ".join(judged["read_without_template"]),
         "expected_of_no_effect": " ".join(judged["expected_of_no_effect"]),
@@ -79,7 +83,30 @@ def dynamic_facts(version: str) -> dict[str, Any]:
     """The catalog of a version's dynamic graph."""
     content = _facts()["dynamic"]
     judged = facts_of(_judged()["dynamic"], version, content["versions"])
-    return {**facts_of(content["facts"], version, content["versions"]), **judged, "version": version}
+    switches = _switches("dynamic", version, content["versions"])
+    return {**facts_of(content["facts"], version, content["versions"]), **judged, **switches, "version": version}
+
+
+def switch_rows() -> dict[str, list[dict[str, Any]]]:
+    """The rows of `switches.yaml`, by graph."""
+    return read_facts(SWITCHES)
+
+
+def _switches(graph: str, version: str, versions: list[str]) -> dict[str, Any]:
+    """The tests of switches by their paths, and of those fields of TransformerConfig that are not asked for truth."""
+    sections: dict[str, list[tuple[str, list[str], dict[str, Any]]]] = {}
+    fields: dict[str, str] = {}
+    for row in switch_rows()[graph]:
+        held = versions_in(row["versions"], versions) if "versions" in row else versions
+        if row["test"] not in TESTS:
+            raise ValueError(f"{SWITCHES.name}: there is no test {row['test']!r}")
+        for key in row["keys"] if version in held else ():
+            section, _, name = key.rpartition(".")
+            if section != "transformer":
+                sections.setdefault(key, []).append((row["test"], row.get("with", []), row.get("where", {})))
+            elif row["test"] != TRUTH:
+                fields[name] = row["test"]
+    return {"switches": sections, "field_tests": fields}
 
 
 def _by_legacy(models: dict[str, Any]) -> dict[str, Any]:

@@ -11,10 +11,11 @@ import re
 from functools import cache
 from importlib import import_module
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ..compile_messages import named
 from ..compile_rows import LINE, Names, TableError, definitions, plain, read_table
+from ..light_typing import NamedTuple
 from ..shape import is_mapping
 from ..version_sets import versions_in
 from ..versions import names

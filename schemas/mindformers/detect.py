@@ -10,6 +10,7 @@ import os
 
 from ..light_typing import TYPE_CHECKING, NamedTuple, cast
 from ..message import NOTHING
+from ..truth import is_on
 from ..versions import names
 from .catalog import DEFAULT_DYNAMIC, DEFAULT_STATIC, known_version, minor_version
 from .messages_compiled import say
@@ -97,9 +98,5 @@ def detected_dialect(value: Mapping[Any, Any]) -> str:
     keys = {key for key in value if isinstance(key, str)}
     if keys & _ONLY_DYNAMIC and not keys & _ONLY_STATIC:
         return "dynamic"
-    return "static" if _is_off(value.get("use_legacy", True)) else "legacy"
-
-
-def _is_off(use_legacy: object) -> bool:
-    # MFContextOperator keeps the value as written; None counts as legacy, every other false value as not.
-    return use_legacy is not None and not use_legacy
+    # `MFContextOperator` keeps the value as written; `switches.yaml` says what becomes of null.
+    return "legacy" if is_on(value.get("use_legacy", True), "truth_null_on") else "static"

@@ -16,11 +16,13 @@ from ..message import NOTHING, Words
 from ..named_module import named_module
 from ..rows import Sourced, UndecidedError
 from ..suggestion import closest
+from ..truth import is_on
 from ..versions import names_with_facts, newest_until, number_of
 from .catalog import static_catalog, static_version
 from .messages_compiled import say
 from .reading import Reading
 from .resolution import STAGES, words
+from .switches import as_switched, read_switch, switch_unread, test_of
 from .trainer import Taken, Trainer
 
 if TYPE_CHECKING:
@@ -50,14 +52,17 @@ class Catalog(NamedTuple):
     callbacks: Mapping[str, Any]
     networks: Mapping[str, bool]
     """The networks there are, and whether each asks for latent attention."""
+    tests: Mapping[str, Any]
+    """How switches are tested, beyond the typed sections: `switches` and `field_tests`."""
 
 
 def catalog(version: str) -> Catalog:
     """The facts of the version, or of the nearest one that there are facts of."""
     name = newest_until(version, VERSIONS)
     facts = named_module(f"dynamic_{name.replace('.', '_')}_compiled", __package__).CATALOG
+    tests = {kind: facts[kind] for kind in ("switches", "field_tests")}
     return Catalog(
-        name, facts["classes"], facts["optimizers"], facts["schedules"], facts["callbacks"], facts["networks"]
+        name, facts["classes"], facts["optimizers"], facts["schedules"], facts["callbacks"], facts["networks"], tests
     )
 
 
@@ -68,7 +73,8 @@ class DynamicReading(Reading):
 
     def __init__(self, document: YamlDocument, source: SourceText, options: ReadOptions, version: str) -> None:
         self.facts = catalog(version)
-        super().__init__(source.name, self.facts.version, static_catalog(static_version(self.facts.version)))
+        usual = static_catalog(static_version(self.facts.version))
+        super().__init__(source.name, self.facts.version, {**usual, **self.facts.tests})
         self.settings = self.resolved
         self.problems.extend(document.problems)
         self._defaults: dict[str, Setting] = {}
@@ -91,6 +97,7 @@ class DynamicReading(Reading):
         """Everything that is known of the file."""
         told = len(self.problems)
         self._section("TrainConfig", self._root, "")
+        self._switch_sections()
         self.settings.update(self._defaults)
         facts = {"networks": self.facts.networks, "schedules": self.facts.schedules, "option.world_size": self.world}
         run = Dynamic(self, {name: Sourced(value) for name, value in facts.items()})
@@ -98,6 +105,8 @@ class DynamicReading(Reading):
             run.resolve(stage)
         for path, acceptance in self.acceptance.items():
             self._accept(path, acceptance)
+        switch_unread(self)
+        self._mark_switched()
         return Config(
             self.file,
             "mindformers",
@@ -159,6 +168,8 @@ class DynamicReading(Reading):
             return
         self._leaves(node, path, "accepted")
         if not _fits(node.value, kind):
+            if kind == "bool":
+                self.switched[path] = node.value, None
             expected = _described(kind)
             if node.value is None:
                 self.report(say.is_null(key=path, expected=expected), node.span)
@@ -217,6 +228,21 @@ class DynamicReading(Reading):
         if near is None:
             return say.known_are(known=", ".join(fields))
         return say.perhaps(near=near)
+
+    def _switch_sections(self) -> None:
+        """Put True or False in place of every switch that is written outside the model and the typed fields."""
+        for path, rows in self.facts.tests["switches"].items():
+            setting = self.settings.get(path)
+            if setting is not None and setting.value.__class__ is not bool:
+                value = setting.value
+                test = test_of(rows, self.value)
+                self.switched[path] = value, is_on(value) if test is None else read_switch(self, path, value, test)
+        self._mark_switched()
+
+    def _mark_switched(self) -> None:
+        for path, (value, on) in self.switched.items():
+            if path in self.settings:  # a mapping stands there by its leaves
+                self.settings[path] = as_switched(self.settings[path], value, on=on)
 
     # --- access --------------------------------------------------------------------------------------------------
 
@@ -316,11 +342,12 @@ class Dynamic(Trainer):
 
     def given(self, section: str) -> dict[str, Sourced]:
         """What a section hands its class: all that is written, and the section's own fields."""
-        given = {
-            key: Sourced(value, (f"{section}.{key}",))
-            for key, value in self.reading.section(section).items()
-            if isinstance(key, str) and not key.startswith("_")
-        }
+        switched = self.reading.switched
+        given: dict[str, Sourced] = {}
+        for key, value in self.reading.section(section).items():
+            if isinstance(key, str) and not key.startswith("_"):
+                path = f"{section}.{key}"
+                given[key] = Sourced(switched[path][1] if path in switched else value, (path,))
         for key in self.reading.fields_of(section):
             given.setdefault(key, Sourced(self.get(f"{section}.{key}", None), (f"{section}.{key}",)))
         return given

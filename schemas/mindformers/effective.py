@@ -30,6 +30,7 @@ from .detect import detected_dialect, dialect_and_version
 from .messages_compiled import say
 from .reading import Reading, Undecided, default_setting, plain_value, without_placeholders
 from .resolution import near
+from .switches import as_switched, switch_sections, switch_unread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -236,6 +237,7 @@ def _static_config(
     _report_template(reading, unused, faults)
     _override(reading, reading.values, [change for change in overrides if change.path != "run_mode"])
     known = _add_pretrained(reading, open_file)
+    switch_sections(reading)
     written = _settings(reading)
     from .trainer import Trainer
 
@@ -293,6 +295,10 @@ def _with_what_follows(reading: Reading, settings: dict[str, Setting], *, known:
     for path, acceptance in reading.acceptance.items():
         if path in settings:
             settings[path] = settings[path]._replace(acceptance=acceptance)
+    switch_unread(reading)
+    for path, (value, on) in reading.switched.items():
+        if path in settings:
+            settings[path] = as_switched(settings[path], value, on=on)
     settings.update(reading.resolved if known else _overridable(reading.resolved, settings))
     if any(problem.kind is say.kinds["base_config"] for problem in reading.problems):
         return {key: _open(setting) for key, setting in settings.items()}

@@ -314,4 +314,4 @@ def _is_value(argument: Argument) -> bool:
     if not text.startswith("-") or text == "-" or " " in text:
         return True
     whole, point, fraction = text[1:].partition(".")
-    return fraction.isdigit() and (not whole or whole.isdigit()) if point else whole.isdigit()
+    return fraction.isdecimal() and (not whole or whole.isdecimal()) if point else whole.isdecimal()

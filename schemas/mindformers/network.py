@@ -17,10 +17,10 @@ from ..diagnostic import Related
 from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..message import NOTHING, Words, verbatim
 from ..rows import Sourced
-from ..shape import is_list, is_mapping
 from .messages_compiled import say
 from .reading import Undecided, default_setting
 from .resolution import definition
+from .switches import is_switch, switch_field
 from .trainer import Part, Trainer, wrong_kind
 
 if TYPE_CHECKING:
@@ -32,19 +32,11 @@ if TYPE_CHECKING:
     from .reading import Reading
 
 
-_READS_AS_FALSE = frozenset(("false", "no", "off", "none", "null", "0", ""))
-_TYPES = {"truth": (bool,), "bool": (bool, int), "str": (str,), "count": (int, str), "float": (int, float)}
+_TYPES = {"str": (str,), "count": (int, str), "float": (int, float)}
 """What the values of a kind are; of any other, whole numbers."""
-_RANGES = {"bool": (0, 1), "positive": (1, inf), "seed": (0, 2**32 - 1)}
+_RANGES = {"positive": (1, inf), "seed": (0, 2**32 - 1)}
 """The least and the largest value of a kind that is not of all numbers."""
-_WORDS = {
-    "positive": "above_0",
-    "seed": "of_32_bits",
-    "float": "a_number",
-    "bool": "true_or_false",
-    "truth": "true_or_false",
-    "str": "a_text",
-}
+_WORDS = {"positive": "above_0", "seed": "of_32_bits", "float": "a_number", "str": "a_text"}
 """Kinds by what messages.yaml calls them; any other is a whole number."""
 
 
@@ -68,7 +60,11 @@ def checked_fields(reading: Reading, fields: dict[str, Sourced], choices: Mappin
     for name, one in fields.items():
         path = one.sources[0] if one.sources else ""
         known = one.decided and not isinstance(one.value, Undecided)
-        if known and path in reading.places and _is_wrong(reading, name, values, path, choices):
+        if not known or path not in reading.places:
+            continue
+        if is_switch(reading, name):
+            result[name] = one._replace(value=switch_field(reading, name, one.value, path))
+        elif _is_wrong(reading, name, values, path, choices):
             result[name] = one._replace(value=Undecided(str(one.value)))
     return result
 
@@ -101,12 +97,6 @@ def check_sections(run: Trainer) -> None:
 def _report(reading: Reading, path: str, value: Any, kind: str, severity: Severity | None = None) -> bool:
     """Say that a value is of the wrong kind; the answer is whether the run stops there."""
     base = kind.rstrip("?")
-    if base == "bool" and not is_list(value) and not is_mapping(value):
-        truth = bool(value)
-        said = say.value_truth(key=path, value=repr(value), truth=str(truth), version=reading.version)
-        wrong = isinstance(value, str) and truth and value.strip().lower() in _READS_AS_FALSE
-        reading.note(said, path, severity="error" if wrong else None)
-        return False
     better: str = definition("better")(value) if base == "float" and isinstance(value, str) else ""
     if better:
         said = say.string_number(key=path, value=value, why=say.run_cannot(), better=better)

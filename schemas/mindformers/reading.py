@@ -47,6 +47,8 @@ class Reading:
         self.problems: list[Diagnostic] = []
         self.unresolved: list[Unresolved] = []
         self.resolved: dict[str, Setting] = {}
+        self.switched: dict[str, tuple[Any, bool | None]] = {}
+        """Switches that are not written as True or False: what is written, and what it means; None stops the run."""
 
     def note(
         self,

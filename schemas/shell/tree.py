@@ -10,6 +10,7 @@ import os
 import posixpath
 import stat
 
+from ..border.probes import kind_of, real_path
 from ..light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 LONGEST_CONTENT = 65_536
 """Characters of a file that stands for words of a command line; a real one has some hundred."""
 
-MOST_NAMES = 5_000
 _STREAMS = ("/dev/", "/proc/", "/sys/")
 INPUTS = ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 """Names of the standard input."""
@@ -32,18 +32,18 @@ def is_stream(path: str) -> bool:
     if full.startswith(_STREAMS):
         return True
     try:
-        real = os.path.realpath(full)
-        mode = os.stat(real).st_mode
+        real = real_path(full)
     except (OSError, ValueError):
         return False
-    return real.startswith(_STREAMS) or not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+    kind = kind_of(real)
+    return bool(kind) and (real.startswith(_STREAMS) or not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)))
 
 
 def within(path: str, roots: Iterable[str]) -> bool:
     """Whether a path lies below one of the roots, links followed."""
     try:
-        real = os.path.realpath(path)
-        return any(real.startswith(os.path.join(os.path.realpath(root), "")) for root in roots)
+        real = real_path(path)
+        return any(real.startswith(os.path.join(real_path(root), "")) for root in roots)
     except (OSError, ValueError):
         return False
 
@@ -51,19 +51,3 @@ def within(path: str, roots: Iterable[str]) -> bool:
 def readable(path: str, roots: Iterable[str]) -> bool:
     """Whether the text of a file may stand for words of the script. One that is not there is for its reader to say."""
     return not is_stream(path) and within(path, roots)
-
-
-def listing(path: str) -> list[str] | None:
-    """The names in a directory; None where it has none that can be read, or too many for a launch script's pattern."""
-    try:
-        with os.scandir(path) as entries:
-            found: list[str] = []
-            for entry in entries:
-                found.append(entry.name)
-                if len(found) > MOST_NAMES:
-                    return None
-    except NotADirectoryError:
-        return []
-    except (OSError, ValueError):
-        return None
-    return sorted(found)

@@ -1,93 +1,49 @@
-"""Answers of one process to files in several orders, against those of processes that read one file alone.
+"""Answers of one process to many questions in several orders, against those of processes that answer one alone.
 
-    python answers_in_order.py FOLDER ORDERS
+    python answers_in_order.py ORDERS < QUESTIONS
 
-Prints a JSON list of what was not the same. A process that reads one file alone is a fork of this one, which has
-imported accmap and read nothing.
+QUESTIONS is a JSON list of `{"folder": ..., "words": [...]}`. Prints a JSON object: how many answers were compared, and
+what was not the same.
 """
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import os
 import random
 import sys
-from pathlib import Path
+from typing import Any
 
-import accmap.cli.convert
-import accmap.cli.diff
-import accmap.cli.lint
-import accmap.cli.recipe
-import accmap.cli.show  # noqa: F401 - the forks need not import them
-from accmap.cli.lean import main
-
-Answer = list[object]
-Words = list[str]
+from fresh_process import Answer, answer, in_a_fork
 
 
-def answer(words: Words) -> Answer:
-    """Exit code and everything that is printed."""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            code: object = main(words)
-        except SystemExit as end:
-            code = end.code
-    return [code, out.getvalue(), err.getvalue()]
-
-
-def in_a_process(several: list[Words]) -> list[Answer]:
-    """The answers of a fork, one after another."""
-    reader, writer = os.pipe()
-    process = os.fork()
-    if not process:
-        with os.fdopen(writer, "w") as stream:
-            json.dump([answer(words) for words in several], stream)
-        os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader) as stream:
-        found = json.load(stream)
-    os.waitpid(process, 0)
+def _asked(questions: list[dict[str, Any]]) -> list[Answer]:
+    found: list[Answer] = []
+    for question in questions:
+        os.chdir(question["folder"])
+        found.append(answer(question["words"])[:3])
     return found
 
 
-def asked(folder: Path, chance: random.Random) -> list[Words]:
-    """A question about each file, and about some of them two."""
-    scripts, yamls = sorted(folder.glob("*.sh")), sorted(folder.glob("*.yaml"))
-    found: list[Words] = []
-    for path in (*scripts, *yamls):
-        other = chance.choice(yamls if path in scripts else scripts)
-        to = "mindformers" if path in scripts else "megatron"
-        found += chance.sample(
-            [
-                ["diff", str(path), str(other)],
-                ["diff", "--format", "json", str(other), str(path)],
-                ["recipe", "--format", "json", str(path)],
-                ["show", "--format", "json", str(path)],
-                ["lint", "--no-cache", "--remarks", str(path)],
-                ["lint", "--no-cache", "--format", "json", str(path), str(other)],
-                ["convert", str(path), "--to", to],
-            ],
-            2,
-        )
-    return found
-
-
-def differing(folder: Path, orders: int) -> list[object]:
-    """What is answered otherwise after other files."""
+def differing(questions: list[dict[str, Any]], orders: int) -> dict[str, object]:
+    """What is answered otherwise after other questions."""
     chance = random.Random(11)
-    questions = asked(folder, chance)
-    alone = {json.dumps(words): in_a_process([words])[0] for words in questions}
+    alone: list[Answer] = [in_a_fork(_asked, [question])[0] for question in questions]
+    count = 0
     found: list[object] = []
-    for _ in range(orders):
-        chance.shuffle(questions)
-        for words, after_others in zip(questions, in_a_process(questions), strict=True):
-            if alone[json.dumps(words)] != after_others:
-                found.append([words, alone[json.dumps(words)], after_others])
-    return found
+    order = list(range(len(questions)))
+    for turn in range(orders):
+        chance.shuffle(order)
+        after_others = in_a_fork(_asked, [questions[at] for at in order])
+        count += len(order)
+        print(turn, count, len(found), file=sys.stderr)
+        found += [
+            [turn, questions[at], alone[at], given]
+            for at, given in zip(order, after_others, strict=True)
+            if alone[at] != given
+        ]
+    return {"compared": count, "differing": found}
 
 
 if __name__ == "__main__":
-    print(json.dumps(differing(Path(sys.argv[1]), int(sys.argv[2]))))
+    print(json.dumps(differing(json.load(sys.stdin), int(sys.argv[1]))))

@@ -58,6 +58,45 @@ def test_npy(accmap, arrays: None, words: tuple[str, ...], code: int, told: str)
     jsonschema.validate(json.loads(found.out), json.loads(accmap("schema", "check-npy").out))
 
 
+ALIKE: dict[str, tuple[object, object, tuple[str, ...], int, str]] = {
+    "squares that overflow": (np.array([1e200, 2e200]), np.array([1e200, 4e200]), (), 1, "different"),
+    "squares that vanish": (np.array([1e-170, 2e-170]), np.array([1e-170, 4e-170]), (), 1, "different"),
+    "large and the same": (np.array([1e200, 2e200]), np.array([1e200, 2e200]), (), 0, "equal"),
+    "a neighbour of a float": (np.array([2**53 + 1]), np.array([2.0**53]), ("--any-dtype",), 1, "different"),
+    "a whole number and its float": (np.array([7]), np.array([7.0]), ("--any-dtype",), 0, "equal"),
+    "one enormous element": (
+        np.array([1e6, *[1.0] * 4096], "f4"), np.array([1e6, *[1.5] * 4096], "f4"), (), 1, "a quarter of the elements",
+    ),
+    "another order of bytes": (np.arange(9.0), np.arange(9.0).astype(">f8"), (), 0, "equal"),
+    "no elements": (np.zeros((0, 3)), np.zeros((0, 3)), (), 1, "undecided"),
+    "no elements and another shape": (np.zeros((0, 3)), np.zeros((0, 4)), (), 1, "different"),
+    "a shape that would broadcast": (np.ones((3, 1)), np.ones((3, 3)), (), 1, "different"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_like_is_compared_with_like(accmap, tmp_path: Path, name: str) -> None:
+    a, b, words, code, told = ALIKE[name]
+    np.save(tmp_path / "a.npy", np.asarray(a))
+    np.save(tmp_path / "b.npy", np.asarray(b))
+    for files in (("a.npy", "b.npy"), ("b.npy", "a.npy")):
+        answer = accmap("check", "npy", *files, *words)
+        assert (answer.code, told in answer.out) == (code, True), answer.out
+
+
+def test_an_array_without_elements_is_named_among_others(accmap, tmp_path: Path) -> None:
+    for side in ("x", "y"):
+        (tmp_path / side).mkdir()
+        np.save(tmp_path / side / "one.npy", np.ones(3, np.float32))
+        np.save(tmp_path / side / "none.npy", np.ones((0, 3), np.float32))
+    answer = accmap("check", "npy", "x", "y", "--format", "json")
+    found = json.loads(answer.out)
+    jsonschema.validate(found, json.loads(accmap("schema", "check-npy").out))
+    assert (answer.code, found["verdict"]) == (1, "partial")
+    assert found["not_compared"] == [{"what": "none.npy", "reason": "it has no elements"}]
+    assert "none.npy: it has no elements" in accmap("check", "npy", "x", "y").out
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -89,6 +89,61 @@ def test_other_data_of_another_size(pair: Run, tmp_path: Path) -> None:
     assert {"EVD075", "EVD077"} <= {code for code, _severity in found["codes"]}
 
 
+@pytest.mark.parametrize("swapped", [False, True])
+def test_the_rest_of_a_longer_run_is_named(pair: Run, swapped: bool) -> None:
+    # One epoch of either, so that the order is the same to the end of both.
+    longer, shorter = (1, 12) if swapped else (12, 1)
+    found = pair(script("data", steps=longer), yaml("data", samples=4 * shorter))
+    assert (found["exit"], found["verdict"], found["agreement"]["whole_run"]) == (1, "partial", False)
+    side = "b.yaml" if swapped else "a.sh"
+    assert found["not_compared"] == [{"what": "steps 2 to 12", "reason": f"{side} alone runs these 11 steps"}]
+    assert "and so is the whole run" not in json.dumps(found)
+
+
+@pytest.mark.parametrize("code", [3, 5, 8])
+def test_the_same_tokens_in_another_type_are_the_same_data(pair: Run, tmp_path: Path, code: int) -> None:
+    documents = [[1, 2, 3, 99] * 20, [4, 5, 99] * 30]
+    for name, kind in (("data", 4), ("other", code)):
+        write_data(tmp_path / name, documents, kind)
+    found = pair(script("data", steps=2), yaml('"1", other', samples=8))
+    assert (found["exit"], found["verdict"]) == (0, "good")
+    (told,) = [entry for entry in found["problems"] if entry["code"] == "EVD075"]
+    assert told["severity"] == "info"
+    assert "the ids are the same" in told["message"]
+    documents[1][7] += 1
+    write_data(tmp_path / "other", documents, code)
+    found = pair(script("data", steps=2), yaml('"1", other', samples=8))
+    assert (found["exit"], found["verdict"]) == (1, "bad")
+
+
+def test_what_a_quick_check_did_not_read_is_named(
+    pair: Run, accmap: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from accmap.evidence.data import agreement
+
+    monkeypatch.setattr(agreement, "_BLOCK", 64)
+    for name in ("data", "copy"):
+        write_text(tmp_path / name, count=200)
+    whole = bytearray((tmp_path / "copy.bin").read_bytes())
+    whole[72] ^= 1  # in the second block, which a quick check passes over
+    (tmp_path / "copy.bin").write_bytes(whole)
+    found = pair(script("data"), yaml('"1", copy'), "--quick", "64")
+    assert (found["exit"], found["verdict"]) == (1, "partial")
+    told = [entry["reason"] for entry in found["not_compared"]]
+    assert any("blocks of 8 MB were not read" in reason for reason in told)
+    assert any("ids were not read" in reason for reason in told)
+    assert pair(script("data"), yaml('"1", copy'))["verdict"] == "bad"
+    assert pair(script("data"), yaml('"1", data'), "--quick", "64")["verdict"] == "partial"
+    assert pair(script("data"), yaml('"1", data'), "--quick", "200")["verdict"] == "good"
+    assert accmap("data", "check", "data", "--quick", "3").code == 1
+
+
+def test_another_order_within_steps_hides_no_later_samples(pair: Run) -> None:
+    longer = {"steps": 60, "micro": 2, "batch": 4, "ranks": 2}
+    plain = pair(script("data", **longer, seed=1235), yaml(WEIGHTED, samples=240), "--samples", "8")
+    assert plain["verdict"] == "bad"
+
+
 DIFFERENT = {
     "seed": ({}, {"seed": 1}, {"EVD076", "EVD077"}),
     "length": ({}, {"length": 8}, {"EVD076", "EVD077"}),

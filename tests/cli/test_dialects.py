@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -220,6 +222,29 @@ def test_the_lowest_version_that_takes_it(accmap, words: str, dialect: str) -> N
     assert json.loads(answer.out)["dialect"] == dialect
 
 
+@pytest.mark.parametrize(
+    ("words", "dialect"),
+    [
+        ("--seq-aux --rope-scaling-type=plm", "mindspeed-llm-2.3"),
+        ("--seq-aux '--rope-scaling-type'=plm", "mindspeed-llm-2.3"),
+        ('--seq-aux "--rope-scaling-type=plm"', "mindspeed-llm-2.3"),
+        ("--seq-aux --rope-scaling-type llama3 --rope-scaling-type=plm", "mindspeed-llm-2.3"),
+        # the last one counts, for argparse too: this is no sign of a version that knows plm
+        ("--seq-aux --norm-topk-prob --rope-scaling-type plm --rope-scaling-type=llama3", "mindspeed-llm-2.2"),
+        ("--moe-router-load-balancing-type=noaux_tc --seq-aux", "mindspeed-llm-2.1"),
+        ("--seq-aux --norm-topk-prob=$UNSET", "mindspeed-llm-2.2"),
+        ('--seq-aux "--norm-topk-prob=$UNSET"', "mindspeed-llm-2.2"),
+        # one argument three times is one sign, and one sign is not enough
+        ("--seq-aux --seq-aux --seq-aux", "arguments"),
+        ("--topk-group 1 --topk-group=1 --topk-group 2", "arguments"),
+        ("--moe-router-load-balancing-type noaux_tc " * 3, "arguments"),
+    ],
+)
+def test_a_fork_is_known_by_its_arguments_however_they_are_spelt(accmap, words: str, dialect: str) -> None:
+    answer = accmap("show", "run.sh", "--format", "json", files={"run.sh": script(words)})
+    assert json.loads(answer.out)["dialect"] == dialect
+
+
 def test_older_scripts_are_read_with_other_facts_and_that_is_said(accmap) -> None:
     text = script("--moe-router-load-balancing-type noaux_tc --seq-aux --recompute-mtp-norm " + EXPERTS)
     answer = accmap("show", "run.sh", "--format", "json", files={"run.sh": text})
@@ -395,3 +420,68 @@ def test_megatrons_own_files_load_nothing_of_a_dialect(accmap) -> None:
         del sys.modules[name]
     assert accmap("lint", "run.sh", files={"run.sh": script()}).code in (0, 1)
     assert not [name for name in sys.modules if "dialect" in name]
+
+
+NAMED = """\
+name: {name}
+base: "{base}"
+arguments:
+- {{options: --gain, type: float, default: 1.0}}
+rows:
+- {{stage: before, read: num_layers, to: "num_layers + {layers}", when: gain}}
+"""
+SHIPPED = ("--megatron", "mindspeed-llm-2.3")
+
+
+def _read_as(accmap: Any, *words: str) -> tuple[object, object]:
+    answer = json.loads(accmap("show", "run.sh", *words, "--format", "json").out)
+    layers = next(one["value"] for one in answer["values"] if one["key"] == "num_layers")
+    return answer["framework_version"], layers
+
+
+def test_a_name_is_no_identity(accmap) -> None:
+    """A user's file with the name of one that comes with accmap replaces nothing, and two of a name are two."""
+    files = {"run.sh": script("--first-k-dense-replace 2", EXPERTS)}
+    files |= {
+        "a.yaml": NAMED.format(name="mindspeed-llm-2.3", base="0.14", layers=4),
+        "b.yaml": NAMED.format(name="ours", base="0.15", layers=8),
+        "c/ours.yaml": NAMED.format(name="ours", base="0.16", layers=16),
+    }
+    before = accmap("convert", "run.sh", *SHIPPED, files=files)
+    assert _read_as(accmap, *SHIPPED) == ("0.12", 8)
+    for _ in range(2):
+        assert _read_as(accmap, "--megatron", "a.yaml") == ("0.14", 12)
+        assert _read_as(accmap, "--megatron", "b.yaml") == ("0.15", 16)
+        assert _read_as(accmap, "--megatron", "c/ours.yaml") == ("0.16", 24)
+        assert _read_as(accmap, *SHIPPED) == ("0.12", 8)
+    assert accmap("convert", "run.sh", *SHIPPED)[:2] == before[:2]
+
+
+def test_a_dialect_stays_itself_where_two_are_read_side_by_side(accmap) -> None:
+    """Both files were read before either is asked for what its dialect says."""
+    from accmap import ReadOptions, load
+
+    accmap("show", "run.sh", files={"run.sh": script(), "a.yaml": NAMED.format(name="ours", base="0.14", layers=4)})
+    Path("b.yaml").write_text(NAMED.format(name="ours", base="0.15", layers=8), "utf-8")
+    first, second = (load("run.sh", ReadOptions(megatron=name)) for name in ("a.yaml", "b.yaml"))
+    assert [one.value("num_layers") for one in (first, second)] == [12, 16]
+    assert [one.fork.base for one in (first, second) if one.fork is not None] == ["0.14", "0.15"]
+    copies = pickle.loads(pickle.dumps([first, second]))
+    assert [one.fork for one in copies] == [first.fork, second.fork]
+
+
+def test_a_script_in_the_words_of_a_users_fork_is_read_back_by_it(accmap) -> None:
+    """The file that was written is read with the dialect that it was written for, not with the one of its name."""
+    files = {"fork.yaml": FORK[1].replace("name: my-fork", "name: mindspeed-llm-2.3"), "run.sh": script(OURS)}
+    assert accmap("convert", "run.sh", "--megatron", "fork.yaml", "-o", "run.yaml", files=files).code == 1
+    answer = accmap("convert", "run.yaml", "--to", "megatron", "--megatron", "fork.yaml", "--report", "r.json")
+    assert "--dense-layers" in answer.out
+    assert answer.code in (0, 1), answer.err
+
+
+@pytest.mark.parametrize("name", ["arguments", "log", "static", "dynamic"])
+def test_a_fork_is_not_called_like_what_no_fork_is(accmap, name: str) -> None:
+    files = {"run.sh": script(), "f.yaml": NAMED.format(name=name, base="0.12", layers=0)}
+    answer = accmap("show", "run.sh", "--megatron", "f.yaml", files=files)
+    assert answer.code == 2
+    assert "MAP158" in answer.err

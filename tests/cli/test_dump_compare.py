@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
+import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "evidence" / "dump"))
@@ -33,6 +34,7 @@ def dumps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "fault": run(root / "fault", fault="computation"),
         "backward": run(root / "backward", fault="backward"),
         "statistics": run(root / "statistics", task="statistics"),
+        "b_statistics": run(root / "b_statistics", "mindspore", task="statistics"),
         "nan": run(root / "nan", fault="overflow"),
     }
     for rank in (0, 1):
@@ -169,12 +171,14 @@ def test_steps_and_ranks(accmap, dumps: dict[str, str]) -> None:
     assert answer.code == 1
     assert "rank 0" in answer.out
     assert "rank 1" in answer.out
-    answer = accmap("dump", "compare", dumps["ranks"], dumps["a"], "-q")
+    answer = accmap("dump", "compare", dumps["ranks"], dumps["statistics"], "-q")
     assert answer.code == 1
     assert answer.out.startswith("partial")
-    assert accmap("dump", "compare", dumps["ranks"], dumps["a"], "-q", "--rank", "0").code == 0
+    assert accmap("dump", "compare", dumps["ranks"], dumps["statistics"], "-q", "--rank", "0").code == 0
     assert "only in A, and not compared: step 0 rank 1" in answer.out
-    places = json.loads(accmap("dump", "compare", dumps["ranks"], dumps["a"], "--format", "json").out)["other_places"]
+    places = json.loads(accmap("dump", "compare", dumps["ranks"], dumps["statistics"], "--format", "json").out)[
+        "other_places"
+    ]
     assert places == {"a": ["step 0 rank 1"], "b": []}
     answer = accmap("dump", "compare", dumps["ranks"], dumps["ranks2"], "--rank", "7")
     assert answer.code == 2
@@ -280,7 +284,7 @@ def _without_outputs(source: str, target: Path, units: slice) -> None:
 
 
 @pytest.mark.parametrize("units", [slice(None), slice(-1, None)])
-@pytest.mark.parametrize("other", ["statistics", "b"])
+@pytest.mark.parametrize("other", ["statistics", "b_statistics"])
 def test_a_dump_without_outputs_is_no_match(
     accmap, dumps: dict[str, str], tmp_path: Path, units: slice, other: str
 ) -> None:
@@ -297,7 +301,7 @@ def test_a_dump_without_outputs_is_no_match(
         assert alone[0]["unit"] in found["not_compared"][0]["reason"]
 
 
-@pytest.mark.parametrize("other", ["statistics", "b"])
+@pytest.mark.parametrize("other", ["statistics", "b_statistics"])
 def test_two_dumps_without_outputs_are_no_match(accmap, dumps: dict[str, str], tmp_path: Path, other: str) -> None:
     _without_outputs(dumps["statistics"], tmp_path / "bare", slice(None))
     _without_outputs(dumps[other], tmp_path / "too", slice(None))
@@ -306,7 +310,7 @@ def test_two_dumps_without_outputs_are_no_match(accmap, dumps: dict[str, str], t
     assert "neither dump has their outputs" in answer.out
 
 
-@pytest.mark.parametrize("other", ["statistics", "b"])
+@pytest.mark.parametrize("other", ["statistics", "b_statistics"])
 def test_two_dumps_without_a_backward_pass_say_so(accmap, dumps: dict[str, str], tmp_path: Path, other: str) -> None:
     for source, target in ((dumps["statistics"], tmp_path / "one"), (dumps[other], tmp_path / "two")):
         shutil.copytree(source, target)
@@ -317,6 +321,76 @@ def test_two_dumps_without_a_backward_pass_say_so(accmap, dumps: dict[str, str],
     answer = accmap("dump", "compare", "one", "two")
     assert answer.out.startswith("match")
     assert "neither dump has a backward pass" in answer.out
+
+
+_ABSENT = {
+    "a gradient": "Module.decoder.layers.1.mlp.linear_fc2.RowParallelLinear.parameters_grad.0",
+    "a layer's unit": "Module.decoder.layers.1.mlp.linear_fc2.RowParallelLinear.forward.0",
+    "a module around others": "Module.decoder.layers.1.mlp.MLP.backward.0",
+    "a module of its own": "Module.decoder.final_layernorm.RMSNorm.forward.0",
+}
+
+
+@pytest.mark.parametrize("name", _ABSENT)
+@pytest.mark.parametrize("other", ["statistics", "b_statistics"])
+def test_what_differs_and_is_absent_on_one_side_is_no_match(
+    accmap, dumps: dict[str, str], tmp_path: Path, name: str, other: str
+) -> None:
+    shutil.copytree(dumps["statistics"], tmp_path / "changed")
+    file = next((tmp_path / "changed").rglob("dump.json"))
+    written = json.loads(file.read_text("utf-8"))
+    for tensor in _tensors(written["data"][_ABSENT[name]]):
+        tensor.update(Max=tensor["Max"] * 3 + 1, Norm=tensor["Norm"] * 2 + 1)
+    file.write_text(json.dumps(written), "utf-8")
+    assert (
+        json.loads(accmap("dump", "compare", "changed", dumps[other], "--format", "json").out)["verdict"] == "diverged"
+    )
+    del written["data"][_ABSENT[name]]
+    file.write_text(json.dumps(written), "utf-8")
+    for words in (("changed", dumps[other]), (dumps[other], "changed")):
+        answer = accmap("dump", "compare", *words, "--format", "json")
+        found = json.loads(answer.out)
+        assert (answer.code, found["verdict"]) == (1, "partial")
+        assert any(reason["reason"].startswith("1 ") for reason in found["not_compared"])
+        assert "that one dump alone has" in accmap("dump", "compare", *words).out
+
+
+def test_statistics_that_one_side_lacks_are_counted(accmap, dumps: dict[str, str], tmp_path: Path) -> None:
+    _rewritten(dumps["statistics"], tmp_path / "norms", lambda tensor: tensor.update(Max=None, Min=None))
+    answer = accmap("dump", "compare", "norms", dumps["statistics"], "--format", "json")
+    found = json.loads(answer.out)
+    assert (answer.code, found["verdict"]) == (1, "partial")
+    assert found["parts"][0]["compared"]["statistics_alone"] > 60
+    assert "have statistics that one dump alone has" in found["not_compared"][0]["reason"]
+
+
+def test_elements_in_one_dump_alone_are_counted(accmap, dumps: dict[str, str]) -> None:
+    for words in ((dumps["a"], dumps["statistics"]), (dumps["b_statistics"], dumps["a"])):
+        answer = accmap("dump", "compare", *words)
+        assert answer.code == 1
+        assert answer.out.startswith("partial")
+        assert "tensors have elements in one dump alone, and were compared by statistics" in answer.out
+    assert "statistics alone were compared" in accmap("dump", "compare", dumps["statistics"], dumps["b_statistics"]).out
+
+
+@pytest.mark.parametrize("kind", ["nan", "nan statistics"])
+def test_a_nan_in_the_same_place_is_no_divergence(accmap, dumps: dict[str, str], tmp_path: Path, kind: str) -> None:
+    if kind == "nan":
+        run(tmp_path / "x", "mindspore")
+        file = next((tmp_path / "x").rglob("*layers.1.mlp.linear_fc1*forward*output.0.npy"))
+        array = np.load(file)
+        array[0, 0, 0] = np.nan
+        np.save(file, array)
+        other = dumps["b"]
+    else:
+        _rewritten(dumps["statistics"], tmp_path / "x", lambda tensor: tensor.update(Max="nan", Norm="nan"))
+        other = dumps["statistics"]
+    answer = accmap("dump", "compare", "x", "x", "--format", "json")
+    found = json.loads(answer.out)
+    assert (answer.code, found["verdict"]) == (1, "partial")
+    assert (found["parts"][0]["compared"]["nan"] == 1) == (kind == "nan")
+    assert "NaN in the same places on both sides (" in answer.out
+    assert accmap("dump", "compare", "x", other).out.startswith("diverged")
 
 
 def test_two_single_dumps_of_other_steps_say_so(accmap, dumps: dict[str, str], tmp_path: Path) -> None:
@@ -384,13 +458,14 @@ _TABLE = (
     "NPU Name,Bench Name,NPU Dtype,Bench Dtype,NPU l2norm,Bench l2norm,Result\n"
     f"{_UNIT}.output.0,{_UNIT}.output.0,float32,float32,2.0,1.0,error\n"
 )
+_SKIPPED = "API Name,Forward Test Success,Backward Test Success,Message\nMint.add.1,pass,pass,\nMint.mul.1,SKIP,SKIP,\n"
 _PRECHECK = "API Name,Forward Test Success,Backward Test Success,Message\nMint.add.1,error,SKIP,off\n"
 
 
 @pytest.mark.parametrize(
     ("text", "kind", "first"),
     [
-        (_TABLE, "table", f",,a,forward,{_UNIT},{_UNIT},output.0,output.0,output,False,far,statistics,0.5"),
+        (_TABLE, "table", f",,a,forward,{_UNIT},{_UNIT},output.0,output.0,output,False,far,statistics,1.0"),
         (_PRECHECK, "precheck", "Mint.add.1,forward,error,off"),
     ],
     ids=["table", "precheck"],
@@ -403,3 +478,22 @@ def test_what_msprobe_wrote_is_answered_in_each_form(accmap, text: str, kind: st
         assert answer["parts"][0]["marked_by_msprobe"] == [_UNIT]
     rows = accmap("dump", "compare", "table.csv", "--format", "csv").out.splitlines()
     assert rows[1].startswith(first)
+
+
+def test_what_a_precheck_skipped_is_named(accmap) -> None:
+    answer = accmap("dump", "compare", "t.csv", "--format", "json", files={"t.csv": _SKIPPED})
+    found = json.loads(answer.out)
+    assert (answer.code, found["verdict"]) == (1, "partial")
+    assert found["not_compared"] == [{"what": "precheck", "reason": "1 APIs were skipped"}]
+    none = _SKIPPED.replace("pass,pass", "SKIP,SKIP")
+    answer = accmap("dump", "compare", "t.csv", "--format", "json", files={"t.csv": none})
+    assert (answer.code, json.loads(answer.out)["verdict"]) == (1, "undecided")
+
+
+def test_a_rounded_cosine_hides_no_statistic(accmap) -> None:
+    """A cosine of six digits hides a distance of 2e-3; the norms of the same row do not."""
+    head = "NPU Name,Bench Name,NPU Dtype,Bench Dtype,NPU l2norm,Bench l2norm,Cosine,MaxAbsErr\n"
+    row = f"{_UNIT}.output.0,{_UNIT}.output.0,float32,float32,1.001,1.0,1.0,\n"
+    answer = accmap("dump", "compare", "t.csv", files={"t.csv": head + row})
+    assert answer.code == 1
+    assert answer.out.startswith("diverged")

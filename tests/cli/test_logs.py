@@ -89,7 +89,7 @@ def test_what_is_said_and_the_exit_code(
 def test_chinese(accmap: Callable[..., Any]) -> None:
     answer = accmap("logs", "a.log", "off.log", "--lang", "zh", files=FILES)
     assert answer.code == 1
-    assert "不符合标准：平均 loss、后期差异、持续分开。" in answer.out
+    assert "不符合标准：平均 loss、后期差异、持续分开、单步差异。" in answer.out
     assert accmap("logs", "a.log", "other.log", "--lang", "zh").err.startswith("other.log: EVD001 共 3 行")
 
 
@@ -130,6 +130,7 @@ def test_json_is_as_its_schema_says(accmap: Callable[..., Any]) -> None:
         "mean loss",
         "late gap",
         "apart",
+        "spikes",
     ]
 
 
@@ -324,7 +325,9 @@ def test_a_conversions_record_is_read(accmap: Callable[..., Any], tmp_path: Path
     assert recorded("late", "again").same
     assert not recorded("early", "late").same
     assert not recorded("late", "gone").same
-    files = {"a.log": megatron_run([11.0, 10.9]), "b.log": static_run([11.0, 10.9])}
+    norm = "local_norm/output_layer.weight: 0.5\n"
+    texts = {"a.log": megatron_run([11.0, 10.9]), "b.log": static_run([11.0, 10.9])}
+    files = {name: "".join(norm + line for line in text.splitlines(keepends=True)) for name, text in texts.items()}
     answer = accmap("logs", "a.log", "b.log", "--experiment", "first-steps", "--weights", "m", "n", files=files)
     assert answer.code == 0, answer.out
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.dom import minidom
@@ -64,6 +65,18 @@ def test_two_files_that_part(accmap: Callable[..., Any]) -> None:
     assert "首个差异在第 1 步" in chinese.out
 
 
+@pytest.mark.parametrize("pair", [*permutations(("exponential", "linear", "cosine", "minus_sqrt"), 2)], ids=" ".join)
+def test_two_decays_with_the_same_numbers_part(pair: tuple[str, str], accmap: Callable[..., Any]) -> None:
+    """They are formulas of two classes, some of which hold the same values."""
+    wsd = "--lr-decay-style WSD --lr-wsd-decay-iters 200 --lr-wsd-decay-style"
+    a, b = (script().replace("--lr-decay-style cosine", f"{wsd} {style}") for style in pair)
+    answer = accmap("lr", "a.sh", "b.sh", "--megatron", "0.15", files={"a.sh": a, "b.sh": b})
+    assert answer.code == 1, answer.err
+    text = " ".join(answer.out.split())
+    assert "First differs at step 801: " in text
+    assert f"because the decay is {pair[0]} against {pair[1]}" in text
+
+
 def test_json_keeps_the_contract(accmap: Callable[..., Any]) -> None:
     files = {"a.sh": script(), "b.yaml": config("LinearWithWarmUpLR")}
     answer = accmap("lr", "a.sh", "b.yaml", "--format", "json", files=files)
@@ -115,6 +128,13 @@ def test_what_is_missing_is_named(accmap: Callable[..., Any]) -> None:
     assert accmap("lr", "b.yaml").code == 2
     assert accmap("lr", "a.sh", "b.yaml", "--steps", "1000").code == 0
     assert accmap("lr", "a.sh", "--steps", "0").code == 2
+
+
+def test_a_program_that_trains_nothing_has_no_schedule(accmap: Callable[..., Any]) -> None:
+    text = "torchrun --nproc_per_node 8 inference.py --lr 1e-4 --train-iters 10 --global-batch-size 16\n"
+    answer = accmap("lr", "run.sh", files={"run.sh": text})
+    assert (answer.code, answer.out) == (2, "")
+    assert "SYN914" in answer.err
 
 
 def test_a_value_that_does_not_matter_is_not_asked_for(accmap: Callable[..., Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,3 +58,55 @@ def test_a_number_that_no_run_could_use(
     for words in commands:
         assert main(words) in (0, 1, 2), words
         assert "Traceback" not in capfd.readouterr().err
+
+
+NORM = "--norm-epsilon 1.0e-6", "rms_norm_eps: 1.0e-6"
+SEED = "--seed 1234", "seed: 1234"
+
+
+@pytest.mark.parametrize(
+    ("olds", "news", "field", "status", "codes"),
+    [
+        (SEED, ("--seed 4000000001", "seed: 4000000000"), "data.seed", "different", ["DAT006"]),
+        (SEED, ("--seed 4000000001", "seed: 4000000001"), "data.seed", "equal", []),
+        (NORM, ("--norm-epsilon nan", "rms_norm_eps: .nan"), "norm.epsilon", "equal", []),
+        (NORM, ("--norm-epsilon 1.0000000000000002e-6", "rms_norm_eps: 1.0e-6"), "norm.epsilon", "equal", []),
+        (NORM, ("--norm-epsilon 1.00000001e-6", "rms_norm_eps: 1.0e-6"), "norm.epsilon", "different", ["NET016"]),
+    ],
+    ids=["two seeds", "one seed", "NaN", "rounding", "fractions"],
+)
+def test_diff_and_lint_agree_on_two_numbers(
+    olds: tuple[str, str],
+    news: tuple[str, str],
+    field: str,
+    status: str,
+    codes: list[str],
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Whole numbers are compared exactly, fractions up to rounding, and NaN is NaN."""
+    paths = [str(tmp_path / name) for name in ("megatron.sh", "mindformers.yaml")]
+    for path, old, new in zip(paths, olds, news, strict=True):
+        text = (EXAMPLES / "qwen3_dense" / Path(path).name).read_text("utf-8")
+        assert old in text
+        Path(path).write_text(text.replace(old, new), "utf-8")
+    main(("diff", "--format", "json", *paths))
+    rows = json.loads(capfd.readouterr().out)["rows"]
+    assert [row["status"] for row in rows if row["field"] == field] == [status]
+    main(("lint", "--no-cache", "--profile", "train", "--format", "json", *paths))
+    found = json.loads(capfd.readouterr().out)["diagnostics"]
+    assert [entry["code"] for entry in found if field in entry["fields"] and entry["severity"] == "error"] == codes
+
+
+@pytest.mark.parametrize("written", ["3000", "3_000", "+3000", "' 3000'", "３０００"])
+def test_a_number_among_texts_is_what_python_reads(
+    written: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """core/num_microbatches_calculator.py hands the three words of the ramp-up to `int()`, 0.12 to 0.17."""
+    path = tmp_path / "run.sh"
+    text = (EXAMPLES / "qwen3_dense" / "megatron.sh").read_text("utf-8")
+    new = f"    --rampup-batch-size 16 16 {written}\n    --global-batch-size 64\n"
+    assert "    --global-batch-size" in text
+    path.write_text(re.sub(r"    --global-batch-size .*\n", lambda _: new, text), "utf-8")
+    assert main(["recipe", str(path), "--format", "json"]) == 0
+    assert json.loads(capfd.readouterr().out)["fields"]["batch.rampup"]["value"] == [16, 16, 3000]

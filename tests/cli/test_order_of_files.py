@@ -1,4 +1,4 @@
-"""Whatever files a process read before, in whatever order, it answers as one that was started anew."""
+"""Whatever a process was asked before, in whatever order, it answers as one that was started anew."""
 
 from __future__ import annotations
 
@@ -8,41 +8,78 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))
+from question_files import EXAMPLES, questions, write_files
+
+if TYPE_CHECKING:
+    from question_files import Question
+
 HERE = Path(__file__).parent
-EXAMPLES = HERE.parents[1] / "examples"
-FILES = 60
-INSTEAD = ("0", "1", "8", "64", "-0.0", "1.0e-4", "true", "null", "adam", "[0, 1]", "float32", "${UNSET}")
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="fresh processes are forks")
 
 
-def _write_files(folder: Path) -> None:
-    """The examples' files, from some of which lines are missing and in which values are others or stand elsewhere."""
+def _differing(asked: list[Question], orders: int) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, str(HERE / "answers_in_order.py"), str(orders)],
+        input=json.dumps(asked), capture_output=True, text=True, check=True,
+        env={**os.environ, "COLUMNS": "120", "ACCMAP_LANG": "en"},
+    )  # fmt: skip
+    return json.loads(done.stdout)
+
+
+def test_other_questions_before_change_no_answer(tmp_path: Path) -> None:
     chance = random.Random(60)
-    known = sorted(path for path in EXAMPLES.glob("*/m*.*") if path.suffix in (".sh", ".yaml"))
-    for number in range(FILES):
-        path = known[number % len(known)]
-        lines = path.read_text("utf-8").split("\n")
-        for _ in range(min(number // len(known), 1) * 6):
-            at = chance.randrange(len(lines))
-            head, colon, _old = lines[at].partition(": ") if path.suffix == ".yaml" else lines[at].rpartition(" ")
-            word = chance.choice(("", *INSTEAD))
-            lines[at] = f"{head}{colon}{word}" if colon and word else ""
-        above = ["# moved"] * (number % 3)
-        (folder / f"file{number:02d}{path.suffix}").write_text("\n".join([*lines[:1], *above, *lines[1:]]), "utf-8")
+    names = write_files(tmp_path, 12, chance)
+    assert _differing(questions(tmp_path, names, 14, chance), 2) == {"compared": 28, "differing": []}
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="fresh processes are forks")
-def test_any_order_gives_the_same_answers(tmp_path: Path) -> None:
-    _write_files(tmp_path)
-    done = subprocess.run(
-        [sys.executable, str(HERE / "answers_in_order.py"), str(tmp_path), "3"],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env={**os.environ, "COLUMNS": "120", "ACCMAP_LANG": "en"},
-        check=True,
-    )
-    assert json.loads(done.stdout) == []
+def test_many_questions_in_many_orders(tmp_path: Path) -> None:
+    chance = random.Random(61)
+    names = write_files(tmp_path, 60, chance)
+    assert _differing(questions(tmp_path, names, 500, chance), 4) == {"compared": 2000, "differing": []}
+
+
+def _linted(accmap: Any, names: list[str], jobs: int) -> tuple[dict[str, list[str]], Any]:
+    """What is said of each file, in its order, and the summary."""
+    answer = accmap("lint", "--no-cache", "--format", "json", "--jobs", str(jobs), *names)
+    assert answer.code in (0, 1, 2), answer.err
+    found = json.loads(answer.out)
+    said: dict[str, list[str]] = {}
+    for entry in found["diagnostics"]:
+        cause = entry["because_of"]
+        if cause is not None:  # its place among all findings is another one in another order
+            head = found["diagnostics"][cause]
+            entry["because_of"] = [head["code"], head["file"], head["span"], head["message"]]
+        said.setdefault(entry["file"], []).append(json.dumps(entry, sort_keys=True))
+    found["summary"]["versions"].sort(key=lambda one: one["file"])
+    return said, [answer.code, found["summary"]]
+
+
+def _in_other_orders(accmap: Any, folder: Path, variants: int, runs: int) -> int:
+    """How many files' answers were compared."""
+    chance = random.Random(62)
+    names = write_files(folder, variants, chance)
+    pairs = "[[pairs]]\nmegatron = 'shipped/*.sh'\nmindformers = 'shipped/*.yaml'\n"
+    (folder / "accmap.toml").write_text(f"profile = 'train'\n{pairs}", "utf-8")
+    for name in [name for name in names if name.startswith("shipped/") and name.endswith(".sh")]:
+        text = (EXAMPLES / "planted" / "mindformers.yaml").read_text("utf-8")
+        (folder / name).with_suffix(".yaml").write_text(text, "utf-8")
+    first = _linted(accmap, names, 1)
+    for run in range(runs):
+        chance.shuffle(names)
+        assert _linted(accmap, names, 1 + (run + 1) % 3) == first
+    return runs * len(names)
+
+
+def test_other_order_and_other_processes_say_the_same_of_each_file(accmap: Any, tmp_path: Path) -> None:
+    assert _in_other_orders(accmap, tmp_path, 6, 3) == 54
+
+
+@pytest.mark.slow
+def test_many_files_in_many_orders(accmap: Any, tmp_path: Path) -> None:
+    assert _in_other_orders(accmap, tmp_path, 60, 30) >= 2000

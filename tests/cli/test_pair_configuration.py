@@ -73,3 +73,33 @@ def test_the_branches_of_a_pair(tmp_path: Path, capsys: pytest.CaptureFixture[st
         words = ["lint", str(path), str(tmp_path / "run.yaml"), "--format", "json", "--no-cache"]
         codes = {entry["code"] for entry in asked(capsys, *words)[1]["diagnostics"]}
         assert ("RUN002" in codes) == (answer == "no")
+
+
+IN_FOLDERS = {
+    "root.sh": "torchrun pretrain_gpt.py --num-layers 2 --nonsense 1\n",
+    "a/run.sh": "torchrun pretrain_gpt.py --num-layers 2 --nonsense 1\n",
+    "b/run.sh": "torchrun pretrain_gpt.py --num-layers 2 --nonsense 1\n",
+    "plain/run.sh": "torchrun pretrain_gpt.py --num-layers 2 --nonsense 1\n",
+}
+USED: list[tuple[list[str], list[str], str | None, list[str]]] = [
+    (["a"], ["a/run.sh", "plain/run.sh"], "a", []),
+    (["a"], ["plain/run.sh", "plain"], None, []),
+    (["a", "b"], ["a/run.sh", "b/run.sh"], None, ["a", "b"]),
+    (["a", "b", "."], ["a/run.sh", "b/run.sh", "plain/run.sh"], ".", ["a", "b"]),
+    (["a", "."], ["a/run.sh", "root.sh"], ".", ["a"]),
+    (["."], ["a/run.sh", "b/run.sh"], ".", []),
+    (["a", "b"], ["a", "a/run.sh"], "a", []),
+]
+
+
+@pytest.mark.parametrize(("configured", "named", "used", "told"), USED)
+def test_the_order_of_files_does_not_choose_the_configuration(
+    accmap, configured: list[str], named: list[str], used: str | None, told: list[str]
+) -> None:
+    files = {**IN_FOLDERS, **{f"{folder}/accmap.toml": 'profile = "train"\n' for folder in configured}}
+    for order in (named, named[::-1]):
+        answer = accmap("lint", "--no-cache", "--format", "json", *order, files=files)
+        expected = None if used is None else str(Path(used) / "accmap.toml")
+        assert json.loads(answer.out)["summary"]["configuration"] == expected
+        assert ("not used" in answer.err) is bool(told)
+        assert all(f"{folder}/accmap.toml" in answer.err for folder in told)

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from shutil import copytree
 from threading import Timer
+from time import sleep
 
 import pytest
 
@@ -17,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.skipif(sys.platform == "win32", reason="an interrupt is another thing there")
 def test_a_change_is_seen(tmp_path: Path) -> None:
     copytree(ROOT / "examples" / "planted", tmp_path / "planted")
-    words = ["lint", "planted/megatron.sh", "planted/mindformers.yaml", "--watch", "--no-cache", "--no-config"]
+    words = ["lint", "planted/megatron.sh", "planted/mindformers.yaml", "--watch", "--no-cache"]
     command = [sys.executable, "-u", "-c", "import sys; from accmap.cli.lean import main; sys.exit(main())", *words]
     script = tmp_path / "planted" / "mindformers.yaml"
     with subprocess.Popen(
@@ -32,6 +33,17 @@ def test_a_change_is_seen(tmp_path: Path) -> None:
         script.write_text(changed, "utf-8")
         second = until_summary(watch)
         assert "OPT006" not in second
+        # What decides besides the files that are named: the configuration, which is looked for, and a baseline.
+        (tmp_path / "accmap.toml").write_text('ignore = ["NET"]\nbaseline = "known.json"\n', "utf-8")
+        for line in watch.stdout:  # the baseline is not there yet
+            if "known.json" in line:
+                break
+        (tmp_path / "known.json").write_text('{"version": 1, "findings": []}', "utf-8")
+        third = until_summary(watch)
+        assert "NET0" in second
+        assert "NET0" not in third
+        assert "configuration accmap.toml" in third
+        sleep(1)  # the answer is printed before the lint ends
         watch.send_signal(signal.SIGINT)
         watch.stdout.read()
         guard.cancel()

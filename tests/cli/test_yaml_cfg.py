@@ -48,6 +48,20 @@ def test_what_is_wrong_with_one(accmap, old: str, new: str, problem: str) -> Non
     assert problem in {one["name"] for one in found["problems"]}
 
 
+@pytest.mark.parametrize(
+    ("form", "on"),
+    [("True", True), ("1", True), ("1.0", True), ("2", True), ('"False"', True), ('"no"', True), ("yes", True)]
+    + [("False", False), ("0", False), ("-0.0", False), ("null", False), ('""', False), ("[]", False), ("off", False)],
+)
+def test_the_truth_of_a_switch_is_asked(accmap, form: str, on: bool) -> None:
+    """`training/yaml_arguments.py:load_yaml` keeps what YAML makes of a value, and no parser looks at it."""
+    text = CASE["text"].replace("add_bias_linear: False", f"add_bias_linear: {form}")
+    found = shown(accmap, "c.yaml", "--world-size", "4", files={"c.yaml": text})
+    assert next(entry["value"] for entry in found["values"] if entry["key"] == "add_bias_linear") is on
+    recipe = json.loads(accmap("recipe", "c.yaml", "--format", "json").out)["fields"]
+    assert recipe["model.bias_linear"]["value"] is on
+
+
 def test_one_that_is_not_there(accmap) -> None:
     answer = accmap("show", "run.sh", files={"run.sh": "python pretrain_gpt.py --yaml-cfg nowhere.yaml\n"})
     assert answer.code == 2

@@ -85,7 +85,8 @@ CASES: dict[str, tuple[Any, Any, Rules, str, tuple[str, ...]]] = {
     "far": ([1.0, 2.0], [1.0, 2.1], Rules(), "different", ("far",)),
     "wider tolerance": ([1.0, 2.0], [1.0, 2.1], Rules(0.1), "close", ()),
     "shape": ([1.0, 2.0], [[1.0, 2.0]], Rules(), "different", ("shape",)),
-    "empty": ([], [], Rules(), "different", ("empty",)),
+    "empty": ([], [], Rules(), "undecided", ("empty",)),
+    "empty of another shape": ([], [[]], Rules(), "different", ("shape",)),
     "nan": ([1.0, math.nan], [1.0, 2.0], Rules(), "different", ("nan",)),
     "nan on both sides": ([1.0, math.nan], [1.0, math.nan], Rules(), "different", ("nan",)),
     "equal nan": ([1.0, math.nan], [1.0, math.nan], Rules(equal_nan=True), "equal", ()),
@@ -127,7 +128,9 @@ def test_verdicts(name: str) -> None:
         # Within one rounding of the type, or no more of the distance than rounding leaves.
         (1.003, 0.0, "bfloat16", "close"),
         (1.008, 0.009, "bfloat16", "close"),
-        (1.001, 0.0, "float16", "scaled"),
+        # Noise beside a factor hides nothing of it.
+        (1.02, 0.02, "bfloat16", "scaled"),
+        (1.002, 0.0, "float16", "scaled"),
     ],
 )
 def test_a_factor_is_no_rounding(factor: float, noise: float, precision: str, why: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from accmap.cli.configuration import Configuration
@@ -18,6 +19,7 @@ from accmap.schemas.source import SourceText
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from random import Random
 
     from accmap.rules.subject import Side
     from accmap.schemas.config import Setting
@@ -289,3 +291,20 @@ def _mark(entry: Diagnostic) -> str:
 def _points_at(entry: Diagnostic, fault: Fault) -> bool:
     places = [(entry.file, entry.span), *((place.file, place.span) for place in entry.related)]
     return any(file == fault.file and span is not None and span.line in fault.lines for file, span in places)
+
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SCRIPT, YAML = "megatron.sh", "mindformers.yaml"
+FAULTS = {SCRIPT: (script_faults, added_faults), YAML: (yaml_faults, renamed_faults, added_faults)}
+
+
+def planted_pair(random: Random, *, most: int) -> dict[str, str]:
+    """An example with up to so many faults."""
+    folder = random.choice(sorted(EXAMPLES.iterdir()))
+    texts = {name: (folder / name).read_text("utf-8") for name in (SCRIPT, YAML)}
+    for name in random.choices((SCRIPT, YAML), weights=(1, 2), k=random.randint(0, most)):
+        text = texts[name]
+        plant = random.choice(FAULTS[name])
+        faults = list(plant(name, SourceText(name, text), sides_of({name: text})[name]))
+        texts[name] = random.choice(faults).text if faults else text
+    return texts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import planting
@@ -86,9 +87,9 @@ def test_a_baseline_matches_by_content() -> None:
     after = SourceText("a.yaml", "# new\na: 1\nb:   2\n")
     entry = Diagnostic(KIND, "a.yaml", Span(2, 1, 2, 5))
     moved = Diagnostic(KIND, "a.yaml", Span(3, 1, 3, 7))
-    text = baseline.written([entry], {"a.yaml": before})
-    accepted = baseline.read(json.loads(text))
-    kept, known = baseline.without([moved, moved], accepted, {"a.yaml": after})
+    text = baseline.written([entry], {"a.yaml": before}, ["a.yaml"], os.getcwd())
+    accepted = baseline.read(json.loads(text), os.getcwd())
+    kept, known = baseline.without([moved, moved], accepted, {"a.yaml": after}, ["a.yaml"])
     assert known == 1
     assert len(kept) == 1
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
+from planting import SETTINGS, planted_pair
 
+from accmap.cli.lint_inputs import Reader
+from accmap.cli.linting import lint
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.rules.fixes import Seen, mend
 from accmap.schemas.config import ReadOptions
@@ -58,6 +62,24 @@ def test_the_good_one_of_two_is_made() -> None:
     assert mended("x\ny", {"x": (1, "a"), "y": (2, "b")}, {"a": "NEW"}) == ("x\nb", ["BADy"], ["BADx"])
 
 
+def test_one_that_only_another_one_makes_possible_is_tried_again() -> None:
+    """`a` is wrong beside `y`, `c` always: only when `y` is mended can `x` be, in the same run."""
+    fixes = {"x": (1, "a"), "y": (2, "b"), "z": (3, "c")}
+
+    def look(texts: Mapping[str, SourceText]) -> Seen:
+        letters = texts["a"].text.split("\n")
+        found = [finding(f"BAD{letter}", *fix) for letter, fix in fixes.items() if letter in letters]
+        comes = [finding("NEW")] if "c" in letters or {"a", "y"} <= set(letters) else []
+        return Seen(found + comes)
+
+    done = mend({"a": SourceText("a", "x\ny\nz")}, look, unsafe=False)
+    assert done.converged
+    assert done.texts["a"].text == "a\nb\nz"
+    assert [one.kind.code for one in done.undone] == ["BADz"]
+    again = mend(done.texts, look, unsafe=False)
+    assert (again.texts, again.undone) == (done.texts, done.undone)
+
+
 def test_a_remark_may_come() -> None:
     def look(texts: Mapping[str, SourceText]) -> Seen:
         return Seen([finding("BADx", 1, "a")] if texts["a"].text == "x" else [finding("SAID", severity="info")])
@@ -102,3 +124,34 @@ def test_a_fix_changes_no_other_field(written: str, fields: tuple[str, ...], wit
     after, undone = repaired(text, written, fields, script)
     assert repaired(text.replace("seed: 1234", "seed: ${SEED}"), written, fields, script)[1] == undone
     assert ((after != text), undone) == (is_made, [] if is_made else ["BAD001"])
+
+
+def looking(texts: Mapping[str, SourceText]) -> Seen:
+    """What the linter sees in a pair."""
+    found = lint(SETTINGS, list(texts), Reader(None, texts), with_subjects=True)
+    return Seen(found.diagnostics, [[side.recipe for side in subject.sides] for subject in found.subjects])
+
+
+def is_at_its_end(seed: int) -> None:
+    texts = {name: SourceText(name, text) for name, text in planted_pair(Random(seed), most=8).items()}
+    safe = mend(texts, looking, unsafe=False)
+    ends = [mend(texts, looking, unsafe=True), mend(safe.texts, looking, unsafe=True)]
+    for unsafe, done in ((False, safe), *((True, end) for end in ends)):
+        assert done.converged
+        again = mend(done.texts, looking, unsafe=unsafe)
+        assert again.fixed == ()
+        assert [one.mark for one in again.undone] == [one.mark for one in done.undone]
+    assert {name: one.text for name, one in ends[0].texts.items()} == {
+        name: one.text for name, one in ends[1].texts.items()
+    }
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_one_run_reaches_the_end(seed: int) -> None:
+    is_at_its_end(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3, 80))
+def test_one_run_reaches_the_end_of_many(seed: int) -> None:
+    is_at_its_end(seed)

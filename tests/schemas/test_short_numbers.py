@@ -18,6 +18,8 @@ from accmap.schemas.short_numbers import plain
         (1 / 3, "0.333333333333"),
         (float("inf"), "inf"),
         (7, "7"),
+        (4294967297.0, "4294967297.0"),
+        (12345678901234567.0, "1.2345678901234568e+16"),
         ("0.30000000000000004", "0.30000000000000004"),
     ],
 )
@@ -25,7 +27,10 @@ def test_a_number_is_short(value: object, text: str) -> None:
     assert (shown(value), plain(value)) == (text, text)
 
 
-def test_values_that_differ_are_told_apart() -> None:
-    one, other = 0.3, 0.3 * (1 + 2e-9)
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [(0.3, 0.3 * (1 + 2e-9)), (4000000001, 4000000000), (2.0**53, 2.0**53 + 2), (1234567890123.0, 1234567890124.0)],
+)
+def test_values_that_differ_are_told_apart(one: float, other: float) -> None:
     assert not equal(one, other)
     assert shown(one) != shown(other)

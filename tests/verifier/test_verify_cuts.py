@@ -16,7 +16,9 @@ from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
 from accmap.verifier import cuts, draw, exercise
 from accmap.verifier.blueprint import CutPlan, InputPlan
+from accmap.verifier.localise import Divergence
 from accmap.verifier.needs import missing
+from accmap.verifier.not_compared import Differing
 from accmap.verifier.verify import verify
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
@@ -125,9 +127,10 @@ class TestWithFrameworks:
         ours, theirs = given["megatron"]["micro-batch-size"], 2
         found = verify(*read(given, tmp_path), workers=workers)
         assert found.verdict == "mismatch", found.failures
-        assert found.divergence == ("accumulation", "update")
+        assert found.divergence == Divergence("accumulation", "update")
         step = given["megatron"]["global-batch-size"]
-        assert found.differing == ((cuts.FIELD, ours, theirs), (cuts.BLAMED[1], step // ours, step // theirs))
+        steps = Differing(cuts.BLAMED[1], step // ours, step // theirs)
+        assert found.differing == (Differing(cuts.FIELD, ours, theirs), steps)
         assert all(row.agrees for row in found.worst.gradients)
         assert all(not row.agrees for row in found.worst.norms)
 

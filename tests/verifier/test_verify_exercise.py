@@ -13,6 +13,7 @@ from accmap.mapper.schedule.from_config import schedule_of
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import read_config
 from accmap.verifier import documents, dropping, exercise, megatron_side, mindformers_side, scales
+from accmap.verifier.not_compared import Values
 from accmap.verifier.rates import rates_of
 from accmap.verifier.scales import Scales, scales_of
 
@@ -80,11 +81,11 @@ def test_what_is_left_out_is_listed_where_it_means_something_with_values_that_di
     assert "parallel.tensor_size" in plain
     assert plain.keys().isdisjoint(("attention.dropout", "moe.dispatcher", "data.mask_loss_after_eod"))
     changed = left({"megatron": {"attention-dropout": 0.1, "eod-mask-loss": True, "tensor-model-parallel-size": 2}})
-    assert changed["attention.dropout"].values == (0.1, 0.0)
+    assert changed["attention.dropout"].values == Values(0.1, 0.0)
     assert "data.mask_loss_after_eod" not in changed
     compressed = {"train_dataset": {"data_loader": {"type": "BlendedMegatronDatasetDataLoader", "config": COMPRESSED}}}
     assert "data.mask_loss_after_eod" in left({"megatron": {"eod-mask-loss": True}, "mindformers": compressed})
-    assert changed["parallel.tensor_size"].values == (2, 1)
+    assert changed["parallel.tensor_size"].values == Values(2, 1)
     assert "moe.dispatcher" in left({"family": "deepseek"})
     assert left({}, "zh")["run.seed"].reason != plain["run.seed"].reason
 

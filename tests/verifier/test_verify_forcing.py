@@ -14,7 +14,9 @@ from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
 from accmap.verifier import exercise
 from accmap.verifier.forcing import FIELD
+from accmap.verifier.localise import Divergence
 from accmap.verifier.needs import missing
+from accmap.verifier.not_compared import Differing
 from accmap.verifier.verify import Options, verify
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
@@ -66,5 +68,5 @@ def test_what_is_forced_on_one_side_alone_is_run(
 def test_the_router_parts(change: dict[str, Any], tmp_path: Path, workers: Workers) -> None:
     found = verify(*read(change, tmp_path), Options(sources={"megatron": str(WHEEL)}), workers=workers)
     assert found.verdict == "mismatch", found.failures
-    assert found.divergence == ("decoder.layers.0.mlp.router", "forward")
-    assert found.differing == ((FIELD, change is OURS, change is THEIRS),)
+    assert found.divergence == Divergence("decoder.layers.0.mlp.router", "forward")
+    assert found.differing == (Differing(FIELD, change is OURS, change is THEIRS),)

@@ -99,7 +99,7 @@ def test_what_was_not_run_is_named_with_both_values(name: str, tmp_path: Path) -
         assert after.keys() == before.keys()
     else:
         assert field not in before
-        assert after[field].values == values
+        assert after[field].values == Values(*values)
         assert after[field].reason
 
 
@@ -108,7 +108,7 @@ def test_a_difference_that_the_models_did_not_show_is_named(tmp_path: Path) -> N
     pair = {"family": "moe_softmax", "megatron": {"moe-expert-capacity-factor": 4.0}}
     assert "moe.capacity.factor" not in left(pair, tmp_path)
     found = left(pair, tmp_path, matched=True)["moe.capacity.factor"]
-    assert found.values == (4.0, None)
+    assert found.values == Values(4.0, None)
 
 
 @pytest.mark.parametrize("name", TABLE["equal"])
@@ -148,7 +148,7 @@ def test_what_a_file_leaves_open_is_no_match_whatever_a_default_brings(
 ) -> None:
     assert field not in {entry.field for entry in unexercised(written(tmp_path), (), "all")}
     found = {entry.field: entry for entry in unexercised(written(tmp_path, change), (), "all")}
-    assert found[field].values == values
+    assert found[field].values == Values(*values)
 
 
 def test_where_tokens_and_weights_lie_and_a_vocabulary_are_given_to_both_models_alike(tmp_path: Path) -> None:

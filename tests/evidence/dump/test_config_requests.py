@@ -77,4 +77,4 @@ def test_what_is_no_span(text: str) -> None:
     ],
 )
 def test_a_record_is_named_by_a_person_or_by_msprobe(text: str, place: str, direction: str, call: int) -> None:
-    assert record_of(text) == (place, direction, call)
+    assert tuple(record_of(text)) == (place, direction, call)

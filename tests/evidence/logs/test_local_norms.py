@@ -80,9 +80,9 @@ def judged(a: str, b: str, recipes: tuple[Recipe, ...] = ()) -> Comparison:
 
 def test_named_on_both_sides() -> None:
     lines = "".join(f"local_norm/module.module.{name}: {value}\n" for name, value in PAIRS.items())
-    a = lines + megatron_line(1, 11.0) + megatron_line(2, 10.0)
-    b = named_lines(1, {f"model.{name}": value for name, value in PAIRS.items()})
-    found = judged(a, b + static_line(1, 11.0) + static_line(2, 10.0))
+    a = lines + megatron_line(1, 11.0) + lines + megatron_line(2, 10.0)
+    named = {f"model.{name}": value for name, value in PAIRS.items()}
+    found = judged(a, named_lines(1, named) + static_line(1, 11.0) + named_lines(2, named) + static_line(2, 10.0))
     assert found.verdict.answer == "match"
     assert {row.name: row.a for row in found.norms.rows} == PAIRS
     assert not found.norms.only_a
@@ -141,12 +141,13 @@ def test_the_guides_two_lists_are_named_by_the_configuration(cut: int | None) ->
     decayed = [not name.endswith("norm.weight") for name in order.names]
     assert decayed == sorted(decayed, reverse=True)
     values = [1.0 + place / 10 for place in range(len(order.names))]
-    a = run(torch_list(values) * 2 + megatron_line(1, 11.0) + megatron_line(2, 10.0), "a.log", cut=cut)
-    b = run(mindspore_list(values) + static_line(1, 11.0) + static_line(2, 10.0), "b.log", cut=cut)
+    torch, mindspore = torch_list(values), mindspore_list(values)
+    a = run(torch * 2 + megatron_line(1, 11.0) + torch + megatron_line(2, 10.0), "a.log", cut=cut)
+    b = run(mindspore + static_line(1, 11.0) + mindspore + static_line(2, 10.0), "b.log", cut=cut)
     found = compare(a, b, "first-steps", scripts)
     assert found.verdict.answer == "match", [entry.said for entry in found.verdict.criteria]
-    assert [row.name for row in found.norms.rows] == list(order.names)
-    assert [row.a for row in found.norms.rows] == pytest.approx(values)
+    assert [row.name for row in found.norms.rows] == list(order.names) * 2
+    assert [row.a for row in found.norms.rows] == pytest.approx(values * 2)
     assert "without names" in " ".join(note for note in found.notes)
     assert compare(a, b, "first-steps").verdict.answer == "undecided"
 

@@ -23,8 +23,9 @@ from accmap.schemas.source import SourceText
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from accmap.evidence.logs.criteria import Criterion
     from accmap.evidence.logs.run import Run
-    from accmap.evidence.logs.verdict import Criterion, Experiment
+    from accmap.evidence.logs.verdict import Experiment
     from accmap.mapper.recipe.values import Recipe
 
 
@@ -60,7 +61,8 @@ class TestAlignment:
         assert found.aligned.loss.size == 48
         assert max(abs(a - b) for a, b in zip(found.aligned.loss.a, found.aligned.loss.b, strict=True)) < 1e-5
         assert found.aligned.only_a == 2
-        assert found.verdict.answer == "match"
+        assert found.verdict.answer == "partial"
+        assert "2 steps: no line of both logs covers them, first 7 → 10" in found.verdict.said
 
     @given(st.sets(st.integers(1, 60), min_size=25), st.sets(st.integers(1, 60), min_size=25), st.randoms())
     @settings(max_examples=40)
@@ -278,7 +280,9 @@ class TestStandard:
         assert criterion(found, "late gap").status == status
         assert criterion(found, "mean loss").status == "pass"
         assert ("downstream" in criterion(found, "late gap").said) == (status == "pass")
-        assert found.verdict.answer == ("match" if status == "pass" else "mismatch")
+        # The guide leaves a gap within 1% to an evaluation of downstream tasks, which is not made here.
+        assert found.verdict.answer == ("undecided" if status == "pass" else "mismatch")
+        assert criterion(found, "spikes").step == 781
 
     def test_too_few_common_steps_decide_nothing(self) -> None:
         found = judged(megatron_run([2.0, 1.9]), static_run([2.0, 1.9]))
@@ -406,10 +410,12 @@ class TestFirstSteps:
         assert criterion(found, "second loss").status == "fail"
         assert found.verdict.answer == "mismatch"
         assert "optimizer" in notes(found)
-        # In the standard comparison the second loss is told; a spike of the difference decides.
-        longer = judged(megatron_run([11.0, 10.5, *[2.0] * 98]), static_run([11.0, 10.57, *[2.0] * 98]))
-        assert [one.name for one in longer.verdict.criteria if one.decides and one.status == "fail"] == ["spikes"]
-        assert "optimizer" in notes(longer)
+        # In the standard comparison the second loss is told; the limit of a single step decides.
+        for second, status in ((10.57, "undecided"), (10.62, "fail")):
+            longer = judged(megatron_run([11.0, 10.5, *[2.0] * 98]), static_run([11.0, second, *[2.0] * 98]))
+            bad = [one for one in longer.verdict.criteria if one.decides and one.status not in ("pass", "info")]
+            assert [(one.name, one.status) for one in bad] == [("spikes", status)]
+            assert "optimizer" in notes(longer)
 
     def test_without_the_second_step_it_is_open(self) -> None:
         found = judged(megatron_run([11.0]), static_run([11.0]), experiment="first-steps")
@@ -511,6 +517,32 @@ class TestBenchmarkBand:
         assert "no band" in criterion(found, "band").said
         assert found.verdict.answer != "match"
         assert compare(twins[0], run(self.drawn(1), "b"), twins=twins, grounds=Grounds(1)).verdict.answer == "match"
+
+    def test_means_stand_in_a_band_of_means(self) -> None:
+        """The mean of ten steps has a third of a step's noise: in the band of single steps any offset would lie."""
+        twins = [run(self.drawn(seed), f"r{seed}") for seed in (1, 2)]
+
+        def tens(seed: int, spread: float) -> Run:
+            draw = random.Random(seed)
+            return run(megatron_run([loss + draw.gauss(0, spread) for loss in falling(600)], interval=10), "b.log")
+
+        for seed in range(10, 14):
+            found = compare(twins[0], tens(seed, 0.05), twins=twins, grounds=Grounds(1))
+            assert found.verdict.answer == "match", found.verdict.said
+            wide = compare(twins[0], tens(seed, 0.3), twins=twins, grounds=Grounds(1))
+            assert criterion(wide, "band").status == "fail"
+        printed = [run(megatron_run(one.column("loss"), interval=10), one.name) for one in twins]
+        for seed in range(10, 14):
+            found = compare(printed[0], run(self.drawn(seed), "b.log"), twins=printed, grounds=Grounds(1))
+            assert found.verdict.answer == "match", found.verdict.said
+
+    def test_steps_without_a_band_are_named(self) -> None:
+        twins = [run("".join(self.drawn(seed).splitlines(keepends=True)[:500]), f"r{seed}") for seed in (1, 2)]
+        found = compare(
+            run(self.drawn(1), "a.log"), run(self.drawn(3), "b.log"), twins=twins, grounds=Grounds(1)
+        ).verdict
+        assert found.answer == "partial"
+        assert "loss: the benchmark runs give no band at 100 steps" in found.said
 
     def test_nan_in_a_benchmark_run_is_never_good(self) -> None:
         twins = [run(self.drawn(1), "r1"), run(static_run([math.nan] * 600), "r2")]

@@ -26,11 +26,16 @@ TABLE = house_yaml((HERE / "real_runs.yaml").read_text("utf-8"))
 PLANTED = TABLE["planted"]
 
 
+def real_text(name: str) -> str:
+    """The log of a kept run."""
+    return gzip.decompress((HERE / "real_runs" / f"{name}.log.gz").read_bytes()).decode()
+
+
 @cache
 def run(name: str) -> Run:
     """A kept run; with `+ N` or `- N` behind its name its steps are numbered so much later."""
     file, *moved = name.split(" ", 1)
-    text = gzip.decompress((HERE / "real_runs" / f"{file}.log.gz").read_bytes()).decode()
+    text = real_text(file)
     if moved:
         by = int(moved[0].replace(" ", ""))
         text = re.sub(r"(iteration +)(\d+)/", lambda found: f"{found[1]}{int(found[2]) + by}/", text)

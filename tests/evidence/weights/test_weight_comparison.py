@@ -191,7 +191,7 @@ def test_statistics() -> None:
     tally = Tally("F32")
     for piece in ([3.0, np.nan], [-4.0, np.inf], []):
         tally.add(np.array(piece, np.float32))
-    assert tally.statistics() == (-4.0, 3.0, -0.5, 5.0, 1, 1)
+    assert tuple(tally.statistics()) == (-4.0, 3.0, -0.5, 5.0, 1, 1)
     counts = Tally("I32")
     counts.add(np.array([1, 2], np.int32))
     assert counts.statistics() is None

@@ -55,15 +55,15 @@ def test_both_files_of_a_pair_ask_for_the_same_weights(family: str, tmp_path: Pa
 def test_the_weights_of_queries_keys_and_values_stand_as_the_version_has_them(
     version: str, key: str, tmp_path: Path
 ) -> None:
-    def contiguous(settings: dict[str, bool]) -> bool:
+    def contiguous(settings: dict[str, object]) -> bool:
         own = {"model_type": "deepseek_v3", "architectures": ["DeepseekV3ForCausalLM"], "multi_latent_attention": False}
         _script, config = write_pair({"family": "dense", "model": own | settings}, tmp_path)
         read = read_config(str(config), ReadOptions(mindformers=version))
         return layout_of(recipe_of(read), read).qkv_contiguous
 
     assert contiguous({}) is (version == "1.6")
-    for value in (True, False):
-        assert contiguous({key: value}) is value
+    for value in (True, False, 1, 0, 1.0, "False", None):
+        assert contiguous({key: value}) is bool(value)
 
 
 def test_an_open_size_is_an_error_that_names_it(tmp_path: Path) -> None:

@@ -78,7 +78,12 @@ def _keywords(fact: ArgumentFact, version: str) -> dict[str, Any]:
     def type_of(text: str) -> Any:
         return convert(fact.type, text, version)
 
-    return {"nargs": fact.nargs, "type": type_of, "choices": fact.choices, "default": fact.default}
+    kind = _OF_PYTHON.get(fact.type or "", type_of)
+    return {"nargs": fact.nargs, "type": kind, "choices": fact.choices, "default": fact.default}
+
+
+_OF_PYTHON: dict[str, Any] = {"int": int, "float": float, "str": str, "bool": bool}
+"""The types that `arguments.py` names; the others are functions of its own."""
 
 
 @cache
@@ -124,6 +129,16 @@ def vectors(draw: st.DrawFn) -> tuple[str, list[str]]:
             "１",
             "1_0",
             " 3 ",
+            "+16",
+            "3_000",
+            "1_0.5",
+            "0x10",
+            "1__0",
+            "-inf",
+            "1e999",
+            "٣٢",
+            "²",
+            "9" * 5000,
             "nan",
         ]
     )
@@ -238,14 +253,37 @@ def test_declared_arguments() -> None:
         ("[1,0]*2", [1, 0, 1, 0]),
         ("2*[1]", [1, 1]),
         ("[]", []),
+        ("[1]*2**3", [1] * 8),
+        ("[+1]", [1]),
+        ("[*[0]*2,1]", [0, 0, 1]),
+        ("[1,4][1]", 4),
+        ("[(1,2)]", [[1, 2]]),
     ],
 )
-def test_layer_patterns(text: str, value: list[int]) -> None:
+def test_layer_patterns(text: str, value: object) -> None:
     assert pattern(text) == value
 
 
 @pytest.mark.parametrize(
-    "text", ["[1]*9999999999", "[1", "__import__('os')", "[x]", "[1]-[0]", "[" * 5000, "[1]**2", "[0.5]", ""]
+    "text",
+    [
+        "[1]*9999999999",
+        "[1",
+        "__import__('os')",
+        "[x]",
+        "[1]-[0]",
+        "[" * 5000,
+        "[1]**2",
+        "[0.5]",
+        "",
+        "[1]*9**9**9",
+        "2**[1]",
+        "[0]+(1,)",
+        "[0]*3+1",
+        "([1],)",
+        "[1][1]",
+        "[1](0)",
+    ],
 )
 def test_patterns_that_are_none(text: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - any of its kinds

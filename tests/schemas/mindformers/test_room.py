@@ -37,6 +37,7 @@ OTHERS = {
     "probe": "developers' program: what the real classes say",
     "reading": "reader: values and where they stand",
     "resolution": "loads the compiled rows of resolution.yaml, as `catalog` does facts",
+    "switches": "reader: what written switches mean, by `switches.yaml`",
     "source_digests": "developers' program: which functions changed",
 }
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from accmap.schemas.border.incoming import read_text
+from accmap.schemas.border.probes import names_in
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.shell.script import ScriptReading, read_script
-from accmap.schemas.shell.tree import listing
 
 CASES = house_yaml((Path(__file__).parent / "cases" / "launches.yaml").read_text(encoding="utf-8"))
 BASH = shutil.which("bash")
@@ -32,7 +32,7 @@ def read(folder: Path, **options: object) -> ScriptReading:
     os.chdir(folder)
     given = ReadOptions(unset_empty=True, variables={"HOME": "/h"})._replace(**options)
     source = read_text("run.sh")
-    return read_script(source, given, read_text, path="run.sh", cwd=str(folder), list_directory=listing)
+    return read_script(source, given, read_text, path="run.sh", cwd=str(folder), list_directory=names_in)
 
 
 def arguments(reading: ScriptReading) -> list[list[str]]:

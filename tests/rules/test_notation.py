@@ -1,0 +1,73 @@
+"""The same file in another notation has the same findings, and at most remarks about the notation itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import pytest
+import yaml
+from planting import SCRIPT, SETTINGS, YAML, planted_pair, sides_of
+from rewriting import NOTATION, rewritten_launch, rewritten_yaml
+
+from accmap.cli.lint import exit_code
+from accmap.cli.lint_inputs import Reader
+from accmap.cli.linting import lint
+from accmap.schemas.source import SourceText
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+FEW = range(8)
+MANY = range(8, 400)
+
+
+def answer(texts: dict[str, str]) -> tuple[Counter[object], int]:
+    """The findings of a pair but for those about its notation, and the exit code."""
+    sources = {name: SourceText(name, text) for name, text in texts.items()}
+    report = lint(SETTINGS._replace(profile="train"), list(texts), Reader(None, sources))
+    found = Counter[object](
+        (entry.kind.code, entry.kind.severity, tuple(sorted(entry.fields)))
+        for entry in report.diagnostics
+        if entry.kind.code not in NOTATION
+    )
+    return found, exit_code(report, "error")
+
+
+def in_both_notations(seed: int) -> None:
+    random = Random(seed)
+    texts = planted_pair(random, most=3)
+    side = sides_of({SCRIPT: texts[SCRIPT]})[SCRIPT]
+    texts[SCRIPT] = rewritten_launch(side.config, None)
+    before = answer(texts)
+    for name, new in (
+        (YAML, rewritten_yaml(texts[YAML], random)),
+        (SCRIPT, rewritten_launch(side.config, random)),
+    ):
+        found, code = answer({**texts, name: new})
+        assert (found - before[0], before[0] - found) == (Counter(), Counter()), new
+        assert code == before[1]
+
+
+@pytest.mark.parametrize("seed", FEW)
+def test_the_findings_are_the_same(seed: int) -> None:
+    in_both_notations(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", MANY)
+def test_the_findings_of_many_pairs_are_the_same(seed: int) -> None:
+    in_both_notations(seed)
+
+
+def test_every_notation_is_written() -> None:
+    """What the property compares is not the same text twice."""
+    text = "a: 16\nb: [x, 1.0e-5]\nc: {d: True, e: null}\nf: text\ng: 16\nh: text\n"
+    found = "".join(rewritten_yaml(text, Random(seed)) for seed in range(150))
+    for mark in ("020", "0x10", "+16", "0b10000", "{d:", "yes", "~", '"text"', "&a0", "*a", "#", "!!str", "- x"):
+        assert mark in found
+    assert any(len(yaml.compose(new).value) > 6 for new in (rewritten_yaml(text, Random(seed)) for seed in range(60)))  # type: ignore[union-attr]  # pyright: ignore
+    side = sides_of({SCRIPT: (EXAMPLES / "qwen3_dense" / SCRIPT).read_text("utf-8")})[SCRIPT]
+    script = "".join(rewritten_launch(side.config, Random(seed)) for seed in range(20))
+    for mark in ("--num-layers=", "'--num-layers'", '--nu"m-layers"', "VALUE_0=", ":-0}", "PART_0+=(", "\\\n", '[@]}"'):
+        assert mark in script
+    assert max(rewritten_launch(side.config, Random(seed)).count("--num-layers") for seed in range(80)) == 2

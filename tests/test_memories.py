@@ -1,0 +1,157 @@
+"""Whatever a process keeps from one file to the next is listed here, with what decides the value that is kept.
+
+A value that depends on a file's content, its name or the order of files must not be kept.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+ROOMS = ("api", "cli", "evidence", "mapper", "mappings", "rules", "schemas", "verifier")
+CHANGES = frozenset((
+    "add", "append", "appendleft", "clear", "discard", "extend", "insert", "pop", "popitem", "remove", "setdefault",
+    "update",
+))  # fmt: skip
+CACHES = frozenset(("cache", "lru_cache", "functools.cache", "functools.lru_cache", "cached_property"))
+
+TABLE = "a shipped table, which is the same for all files"
+VERSION = "shipped facts of a version, by its name"
+TEXT = "what a text is by itself, by the text"
+KEY = "what a key is by itself, by the key"
+AT_HAND = "the very object that it was made of, by its identity while it is held"
+COMMAND = "the state of the command at hand, which begins anew with each"
+ARGUMENTS = "a function of shipped tables and of all its arguments"
+DEVELOPERS = "a program of developers, which reads one tree"
+MEMORIES: dict[str, str] = {
+    "cli/configuration.py:_parts": TEXT,
+    "cli/key_search.py:_known": TABLE,
+    "cli/key_search.py:_said_by": ARGUMENTS,
+    "cli/key_search.py:_row_paths": TABLE,
+    "cli/key_search.py:_row_arguments": TABLE,
+    "cli/key_search.py:_plain": TEXT,
+    "cli/steps.py:_busy_with": COMMAND,
+    "cli/steps.py:_language": COMMAND,
+    "evidence/data/tokenizer.py:_LETTERS": TABLE,
+    "evidence/dump/config_code.py:_table": TABLE,
+    "evidence/dump/config_modules.py:module_table": TABLE,
+    "evidence/dump/config_readme.py:_words": TABLE,
+    "evidence/environment.py:version_table": TABLE,
+    "evidence/logs/event_files.py:_TABLE": TABLE,
+    "evidence/playbook/table.py:patches": TABLE,
+    "evidence/playbook/table.py:stages": TABLE,
+    "mapper/align/readme.py:_words": TABLE,
+    "mapper/align/table.py:alignment_table": TABLE,
+    "mapper/computed/words.py:_phrases": TABLE,
+    "mapper/families.py:_families": TABLE,
+    "mapper/huggingface_weights.py:_others": TABLE,
+    "mapper/huggingface_weights.py:_rows": ARGUMENTS,
+    "mapper/huggingface_weights.py:parts_of": ARGUMENTS,
+    "mapper/matrix.py:_words": TABLE,
+    "mapper/recipe/reading.py:_driving": ARGUMENTS,
+    "mapper/recipe/reading.py:_plans": ARGUMENTS,
+    "mapper/recipe/vocabulary.py:_vocabulary": TABLE,
+    "mapper/weight_names.py:_aliases": ARGUMENTS,
+    "mapper/weight_names.py:_others": ARGUMENTS,
+    "mapper/weight_names.py:_renames": ARGUMENTS,
+    "mapper/weight_names.py:_splits": TABLE,
+    "mapper/weights.py:_every_expert": ARGUMENTS,
+    "mappings/stops.py:_loaded": TABLE,
+    "mappings/tables.py:_notes": TABLE,
+    "mappings/tables.py:_rows_of": TABLE,
+    "mappings/tables.py:_tables": TABLE,
+    "mappings/transformer_config.py:_loaded": TABLE,
+    "rules/comparison.py:_harmless": ARGUMENTS,
+    "rules/computed.py:_ROWS": ARGUMENTS,
+    "rules/engine.py:_functions": "a function of a module, by both names",
+    "rules/files.py:_filled_in": TEXT,
+    "rules/places.py:_kept": AT_HAND,
+    "rules/places.py:_sections": KEY,
+    "rules/places.py:_written": ARGUMENTS,
+    "rules/registry.py:_applying": ARGUMENTS,
+    "rules/registry.py:_compared": ARGUMENTS,
+    "rules/registry.py:_rules": ARGUMENTS,
+    "rules/source_links.py:_links": TABLE,
+    "rules/source_links.py:_tags": TABLE,
+    "schemas/border/inputs.py:_current": COMMAND,
+    "schemas/border/outgoing.py:_SHOWN": "how a character is shown; the marks of colour are taken out before a command",
+    "schemas/border/outgoing.py:_answering": COMMAND,
+    "schemas/border/outgoing.py:_encoders": ARGUMENTS,
+    "schemas/border/outgoing.py:_standing": COMMAND,
+    "schemas/megatron/catalog.py:_loaded": VERSION,
+    "schemas/megatron/dialects.py:_described_by": "a user's dialect, by the path and the whole text of its file",
+    "schemas/megatron/dialects.py:_shipped": "a dialect that comes with accmap, by its name",
+    "schemas/megatron/effective.py:_known": AT_HAND,
+    "schemas/megatron/extraction.py:Inherited": DEVELOPERS,
+    "schemas/megatron/field_extraction.py:_parsed": DEVELOPERS,
+    "schemas/megatron/models.py:_model": VERSION,
+    "schemas/megatron/validation.py:_before_building": VERSION,
+    "schemas/mindformers/catalog_source.py:_facts": DEVELOPERS,
+    "schemas/mindformers/catalog_source.py:_judged": DEVELOPERS,
+    "schemas/mindformers/models.py:_dynamic": VERSION,
+    "schemas/mindformers/models.py:_static": VERSION,
+    "schemas/mindformers/reading.py:_defaults": ARGUMENTS,
+    "schemas/mindformers/reading.py:_steps": KEY,
+    "schemas/mindformers/network.py:_defaults": AT_HAND,
+    "schemas/suggestion.py:_bits": TEXT,
+    "schemas/suggestion.py:_known": TEXT,
+    "schemas/versions.py:_numbers": TEXT,
+    "schemas/yaml_plain.py:_names": TEXT,
+    "schemas/yaml_plain.py:_scalars": TEXT,
+    "schemas/yaml_text.py:_recent": AT_HAND,
+}
+
+
+def _base(node: ast.expr) -> str:
+    while isinstance(node, (ast.Subscript, ast.Attribute)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _targets(node: ast.AST) -> list[ast.expr]:
+    if isinstance(node, (ast.Assign, ast.Delete)):
+        return node.targets
+    return [node.target] if isinstance(node, (ast.AugAssign, ast.AnnAssign)) else []
+
+
+def memories(source: str) -> set[str]:
+    """The names of a module that its functions change, and the functions whose answers are kept."""
+    tree = ast.parse(source)
+    own = {_base(target) for node in tree.body for target in _targets(node)}
+    own |= {node.name for node in tree.body if isinstance(node, ast.ClassDef)} | {"cls"}
+    own.discard("")
+    found: set[str] = set()
+    functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    for function in functions:
+        found |= {function.name for one in function.decorator_list if _decorator(one) in CACHES}
+        for node in ast.walk(function):
+            changed = [_base(one) for one in _targets(node) if not isinstance(one, ast.Name)]
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CHANGES:
+                changed.append(_base(node.func.value))
+            found |= own.intersection(changed)
+            if isinstance(node, ast.Global):
+                found.update(node.names)
+    return found
+
+
+def _decorator(node: ast.expr) -> str:
+    return ast.unparse(node.func if isinstance(node, ast.Call) else node)
+
+
+def test_every_memory_of_the_process_is_known() -> None:
+    found: set[str] = set()
+    for room in ROOMS:
+        for path in (ROOT / room).rglob("*.py"):
+            if not path.name.startswith("compile") and not path.name.endswith("_compiled.py"):
+                name = path.relative_to(ROOT).as_posix()
+                found |= {f"{name}:{memory}" for memory in memories(path.read_text("utf-8"))}
+    assert found == set(MEMORIES)
+
+
+def test_the_search_finds_each_kind() -> None:
+    text = "a = {}\nb = []\nc = 1\ndef f():\n    a[1] = 2\n    b.append(1)\n    global c\n    c = 2\n"
+    assert memories(text) == {"a", "b", "c"}
+    assert memories("from functools import cache\n@cache\ndef g(x):\n    return x\n") == {"g"}
+    assert memories("class A:\n    x = 1\n    def f(self):\n        A.x = 2\n") == {"A"}
+    assert memories("a = {}\ndef f(a):\n    b = a.get(1)\n    b2 = {}\n    b2[1] = 2\n") == set()
