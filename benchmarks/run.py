@@ -94,6 +94,18 @@ def many_pairs(folder: Path, count: int) -> list[str]:
     return files
 
 
+def use_two_cores() -> None:
+    """Keep this process and those that it starts on two cores, where the system can."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
+
+
+def show(name: str, value: float, unit: str, goal: float | None) -> None:
+    """One row: what was measured, the contract's goal, and whether it is missed."""
+    beside = "" if goal is None else f"<= {goal:.2f}{'' if value <= goal else '   MISSED'}"
+    print(f"{name:44}{value:8.2f} {unit:3}{beside}")
+
+
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -119,38 +131,34 @@ def main() -> int:
             return cpu(list(command), given.runs, environment) / base
 
         yamllint = ratio(str(programs / "yamllint"), "-d", "relaxed", files[1])
-        lint = ratio(accmap, "lint", "--no-cache", *files)
-        rows = [
-            ("accmap --version", ratio(accmap, "--version"), "<= 1.5"),
-            ("accmap lint, one pair, no cache entry", lint, f"<= 6 and < yamllint ({yamllint:.2f})"),
-            ("the same, cached", ratio(accmap, "lint", *files), "<= 2"),
-            ("accmap show, the script", ratio(accmap, "show", files[0]), "<= 8"),
-            ("accmap show, the YAML", ratio(accmap, "show", files[1]), "<= 8"),
-            ("accmap recipe, the script", ratio(accmap, "recipe", files[0]), "<= 8"),
-            ("accmap recipe, the YAML", ratio(accmap, "recipe", files[1]), "<= 8"),
-            ("accmap convert, the script", ratio(accmap, "convert", files[0]), "<= 12"),
-            ("yamllint, the YAML", yamllint, ""),
+        rows: list[tuple[str, float, float | None]] = [
+            ("accmap --version", ratio(accmap, "--version"), 1.5),
+            ("accmap lint, one pair, no cache entry", ratio(accmap, "lint", "--no-cache", *files), 0.9 * yamllint),
+            ("the same, cached", ratio(accmap, "lint", *files), 2),
+            ("accmap show, the script", ratio(accmap, "show", files[0]), 8),
+            ("accmap show, the YAML", ratio(accmap, "show", files[1]), 8),
+            ("accmap recipe, the script", ratio(accmap, "recipe", files[0]), 8),
+            ("accmap recipe, the YAML", ratio(accmap, "recipe", files[1]), 8),
+            ("accmap convert, the script, read back", ratio(accmap, "convert", files[0]), 12),
+            ("accmap lint --help", ratio(accmap, "lint", "--help"), 20),
+            ("yamllint, the YAML", yamllint, None),
             (
                 "check-jsonschema, the YAML",
                 ratio(str(programs / "check-jsonschema"), "--schemafile", str(schema), files[1]),
-                "",
+                None,
             ),
         ]
         print(f"{'python -I -c pass':44}{base * 1000:8.1f} ms")
         for name, value, goal in rows:
-            print(f"{name:44}{value:8.2f}    {goal}")
-        peak = peak_memory([accmap, "lint", "--no-cache", *files], environment)
-        print(f"{'peak memory of a lint':44}{peak:8.1f} MB <= 45")
+            show(name, value, "x", goal)
+        show("peak memory of a lint", peak_memory([accmap, "lint", "--no-cache", *files], environment), "MB", 45)
         os.chdir(home)
         names = many_pairs(home, given.pairs)
-        ours = cpu([accmap, "lint", "--no-cache", "--format", "json", "-j", "1", *names], 1, environment)
-        theirs = cpu([str(programs / "yamllint"), "-d", "relaxed", *names[1::2]], 1, environment)
-        what = f"{given.pairs} pairs, one process"
-        print(f"{what:44}{ours:8.2f} s  <= {theirs / 8:.2f}, 1/8 of yamllint's {theirs:.2f}")
-        spread = wall([accmap, "lint", "--no-cache", "--format", "json", *names], environment)
-        limit = wall([str(programs / "yamllint"), "-d", "relaxed", *names[1::2]], environment)
-        what = f"{given.pairs} pairs, a process a core, elapsed"
-        print(f"{what:44}{spread:8.2f} s  <= {limit / 3:.2f}, 1/3 of yamllint's {limit:.2f}")
+        use_two_cores()
+        ours = wall([accmap, "lint", "--no-cache", "--format", "json", "-j", "2", *names], environment)
+        theirs = wall([str(programs / "yamllint"), "-d", "relaxed", *names[1::2]], environment)
+        show(f"{given.pairs} pairs, two processes, elapsed", ours, "s", theirs / 2)
+        show(f"yamllint, the {given.pairs} YAMLs, elapsed", theirs, "s", None)
         os.chdir(ROOT)
     return 0
 

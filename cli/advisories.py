@@ -7,7 +7,7 @@ from ..rules.defects import CANCELLED, mended
 from ..rules.engine import Selection, check
 from ..rules.subject import Side, Subject
 from ..schemas.light_typing import TYPE_CHECKING
-from ..schemas.version_text import minor_of, release_of
+from ..schemas.versions import minor_of, release_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

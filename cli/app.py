@@ -7,6 +7,7 @@ A command line that runs never comes here; `lean.py` parses it from the same tab
 from __future__ import annotations
 
 import inspect
+import os
 from contextlib import redirect_stdout
 from enum import Enum
 from io import StringIO
@@ -75,6 +76,7 @@ class _ChineseGroupPage(_GroupPage):
     language = "zh"
 
 
+_HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
 _SHELLS = ("bash", "zsh", "fish")
 _PAGES = {"en": (_Page, _GroupPage), "zh": (_ChinesePage, _ChineseGroupPage)}
 
@@ -108,7 +110,6 @@ def _write_list(heading: str, rows: list[tuple[str, str]], formatter: Any) -> No
 def run_application(words: Sequence[str]) -> int:
     """Answer a request for help or completion; the exit code."""
     language = language_in(words)
-    application = build_application(language)
     # A group of commands has no option of its own; the page's language is known by now.
     pairs = zip(("", *words), words, strict=False)
     given = [word for before, word in pairs if "--lang" not in (before, word) and not word.startswith("--lang=")]
@@ -118,18 +119,44 @@ def run_application(words: Sequence[str]) -> int:
             composed(get_completion_script(prog_name="accmap", complete_var="_ACCMAP_COMPLETE", shell=given[1]) + "\n")
         )
         return 0
-    if given and given[0] in ALL_COMMANDS and " ".join(given[:2]) in ALL_COMMANDS:
-        # `playbook` takes operands itself, so that `playbook status` cannot be a member of a group.
-        given[:2] = [" ".join(given[:2])]
     page = StringIO()
     code: object = 0
     try:
         with redirect_stdout(page):
-            application(args=given or ["--help"], prog_name="accmap")
+            _answer(given, language)
     except SystemExit as done:
         code = done.code
     emit(composed(page.getvalue()))
     return code if isinstance(code, int) else 0
+
+
+def _answer(given: list[str], language: str) -> None:
+    """Show the page that is asked for; of one command nothing but that command is built."""
+    name = next((one for one in (" ".join(given[:2]), *given[:1]) if one in ALL_COMMANDS or members(one)), None)
+    if name is None or "_ACCMAP_COMPLETE" in os.environ:
+        build_application(language)(args=given or ["--help"], prog_name="accmap")
+        return
+    page, group = _PAGES[language]
+    if name in ALL_COMMANDS:
+        application = _application()
+        _add(application, ALL_COMMANDS[name], None, page, language)
+    else:
+        application = _application(cls=group, help=_group_help(name, language))
+        for second in members(name):
+            _add(application, ALL_COMMANDS[f"{name} {second}"], second, page, language)
+    application(args=given[len(name.split()) :], prog_name=f"accmap {name}")
+
+
+def _application(**given: Any) -> typer.Typer:
+    """An application without completion, which only the whole program offers."""
+    return typer.Typer(
+        **given, add_completion=False, no_args_is_help=True, rich_markup_mode=None, context_settings=_HELP_OPTIONS
+    )
+
+
+def _add(application: typer.Typer, command: Command, name: str | None, page: type[TyperCommand], language: str) -> None:
+    described = command.help_zh if language == "zh" else command.help
+    application.command(name, cls=page, help=described, context_settings=_HELP_OPTIONS)(_callback(command, language))
 
 
 def build_application(language: str = "en") -> typer.Typer:
@@ -141,7 +168,7 @@ def build_application(language: str = "en") -> typer.Typer:
         help=word("about"),
         no_args_is_help=True,
         rich_markup_mode=None,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings=_HELP_OPTIONS,
     )
 
     @application.callback()
@@ -154,17 +181,16 @@ def build_application(language: str = "en") -> typer.Typer:
     root.__doc__ = word("about")
     groups: dict[str, typer.Typer] = {}
     for command in ALL_COMMANDS.values():
-        described = command.help_zh if language == "zh" else command.help
         first, _, second = command.name.partition(" ")
         if not second or first in ALL_COMMANDS:
-            application.command(command.name, cls=page, help=described)(_callback(command, language))
+            _add(application, command, command.name, page, language)
             continue
         if first not in groups:
             groups[first] = typer.Typer(
                 cls=group, help=_group_help(first, language), no_args_is_help=True, rich_markup_mode=None
             )
             application.add_typer(groups[first], name=first)
-        groups[first].command(second, cls=page, help=described)(_callback(command, language))
+        _add(groups[first], command, second, page, language)
     return application
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .wide_text import columns as columns_of
+from .terminal import columns as columns_of
 
 COLUMNS, MARGIN = 68, 10
 """Characters of a plot in a terminal, and of what stands left of it."""

@@ -15,7 +15,7 @@ from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .curve_scale import rate_label, ticks
 from .messages_compiled import say
 from .page_shell import beside
-from .wide_text import wrapped
+from .terminal import wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

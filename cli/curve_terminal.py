@@ -14,8 +14,7 @@ from ..schemas.light_typing import TYPE_CHECKING
 from .curve_scale import COLUMNS, MARGIN, rate_label, step_labels, ticks
 from .dot_plot import STYLES, beside, can_draw, drawn, plain, stroke
 from .messages_compiled import say
-from .terminal import wants_colour
-from .wide_text import wrapped
+from .terminal import wants_colour, wrapped
 
 if TYPE_CHECKING:
     from ..schemas.border.outgoing import Outgoing

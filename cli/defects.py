@@ -15,14 +15,12 @@ from ..schemas.megatron.dialects import dialect_versions
 from ..schemas.reader import config_of
 from ..schemas.terms import term
 from ..schemas.usage import UsageError
-from ..schemas.version_text import minor_of
-from ..schemas.versions import names
+from ..schemas.versions import minor_of, names
 from .advisories import advisories_of, as_record, has, met
 from .exit_codes import FINE
 from .inputs import a_run, opened
 from .messages_compiled import say as usage
-from .terminal import shortened, wants_colour, width
-from .wide_text import padded
+from .terminal import padded, shortened, wants_colour, width
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -31,8 +31,7 @@ from ..schemas.terms import term
 from .key_history import argument_history, class_defaults, key_history
 from .key_search import DYNAMIC_VERSIONS, named
 from .messages_compiled import say
-from .terminal import wants_colour, width
-from .wide_text import columns, wrapped
+from .terminal import columns, wants_colour, width, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -61,8 +61,8 @@ def _of_its_pair(name: str, options: ReadOptions) -> ReadOptions:
     """What the configuration says of the pair that a file belongs to: its length, and conditions that it settles."""
     if not _is_configured(name):
         return options
-    from .branches import branches_of
     from .configuration import find_configuration
+    from .parsing import branches_of
 
     found = find_configuration(name, confine=options.confine is not None)
     if not found.pairs_with(name):

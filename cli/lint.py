@@ -13,8 +13,7 @@ from ..schemas.diagnostic import UnreadableError
 from ..schemas.known_versions import check_versions
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
 from ..schemas.named_module import named_module
-from ..schemas.version_text import names_a_file
-from .branches import branches_of
+from ..schemas.versions import names_a_file
 from .configuration import (
     Configuration,
     check_codes,
@@ -26,7 +25,7 @@ from .exit_codes import BAD, BROKEN, FINE, UNUSABLE
 from .lint_inputs import Reader, Settings, is_plain
 from .linting import Report, lint
 from .messages_compiled import say
-from .parsing import UsageError, require_jobs
+from .parsing import UsageError, branches_of, require_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -65,29 +65,22 @@ def counted(found: Sequence[Diagnostic], causes: Sequence[int | None]) -> tuple[
     return alone, following
 
 
-def lint(settings: Settings, files: Sequence[str], reader: Reader, *, with_subjects: bool = False) -> Report:
-    """Every finding about the files, in their pairs; what was read from them only `with_subjects`."""
-    gathered = _Gathered(settings, files, reader)
+def lint(
+    settings: Settings,
+    files: Sequence[str],
+    reader: Reader,
+    *,
+    with_subjects: bool = False,
+    sides: Mapping[str, Side] | None = None,
+) -> Report:
+    """Every finding about the files, in their pairs; what was read from them only `with_subjects`.
+
+    `sides` are those of the files that the caller has read already.
+    """
+    gathered = _Gathered(settings, files, reader, sides)
     for group in gathered.groups():
         gathered.take(group, checked(group, settings), with_subjects=with_subjects)
     return gathered.report()
-
-
-def lint_each(
-    settings: Settings,
-    several: Sequence[tuple[Sequence[str], Reader, Mapping[str, Side | Exception]]],
-    *,
-    with_subjects: bool = False,
-) -> list[Report]:
-    """The same of each of several lots of files, which all are in memory; a rule goes over all of them at once.
-
-    What reading the files ahead came to is not tried again.
-    """
-    lots = [_Gathered(settings, files, reader, ahead) for files, reader, ahead in several]
-    groups = [(gathered, group) for gathered in lots for group in gathered.groups()]
-    for (gathered, group), outcome in zip(groups, _each_checked([one for _, one in groups], settings), strict=True):
-        gathered.take(group, outcome, with_subjects=with_subjects)
-    return [gathered.report() for gathered in lots]
 
 
 class _Gathered:
@@ -98,12 +91,12 @@ class _Gathered:
         settings: Settings,
         files: Sequence[str],
         reader: Reader,
-        ahead: Mapping[str, Side | Exception] | None = None,
+        sides: Mapping[str, Side] | None = None,
     ) -> None:
         self._settings = settings
         self._many = len(files) if len(files) > _FEW else 0
         self._reader = reader
-        self._gathering = Gathering(files, settings, reader, ahead)
+        self._gathering = Gathering(files, settings, reader, sides)
         self._found: list[tuple[tuple[str, ...], Sequence[Diagnostic]]] = []
         self._subjects: list[Subject] = []
         self._crashed = False
@@ -152,13 +145,9 @@ class _Gathered:
 
 def checked(group: Sequence[Side], settings: Settings) -> Outcome:
     """The findings of one pair or of a lone file, and whether a rule failed."""
-    return _each_checked([group], settings)[0]
+    from ..rules.engine import check
 
-
-def _each_checked(groups: Sequence[Sequence[Side]], settings: Settings) -> list[Outcome]:
-    from ..rules.engine import check_all
-
-    return check_all([_subject(group, settings) for group in groups], _selection(settings), settings.plugins)
+    return check(_subject(group, settings), _selection(settings), settings.plugins)
 
 
 def _subject(group: Sequence[Side], settings: Settings) -> Subject:

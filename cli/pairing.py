@@ -11,9 +11,8 @@ from ..schemas.diagnostic import Diagnostic, UnreadableError, finding
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.messages_compiled import say
 from ..schemas.purpose import trains_gpt, without_training
-from .branches import branches_of
 from .configuration import confinement
-from .parsing import UsageError
+from .parsing import UsageError, branches_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,11 +34,11 @@ class Gathering:
         files: Sequence[str],
         settings: Settings,
         reader: Reader,
-        ahead: Mapping[str, Side | Exception] | None = None,
+        sides: Mapping[str, Side] | None = None,
     ) -> None:
         self.pairs: list[tuple[str, str]] = []
-        self._ahead = ahead or {}
-        """What reading the named files came to, where that was done before."""
+        self._read = sides or {}
+        """The files that were read before, by the names that they are given."""
         self._settings = settings
         self._reader = reader
         self._names = list(dict.fromkeys(files))
@@ -227,9 +226,7 @@ class Gathering:
             return self._files[name]
         self._files[name] = None
         try:
-            side = self._ahead.get(name) or read_side(name, self._settings, self._reader, strictly=strictly)
-            if isinstance(side, Exception):
-                raise side
+            side = self._read.get(name) or read_side(name, self._settings, self._reader, strictly=strictly)
         except UnreadableError as error:
             remark = without_training(error.diagnostic, self._reader.sources.get(error.diagnostic.file))
             problem = _as_sure_as_it_is(error.diagnostic, name)
@@ -277,22 +274,9 @@ def _comparable(*sides: Side) -> bool:
 
 
 def read_side(name: str, settings: Settings, reader: Reader, *, strictly: bool = False) -> Side:
-    """One file, its effective values and its recipe."""
-    return with_recipe(*read_values(name, settings, reader, strictly=strictly))
-
-
-def with_recipe(config: Config, source: SourceText, model: Folder | None) -> Side:
-    """What was read of one file, with the recipe that is made of it."""
+    """One file, its effective values and its recipe, and the model that it points to."""
     from ..mapper.recipe.reading import recipe_of
     from ..rules.subject import Side
-
-    return Side(config, recipe_of(config), source, model)
-
-
-def read_values(
-    name: str, settings: Settings, reader: Reader, *, strictly: bool = False
-) -> tuple[Config, SourceText, Folder | None]:
-    """One file with its effective values, and the model that it points to."""
     from ..schemas.reader import config_of
 
     options = settings.options
@@ -312,7 +296,7 @@ def read_values(
     if branches:
         options = options._replace(branches={**branches_of(branches, "branch"), **options.branches})
     config = config_of(source, options, path=source.name, open_file=opened, list_directory=names_in)
-    return config, source, _model_of(config, opened, options.transformers)
+    return Side(config, recipe_of(config), source, _model_of(config, opened, options.transformers))
 
 
 def _model_of(config: Config, opened: Callable[[str], SourceText], version: str | None) -> Folder | None:

@@ -26,7 +26,7 @@ from .lint import (
     without_accepted,
 )
 from .lint_inputs import Reader
-from .linting import lint_each
+from .linting import lint
 from .lr import curves, problem_lines
 from .pairing import read_side
 from .report_page import Pair, Rates, web_page
@@ -77,7 +77,7 @@ def _findings(sides: Mapping[str, Side], settings: Settings, reader: Reader) -> 
     """What `lint` says of these two, whatever partners a configuration gives them; less what was accepted before."""
     found = settings.configuration
     alone = settings._replace(configuration=found.without_pairs())
-    report = lint_each(alone, [(tuple(sides), reader, sides)])[0]
+    report = lint(alone, tuple(sides), reader, sides=sides)
     baseline = baseline_for(found, None, confine=settings.options.confine is not None)
     return report if baseline is None else without_accepted(report, baseline)
 

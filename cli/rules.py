@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..schemas.border.outgoing import emit, json_text, say
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.terms import term
-from .wide_text import padded
+from .terminal import padded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,12 +12,11 @@ from ..schemas.diagnostic import Language, ReadBackError, UnreadableError
 from ..schemas.known_versions import check_versions
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.named_module import named_module
-from .branches import branches_of
 from .exit_codes import BROKEN, UNUSABLE
 from .language import language_of
 from .messages_compiled import say
 from .options import QUIET, Command, reading_of
-from .parsing import Parsed, UsageError, counts_from_one
+from .parsing import Parsed, UsageError, branches_of, counts_from_one
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

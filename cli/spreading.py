@@ -10,20 +10,20 @@ from ..schemas.border.probes import exists
 from ..schemas.diagnostic import once
 from ..schemas.light_typing import TYPE_CHECKING
 from .lint_inputs import Reader
-from .linting import lint_each
-from .pairing import Gathering, read_values, with_recipe
+from .linting import lint
+from .pairing import Gathering
 from .steps import at_step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import Any, TypeVar
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any, TypeAlias
 
-    from ..rules.subject import Side
     from ..schemas.diagnostic import Language
     from .lint_inputs import Settings
     from .linting import Report
 
-    _Answer = TypeVar("_Answer")
+    Answer: TypeAlias = tuple[Report, Mapping[str, bytes] | None, tuple[str, ...]]
+    """A report, notes on what was read, and the names of the files."""
 
 
 def spread(
@@ -49,7 +49,7 @@ def spread(
     # The first group is read here: what that loads, the processes that are split off have.
     answers = work(groups[:1])
     with get_context().Pool(min(jobs, len(groups)), _begin) as pool:
-        for some in pool.imap(partial(_share, work), shares(groups[1:], jobs)):
+        for some in pool.imap(work, shares(groups[1:], jobs)):
             answers += some
             at_step(len(answers), len(groups), groups[len(answers) - 1][0])
     for _, noted, names in answers:
@@ -87,8 +87,6 @@ def named_groups(files: Sequence[str], settings: Settings) -> list[tuple[str, ..
 
 
 _MOST_AT_ONCE = 64
-_MOST_LEFT = 500_000
-"""Objects, of some fifty megabytes."""
 
 
 def shares(groups: Sequence[tuple[str, ...]], jobs: int) -> Iterator[Sequence[tuple[str, ...]]]:
@@ -101,20 +99,10 @@ def shares(groups: Sequence[tuple[str, ...]], jobs: int) -> Iterator[Sequence[tu
 
 
 def _begin() -> None:
-    """What was loaded before the process was split off lives as long as it does: nothing in it is ever garbage."""
+    """Leave what was loaded before the process was split off out of every search for garbage: it lives as long."""
     import gc
 
     gc.freeze()
-    gc.disable()
-
-
-def _share(work: Callable[[Sequence[tuple[str, ...]]], _Answer], groups: Sequence[tuple[str, ...]]) -> _Answer:
-    """One share; cycles are next to none, and looked for where much is left of those before it."""
-    import gc
-
-    if gc.get_count()[0] > _MOST_LEFT:
-        gc.collect()
-    return work(groups)
 
 
 def _some(
@@ -123,12 +111,13 @@ def _some(
     noted: bool,
     as_json: Language | None,
     groups: Sequence[tuple[str, ...]],
-) -> list[tuple[Report, Mapping[str, bytes] | None, tuple[str, ...]]]:
+) -> list[Answer]:
     """The report on each group and the names of its files; with the first, the notes on what was read for all."""
     outer = exchange_inputs(Inputs(noted=noted))
-    readers = [Reader(encoding=settings.options.encoding) for _ in groups]
-    read = zip(groups, readers, _read_ahead(groups, settings, readers), strict=True)
-    reports = lint_each(settings, list(read), with_subjects=with_subjects)
+    reports = [
+        lint(settings, group, Reader(encoding=settings.options.encoding), with_subjects=with_subjects)
+        for group in groups
+    ]
     names = [tuple(report.sources) for report in reports]
     if as_json is not None:
         from .lint_formats.json import written_ahead
@@ -137,34 +126,6 @@ def _some(
     notes = [noted_inputs(), *(None for _ in groups[1:])]
     exchange_inputs(outer)
     return list(zip(reports, notes, names, strict=True))
-
-
-def _read_ahead(
-    groups: Sequence[tuple[str, ...]], settings: Settings, readers: Sequence[Reader]
-) -> list[dict[str, Side | Exception]]:
-    """What reading each group's files comes to: one stage of it after the other, each for all groups at once.
-
-    Files of one kind take the same code and tables at a stage, which the processor has at hand for the next of them: a
-    pair takes about a tenth less time than where one pair after the other goes through all stages.
-    """
-    found: list[dict[str, Side | Exception]] = [{} for _ in groups]
-    for place in range(max(map(len, groups))):
-        read = [
-            (sides, name, _tried(read_values, name, settings, reader))
-            for sides, group, reader in zip(found, groups, readers, strict=True)
-            for name in group[place : place + 1]
-        ]
-        for sides, name, values in read:
-            sides[name] = values if isinstance(values, Exception) else _tried(with_recipe, *values)
-    return found
-
-
-def _tried(what: Callable[..., _Answer], *given: object) -> _Answer | Exception:
-    """The answer, or what was raised, which is raised again where the file is taken."""
-    try:
-        return what(*given)
-    except Exception as error:  # noqa: BLE001 - what becomes of it is decided there
-        return error
 
 
 def _together(reports: Sequence[Report]) -> Report:

@@ -14,7 +14,7 @@ from ..schemas.purpose import SAID_FIRST, trains_gpt
 from .comparison import DIFFERENCES, differences
 from .defects import advisories
 from .messages_compiled import say
-from .places import keep_places, places_of
+from .places import places_of
 from .registry import compared, functions, rule
 
 if TYPE_CHECKING:
@@ -67,47 +67,18 @@ class Outcome(NamedTuple):
 
 def check(subject: Subject, selection: Selection | None = None, more: Sequence[Rule] = ()) -> Outcome:
     """Every finding about the subject: the readers' problems first, then the rules'."""
-    return check_all([subject], selection, more)[0]
-
-
-def check_all(
-    subjects: Sequence[Subject], selection: Selection | None = None, more: Sequence[Rule] = ()
-) -> list[Outcome]:
-    """The same about each of several subjects: one rule goes over all of them, then the next one."""
-    runs = [_Run(subject, selection or Selection()) for subject in subjects]
-    keep_places([side for subject in subjects for side in subject.sides])
-    try:
-        _run_all(runs, more)
-    finally:
-        keep_places(())
-    return [Outcome(tuple(sorted(run.found, key=_position)), run.crashed) for run in runs]
-
-
-def _run_all(runs: Sequence[_Run], more: Sequence[Rule]) -> None:
-    for run in runs:
-        run.problems()
+    run = _Run(subject, selection or Selection())
+    run.problems()
     # Rules are about a training run of a GPT model; what else there is was said by the reader.
-    ruled = [run for run in runs if all(trains_gpt(side.config) for side in run.subject.sides)]
-    for run in ruled:
+    if all(trains_gpt(side.config) for side in subject.sides):
         run.comparisons()
-    for entry, concerned in _functions_of(ruled, more):
-        for run in concerned:
-            run.function(entry)
-    for run in ruled:
+        frameworks = frozenset(side.framework for side in subject.sides)
+        for entry in (*functions(frameworks, subject.profile), *more):
+            if run.selection.heard(entry.code) and subject.profile in entry.profiles:
+                run.function(entry)
         run.advisories()
         run.found = run.put_together()
-
-
-def _functions_of(runs: Sequence[_Run], more: Sequence[Rule]) -> Iterator[tuple[Rule, Sequence[_Run]]]:
-    """Rules that are functions, in their order, each with the subjects that have what it looks at."""
-    alike: dict[tuple[frozenset[str], str], list[_Run]] = {}
-    for run in runs:
-        frameworks = frozenset(side.framework for side in run.subject.sides)
-        alike.setdefault((frameworks, run.subject.profile), []).append(run)
-    for (frameworks, profile), concerned in alike.items():
-        for entry in (*functions(frameworks, profile), *more):
-            if concerned[0].selection.heard(entry.code) and profile in entry.profiles:
-                yield entry, concerned
+    return Outcome(tuple(sorted(run.found, key=_position)), run.crashed)
 
 
 def crashed(rule: str, error: Exception, file: str) -> Diagnostic:

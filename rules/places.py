@@ -15,7 +15,7 @@ from ..schemas.source import Span
 from ..schemas.yaml_node import SAME_VALUE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from ..mapper.recipe.settings import SettingsView
     from ..mapper.recipe.values import RecipeValue
@@ -65,14 +65,8 @@ def _written_keys(name: str, side: SideName, version: str) -> tuple[tuple[str, .
 
 
 _kept: dict[int, Places] = {}
-"""The places of the files at hand, each by the identity of the file that it holds."""
+"""The places of the two files that are compared, each by the identity of the file that it holds."""
 _FEW = 2
-
-
-def keep_places(sides: Iterable[Side]) -> None:
-    """Say which files are looked at from now on: their places are kept, and no others."""
-    _kept.clear()
-    _kept.update({id(side): Places(side) for side in sides})
 
 
 def places_of(side: Side) -> Places:

@@ -248,19 +248,9 @@ class Config(NamedTuple):
         return otherwise if setting is None or not setting.decided else setting.is_on
 
 
-_MOST_KEPT = 4
-_explicit: list[tuple[Mapping[str, Setting], tuple[Setting, ...]]] = []
-
-
 def explicit_of(settings: Mapping[str, Setting]) -> tuple[Setting, ...]:
-    """What a file itself says, in order; found once for each of the files at hand, whose settings stay as they are."""
-    for known, found in tuple(_explicit):
-        if known is settings:
-            return found
-    found = tuple([setting for setting in settings.values() if setting[2] == "explicit"])
-    _explicit.insert(0, (settings, found))
-    del _explicit[_MOST_KEPT:]
-    return found
+    """What a file itself says, in order."""
+    return tuple([setting for setting in settings.values() if setting[2] == "explicit"])
 
 
 def partner(framework: Framework) -> Framework:

@@ -1,4 +1,4 @@
-"""What accmap takes from `typing` while it runs, without the import, which costs a third of the start of Python.
+"""What accmap takes from `typing` while it runs, without the import: a lint costs 2.5 starts of Python less.
 
 Type checkers see the real `typing.NamedTuple` and `typing.cast`. At run time `NamedTuple` makes the same classes
 (`_fields`, `_make`, `_replace`, `_asdict`, keywords, defaults) without compiling a constructor for each: there are

@@ -18,7 +18,7 @@ from .messages_compiled import say
 from .purpose import may_be_mindformers, purpose_of_program, purpose_of_recipe
 from .source import SourceText
 from .tree_version import folders_of, known_tree, tree_version
-from .written_for import written_for
+from .versions import written_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .megatron.experiment_yaml import Experiment
     from .megatron.inputs import Input
     from .megatron.versions import Chosen
-    from .shell.left import Left
+    from .shell.state import WrittenFiles
     from .source import Span
 
 Format: TypeAlias = "Input | Literal['script', 'mindformers', 'huggingface']"
@@ -380,7 +380,7 @@ def _followed(
 
 
 def _as_left(
-    written: Left, cwd: str, open_file: Callable[[str], SourceText], launch: Launch | None, file: str
+    written: WrittenFiles, cwd: str, open_file: Callable[[str], SourceText], launch: Launch | None, file: str
 ) -> Callable[[str], SourceText]:
     """Opens files as the script has left them where the launch begins, not as they lie on the disk now."""
     if launch is None or not any(written):

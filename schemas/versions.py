@@ -2,6 +2,7 @@
 
 `versions.yaml` is the only list; nothing else names the versions there are. A version that is no release has a name
 without a number (`main`) and a place among the numbers all the same.
+How people write a version, and what a header says that accmap wrote, are here too.
 """
 
 from __future__ import annotations
@@ -12,6 +13,29 @@ from .versions_compiled import NUMBERS, VERSIONS
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal, TypeAlias
+
+
+def release_of(text: str | None) -> str | None:
+    """`0.15.3` of `core_v0.15.3`; None for what is no one release: a minor version, a branch, a release candidate."""
+    number = (text or "").strip().removeprefix("core_").removeprefix("v")
+    parts = number.split(".")
+    return number if len(parts) >= 3 and all(part.isascii() and part.isdigit() for part in parts) else None
+
+
+def minor_of(text: str) -> str | None:
+    """`1.9` of `r1.9.0rc1`: two numbers, and a patch that begins with a digit; None where the text is no version."""
+    parts = text.strip().removeprefix("core_").lstrip("rv").split(".")
+    if len(parts) < 2 or not all(part.isascii() and part.isdigit() for part in parts[:2]):
+        return None
+    if len(parts) > 2 and not parts[2][:1].isdigit():
+        return None
+    return ".".join(parts[:2])
+
+
+def names_a_file(text: str) -> bool:
+    """Whether what stands for a version is a file that describes a dialect."""
+    return text.endswith((".yaml", ".yml"))
+
 
 Framework: TypeAlias = "Literal['megatron', 'mindformers', 'huggingface']"
 Dialect: TypeAlias = "Literal['megatron', 'static', 'dynamic', 'legacy', 'transformers']"
@@ -119,3 +143,24 @@ def known_names(framework: Framework, dialect: Dialect | None = None) -> str:
     known = names(framework, dialect)
     released = [name for name in known if name not in NUMBERS]
     return ", ".join([f"{released[0]}–{released[-1]}", *(name for name in known if name in NUMBERS)])
+
+
+_HEAD = 400
+"""Characters that its header begins within."""
+
+
+def title_of(framework: Framework, version: str) -> str:
+    """A framework and a version, as a header names them; a release of Megatron-LM by its branch."""
+    branch = framework == "megatron" and version[0].isdigit()
+    return f"{TITLES[framework]} core_r{version}.0" if branch else f"{TITLES[framework]} {version}"
+
+
+def written_for(framework: Framework, text: str) -> str | None:
+    """What a header says; None where there is none."""
+    head = text[:_HEAD]
+    if "accmap" not in head:
+        return None
+    import re
+
+    found = re.search(rf"^# {TITLES[framework]} (?:core_r)?(main|\d+\.\d+)\b[^\n]* accmap ", head, re.MULTILINE)
+    return None if found is None else found[1]

@@ -52,10 +52,6 @@ ALLOWED: dict[str, dict[str, str]] = {
     "cli/configuration_page.py": {"read_text": "a table of the repository, when its page is made"},
     "cli/init.py": {"sys.stdin.readline": "a yes or no of whoever sits at the terminal"},
     "cli/lsp_server.py": {"os.fdopen": "the editor's own channel, apart from whatever is printed"},
-    "cli/own_modules.py": {
-        "os.open": "bytecode of this program, as Python's own loader reads it",
-        "mmap.mmap": "the same, the largest file of it",
-    },
     "rules/source_links.py": {"read_text": "tables of the repository, when the pages are made"},
     "evidence/data/tokenizer_pair.py": {"from_file": "a package's own format; both were read and bounded before"},
     "schemas/installation.py": {"read_text": "what pip has noted beside this program"},

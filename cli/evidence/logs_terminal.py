@@ -17,9 +17,8 @@ from ..advisories import title
 from ..curve_scale import COLUMNS, MARGIN, step_labels, ticks
 from ..dot_plot import STYLES, beside, can_draw, drawn, plain, stroke
 from ..messages_compiled import say
-from ..terminal import wants_colour
-from ..wide_text import columns as columns_of
-from ..wide_text import wrapped
+from ..terminal import columns as columns_of
+from ..terminal import wants_colour, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -20,8 +20,7 @@ from ...schemas.verdict import Unseen, concluded, unseen_json
 from ..exit_codes import BAD, FINE
 from ..messages_compiled import say as usage
 from ..parsing import UsageError
-from ..terminal import wants_colour
-from ..wide_text import padded
+from ..terminal import padded, wants_colour
 from .playbook import PROGRAM
 from .playbook_files import layout_of
 

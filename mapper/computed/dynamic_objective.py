@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ...schemas.config import Value
-    from .mindformers_network import ModelClass
+    from .network import ModelClass
     from .values import Values
 
 

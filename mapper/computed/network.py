@@ -11,6 +11,22 @@ if TYPE_CHECKING:
     from ...schemas.config import Value
 
 
+class ModelClass(NamedTuple):
+    """What a model class hands to its network: a row of `classes` of facts.yaml."""
+
+    layers: str
+    experts: bool
+    qk_norm: str
+    tied: str
+    latent: bool
+    mtp: str
+    gated: str
+    joined: str
+    norm: str
+    own_layers: bool
+    versions: tuple[str, ...]
+
+
 class Layer(NamedTuple):
     """The parameters of one transformer layer, and what of its experts one token does not use."""
 

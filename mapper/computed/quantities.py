@@ -9,21 +9,20 @@ from __future__ import annotations
 from ...mappings.keys_compiled import RESOLVED_CLASS, RESOLVED_NETWORK
 from ...schemas.light_typing import TYPE_CHECKING
 from ..recipe.values import RecipeValue
-from .rates import rates
 from .rotary import rounded, sight, spectrum
-from .values import TOO_ODD, Answers, UndecidedError, Values, noting
+from .values import TOO_ODD, UndecidedError, Values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable
 
     from ...mappings.names_compiled import FieldName
     from ...schemas.config import Config, Value
-    from .mindformers_network import ModelClass
-    from .network import Ends, Network
-    from .values import Noted
+    from .network import Ends, ModelClass, Network
 
     Turning = tuple[tuple[float, ...], float]
     Part = tuple[tuple[FieldName, ...], Values, Callable[[], tuple[Value, ...]]]
+    from collections.abc import Mapping
+
 
 _LAYERS: tuple[FieldName, ...] = ("computed.layers", "computed.parameters_by_kind")
 _ENDS: tuple[FieldName, ...] = ("computed.embedding_parameters", "computed.parameters", "computed.active_parameters")
@@ -47,50 +46,43 @@ def computed_of(config: Config) -> dict[FieldName, RecipeValue]:
 
         fields = huggingface_recipe(config).fields
         return {name: value for name, value in fields.items() if name.startswith("computed.")}
-    return fields_of(answers_of(config))
-
-
-def fields_of(answers: Sequence[Answers]) -> dict[FieldName, RecipeValue]:
-    """What the formulas say together."""
-    return {name: value for one in answers for name, value in one.fields.items()}
-
-
-def answers_of(config: Config, before: Sequence[Answers] = (), changed: Collection[str] = ()) -> tuple[Answers, ...]:
-    """What each formula says; as `before`, of a file of which these keys have `changed`, where that touches none."""
-    config, noted = noting(config)
-    parts = _megatron(config, noted) if config.framework == "megatron" else _mindformers(config, noted)
-    if len(before) != len(parts):
-        return tuple([_answered(noted, *part) for part in parts])
-    return tuple(
-        [old if old.hold(noted, changed) else _answered(noted, *part) for old, part in zip(before, parts, strict=True)]
-    )
+    found: dict[FieldName, RecipeValue] = {}
+    for names, values, formula in _megatron(config) if config.framework == "megatron" else _mindformers(config):
+        found.update(_answered(names, values, formula))
+    return found
 
 
 def _answered(
-    noted: Noted, names: tuple[FieldName, ...], values: Values, formula: Callable[[], tuple[Value, ...]]
-) -> Answers:
-    noted.taken = {}
+    names: tuple[FieldName, ...], values: Values, formula: Callable[[], tuple[Value, ...]]
+) -> dict[FieldName, RecipeValue]:
     try:
         results, decided = formula(), True
     except (UndecidedError, *TOO_ODD):
         results, decided = (None,) * len(names), False
     keys = values.asked()
-    return Answers(
-        {one: RecipeValue(result, "derived", None, keys, decided) for one, result in zip(names, results, strict=True)},
-        frozenset([one for one in noted.taken if isinstance(one, str)]),
-        tuple([(one, noted.ask(one[0], *one[1])) for one in tuple(noted.taken) if not isinstance(one, str)]),
+    return {
+        one: RecipeValue(result, "derived", None, keys, decided) for one, result in zip(names, results, strict=True)
+    }
+
+
+def _megatron(config: Config) -> list[Part]:
+    from .megatron import (
+        decay,
+        deviations,
+        documents,
+        ends,
+        network,
+        rotary,
+        samples,
+        scale,
+        terms,
+        tokens_per_step,
+        weighting,
+        windows,
     )
 
-
-def _megatron(config: Config, noted: Noted) -> list[Part]:
-    from .megatron_attention import documents, rotary, scale, windows
-    from .megatron_network import ends, network
-    from .megatron_objective import terms, weighting
-    from .megatron_training import samples, tokens_per_step
-    from .megatron_weights import decay, deviations
-
     args = Values(config)
-    built = _once(noted, args, lambda: network(args))
+    built = _once(args, lambda: network(args))
     return [
         (_LAYERS, args, lambda: _layers(built())),
         (_ENDS, args, lambda: _whole(built(), ends(args))),
@@ -108,19 +100,29 @@ def _megatron(config: Config, noted: Noted) -> list[Part]:
     ]
 
 
-def _mindformers(config: Config, noted: Noted) -> list[Part]:
-    from .mindformers_attention import documents, rotary, scale, windows
-    from .mindformers_network import ends, model_class, network
-    from .mindformers_objective import terms, weighting
-    from .mindformers_training import samples, tokens_per_step
-    from .mindformers_weights import decay, deviations
+def _mindformers(config: Config) -> list[Part]:
+    from .mindformers import (
+        decay,
+        deviations,
+        documents,
+        ends,
+        model_class,
+        network,
+        rotary,
+        samples,
+        scale,
+        terms,
+        tokens_per_step,
+        weighting,
+        windows,
+    )
 
     values = Values(config, f"{RESOLVED_NETWORK}.")
 
     def made_by() -> ModelClass:
         return model_class(values.get(RESOLVED_CLASS), config.dialect, config.framework_version)
 
-    built = _once(noted, values, lambda: network(values, made_by()))
+    built = _once(values, lambda: network(values, made_by()))
     return [
         (_LAYERS, values, lambda: _layers(built())),
         (_ENDS, values, lambda: _whole(built(), ends(values, made_by()))),
@@ -146,19 +148,15 @@ def _curve(config: Config, values: Values) -> tuple[Value, ...]:
     return (rates(config),)
 
 
-def _once(noted: Noted, values: Values, build: Callable[[], Network]) -> Callable[[], Network]:
+def _once(values: Values, build: Callable[[], Network]) -> Callable[[], Network]:
     """The network, built when it is first asked for; what it takes is noted each time."""
     kept: list[Network] = []
     keys: list[str] = []
-    taken = noted.taken
 
     def built() -> Network:
-        nonlocal taken
         if not kept:
             kept.append(build())
             keys.extend(values.asked())
-            taken = noted.taken
-        noted.taken.update(taken)
         values.again(keys)
         return kept[0]
 
@@ -175,3 +173,30 @@ def _turning(rotary: Turning | None) -> tuple[Value, ...]:
 
 def _whole(network: Network, ends: Ends) -> tuple[Value, ...]:
     return ends.by_kind(), network.total(ends), network.active(ends)
+
+
+def rates(config: Config) -> Mapping[str, Value]:
+    """The rates of the first two updates, the highest at an end of a piece, and those of the middle and the last one.
+
+    `training.py:training_log` and `optimizer_param_scheduler.py` on one side, `core/lr/lr_schedule.py` on the other;
+    which step a piece ends at is each engine's own.
+    """
+    from ..schedule.curve import UndecidedError as OpenError
+    from ..schedule.from_config import schedule_of
+
+    try:
+        schedule = schedule_of(config)
+    except OpenError as error:
+        raise UndecidedError from error
+    last = schedule.steps
+    if not last or last < 0:
+        raise UndecidedError
+    curve = schedule.learning_rate
+    ends = {min(max(piece.start + near, 0), last - 1) for piece in curve.pieces for near in (-1, 0)}
+    return {
+        "first": curve.value(0),
+        "second": curve.value(min(1, last - 1)),
+        "highest": max(map(curve.value, ends)),
+        "middle": curve.value(last // 2),
+        "last": curve.value(last - 1),
+    }

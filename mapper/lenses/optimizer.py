@@ -1,14 +1,26 @@
-"""Lenses of the optimizer: what its AdamW part uses."""
+"""Lenses of the optimizer: its AdamW part, and Megatron-LM's learning rate against a MindSpore Transformers class.
+
+The recipe speaks of a style, a peak, a minimum, a warm-up and an end in steps. Styles that the other side has not are
+handed to the schedule engine, which finds the nearest settings. What a class of MindSpore Transformers computes is said
+by the row's options: `classes` by name, `written` by what the recipe asks for.
+"""
 
 from __future__ import annotations
 
+from math import isfinite
+
 from ...mappings.tables import within
-from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ...schemas.versions import names
 from .general import as_float
-from .lens import OMIT, Lens, entries, items
+from .lens import OMIT, Lens, Omitted, entries, integer, items, number
+from .run import growing_batch
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
     from ...schemas.config import Value
+    from ...schemas.megatron.consumption import Consumption
     from .lens import Scope, Values, Written
 
 
@@ -47,4 +59,489 @@ def _epsilon_put(values: Values, scope: Scope) -> Written:
     return _at_adam(as_float(values[0]), scope)
 
 
-LENSES = {"betas": Lens(_betas_get, _betas_put), "adam_epsilon": Lens(_epsilon_get, _epsilon_put)}
+MEGATRON_STYLES = ("constant", "linear", "cosine", "inverse-square-root", "WSD")
+
+
+class _Rate(NamedTuple):
+    """The fields of the recipe."""
+
+    style: Value = None
+    peak: Value = None
+    low: Value = None
+    warmup: Value = None
+    start: Value = None
+    last: Value = None
+    tail: Value = None
+    tail_style: Value = None
+    power: Value = 1.0
+    cycles: Value = 0.5
+    warmup_share: Value = None
+    """The warm-up as a share of a length that is open."""
+
+
+class _Launch(NamedTuple):
+    """The keys of Megatron-LM; lengths in iterations, and in samples."""
+
+    style: Value | Omitted = OMIT
+    peak: Value | Omitted = OMIT
+    low: Value | Omitted = OMIT
+    warmup: Value | Omitted = OMIT
+    warmup_share: Value | Omitted = OMIT
+    warmup_samples: Value | Omitted = OMIT
+    start: Value | Omitted = OMIT
+    last: Value | Omitted = OMIT
+    last_samples: Value | Omitted = OMIT
+    tail: Value | Omitted = OMIT
+    tail_samples: Value | Omitted = OMIT
+    tail_style: Value | Omitted = OMIT
+    run: Value | Omitted = OMIT
+    run_samples: Value | Omitted = OMIT
+    batch: Value | Omitted = OMIT
+
+
+class _Class(NamedTuple):
+    """The arguments of a class of MindSpore Transformers."""
+
+    name: Value
+    peak: Value
+    low: Value
+    warmup: Value
+    warmup_share: Value
+    start: Value
+    total: Value
+    falls_from: Value
+    held: Value
+    falling: Value
+    rest: Value
+    """The rate after the fall, where a class has another name for it."""
+    power: Value
+    cycles: Value
+    falling_share: Value
+
+
+def _float(value: Value) -> float | None:
+    known = as_float(value)
+    return known if isinstance(known, float) else None
+
+
+_ROUNDING = 2.0**-51
+"""Of a length: what its product with a share may be off by."""
+
+
+def _steps(value: float) -> int | float:
+    """A length; a whole one, too, where only the rounding of a product keeps it from that (0.07 of 100 steps)."""
+    nearest = round(value) if isfinite(value) else value
+    return nearest if abs(value - nearest) <= _ROUNDING * abs(value) else value
+
+
+def _whole(value: float | None) -> int:
+    """Whole steps; none where nothing is given, or something that is no count (`.inf`)."""
+    return int(value) if value is not None and isfinite(value) else 0
+
+
+def _in_whole_steps(rate: _Rate) -> _Rate:
+    """The nearest whole lengths, of one step at least: only a run in samples decays over a part of a step."""
+    return rate._replace(last=_nearest(rate.last), tail=_nearest(rate.tail))
+
+
+_COUNTED_EXACTLY = 1 << 53
+"""Whole numbers up to here are floats as they are."""
+
+
+def _quotient(samples: int, whole: int) -> int | float:
+    parts = samples % whole and samples < _COUNTED_EXACTLY
+    return samples / whole if parts else samples // whole
+
+
+def _nearest(length: Value) -> Value:
+    known = number(length)
+    return length if known is None or integer(length) is not None or not isfinite(known) else max(1, round(known))
+
+
+def _steps_of(share: float, last: int) -> int | float:
+    steps = share * last
+    return int(steps) if isfinite(steps) else steps
+
+
+def _whole_steps(warmup: int | float) -> int:
+    """The whole number of steps that comes nearest to a warm-up with a fraction of one."""
+    below = _whole(warmup)
+    rest = warmup - below
+    # The first step after the warm-up is off by rest/warmup, or the last one of a longer one by (1-rest)/(below+1).
+    return below if rest * (below + 1) <= (1 - rest) * below else below + 1
+
+
+def _megatron_get(values: Values, scope: Scope) -> Values:
+    at = _Launch(*values)
+    whole, growing = _count(at.batch), growing_batch(scope)
+
+    def filled(samples: float) -> int | float | None:
+        """The steps that so many samples fill, which need not be whole ones."""
+        if growing is not None:
+            return _steps(growing.consumption.step_at(samples))
+        return _quotient(int(samples), whole) if whole else None
+
+    def steps(iterations: Value | Omitted, *samples: Value | Omitted) -> int | float | None:
+        """A length in iterations, else from the first of some lengths in samples."""
+        counted = next((known for one in samples if (known := _count(one))), None)
+        return _count(iterations) or (filled(counted) if counted else None)
+
+    # A run in samples has iterations, too, which the reader works out: whole ones, while it decays to its last sample.
+    # A decay of its own goes before either length.
+    last = _count(at.last) or steps(None, at.last_samples, at.run_samples) or steps(at.run)
+    last = integer(scope.field("run.train_steps")) if last is None else last
+    tail = _count(at.tail)
+    tail = _tail(at, filled) if tail is None else tail
+    stable = at.style == "WSD"
+    return _Rate(
+        values[0],
+        _float(values[1]),
+        0.0 if at.style == "constant" else _float(values[2]),
+        _megatron_warmup(at, last, filled, growing=growing is not None),
+        _float(values[6]),
+        last,
+        tail if stable else None,
+        values[11] if stable else None,
+        warmup_share=_float(values[4]) if last is None else None,
+    )
+
+
+def _count(value: Value | Omitted) -> int | None:
+    return None if isinstance(value, Omitted) else integer(value)
+
+
+def _tail(at: _Launch, filled: Callable[[float], int | float | None]) -> int | float | None:
+    """The steps of the final decay, which ends with the decay."""
+    tail, decay = _count(at.tail_samples), _count(at.last_samples) or _count(at.run_samples)
+    if not tail or decay is None:
+        return filled(tail) if tail else None
+    start, end = filled(decay - tail), filled(decay)
+    return None if start is None or end is None else _steps(end - start)
+
+
+def _megatron_warmup(
+    at: _Launch, last: int | float | None, filled: Callable[[float], int | float | None], *, growing: bool
+) -> int | float | None:
+    share, samples = (
+        None if isinstance(at.warmup_share, Omitted) else _float(at.warmup_share),
+        _count(at.warmup_samples),
+    )
+    if share is not None:
+        decay = _count(at.last_samples) or _count(at.run_samples)
+        if growing and decay:  # the share is one of the samples
+            return filled(share * decay)
+        return None if last is None else _steps(share * last)
+    if samples:
+        return filled(samples)
+    return None if isinstance(at.warmup, Omitted) else number(at.warmup)
+
+
+def _megatron_put(values: Values, scope: Scope) -> Written:
+    rate = _written_rate(values, scope)
+    if rate.style is None and rate.peak is None:
+        return _Launch()
+    last: Value | Omitted = OMIT if rate.last is None or rate.last == scope.field("run.train_steps") else rate.last
+    if rate.style not in MEGATRON_STYLES:
+        return _nearest_megatron(rate, last)
+    warm = number(rate.warmup)
+    share = warm is not None and integer(warm) is None and bool(number(rate.last))
+    written = _Launch(
+        style=rate.style,
+        peak=rate.peak,
+        low=OMIT if rate.style == "constant" else rate.low,
+        warmup=OMIT if warm is None or share else integer(warm),
+        warmup_share=_megatron_share(rate, warm, share=share),
+        start=rate.start,
+        last=last,
+    )
+    if rate.style == "WSD":
+        written = written._replace(tail=OMIT if rate.tail is None else rate.tail, tail_style=rate.tail_style)
+    growing = growing_batch(scope)
+    return written if growing is None else _in_samples(written, rate, growing.consumption)
+
+
+def _written_rate(values: Values, scope: Scope) -> _Rate:
+    return _in_whole_steps(_Rate(*values)) if growing_batch(scope) is None else _Rate(*values)
+
+
+def _megatron_share(rate: _Rate, warm: int | float | None, *, share: bool) -> Value | Omitted:
+    if warm is None:
+        return OMIT if _float(rate.warmup_share) is None else rate.warmup_share
+    return warm / (number(rate.last) or 1) if share else OMIT
+
+
+def _in_samples(written: _Launch, rate: _Rate, consumption: Consumption) -> Written:
+    """The same lengths in samples; a run in samples refuses iterations."""
+
+    def samples(steps: Value | Omitted) -> int | None:
+        known = None if isinstance(steps, Omitted) else number(steps)
+        return None if known is None else consumption.samples_at(known)
+
+    last, tail = samples(rate.last), number(rate.tail)
+    warmup = samples(rate.warmup)
+    fall: Value | Omitted = OMIT
+    if written.tail is not OMIT and tail is not None and last is not None:
+        fall = last - consumption.samples_at((number(rate.last) or 0) - tail)
+    return written._replace(
+        warmup=OMIT, warmup_share=OMIT, warmup_samples=OMIT if warmup is None else warmup,
+        last=OMIT, last_samples=OMIT if last is None or written.last is OMIT else last, tail=OMIT, tail_samples=fall,
+    )  # fmt: skip
+
+
+def _nearest_megatron(rate: _Rate, last: Value | Omitted) -> Written:
+    warm, end = _float(rate.warmup), None if isinstance(last, Omitted) else _float(last)
+    return _Launch(
+        style="cosine",
+        peak=_float(rate.peak),
+        low=_float(rate.low) or 0.0,
+        warmup=OMIT if warm is None else _whole(warm),
+        start=_float(rate.start) or 0.0,
+        last=OMIT if end is None else _whole(end),
+    )
+
+
+def _mindformers_get(values: Values, scope: Scope) -> Values:
+    at = _Class(*values)
+    if not isinstance(at.name, str):
+        return (None,) * len(_Rate._fields)
+    known = entries((entries(scope.options.get("classes")) or {}).get(at.name))
+    facts = known or {"style": at.name}
+    run, total = integer(scope.field("run.train_steps")), integer(at.total)
+    last = run if total is None else total  # what stands for the run's length was replaced by the reader
+    warm = _class_warmup(at, last, has_one=known is not None)
+    low = _float(dict(at._asdict()).get(str(facts.get("low", "low"))))
+    rate = _Rate(
+        style=facts["style"],
+        peak=_float(at.peak),
+        low=facts.get("otherwise", 0.0) if low is None else low,
+        warmup=None if warm is None else _steps(warm),
+        start=_float(at.start) or 0.0,
+        last=last,
+        tail_style=facts.get("tail"),
+    )
+    fall = _FALLS.get(str(facts.get("falls")))
+    rate = rate if fall is None or _is_over(last) else fall(rate, at, warm, run)
+    return rate._replace(
+        power=_of_style(at.power, 1.0, own=rate.style == "linear"),
+        cycles=_of_style(at.cycles, 0.5, own=rate.style == "cosine"),
+        warmup_share=_float(at.warmup_share) if warm is None else None,
+    )
+
+
+def _of_style(value: Value, usual: float, *, own: bool) -> float:
+    """An argument that only one style has; of every other one it is the usual number."""
+    given = _float(value) if own else None
+    return usual if given is None else given
+
+
+def _is_over(last: int | None) -> bool:
+    """Whether a class has no step to fall over, and is at its end at once."""
+    return last is not None and last < 1
+
+
+def _class_warmup(at: _Class, last: int | None, *, has_one: bool) -> int | float | None:
+    warm, share = number(at.warmup), _float(at.warmup_share)
+    if share is not None and (warm is None or share):
+        return None if last is None else _steps_of(share, last)
+    return warm if warm is not None or has_one else 0
+
+
+def _falls_from(rate: _Rate, at: _Class, warm: int | float | None, run: int | None) -> _Rate:
+    """From a step on to the end."""
+    del warm, run
+    first, last = integer(at.falls_from), integer(rate.last)
+    return rate._replace(tail=None if first is None or last is None else last - first)
+
+
+def _falls_after_hold(rate: _Rate, at: _Class, warm: int | float | None, run: int | None) -> _Rate:
+    """So many steps long after so many at the peak."""
+    del run
+    length, held = integer(at.falling), integer(at.held) or 0
+    if length is None:
+        return rate
+    rate = rate._replace(last=None if warm is None else _whole(warm) + held + length, tail=length)
+    # Nothing is held: a cosine that ends where it likes, whatever the run's length.
+    return rate if held else rate._replace(style=rate.tail_style, tail=None, tail_style=None)
+
+
+def _falls_on(rate: _Rate, at: _Class, warm: int | float | None, run: int | None) -> _Rate:
+    """Along a line to an end that the run may not reach."""
+    del run
+    falling, last = integer(at.falling), integer(rate.last)
+    if warm is not None and falling is not None and last is not None and _whole(warm) + falling >= last:
+        return rate._replace(last=_whole(warm) + falling)
+    return rate
+
+
+def _falls_off(rate: _Rate, at: _Class, warm: int | float | None, run: int | None) -> _Rate:
+    """Along a cosine that may be cut off: then it is no style but the class's own."""
+    del warm
+    cut = _is_cut_off(at.falling, at.falling_share, integer(rate.last), run)
+    return rate._replace(style=at.name) if cut else rate
+
+
+_FALLS: Mapping[str, Callable[[_Rate, _Class, int | float | None, int | None], _Rate]] = {
+    "from": _falls_from,
+    "after_hold": _falls_after_hold,
+    "on": _falls_on,
+    "off": _falls_off,
+}
+
+
+def _is_cut_off(steps: Value, share: Value, last: int | None, run: int | None) -> bool:
+    """Whether a cosine may drop to its minimum before its end, within the run (CosineWithWarmUpLR.construct)."""
+    falling, part = integer(steps), _float(share)
+    if falling is None:
+        return part is not None and 0 <= part < 1
+    return (last is None or falling < last) and (run is None or falling < run)
+
+
+def _mindformers_put(values: Values, scope: Scope) -> Written:
+    rate = _in_whole_steps(_Rate(*values))
+    if rate.peak is None and rate.style is None:
+        return (OMIT,) * len(_Class._fields)
+    warm = _whole_steps(number(rate.warmup) or 0)
+    # A share of a length that is open stays a share, which both frameworks take of it.
+    is_share = rate.warmup is None and _float(rate.warmup_share) is not None
+    warming: dict[str, Value] = {"warmup_share": rate.warmup_share} if is_share else {"warmup": warm}
+    settings: dict[str, Value] = {"peak": rate.peak, **warming}
+    if _float(rate.start) and (warm or is_share):
+        settings["start"] = rate.start
+    if rate.last is not None and scope.side != "dynamic":
+        settings["total"] = rate.last
+    settings.update(_shape(rate, warm, scope) or _nearest_mindformers(rate, scope))
+    return tuple(settings.get(name, OMIT) for name in _Class._fields)
+
+
+class _Ends(NamedTuple):
+    """Where a schedule's parts end, in steps."""
+
+    warm: int
+    end: int
+    run: int | None
+    lowest: float
+    names: Mapping[str, Value]
+
+    @property
+    def apart(self) -> bool:
+        """Whether the fall ends elsewhere than the run."""
+        return self.run is not None and self.end != self.run and self.end > self.warm
+
+
+def _shape(rate: _Rate, warm: int, scope: Scope) -> Mapping[str, Value] | None:
+    """The class that computes what is wanted, and what it alone is told; None where none does."""
+    highest, lowest, end = _float(rate.peak), _float(rate.low) or 0.0, integer(rate.last)
+    # The dynamic graph's schedules end with the run, but for those that count their own steps.
+    run = integer(scope.field("run.train_steps")) if scope.side == "dynamic" else end
+    names = entries(scope.options.get("written")) or {}
+    if rate.style == "constant" or (highest is not None and highest <= lowest):
+        return {"name": names["constant"]}
+    shape = _SHAPES.get(str(rate.style))
+    return None if shape is None else shape(rate, _Ends(warm, end or 0, None if end is None else run, lowest, names))
+
+
+def _cosine(rate: _Rate, at: _Ends) -> Mapping[str, Value]:
+    cycles: dict[str, Value] = {} if rate.cycles in (None, 0.5) else {"cycles": rate.cycles}
+    if at.apart:
+        return {"name": at.names["held"], "rest": at.lowest, "held": 0, "falling": at.end - at.warm, **cycles}
+    return {"name": at.names["cosine"], "low": at.lowest, **cycles}
+
+
+def _line(rate: _Rate, at: _Ends) -> Mapping[str, Value]:
+    longer: dict[str, Value] = {"falling": at.end - at.warm} if at.apart and at.end > (at.run or 0) else {}
+    power = 1.0 if rate.power is None else rate.power
+    return {"name": at.names["linear"], "low": at.lowest, "power": power, **longer}
+
+
+def _stable(rate: _Rate, at: _Ends) -> Mapping[str, Value] | None:
+    tail = integer(rate.tail)
+    if rate.last is None or tail is None:
+        return None
+    if rate.tail_style == "cosine":
+        held = max(0, at.end - tail - at.warm)
+        return {"name": at.names["held"], "rest": at.lowest, "held": held, "falling": max(1, tail)}
+    # Without a warm-up this class is NaN at its first step: one step that starts at the peak mends it.
+    first: dict[str, Value] = {} if at.warm else {"warmup": 1, "start": rate.peak}
+    return {"name": at.names["WSD"], "low": at.lowest, "falls_from": at.end - tail, **first}
+
+
+_SHAPES: Mapping[str, Callable[[_Rate, _Ends], Mapping[str, Value] | None]] = {
+    "cosine": _cosine,
+    "linear": _line,
+    "WSD": _stable,
+}
+
+
+def _own_names(scope: Scope) -> dict[Value, str]:
+    """The arguments that count by their key; in the dynamic graph the run's length stands in for the schedule's."""
+    own = dict(zip(items(scope.options.get("arguments")) or (), _Class._fields, strict=True))
+    return {key: name for key, name in own.items() if not (scope.side == "dynamic" and name == "total")}
+
+
+def _nearest_mindformers(rate: _Rate, scope: Scope) -> Mapping[str, Value]:
+    """What the schedule engine finds; a cosine where it cannot say."""
+    from ..schedule.curve import UndecidedError
+    from ..schedule.equivalents import nearest_mindformers
+    from ..schedule.megatron import MegatronParameters, megatron_schedule
+
+    names_written = entries(scope.options.get("written")) or {}
+    fallback: dict[str, Value] = {"name": names_written["cosine"], "low": _float(rate.low) or 0.0}
+    run = integer(scope.field("run.train_steps")) or integer(rate.last)
+    if run is None or rate.style not in MEGATRON_STYLES:
+        return fallback
+    try:
+        schedule = megatron_schedule(
+            MegatronParameters(
+                lr=_float(rate.peak) or 0.0,
+                min_lr=_float(rate.low) or 0.0,
+                lr_decay_style=str(rate.style),
+                lr_decay_iters=integer(rate.last),
+                lr_warmup_iters=_whole(number(rate.warmup)),
+                lr_warmup_init=_float(rate.start) or 0.0,
+                lr_wsd_decay_style=str(rate.tail_style or "exponential"),
+                lr_wsd_decay_iters=integer(rate.tail),
+                train_iters=run,
+                version=names("megatron")[-1],
+            )
+        )
+        found = nearest_mindformers(schedule, run)
+    except (UndecidedError, ValueError, ZeroDivisionError, OverflowError):
+        return fallback
+    own = _own_names(scope)
+    return {own[name]: value for name, value in found.settings.items() if name in own}  # type: ignore[misc]  # pyright: ignore
+
+
+_TAIL, _TAIL_STYLE, _SHARE = (_Rate._fields.index(name) for name in ("tail", "tail_style", "warmup_share"))
+
+
+def _megatron_without(values: Values, scope: Scope) -> Sequence[int]:
+    del scope
+    return _without(values[0])
+
+
+def _mindformers_without(values: Values, scope: Scope) -> Sequence[int]:
+    known = entries((entries(scope.options.get("classes")) or {}).get(str(values[0])))
+    return _without(None if known is None else known["style"])
+
+
+def _without(style: Value) -> Sequence[int]:
+    """The fields that a schedule of this style does not have, whatever is open beside it, and an absent share."""
+    return (_SHARE,) if style in (None, "WSD") else (_TAIL, _TAIL_STYLE, _SHARE)
+
+
+LENSES = {
+    "megatron_schedule": Lens(
+        _megatron_get,
+        _megatron_put,
+        ((0,), (1,), (2,), (3, 4, 5), (6,), (7, 8, 12, 13), (9, 10), (11,), (), (), (4,)),
+        _megatron_without,
+    ),
+    "mindformers_schedule": Lens(
+        _mindformers_get,
+        _mindformers_put,
+        ((0,), (1,), (2, 10), (3, 4), (5,), (6,), (7, 9, 6), (0,), (11,), (12,), (4,)),
+        _mindformers_without,
+    ),
+    "betas": Lens(_betas_get, _betas_put),
+    "adam_epsilon": Lens(_epsilon_get, _epsilon_put),
+}

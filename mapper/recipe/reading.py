@@ -9,29 +9,135 @@ from __future__ import annotations
 from ...mappings.keys_compiled import MODEL_DIRECTORY, MODEL_TYPE, OLDER_CLASS
 from ...mappings.tables import field_named, table
 from ...schemas.config import explicit_of
-from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.forks import fork_of
 from ...schemas.refused import unknown_class
 from ...schemas.truth import is_on
-from ..computed.quantities import answers_of, fields_of
+from ..computed.quantities import computed_of
 from ..families import family_of, fixed_value
 from ..lenses.lens import Scope
-from .plan import plan_of
-from .reuse import Previous, Remembered, alike, changed_settings
+from ..lenses.registry import LENSES
 from .settings import SettingsView
 from .values import Recipe, RecipeValue, Unmapped
 from .vocabulary import is_of_kind, vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Literal, TypeAlias
 
     from ...mappings.names_compiled import FieldName
-    from ...mappings.tables import Side, SideName, Table
+    from ...mappings.tables import Row, Side, SideName, Table
     from ...schemas.config import Config, Origin, Setting, Value
     from ...schemas.megatron.dialects import Dialect
-    from .plan import Network, PlannedRow
-    from .reuse import Asked
+    from ..lenses.lens import Lens
     from .settings import Found
+
+
+Network: TypeAlias = "Literal['usual', 'legacy', 'unknown']"
+"""Who says what the network is: the tables with the model class, an older class by its own code, or nobody here."""
+
+
+class PlannedRow(NamedTuple):
+    """One row, as one side in one version reads it."""
+
+    fields: tuple[FieldName, ...]
+    side: Side
+    lens: Lens
+    drivers: tuple[tuple[int, ...], ...]
+    """For every field the places of the keys that decide it."""
+    names: tuple[str, ...]
+    """Every key and alias."""
+    fixed: Mapping[FieldName, RecipeValue] | None
+    fallback: Mapping[FieldName, RecipeValue] | None
+    """What it says where an older model class does not."""
+    single: bool
+    """Whether one key, under plain names, decides every field of the row."""
+
+
+class Plan(NamedTuple):
+    """Every row of the tables; None where the concept does not exist."""
+
+    rows: tuple[PlannedRow | None, ...]
+    row_of: Mapping[FieldName, int]
+    order: tuple[int, ...]
+    """The rows that exist and have a field, in their order."""
+    names: frozenset[str]
+    """The keys that some row takes up."""
+    names_by_type: tuple[str, ...]
+    """Those that name a callback by its type."""
+
+
+_OF_NETWORK = ("model", "attention", "position", "moe")
+"""The tables that speak of what a model class builds."""
+_plans: dict[tuple[SideName, str, str | None, Network], Plan] = {}
+
+
+def plan_of(side: SideName, version: str, family: str | None, network: Network = "usual") -> Plan:
+    """The plan for the files of one side, version, model class and kind of network."""
+    key = side, version, family, network
+    found = _plans.get(key)
+    if found is None:
+        found = _plans[key] = _made(side, version, network)
+    return found
+
+
+def _made(side: SideName, version: str, network: Network) -> Plan:
+    rows = table().rows
+    row_of: dict[FieldName, int] = {}
+    for number, row in enumerate(rows):
+        for field in row.fields:
+            row_of.setdefault(field, number)
+    planned = tuple(_planned(row, row.side(side, version), network) for row in rows)
+    known = [one for one in planned if one is not None]
+    names = [name for one in known for name in one.names]
+    patterns = tuple(name for name in names if "{" in name)
+    order = tuple([number for number in dict.fromkeys(row_of.values()) if planned[number] is not None])
+    return Plan(planned, row_of, order, frozenset(names).difference(patterns), patterns)
+
+
+def _planned(row: Row, side: Side | None, network: Network) -> PlannedRow | None:
+    if side is None or (side.options.get("of") == "legacy" and network != "legacy"):
+        return None
+    fixed: dict[FieldName, RecipeValue] | None = None
+    fallback: dict[FieldName, RecipeValue] | None = None
+    if side.fixed is not None:
+        fixed = {field: RecipeValue(value, "default") for field, value in zip(row.fields, side.fixed, strict=True)}
+        if network == "unknown" and row.topic in _OF_NETWORK:
+            fixed = {field: RecipeValue(None, "derived", None, (), False) for field in row.fields}
+    own = _with_own_key(side, network)
+    if own is not None:
+        side, fixed, fallback = own, None, fixed
+    spelled = side.keys + side.aliases
+    names = tuple("|".join(spelled).split("|")) if spelled else ()
+    drivers = _drivers(side.lens, len(row.fields), len(side.keys))
+    single = len(side.keys) == 1 and len(side.read) < 2 and len(names) == len(spelled) and "{" not in "".join(spelled)
+    single = single and all(places == (0,) for places in drivers)
+    return PlannedRow(row.fields, side, LENSES[side.lens], drivers, names, fixed, fallback, single)
+
+
+def _with_own_key(side: Side, network: Network) -> Side | None:
+    """The side of an older class or of a fork that says what the others do alike; None where it is as they are."""
+    if network == "legacy" and "legacy" in side.options:
+        # The older classes are not bound to what TransformerConfig's do.
+        return side._replace(keys=(f"resolved.transformer.{side.options['legacy']}",), fixed=None, lens="same")
+    if side.fixed is not None and "fork" in side.options:
+        # Only a fork's script can have the argument; any other does what is fixed.
+        return side._replace(keys=(str(side.options["fork"]),), fixed=None)
+    return None
+
+
+_Drivers: TypeAlias = "tuple[tuple[int, ...], ...]"
+_driving: dict[tuple[str, int, int], _Drivers] = {}
+
+
+def _drivers(lens: str, fields: int, keys: int) -> _Drivers:
+    """For every field the places of the keys that decide it: of several that are read as they stand each its own."""
+    found = _driving.get((lens, fields, keys))
+    if found is None:
+        alike, everything = lens == "same" and fields == keys, tuple(range(keys))
+        known = LENSES[lens].drives or tuple((place,) if alike else everything for place in range(fields))
+        found = _driving[lens, fields, keys] = known
+    return found
 
 
 def recipe_of(config: Config) -> Recipe:
@@ -62,11 +168,7 @@ def side_of(config: Config) -> SideName:
 
 
 class RecipeReading:
-    """One reading; `entries` grow as fields are asked for.
-
-    Most of what two files say is the same: the frameworks' defaults. So a reading begins with what the last one found,
-    and reads the rows again that something in this file touches (`reuse`).
-    """
+    """One reading; `entries` grow as fields are asked for."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -75,14 +177,8 @@ class RecipeReading:
         self.table: Table = table()
         self.entries: dict[FieldName, RecipeValue] = {}
         self._open: set[int] = set()
-        self._changed: list[str] = []
-        """The keys that say something else than in the file before."""
-        self._stale: set[str] = set()
-        """Fields that another file had and that are still to be read in this one."""
-        self._placed: set[FieldName] = set()
-        """Fields that stand somewhere in the file."""
-        self._asked: list[tuple[int, tuple[Asked, ...]]] = []
-        """What the rows that were read asked for."""
+        self._asked: set[str] = set()
+        """The fields that lenses asked for."""
         model_type = None if self.side == "megatron" else self._model_type()
         self.family = family_of(model_type, self.side)
         self.network = _network_of(config)
@@ -91,101 +187,38 @@ class RecipeReading:
 
     def recipe(self) -> Recipe:
         """Read everything, and work out what follows from it."""
-        # Asked for once: another thread may end a reading of its own in the meantime.
-        previous = next(iter(self.plan.previous), None)
-        if previous is not None:
-            for number in sorted(self._begin(previous)):
+        entries = self.entries
+        for number in self.plan.order:
+            if number not in self._open:
+                self._open.add(number)
                 row = self.plan.rows[number]
-                for field in () if row is None else row.fields:
-                    self.value(field)
-        else:
-            for field in self.plan.row_of:
-                self.value(field)
-        entries: dict[FieldName, RecipeValue] = self.entries
-        fields: dict[FieldName, RecipeValue] = entries
-        if previous is None or fields.keys() != previous.fields.keys():
-            fields = {name: entry for name in vocabulary() if (entry := entries.get(name)) is not None}
-        settings, placed, dialect = self.config.settings, frozenset(self._placed), self.config.dialect
-        before = previous.computed if previous is not None and previous.dialect == dialect else ()
-        computed = answers_of(self.config, before, self._changed)
-        environment = self._environment_now()
-        self.plan.previous[:] = [
-            Previous(settings, self.view.callbacks, environment, fields, placed, dialect, computed, self._asked)
-        ]
+                if row is not None:
+                    entries.update(self._row(row))
+        fields: dict[FieldName, RecipeValue] = {
+            name: entry for name in vocabulary() if (entry := entries.get(name)) is not None
+        }
         return Recipe(
             self.config.file,
             self.config.framework,
             self.config.framework_version,
-            dialect,
-            {**fields, **fields_of(computed)},
+            self.config.dialect,
+            {**fields, **computed_of(self.config)},
             tuple(self._unmapped()),
             None if self.config.launch is None else self.config.launch.world_size,
             self.config.basis,
         )
 
-    def _begin(self, previous: Previous) -> set[int]:
-        """Take over what is the same as in another file; the rows that are left to read."""
-        plan, view = self.plan, self.view
-        dependencies, rows = plan.dependencies, plan.rows
-        self._changed = changed_settings(previous.settings, self.config.settings)
-        dependencies.learn(previous.asked)
-        touched = dependencies.touched(self._changed)
-        if previous.callbacks != view.callbacks:
-            touched |= dependencies.by_callback
-        if previous.environment != self._environment_now():
-            touched.update([plan.row_of[field] for field in plan.environment])
-        waiting = list(touched)
-        while waiting:
-            row = rows[waiting.pop()]
-            for field in () if row is None else row.fields:
-                for number in tuple(dependencies.by_field.get(field, ())):
-                    if number not in touched:
-                        touched.add(number)
-                        waiting.append(number)
-        self.entries = entries = dict(previous.fields)
-        for number in touched:
-            row = rows[number]
-            if row is not None:
-                self._stale.update(row.fields)
-        self._open = set(plan.numbers - touched)
-        self._placed = set(previous.placed.difference(self._stale))
-        self._place(self._placed, entries)
-        return touched
-
-    def _place(self, fields: Iterable[FieldName], entries: dict[FieldName, RecipeValue]) -> None:
-        """Put what was found in another file where this one says it."""
-        settings, launch = self.config.settings, self.config.launch
-        environment = self.plan.environment
-        for field in fields:
-            entry = entries[field]
-            if (variable := environment.get(field)) is not None:
-                span = None if launch is None else launch.env_spans.get(variable)
-            elif entry[2] is None:
-                continue
-            else:
-                span = settings[entry[3][0]].span
-            if span != entry[2]:
-                entries[field] = _made((entry[0], entry[1], span, entry[3], entry[4]))
-
-    def _environment_now(self) -> tuple[object, ...]:
-        """What the launch's environment says of each variable that is a field."""
-        launch = self.config.launch
-        if launch is None:
-            return ()
-        return tuple([(name, launch.env[name]) for name in self.plan.environment.values() if name in launch.env])
-
     def value(self, field: FieldName) -> Value:
         """The value of one field, read now if it was not yet."""
         found = self.entries.get(field)
-        if found is None or field in self._stale:
-            found = None
+        if found is None:
             number = self.plan.row_of.get(field)
             if number is None or number in self._open:
                 return None
             self._open.add(number)
             row = self.plan.rows[number]
             if row is not None:
-                self._take(row, self._row(row))
+                self.entries.update(self._row(row))
             found = self.entries.get(field)
         return None if found is None else found.value
 
@@ -195,22 +228,11 @@ class RecipeReading:
         row = None if number is None else self.plan.rows[number]
         if number is None or row is None or row.fixed is not None or row.side.environment is not None:
             return frozenset()
-        outer, self.view.asked = self.view.asked, []
+        outer, self._asked = self._asked, set()
         self._open.add(number)
         self._read(row)
-        asked, self.view.asked = self.view.asked, outer
-        return frozenset(name for kind, name, _ in asked if kind == "field")
-
-    def _take(self, row: PlannedRow, found: Mapping[FieldName, RecipeValue]) -> None:
-        """What a row says, in place of what it said in another file."""
-        for field in row.fields:
-            self._stale.discard(field)
-            if (entry := found.get(field)) is not None:
-                self.entries[field] = entry
-                if entry[2] is not None or self.plan.environment.get(field) is not None:
-                    self._placed.add(field)
-            else:
-                self.entries.pop(field, None)
+        asked, self._asked = self._asked, outer
+        return frozenset(asked)
 
     def _model_type(self) -> Value:
         found = self.view.find(MODEL_TYPE[self.side])
@@ -223,43 +245,49 @@ class RecipeReading:
             return row.fixed
         if row.side.environment is not None:
             return self._environment(row.fields[0], row.side.environment)
-        number = self.plan.row_of[row.fields[0]]
-        for remembered in tuple(row.memory):
-            if self._same_answers(remembered):
-                self._asked.append((number, remembered.asked))
-                found = dict(remembered.entries)
-                self._place(remembered.entries, found)
-                return found
-        outer, self.view.asked = self.view.asked, []
-        found = self._read(row)
-        asked, self.view.asked = tuple(self.view.asked), outer
-        self._asked.append((number, asked))
-        row.memory.insert(0, Remembered(asked, found))
-        del row.memory[_MOST_REMEMBERED:]
-        return found
+        if row.single:
+            setting = self._only_setting(row.side)
+            if setting is not None:
+                return self._read_one(row, setting)
+        return self._read(row)
 
-    def _same_answers(self, remembered: Remembered) -> bool:
-        view, settings = self.view, self.config.settings
-        for kind, name, known in remembered.asked:
-            if kind == "setting":
-                found: object = settings.get(name)
-                if found is known:
-                    continue
-            elif kind == "section":
-                found = view.leaves(name)
-            elif kind == "field":
-                found = self.value(field_named(name))
-            else:
-                found = view.place_of(name)
-            if not alike(found, known):
-                return False
-        return True
+    def _only_setting(self, side: Side) -> Setting | None:
+        """The setting that a row's one key has, if nothing else has a part in the row; it is written, or a default."""
+        settings = self.config.settings
+        setting = settings.get(side.read[0] if side.read else side.keys[0])
+        if setting is None:
+            return None
+        _, _, origin, _, _, _, derived_from, overridable, acceptance, decided = setting
+        if not decided or overridable or derived_from or acceptance != "accepted":
+            return None
+        if origin == "explicit":
+            return None if side.read else setting
+        if origin != "default" or any(name in settings or self.view.leaves(name) for name in side.aliases):
+            return None
+        return setting
+
+    def _read_one(self, row: PlannedRow, setting: Setting) -> dict[FieldName, RecipeValue]:
+        """What most rows say; the same as `_read`, with fewer questions."""
+        key, value, origin, span, *_ = setting
+        if row.side.lens == "same":
+            got: tuple[Value, ...] = (value,)
+        else:
+            got = row.lens.get(
+                (value,), Scope(self.side, self.config.framework_version, row.side.options, self._asked_for)
+            )
+        keys = (key,)
+        span = span if origin == "explicit" else None
+        entries: dict[FieldName, RecipeValue] = {}
+        for place, field in enumerate(row.fields):
+            value = _switched(field, got[place]) if place < len(got) else None
+            fits = is_of_kind(field, value)
+            entries[field] = self._by_family(field, RecipeValue(value if fits else None, origin, span, keys, fits))
+        return entries
 
     def _asked_for(self, field: FieldName) -> Value:
         """Another field, for a lens."""
-        value = self.value(field)
-        self.view.asked.append(("field", field, value))
-        return value
+        self._asked.add(field)
+        return self.value(field)
 
     def _read(self, row: PlannedRow) -> dict[FieldName, RecipeValue]:
         side = row.side
@@ -482,10 +510,6 @@ def _network_of(config: Config) -> Network:
 
 _TRANSFORMER = "resolved.transformer."
 _KNOWN_CALLBACKS = ("MFLossMonitor", "CheckpointMonitor", "TrainCallBack")
-
-
-_MOST_REMEMBERED = 3
-_made = RecipeValue._make
 
 
 def _switched(field: FieldName, value: Value) -> Value:

@@ -14,7 +14,6 @@ from ...schemas.shell.scanning import is_whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import TypeAlias
 
     from ...schemas.config import Config, Setting, Value
 
@@ -33,13 +32,13 @@ class SettingsView:
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self.asked: list[tuple[str, str, object]] = []
-        """Each question with its answer, in order; whoever wants them puts an empty list here."""
         self._settings = config.settings
         self._model_elsewhere = config.framework == "mindformers"
         """There an overridable value is a class's default that a model directory, which is not here, may replace."""
-        self._paths, self.callbacks = _order_of(config)
-        """Every path, in the order of their letters, and where in the list each type of callback stands."""
+        self._paths = sorted(config.settings) if self._model_elsewhere else []
+        """Every path of a file with sections, in the order of their letters."""
+        self.callbacks = _callback_places(config.settings, self._paths)
+        """Where in the list each type of callback stands."""
         fork = fork_of(config)
         self._fork = fork
         self._leaves: dict[str, list[Setting]] = {}
@@ -51,7 +50,6 @@ class SettingsView:
         head, _, rest = key.partition("{")
         name, _, tail = rest.partition("}")
         place = self.place_of(name)
-        self.asked.append(("callback", name, place))
         return key if place is None else f"{head}[{place}]{tail}"
 
     def place_of(self, callback: str) -> int | None:
@@ -63,7 +61,6 @@ class SettingsView:
         for one in name.split("|") if "|" in name else (name,):
             key = self.real(one) if "{" in one else one
             setting = self._settings.get(key)
-            self.asked.append(("setting", key, setting))
             if setting is not None and setting.acceptance in ("accepted", "conflict"):
                 if setting.overridable and self._model_elsewhere:
                     return Found(None, (setting,), False)
@@ -100,7 +97,6 @@ class SettingsView:
     def _gathered(self, key: str) -> Found | None:
         prefix = key + "."
         leaves = self.leaves(key)
-        self.asked.append(("section", key, leaves))
         if not leaves:
             return None
         value: dict[str, Value] = {leaf.key[len(prefix) :]: leaf.value for leaf in leaves}
@@ -120,7 +116,6 @@ class SettingsView:
                     own = {self.real(name) for name in names}
                 for name in setting.derived_from:
                     source = self._settings.get(name)
-                    self.asked.append(("setting", name, source))
                     if source is not None and source.origin == "explicit" and _is_own(name, own):
                         found[source.key] = source
         return list(found.values())
@@ -133,24 +128,7 @@ def _is_own(name: str, own: set[str]) -> bool:
     return name in own or any(name.startswith((key + ".", key + "[")) for key in own)
 
 
-_MOST_KEPT = 2
-_Order: TypeAlias = "tuple[list[str], dict[str, int]]"
-_recent: list[tuple[Mapping[str, Setting], _Order]] = []
 _CALLBACKS = "callbacks["
-
-
-def _order_of(config: Config) -> _Order:
-    """The paths of a file with sections, and its callbacks; several look at the same file, one after the other."""
-    if config.framework != "mindformers":
-        return [], {}
-    for settings, found in tuple(_recent):
-        if settings is config.settings:
-            return found
-    paths = sorted(config.settings)
-    found = paths, _callback_places(config.settings, paths)
-    _recent.insert(0, (config.settings, found))
-    del _recent[_MOST_KEPT:]
-    return found
 
 
 def _callback_places(settings: Mapping[str, Setting], paths: list[str]) -> dict[str, int]:

@@ -8,7 +8,7 @@ from ...mappings.keys_compiled import EVALUATION_INTERVAL, HEAD_WIDTH, TOKENIZER
 from ...schemas.border.outgoing import visible
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.megatron.forks import catalog
-from ...schemas.written_for import title_of
+from ...schemas.versions import title_of
 from .messages_compiled import say
 from .target import TOKENIZER
 

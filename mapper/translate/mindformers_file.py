@@ -5,8 +5,7 @@ from __future__ import annotations
 from ...mappings.keys_compiled import DATASET, DATASET_TASK
 from ...schemas.border.outgoing import visible
 from ...schemas.light_typing import TYPE_CHECKING
-from ...schemas.versions import number_of
-from ...schemas.written_for import title_of
+from ...schemas.versions import number_of, title_of
 from .messages_compiled import say
 from .nested import put
 from .yaml_text import Alias, Anchored, block

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.forks import OWN
-from ...schemas.version_text import minor_of
+from ...schemas.versions import minor_of
 from .report import summary
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from ..light_typing import TYPE_CHECKING, NamedTuple, cast
 from ..message import NOTHING, verbatim
 from ..shape import is_mapping
 from ..source import SourceText, Span
-from ..version_text import minor_of
-from ..versions import default_name, names, number_of
+from ..versions import default_name, minor_of, names, number_of
 from .messages_compiled import say
 
 if TYPE_CHECKING:

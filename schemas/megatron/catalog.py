@@ -9,8 +9,7 @@ from __future__ import annotations
 from ..diagnostic import UnreadableError, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..named_module import named_module
-from ..version_text import minor_of
-from ..versions import default_name, known_names, names
+from ..versions import default_name, known_names, minor_of, names
 from .messages_compiled import say
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from ..light_typing import TYPE_CHECKING, NamedTuple, cast
 from ..message import verbatim
 from ..rows import TOO_ODD, Row
 from ..version_sets import versions_in
-from ..version_text import names_a_file
+from ..versions import names_a_file
 from . import validation_functions
 from .catalog import VERSIONS, ArgumentFact, catalog, catalog_of, with_arguments
 from .converters import NULLABLE

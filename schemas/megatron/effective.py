@@ -11,7 +11,7 @@ from ..diagnostic import finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..message import NOTHING, Words
 from ..purpose import program_kind, purpose_of_arguments, purpose_of_unknown_program
-from ..version_text import release_of
+from ..versions import release_of
 from .catalog import DEFAULT_VERSION
 from .forks import OWN, catalog, dialect_asked, in_doubt, normalise_version
 from .outside_values import with_overridable

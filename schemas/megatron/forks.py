@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING, cast
-from ..version_text import minor_of
+from ..versions import minor_of
 from . import catalog as own
 from .catalog import VERSIONS
 

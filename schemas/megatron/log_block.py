@@ -15,7 +15,7 @@ from ..diagnostic import UnreadableError, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..message import NOTHING
 from ..purpose import purpose_of_arguments
-from ..version_text import release_of
+from ..versions import release_of
 from .catalog import VERSIONS, catalog
 from .converters import pattern
 from .forks import normalise_version

@@ -8,8 +8,7 @@ from __future__ import annotations
 from ..diagnostic import UnreadableError, finding
 from ..light_typing import TYPE_CHECKING
 from ..named_module import named_module
-from ..version_text import minor_of
-from ..versions import default_name, names, names_with_facts, number_of, stand_ins
+from ..versions import default_name, minor_of, names, names_with_facts, number_of, stand_ins
 from .messages_compiled import say
 
 if TYPE_CHECKING:

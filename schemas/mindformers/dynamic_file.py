@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING
 from ..purpose import purpose_of_run_mode
-from ..version_text import release_of
+from ..versions import release_of
 from .dynamic import VERSIONS, DynamicReading
 from .messages_compiled import say
 

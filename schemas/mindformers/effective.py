@@ -21,30 +21,99 @@ from ..purpose import (
     unread_yaml,
 )
 from ..rows import Sourced
-from ..shape import is_list, is_mapping
+from ..shape import copied, is_list, is_mapping
 from ..tree_version import tree_version
-from ..version_text import release_of
-from ..written_for import written_for
+from ..versions import release_of, written_for
 from ..yaml_text import parse_path, read_yaml
 from .catalog import DEFAULT_STATIC, minor_version, static_catalog, static_version
 from .detect import detected_dialect, dialect_and_version
 from .messages_compiled import say
 from .reading import Reading, Undecided, default_setting, plain_value, without_placeholders
+from .resolution import near
 from .switches import as_switched, switch_sections, switch_unread
-from .template import fill
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
+    from typing import Any, TypeAlias
 
     from ..config import ReadOptions
     from ..diagnostic import Diagnostic
+    from ..message import Problem, Words
     from ..purpose import Purpose
     from ..source import SourceText, Span
     from ..yaml_node import Node
     from ..yaml_text import YamlDocument
     from .detect import Chosen
-    from .template import Faults
+
+
+Faults: TypeAlias = "list[tuple[Problem, str]]"
+"""What sections refuse, and where."""
+_GENERAL = "general_config"
+
+
+def fill(reading: Reading, given: dict[Any, Any], faults: Faults, *, legacy: bool) -> tuple[dict[str, Any], list[str]]:
+    """The sections of `given` with the defaults of the reading's version, and the keys that belong to none of them."""
+    sections: dict[str, dict[str, Any]] = reading.catalog["sections"]
+    rest = dict(given)
+    general = {key: rest.pop(key) for key in sections[_GENERAL]["defaults"] if key in rest}
+    filled: dict[str, Any] = {}
+    for name in _applied(reading.catalog, given.get("run_mode"), given.get("do_eval", False)):
+        if name == _GENERAL:
+            filled.update(_section(reading, name, general, faults))
+        elif name != "moe_config" or legacy:
+            filled[name] = _section(reading, name, rest.pop(name, None), faults)
+    return {**rest, **filled}, [str(key) for key in rest]
+
+
+def _applied(catalog: dict[str, Any], run_mode: Any, do_eval: Any) -> list[str]:
+    groups = ["general_configs"]
+    if run_mode in ("eval", "predict"):
+        groups.append(f"{run_mode}_configs")
+    elif run_mode in catalog["run_modes"]:
+        groups += ["train_configs", *(["do_eval_configs"] if do_eval else [])]
+    return [name for group in groups for name in catalog["order"][group]]
+
+
+def _section(reading: Reading, name: str, given: Any, faults: Faults) -> Any:
+    facts: dict[str, Any] = reading.catalog["sections"][name]
+    listed, defaults = facts["list"], facts["defaults"]
+    if given is not None and not (is_list(given) if listed else is_mapping(given)):
+        faults.append(_wrong_type(name, say.a_list() if listed else say.a_mapping(), given))
+        given = None
+    if listed:
+        return _entries(reading, name, given or [], copied(list(defaults.values())), faults)
+    if not given:
+        return copied(defaults)
+    faults += [_missing(reading, name, key) for key in facts["required"] if key not in given]
+    for key in given if facts["strict"] else ():
+        if key not in defaults:
+            meant = near(str(key), defaults)
+            said = say.unknown_section_key(key=str(key), section=name, suggestion=meant, version=reading.version)
+            faults.append((said, f"{name}.{key}"))
+    return dict(given) if facts["spec"] else {**copied(defaults), **given}
+
+
+def _entries(reading: Reading, name: str, given: list[Any], defaults: list[Any], faults: Faults) -> list[Any]:
+    """The entries of a list section; the framework puts its defaults first, here the file's keep their places."""
+    for place, entry in enumerate(given):
+        path = f"{name}[{place}]"
+        if not is_mapping(entry):
+            faults.append(_wrong_type(path, say.a_mapping(), entry))
+        elif "type" not in entry:
+            faults.append(_missing(reading, path, "type"))
+    result = [entry for entry in given if is_mapping(entry)]
+    named = [entry.get("type") for entry in result]
+    return [*result, *(entry for entry in defaults if entry["type"] not in named)]
+
+
+def _wrong_type(path: str, expected: Words, given: object) -> tuple[Problem, str]:
+    found = say.a_list() if is_list(given) else say.a_mapping() if is_mapping(given) else repr(given)
+    return say.section_type(key=path, expected=expected, found=found), path
+
+
+def _missing(reading: Reading, section: str, key: str) -> tuple[Problem, str]:
+    return say.missing_key(key=key, section=section, version=reading.version), f"{section}.{key}"
+
 
 _MAX_MAPPING_DEPTH = 10
 """`tools/check_rules.py:check_yaml_depth_before_loading`, 1.6-2.1."""

@@ -8,19 +8,252 @@ A key that is not written takes the default of the configuration class that `mod
 
 from __future__ import annotations
 
+from itertools import compress
+from math import inf
+from operator import is_not
+
 from ..config import Unresolved
-from ..light_typing import TYPE_CHECKING
+from ..diagnostic import Related
+from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..message import NOTHING, Words, verbatim
 from ..rows import Sourced
-from .conversion import convert
 from .messages_compiled import say
-from .trainer import Part, Trainer
-from .transformer_defaults import defaults_of
-from .value_types import checked_fields
+from .reading import Undecided, default_setting
+from .resolution import definition
+from .switches import is_switch, switch_field
+from .trainer import Part, Trainer, wrong_kind
 
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Iterator, Mapping
+    from typing import Any, TypeAlias
 
+    from ..config import Setting
+    from ..message import Severity
     from .reading import Reading
+
+
+_TYPES = {"str": (str,), "count": (int, str), "float": (int, float)}
+"""What the values of a kind are; of any other, whole numbers."""
+_RANGES = {"positive": (1, inf), "seed": (0, 2**32 - 1)}
+"""The least and the largest value of a kind that is not of all numbers."""
+_WORDS = {"positive": "above_0", "seed": "of_32_bits", "float": "a_number", "str": "a_text"}
+"""Kinds by what messages.yaml calls them; any other is a whole number."""
+
+
+def fits(value: Any, kind: str) -> bool:
+    """Whether a value is of a kind."""
+    base = kind.rstrip("?")
+    if value is None:
+        return base != kind
+    if type(value) not in _TYPES.get(base, (int,)):
+        return False
+    if base == "count" and isinstance(value, str):
+        return value.strip().removeprefix("-").isdecimal()
+    bounds = _RANGES.get(base)
+    return bounds is None or bounds[0] <= value <= bounds[1]
+
+
+def checked_fields(reading: Reading, fields: dict[str, Sourced], choices: Mapping[str, str]) -> dict[str, Sourced]:
+    """The written fields of the TransformerConfig; one of the wrong kind is reported and left open."""
+    values = {name: one.value for name, one in fields.items()}
+    result = dict(fields)
+    for name, one in fields.items():
+        path = one.sources[0] if one.sources else ""
+        known = one.decided and not isinstance(one.value, Undecided)
+        if not known or path not in reading.places:
+            continue
+        if is_switch(reading, name):
+            result[name] = one._replace(value=switch_field(reading, name, one.value, path))
+        elif _is_wrong(reading, name, values, path, choices):
+            result[name] = one._replace(value=Undecided(str(one.value)))
+    return result
+
+
+def _is_wrong(reading: Reading, name: str, values: Mapping[str, Any], path: str, choices: Mapping[str, str]) -> bool:
+    """Report a value of another kind, or one that the code does not know; whether nothing is computed with it."""
+    value, counts = values[name], bool(values.get("num_moe_experts")) or not name.startswith("moe_")
+    kind: str | None = reading.catalog["types"].get(name)
+    if name == "max_position_embeddings" and values.get("position_embedding_type", "rope") == "rope":
+        kind = None  # learned positions and YaRN alone compute with it
+    if kind is not None and not fits(value, kind):
+        checked = reading.catalog["checked_without_experts"]
+        return _report(reading, path, value, kind, None if counts or name in checked else "warning")
+    names = choices.get(name, "").split() if counts else []
+    if names and isinstance(value, str) and (value.lower() if name == "hidden_act" else value) not in names:
+        wrong_kind(reading, path, value, say.one_of(known=", ".join(names)))
+    return False
+
+
+def check_sections(run: Trainer) -> None:
+    """Report the written values outside the model that are of the wrong kind."""
+    reading = run.reading
+    said = {dict(problem.values).get("key") for problem in reading.problems}
+    for path, kind in reading.catalog["section_types"].items():
+        value = reading.get(path)
+        if path in reading.places and path not in said and not isinstance(value, Undecided) and not fits(value, kind):
+            _report(reading, path, value, kind)
+
+
+def _report(reading: Reading, path: str, value: Any, kind: str, severity: Severity | None = None) -> bool:
+    """Say that a value is of the wrong kind; the answer is whether the run stops there."""
+    base = kind.rstrip("?")
+    better: str = definition("better")(value) if base == "float" and isinstance(value, str) else ""
+    if better:
+        said = say.string_number(key=path, value=value, why=say.run_cannot(), better=better)
+        reading.note(said, path, severity=severity)
+    else:
+        wrong_kind(reading, path, value, getattr(say, _WORDS.get(base, "a_whole_number"))(), severity)
+    return True
+
+
+Targets: TypeAlias = "dict[str, list[tuple[str, str | None]] | None]"
+"""The fields that each key sets, with what is made of its value; None for the field of its own name alone."""
+Fields: TypeAlias = "dict[str, Sourced]"
+_COMMON = "common"
+"""The one table of the versions whose model classes have no converters of their own."""
+
+
+def convert(reading: Reading, facts: dict[str, Any], attributes: Fields, handed: Fields, *, mla: bool) -> Fields:
+    """The fields that `parallel_config` and a class's attributes set; every key without effect is reported."""
+    work = _Conversion(reading, facts, mla=mla)
+    for key, one in handed.items():
+        if key in work.targets:
+            work.apply(key, one)
+    for key, one in attributes.items():
+        if key in work.targets and key not in work.white:
+            work.apply(key, one)
+        elif (path := f"{reading.model}.{key}") in reading.places and path in one.sources:
+            work.unmapped(key, path)
+    within = f"{reading.model}."
+    for path in [path for path, found in reading.acceptance.items() if found == "ignored" and path.startswith(within)]:
+        span = reading.places.get(path)
+        if span is not None and span.file is None:  # a hub's config.json is full of keys that mean another program
+            advice = work.advice(path[len(within) :])
+            said = say.ignored_key(key=path, model=facts["class"], working=advice, version=reading.version)
+            reading.note(said, path, on_key=True)
+    return work.fields
+
+
+class _Conversion:
+    """The fields collected so far."""
+
+    def __init__(self, reading: Reading, facts: dict[str, Any], *, mla: bool) -> None:
+        self.reading = reading
+        self.signature: dict[str, Any] = facts["signature"]
+        maps: dict[str, Any] = reading.catalog["converters"][facts["converter"] or _COMMON]
+        self.targets: Targets = {**dict.fromkeys(maps["same"]), **maps["rules"]}
+        if mla:
+            self.targets.update({**dict.fromkeys(maps["mla_same"]), **maps["mla_rules"]})
+        self.common = _COMMON in reading.catalog["converters"]
+        self.white: frozenset[str] = frozenset(reading.catalog["white"] if self.common else ())
+        self.fields: dict[str, Sourced] = {}
+        self.keys: dict[str, str] = {}
+        """Which key set each field."""
+
+    def apply(self, key: str, one: Sourced) -> None:
+        """Set the fields of a key."""
+        targets = self.targets[key]
+        for field, transform in ((key, None),) if targets is None else targets:
+            value = one
+            if transform is not None and not isinstance(one.value, Undecided):
+                try:
+                    value = one._replace(value=definition(transform)(one.value, self.reading.catalog))
+                except (TypeError, ValueError, KeyError) as error:
+                    path = self._path(key, one)
+                    said = say.transform(key=path, value=repr(one.value), field=field, why=verbatim(error))
+                    self.reading.note(said, path)
+                    continue
+            self._store(field, key, value)
+
+    def unmapped(self, key: str, path: str) -> None:
+        """Say what becomes of a written key that sets nothing."""
+        reading = self.reading
+        if self.common and key not in self.white:
+            reading.acceptance[path] = "unknown"
+            said = say.unknown_key(key=path, working=self.advice(key), version=reading.version)
+            reading.note(said, path, on_key=True)
+        elif key not in reading.catalog["expected_of_no_effect"].split():
+            reading.acceptance[path] = "ignored"
+
+    def _store(self, field: str, key: str, one: Sourced) -> None:
+        earlier = self.fields.get(field)
+        if earlier is None:
+            self.fields[field] = one
+            self.keys[field] = key
+        elif not (self.reading.catalog["equal_is_no_conflict"] and bool(earlier.value == one.value)):
+            self._conflict(field, key, one, earlier)
+            if one.sources and not any(path in self.reading.places for path in earlier.sources):
+                self.fields[field] = one
+
+    def _conflict(self, field: str, key: str, one: Sourced, earlier: Sourced) -> None:
+        reading = self.reading
+        path, other = self._path(key, one), self._path(self.keys[field], earlier)
+        handed = path == other and not earlier.sources
+        written = other in reading.places and not handed
+        if not one.sources and written:
+            path, other, written = other, path, False
+        reading.acceptance[path] = "conflict"
+        related = (Related(reading.file, reading.places[other], *say.sets_it_too(key=other).both()),) if written else ()
+        name, keep = path.rsplit(".", 1)[-1], other.rsplit(".", 1)[-1]
+        if name == keep:
+            # One key that the converter's tables name twice for the same field: no value of it is ever accepted.
+            keep = self._working(field, name)
+            other = other if written else say.mapped_twice(key=other)
+        shown = say.the_trainer() if handed else other if written else say.set_by_the_class(key=other)
+        keep = say.what_the_trainer_sets() if handed else keep
+        said = say.conflict_key(key=path, other=shown, field=field, keep=keep or other, version=reading.version)
+        reading.note(said, path, on_key=True, related=related)
+
+    def _working(self, field: str, key: str) -> str | None:
+        """The key to write for a field in this version and class; another one than `key`, where there is one."""
+        setting = [name for name, found in self.targets.items() if found and [one for one, _ in found] == [field]]
+        own = [field] if self.targets.get(field, ()) is None and field != key else []
+        others = [name for name in setting if name != key]
+        return next(iter([*(name for name in setting if name in self.signature), *own, *others]), None)
+
+    def advice(self, key: str) -> Words:
+        """What to write in place of a key without effect."""
+        meant = self.reading.catalog["meant"].get(key)
+        if meant is not None:
+            found = self._working(meant, key)
+            return NOTHING if found in (None, key) else say.may_be_written(found=found)
+        from ..suggestion import closest
+
+        near = closest(key, sorted(self.targets))
+        return NOTHING if near is None else say.perhaps_meant(near=near)
+
+    def _path(self, key: str, one: Sourced) -> str:
+        return one.sources[0] if one.sources else f"{self.reading.model}.{key}"
+
+
+class Defaults(NamedTuple):
+    """What a (MLA)TransformerConfig has by itself."""
+
+    names: Mapping[str, str]
+    """Its fields, and what the rows call them."""
+    known: Mapping[str, Sourced]
+    settings: Mapping[str, Setting]
+    catalog: Mapping[str, Any]
+
+    def changed(self, now: Mapping[str, Sourced]) -> Iterator[str]:
+        """What of it is no longer what it is by itself, as the rows call it."""
+        return compress(self.known, map(is_not, self.known.values(), map(now.__getitem__, self.known)))
+
+
+_defaults: dict[tuple[int, bool], Defaults] = {}
+
+
+def defaults_of(catalog: dict[str, Any], *, mla: bool) -> Defaults:
+    """The same for every file of a version."""
+    found = _defaults.get((id(catalog), mla))
+    if found is None:
+        values: dict[str, Any] = {**catalog["transformer"], **(catalog["mla_transformer"] if mla else {})}
+        names = {name: f"transformer.{name}" for name in values}
+        known = {names[name]: Sourced(value) for name, value in values.items()}
+        settings = [default_setting(f"resolved.{names[name]}", value) for name, value in values.items()]
+        found = Defaults(names, known, {one.key: one for one in settings}, catalog)
+        _defaults[id(catalog), mla] = found
+    return found
 
 
 def network(run: Trainer) -> None:

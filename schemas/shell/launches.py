@@ -10,8 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from .expansion import Field
-    from .left import Left
-    from .state import Variable
+    from .state import Variable, WrittenFiles
     from .text import Place
 
 MOST_STARTS = 200
@@ -42,7 +41,7 @@ class Found(NamedTuple):
     why: Place | None
     directory: str | None
     again: bool
-    written: Left
+    written: WrittenFiles
     """The files that the script has written before it."""
 
 
@@ -75,7 +74,7 @@ class Launches:
         directory: str | None,
         loop: bool,
         endless: bool,
-        written: Left,
+        written: WrittenFiles,
     ) -> None:
         """Keeps a launch. `endless` is a loop of which nobody knows how often it runs."""
         spot = (id(place.source), place.start, place.end)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .expansion import Field
     from .interpreter import Shell
     from .launches import Found
-    from .left import Left
+    from .state import WrittenFiles
 
 
 UNREAD = ("source-not-read", "source-not-known", "written-by-the-script")
@@ -42,7 +42,7 @@ class ScriptReading(NamedTuple):
     others: tuple[Launch, ...]
     unresolved: tuple[Unresolved, ...]
     problems: tuple[Diagnostic, ...]
-    written: Left
+    written: WrittenFiles
     """The files that the script has written before the chosen launch."""
 
 

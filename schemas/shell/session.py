@@ -14,9 +14,8 @@ from ..message import NOTHING
 from ..source import SourceText
 from . import tree
 from .flow import ExhaustedError, UndecidedError
-from .left import Left
 from .messages_compiled import say
-from .state import State
+from .state import State, WrittenFiles
 from .text import Code, Piece, Place, doubt_of, known
 
 if TYPE_CHECKING:
@@ -176,7 +175,7 @@ class Session:
 
     def is_written(self, full: str) -> bool:
         """Whether the script has, or may have, written a file."""
-        return Left(self.written, self.astray, self.filled).has(full)
+        return WrittenFiles(self.written, self.astray, self.filled).has(full)
 
     @property
     def touched(self) -> set[str]:

@@ -1,13 +1,15 @@
-"""What is known of a shell at one point of a script, and how two such states are joined.
+"""What is known of a shell at one point of a script: variables, written files; and how two such states are joined.
 
-Where a test cannot be decided, both ways are walked on copies of the state and joined afterwards: what is equal
-stays known, what differs becomes unknown with the test as the reason.
+If a test cannot be decided, both ways are walked on copies of the state and joined afterwards: what is equal stays
+known, what differs becomes unknown with the test as the reason.
 """
 
 from __future__ import annotations
 
+import posixpath
+
 from ..light_typing import TYPE_CHECKING, NamedTuple
-from .text import Doubt, hole, same
+from .text import Doubt, hole, known, same
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from .text import Piece, Place, Text
 
     T = TypeVar("T")
+    from collections.abc import Collection
 
 
 class Variable(NamedTuple):
@@ -182,3 +185,25 @@ def _shared(one: Sequence[T], other: Sequence[T], equal: Callable[[T, T], bool])
 
 def _alike(one: Piece, other: Piece) -> bool:
     return one.text == other.text and one.doubt == other.doubt
+
+
+class WrittenFiles(NamedTuple):
+    """The files that a script has, or may have, written by now."""
+
+    files: Mapping[str, Text | None]
+    """By their whole path; None where what one holds is not known."""
+    astray: Collection[str]
+    """Names of files that were written where the directory was not known."""
+    filled: Collection[str]
+    """Folders of which every file may have been written."""
+
+    def has(self, full: str) -> bool:
+        """Whether a file is one of them."""
+        if full in self.files or posixpath.basename(full) in self.astray:
+            return True
+        return any(full.startswith(folder.rstrip("/") + "/") for folder in self.filled)
+
+    def text(self, full: str) -> str | None:
+        """What one of them holds; None where that is not known."""
+        text = self.files.get(full)
+        return None if text is None else known(text)

@@ -10,12 +10,12 @@ from typing import Any, cast
 import pytest
 
 import accmap
-from accmap.mapper.recipe import plan
+from accmap.mapper.recipe import reading
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.schemas.config import Config
 from accmap.schemas.refused import what_stops
 
-PLANS = plan._plans  # pyright: ignore[reportPrivateUsage]
+PLANS = reading._plans  # pyright: ignore[reportPrivateUsage]
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 FILES = sorted(str(path) for path in EXAMPLES.glob("*/m*.*") if path.suffix in (".sh", ".yaml"))
 MOE = str(EXAMPLES / "deepseek_v3" / "megatron.sh")

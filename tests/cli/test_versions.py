@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from accmap.cli.lean import main
-from accmap.schemas.version_text import minor_of
+from accmap.schemas.versions import minor_of
 
 if TYPE_CHECKING:
     from pathlib import Path

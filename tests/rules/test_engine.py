@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accmap.rules import baseline, fixes, suppressions
-from accmap.rules.engine import Selection, check, check_all
+from accmap.rules.engine import Selection, check
 from accmap.rules.rule import Found, Rule, at_key
 from accmap.rules.subject import Subject
 from accmap.schemas.diagnostic import Diagnostic, Edit, Fix, Kind
@@ -44,22 +44,6 @@ def test_a_rule_that_crashes_becomes_a_finding_and_the_others_are_heard() -> Non
     assert "SYN990" in codes
     assert "XXX002" in codes
     assert "SCH053" in codes
-
-
-def test_several_subjects_at_once_are_each_told_what_they_are_told_alone() -> None:
-    """Pairs, files alone and a pair in which a rule fails, one beside the other."""
-
-    def failing(subject: Subject) -> list[Found]:
-        return broken(subject) if subject.profile == "train" else seeing(subject)
-
-    more = [Rule("XXX001", "failing", "error", "any", {"": ("x is {x}", "x 为 {x}")}, failing)]
-    kinds = (
-        pair(), pair()._replace(mindformers=None), pair()._replace(profile="train"), pair(),
-        pair()._replace(megatron=None),
-    )  # fmt: skip
-    alone = [check(subject._replace(worked_out={}), None, more) for subject in kinds]
-    assert check_all([subject._replace(worked_out={}) for subject in kinds], None, more) == alone
-    assert [outcome.crashed for outcome in alone] == [False, True, True, False, False]
 
 
 def test_the_longest_prefix_decides() -> None:

@@ -12,14 +12,14 @@ from accmap.schemas.config import Basis
 from accmap.schemas.diagnostic import UnreadableError
 from accmap.schemas.megatron.catalog import normalise_version
 from accmap.schemas.megatron.versions import by_tree
-from accmap.schemas.version_text import minor_of
+from accmap.schemas.versions import minor_of
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("api", "cli", "evidence", "rules", "verifier", "mapper", "mappings", "schemas")
 TOLD_APART = {
     # What a version does is a fact of that version, and not the list of them.
     "schemas/mindformers/launch_options.py": "the run modes that each version's run_mindformer.py knows",
-    "schemas/mindformers/conversion.py": "the versions that convert by the common table",
+    "schemas/mindformers/network.py": "the versions that convert by the common table",
 }
 
 

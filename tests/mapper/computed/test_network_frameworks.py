@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
-from accmap.mapper.computed import megatron_attention, mindformers_attention
-from accmap.mapper.computed.mindformers_network import model_class
+from accmap.mapper.computed import megatron as megatron_formulas
+from accmap.mapper.computed import mindformers as mindformers_formulas
+from accmap.mapper.computed.mindformers import model_class
 from accmap.mapper.computed.quantities import computed_of
 from accmap.mapper.computed.values import Values
 from accmap.schemas.config import Config, ReadOptions
@@ -171,10 +172,11 @@ def built(framework: str, version: str) -> list[dict[str, Any]]:
 def _formulas(framework: str, config: Config) -> tuple[float, Any, list[Any]]:
     if framework == "megatron":
         args = Values(config)
-        return megatron_attention.scale(args), megatron_attention.rotary(args), megatron_attention.windows(args)
+        formulas = megatron_formulas
+        return formulas.scale(args), formulas.rotary(args), formulas.windows(args)
     values = Values(config, "resolved.transformer.")
     made_by = model_class(config.value("resolved.model.class"), config.dialect, config.framework_version)
-    found = mindformers_attention
+    found = mindformers_formulas
     return found.scale(values, made_by), found.rotary(values, made_by), found.windows(values, config.dialect)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from accmap.mapper.computed import megatron_objective
+from accmap.mapper.computed import megatron
 from accmap.mapper.computed.objective import EVERY_TOKEN, STEP, Z_LOSS, balancing
 from accmap.mapper.computed.values import Values
 from accmap.schemas.config import Config, ReadOptions
@@ -44,7 +44,7 @@ def asked(version: str, cases: list[dict[str, Any]], folder: Path) -> list[dict[
     """What two ranks of the tree say of every case."""
     jobs = [{"argv": case["argv"].split(), "masked": case.get("masked", False)} for case in cases]
     given = "".join(json.dumps(job) + "\n" for job in jobs)
-    command = [sys.executable, "-B", str(HERE / "megatron_objective.py"), os.path.join(TREES, version)]
+    command = [sys.executable, "-B", str(HERE / "megatron.py"), os.path.join(TREES, version)]
     environment = {**os.environ, "TORCHDYNAMO_DISABLE": "1", "OMP_NUM_THREADS": "1"}
     ranks = [
         subprocess.Popen(
@@ -109,11 +109,11 @@ def test_the_objective_of_megatron(version: str, tmp_path: Path) -> None:
         if "refused" in real:
             wrong.append(f"{case['name']}: {real}")
             continue
-        weighting = megatron_objective.weighting(Values(config))
+        weighting = megatron.weighting(Values(config))
         if real["weights"] != pytest.approx(expected_weights(weighting, real["mask"]), rel=1e-4):
             wrong.append(f"{case['name']}: {weighting}, but {real['weights'][:9]}")
         if case.get("terms", True):
-            terms = expected_terms(megatron_objective.terms(Values(config)), case, config)
+            terms = expected_terms(megatron.terms(Values(config)), case, config)
             rest = real["kept"].pop("rest")
             if rest > 1e-3 or real["kept"] != pytest.approx(terms, rel=1e-4):
                 wrong.append(f"{case['name']}: {terms} for {real['kept']}, and {rest}")

@@ -11,9 +11,8 @@ import pytest
 import accmap
 from accmap.cli.lean import main
 from accmap.mapper.align.pair import pair_of
-from accmap.mapper.computed import mindformers_attention
+from accmap.mapper.computed import mindformers
 from accmap.mapper.differences import differences
-from accmap.mapper.recipe import plan
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.translate import mindformers_file, read_back
 from accmap.mapper.translate.translation import translate, translate_recipe
@@ -95,8 +94,7 @@ def test_what_both_files_of_a_rung_compute_is_compared(
     def halved(*_: object) -> float:
         return 0.5
 
-    monkeypatch.setattr(mindformers_attention, "scale", halved)
-    monkeypatch.setattr(plan, "_plans", {})  # what a formula said of a file before is not kept
+    monkeypatch.setattr(mindformers, "scale", halved)
     pair = pair_of(accmap.load(str(source)), **rung)
     across = pair.mindformers if source is SCRIPT else pair.megatron
     assert [one.field for one in across.unsaid] == ["computed.attention_scale"]

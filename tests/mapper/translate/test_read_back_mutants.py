@@ -19,7 +19,7 @@ import pytest
 
 from accmap.mapper.differences import differences
 from accmap.mapper.gates import counts
-from accmap.mapper.recipe import plan
+from accmap.mapper.recipe import reading
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.translate.read_back import as_read, read_back
 from accmap.mapper.translate.translation import translate_recipe
@@ -197,7 +197,7 @@ def with_row(right: Row, wrong: Row) -> Generator[None]:
 def _use(known: tables.Table) -> None:
     tables._tables[:] = [known]  # pyright: ignore[reportPrivateUsage]
     tables._rows_of.clear()  # pyright: ignore[reportPrivateUsage]
-    plan._plans.clear()  # pyright: ignore[reportPrivateUsage]
+    reading._plans.clear()  # pyright: ignore[reportPrivateUsage]
 
 
 # --- what is reported ---

@@ -17,8 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
-from accmap.mapper.computed.mindformers_attention import rotary
-from accmap.mapper.computed.mindformers_network import model_class
+from accmap.mapper.computed.mindformers import model_class, rotary
 from accmap.mapper.computed.quantities import computed_of
 from accmap.mapper.computed.values import Values
 from accmap.schemas.config import Config, ReadOptions

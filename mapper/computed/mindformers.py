@@ -1,0 +1,500 @@
+"""The quantities of a run by the formulas of MindSpore Transformers: attention, parameters, objective, steps, weights.
+
+The static graph computes one loss over all devices, so that a mean is over the micro batches of all of them; what the
+wrappers divide by is told here. The dynamic graph's objective is that of `dynamic_objective.py`.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ...mappings.keys_compiled import (
+    DATA_COLUMNS,
+    DATA_LENGTH,
+    DATA_SETTINGS,
+    DECAY_RULES,
+    LOADED,
+    LOADER,
+    MEGATRON_DATA,
+    PER_TOKEN_WRAPPER,
+    RESOLVED_DECAY,
+    RESOLVED_GLOBAL_BATCH,
+    RESOLVED_MICRO_BATCH,
+    RESOLVED_OPTIMIZER,
+    RESOLVED_RANKS,
+    RUN_LENGTH,
+)
+from ...schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
+from ...schemas.truth import is_on
+from .facts_compiled import BALANCING, CLASSES, PLAIN_OPTIMIZERS
+from .network import Ends, Layer, ModelClass, Network, pattern_of
+from .objective import (
+    AS_CHOSEN,
+    EVERY_TOKEN,
+    PREDICTION,
+    PREDICTION_BY_ALL,
+    STEP,
+    STEP_SO_FAR,
+    balancing,
+    group_of,
+    masked,
+    weights_of_groups,
+)
+from .rotary import ACROSS, RESTART, RUN_ON, WITHIN, Bend, bent, rounded
+from .values import UndecidedError, layers_in, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from ...schemas.config import Value
+    from .values import Values
+
+
+class Rotary(NamedTuple):
+    """The inverse frequencies, and what cosine and sine are multiplied with."""
+
+    frequencies: tuple[float, ...]
+    amplitude: float
+
+
+def scale(config: Values, made_by: ModelClass) -> float:
+    """1.6–2.1 `flash_attention.py:FlashAttention.__init__`, `multi_latent_attention.py:MultiLatentAttention.__init__`.
+
+    The configuration's own `softmax_scale` goes to no layer.
+    """
+    config.require_known_network()
+    if made_by.latent and config.multi_latent_attention:
+        head = config.qk_head_dim + config.qk_pos_emb_head_dim
+        mscale = _get_mscale(config.rotary_scaling_factor, config.mscale)
+        return mscale * mscale / math.sqrt(head)
+    return 1.0 / math.sqrt(config.kv_channels)
+
+
+def rotary(config: Values, made_by: ModelClass) -> Rotary | None:
+    """1.6–2.1 `gpt_model.py:GPTModel.__init__`: the classes hand on no share, interpolation or scaling.
+
+    The amplitude of YaRN is multiplied with the angle, not with its cosine (`rope_utils.py:ApplyRotaryPosEmb`); 1.6 and
+    1.7 lose it. Older classes turn by tables of their own.
+    """
+    config.require_known_network()
+    kind, latent = config.position_embedding_type, made_by.latent and bool(config.multi_latent_attention)
+    if kind in ("learned_absolute", "none"):
+        return None
+    base = float(config.rotary_base)
+    if kind == "rope" and latent:
+        width, share = int(config.qk_pos_emb_head_dim), config.rotary_percent
+        return Rotary(_inverse(int(width * share) if share < 1.0 else width, base), 1.0)
+    if made_by.own_layers:
+        return _of_old(config, base)
+    if kind == "rope":
+        return Rotary(_inverse(int(config.kv_channels), base), 1.0)
+    if kind != "yarn" or not latent:
+        raise UndecidedError
+    amplitude = 1.0
+    if config.does("extended_amplitude"):
+        amplitude = _get_mscale(config.rotary_scaling_factor, config.mscale)
+        amplitude /= _get_mscale(config.rotary_scaling_factor, config.mscale_all_dim)
+    width = int(config.qk_pos_emb_head_dim)
+    return Rotary(tuple(one * amplitude for one in _extended(config, base, width)), 1.0)
+
+
+def _of_old(config: Values, base: float) -> Rotary:
+    """1.6–2.1 `modules/layers.py:FreqsMgr.__init__`, `models/glm2/glm2_modules.py:FreqsMgr.__init__`.
+
+    A longer theta (NTK) stands in the base already; a divided position is a divided frequency.
+    """
+    width = int(int(config.kv_channels) * float(config.rotary_percent))
+    if config.position_embedding_type == "yarn":
+        factor = config.rotary_scaling_factor
+        amplitude = _get_mscale(factor, config.mscale) / _get_mscale(factor, config.mscale_all_dim)
+        return Rotary(tuple(_extended(config, base, width)), amplitude)
+    found = _inverse(width, base)
+    if config.use_rope_scaling:
+        bend = Bend(
+            float(config.rope_scaling_factor),
+            float(config.rope_low_freq_factor),
+            float(config.rope_high_freq_factor),
+            config.rope_original_length,
+        )
+        found = tuple(bent(one, bend) for one in found)
+    factor = config.rotary_seq_len_interpolation_factor
+    return Rotary(found if factor is None else tuple(one / factor for one in found), 1.0)
+
+
+def _inverse(width: int, base: float) -> tuple[float, ...]:
+    """`rotary_pos_embedding.py:RotaryEmbedding.__init__`."""
+    return tuple(base ** -(number / width) for number in range(0, width, 2))
+
+
+def _extended(config: Values, base: float, width: int) -> list[float]:
+    """`yarn_rotary_pos_embedding.py:YarnRotaryEmbedding.__init__`, `modules/layers.py:FreqsMgr.__init__`."""
+    factor = float(config.rotary_scaling_factor)
+    longest = int(config.max_position_embeddings)
+
+    def turning(rotations: float) -> float:
+        return width * math.log(longest / (rotations * 2 * math.pi)) / (2 * math.log(base))
+
+    low = max(math.floor(turning(config.beta_fast)), 0)
+    high = min(math.ceil(turning(config.beta_slow)), width - 1)
+    span = 0.001 if low == high else high - low
+    found: list[float] = []
+    for place, frequency in enumerate(_inverse(width, base)[: width // 2]):
+        kept = 1.0 - min(1.0, max(0.0, (place - low) / span))
+        found.append(frequency / factor * (1 - kept) + frequency * kept)
+    return found
+
+
+def _get_mscale(factor: float, mscale: float) -> float:
+    """`yarn_rotary_pos_embedding.py:_yarn_get_mscale`."""
+    return 1.0 if factor <= 1 else 0.1 * mscale * math.log(factor) + 1.0
+
+
+def windows(config: Values, dialect: str) -> list[tuple[int, int] | None]:
+    """1.6–2.1 `flash_attention.py:FlashAttention._is_layer_window_attention`; the dynamic graph's has no window.
+
+    The attention gives the first two layers the number 1 (`attention.py:Attention.__init__`), which is then counted on.
+    """
+    config.require_known_network()
+    count, window, skip = layers_in(config.num_layers), config.window_size, config.window_attn_skip_freq
+    if not window or dialect != "static" or not config.does("windows"):
+        return [None] * count
+    left, right = cast("tuple[int, int]", window)
+    sight = (int(left), int(right))
+    found: list[tuple[int, int] | None] = []
+    for layer in range(count):
+        number = max(1, layer)
+        if skip is None:
+            seen = True
+        elif isinstance(skip, int):
+            seen = (number + 1) % skip != 0
+        else:
+            seen = bool(skip[number])
+        found.append(sight if seen else None)
+    return found
+
+
+def documents(config: Values, dialect: str) -> dict[str, Value]:
+    """1.6–2.1 (static) `gpt_dataset.py:GPTDataset.__getitem__`, `gpt_model.py:GPTModel.construct`.
+
+    The ends of documents cut the scores themselves; a mask of the data set does where it is handed on and nothing
+    replaces it; position ids are read for documents alone.
+    """
+    config.require_known_network()
+    if dialect != "static":
+        raise UndecidedError
+    data = {name: config.get(key) for name, key in DATA_SETTINGS.items()}
+    columns = config.get(DATA_COLUMNS)
+    if data["type"] != MEGATRON_DATA or not isinstance(columns, (list, tuple)):
+        raise UndecidedError
+    handed_on = is_on(data["makes_mask"], "truth_null_on") and "attention_mask" in columns
+    apart = bool(data["names_ends"] or (data["cuts_mask"] and handed_on and not config.use_attn_mask_compression))
+    restart = bool(config.use_eod_reset and data["restarts"]) and config.position_embedding_type != "none"
+    return {"attention": WITHIN if apart else ACROSS, "positions": RESTART if restart else RUN_ON}
+
+
+def model_class(name: object, dialect: str, version: str) -> ModelClass:
+    """The class whose configuration class has this name, as a graph and a version build it."""
+    found = CLASSES.get(dialect, {}).get(name, ()) if isinstance(name, str) else ()
+    for row in map(ModelClass._make, found):
+        if version in row.versions:
+            return row
+    raise UndecidedError
+
+
+def ends(config: Values, made_by: ModelClass) -> Ends:
+    """`gpt_model.py:GPTModel.__init__`, `language_model_embedding.py:LanguageModelEmbedding.__init__`."""
+    config.require_known_network()
+    hidden, rows = whole(config.hidden_size), whole(config.vocab_size)
+    learned = config.position_embedding_type == "learned_absolute"
+    position = whole(config.max_position_embeddings) * hidden if learned else 0
+    tied = made_by.tied == "config" and bool(config.tie_word_embeddings)
+    return Ends(rows * hidden, position, 0 if tied else rows * hidden)
+
+
+def network(config: Values, made_by: ModelClass) -> Network:
+    """1.6–1.9, 2.1 (static) `training_graph/base_models/gpt/gpt_model.py:GPTModel.__init__`.
+
+    1.6–2.1 (older classes) `models/llama/llama.py:LlamaModel.__init__`, `models/glm2/glm2.py:ChatGLM2Model.__init__`.
+    """
+    config.require_known_network()
+    if made_by.own_layers and config.sandwich_norm:
+        raise UndecidedError  # glm2_transformer.py: one norm more in a layer, or two
+    hidden = whole(config.hidden_size)
+    layers = _layers(config, made_by)
+    final = _final_norm(config, hidden)
+    deeper: list[Layer] = []
+    if made_by.mtp == "config" and config.mtp_num_layers:
+        # gpt_layer_specs.py:get_gpt_mtp_block_spec: each is built like the last layer
+        deeper = [layers[-1]] * layers_in(config.mtp_num_layers)
+    # multi_token_prediction.py:MultiTokenPredictionLayer.__init__: enorm, hnorm, eh_proj, final_layernorm
+    mtp = len(deeper) * (3 * _norm(config, made_by, hidden) + 2 * hidden * hidden) + sum(
+        layer.total() for layer in deeper
+    )
+    return Network(layers, final, mtp, deeper)
+
+
+def _layers(config: Values, made_by: ModelClass) -> list[Layer]:
+    count = layers_in(config.num_layers)
+    attention, norms = _attention(config, made_by)
+    norm = norms + 2 * _norm(config, made_by, whole(config.hidden_size))
+    if not made_by.experts or (made_by.layers == "block" and not config.num_moe_experts):
+        return [_dense(config, made_by, attention, norm)] * count
+    if made_by.layers == "one":
+        return [_sparse(config, made_by, attention, norm)] * count
+    sparse, dense = _sparse(config, made_by, attention, norm), _dense(config, made_by, attention, norm)
+    return [sparse if one else dense for one in _pattern(config, count)]
+
+
+def _pattern(config: Values, count: int) -> list[bool]:
+    """gpt_layer_specs.py:get_gpt_decoder_block_spec."""
+    first, frequency = config.first_k_dense_replace, config.moe_layer_freq
+    if first:
+        return ([False] * layers_in(first) + [True] * (count - first))[:count]
+    if isinstance(frequency, int):
+        return [number % frequency == 0 for number in range(count)]
+    return pattern_of(frequency, count)
+
+
+def _dense(config: Values, made_by: ModelClass, attention: int, norm: int) -> Layer:
+    return Layer(
+        attention, norm, feed_forward=_mlp(config, config.ffn_hidden_size), kind=f"{_way(config, made_by)}, dense"
+    )
+
+
+def _sparse(config: Values, made_by: ModelClass, attention: int, norm: int) -> Layer:
+    """moe_layer.py:MoELayer.__init__, router.py:Router.__init__, ffn.py:FFNGroupedGEMM, shared_experts.py.
+
+    Those of the static graph are gated whatever the configuration says; none has a bias.
+    """
+    hidden, number = whole(config.hidden_size), whole(config.num_moe_experts)
+    if config.add_bias_linear:  # ffn.py refuses it
+        raise UndecidedError
+    gated = made_by.gated == "always" or bool(config.gated_linear_unit)
+    one = (3 if gated else 2) * hidden * whole(config.moe_ffn_hidden_size)
+    shared = 0
+    if config.moe_shared_expert_intermediate_size is not None:
+        shared = _mlp(config, config.moe_shared_expert_intermediate_size)
+        if config.use_shared_expert_gating:
+            shared += hidden
+    idle = (number - whole(config.moe_router_topk)) * one
+    kind = f"{_way(config, made_by)}, {number} experts" + (" and shared" if shared else "")
+    return Layer(attention, norm, 0, number * hidden, number * one, shared, idle, kind)
+
+
+def _way(config: Values, made_by: ModelClass) -> str:
+    return "latent" if made_by.latent and config.multi_latent_attention else "attention"
+
+
+def _mlp(config: Values, width: Any) -> int:
+    """mlp.py:MLP.__init__."""
+    hidden, width = whole(config.hidden_size), whole(width)
+    first = 2 * width if config.gated_linear_unit else width
+    return hidden * (first + width) + (first + hidden if config.add_bias_linear else 0)
+
+
+def _attention(config: Values, made_by: ModelClass) -> tuple[int, int]:
+    """attention.py:Attention.__init__ and SelfAttention.__init__."""
+    normed = (made_by.qk_norm == "always" or bool(config.qk_layernorm)) and config.does("norms_of_plain_attention")
+    hidden, heads = whole(config.hidden_size), whole(config.num_attention_heads)
+    if made_by.latent and config.multi_latent_attention:
+        return _latent(config, made_by, hidden, heads)
+    channels, groups = whole(config.kv_channels), whole(config.num_query_groups)
+    query, key = heads * channels, min(groups, heads) * channels
+    qkv = query + 2 * key
+    bias = qkv if config.add_bias_linear or config.add_qkv_bias else 0
+    # llama_transformer.py:LLamaAttention.__init__ alone has the second setting
+    bias += hidden if config.add_bias_linear or config.add_attention_output_bias else 0
+    return hidden * qkv + query * hidden + bias, 2 * _norm(config, made_by, channels) if normed else 0
+
+
+def _latent(config: Values, made_by: ModelClass, hidden: int, heads: int) -> tuple[int, int]:
+    """multi_latent_attention.py:MLASelfAttention.__init__ and MLASelfAttentionConcatenated.__init__.
+
+    The second has the matrices that read the hidden states as one: as many parameters, and it alone has biases.
+    """
+    rank, low = config.q_lora_rank, whole(config.kv_lora_rank)
+    rotary, value = whole(config.qk_pos_emb_head_dim), whole(config.v_head_dim)
+    plain = whole(config.qk_head_dim)
+    wide, key_value = heads * (plain + rotary), heads * (plain + value)
+    down = (wide if rank is None else whole(rank)) + low + rotary
+    up = low * key_value + (0 if rank is None else rank * wide)
+    bias = 0
+    if (made_by.joined == "always" or config.mla_qkv_concat) and (config.add_bias_linear or config.add_qkv_bias):
+        bias = down + key_value + (0 if rank is None else wide)
+    if config.add_bias_linear:
+        bias += hidden
+    norms = 0
+    if made_by.qk_norm == "always" or config.qk_layernorm:
+        norms = _norm(config, made_by, low) + (0 if rank is None else _norm(config, made_by, rank))
+    return hidden * down + up + heads * value * hidden + bias, norms
+
+
+def _norm(config: Values, made_by: ModelClass, width: int) -> int:
+    """norm.py: LayerNorm and FusedLayerNorm have gamma and beta, RMSNorm and FusedRMSNorm a weight."""
+    return width if made_by.norm == "RMSNorm" else _final_norm(config, width)
+
+
+def _final_norm(config: Values, width: int) -> int:
+    return 2 * width if "LayerNorm" in config.normalization else width
+
+
+def weighting(config: Values, dialect: str) -> str:
+    """1.6–2.1 `loss_func.py:CrossEntropyLoss.construct`, `wrapper.py:MFTrainOneStepCell.grads_for_mcore`."""
+    if dialect == "dynamic":
+        from . import dynamic_objective
+
+        return dynamic_objective.weighting(config)
+    _require_static(config, dialect)
+    if _by_token(config) or not _masked(config):
+        return EVERY_TOKEN
+    return weights_of_groups(group_of(_micro_batch(config) * _copies(config), 1, _step(config)))
+
+
+def _require_static(config: Values, dialect: str) -> None:
+    config.require_known_network()
+    if dialect != "static":
+        raise UndecidedError
+
+
+def _masked(config: Values) -> bool:
+    """Whether some tokens do not count: `gpt_dataset.py:GPTDataset`, `gpt_model.py:PreprocessLabelsAndMasks`."""
+    return masked(config, DATA_SETTINGS["type"], DATA_SETTINGS["masks_end"], DATA_COLUMNS)
+
+
+def _by_token(config: Values) -> bool:
+    """`base_trainer.py:BaseTrainer` hands the switch to the network and to what wraps it."""
+    asked = bool(config.calculate_per_token_loss)
+    if asked != bool(config.get(PER_TOKEN_WRAPPER)):
+        raise UndecidedError
+    if asked and not config.does("sums_of_tokens"):
+        raise UndecidedError
+    if asked and not config.does("six_outputs") and _rounds(config) > 1:
+        raise UndecidedError  # the wrapper of several micro batches drops what it is not written for
+    return asked
+
+
+def terms(config: Values, made_by: Callable[[], ModelClass], dialect: str) -> dict[str, Value]:
+    """1.6–2.1 `router.py:TopKRouter._expert_load_balancing`, `multi_token_prediction.py`; no router has a z loss."""
+    if dialect == "dynamic":
+        from . import dynamic_objective
+
+        return dynamic_objective.terms(config, made_by)
+    _require_static(config, dialect)
+    by_token = _by_token(config)
+    found: dict[str, Value] = {}
+    if config.num_moe_experts:
+        kind, coefficient = _balancing(config)
+        if coefficient and made_by().experts:
+            # wrapper.py:MFPipelineWithLossScaleCell.grads_for_mcore: divided by the micro batches beside their tokens
+            often = whole(config.get(RESOLVED_RANKS["stages"])) > 1 and by_token
+            found[balancing(_group(config, kind), _counted(config))] = rounded(
+                coefficient / (_rounds(config) if often else 1)
+            )
+    if config.mtp_num_layers and made_by().mtp == "config":
+        found[PREDICTION_BY_ALL if by_token else PREDICTION] = float(config.mtp_loss_scaling_factor)
+    return found
+
+
+def _balancing(config: Values) -> tuple[str, float]:
+    if config.does("kinds_of_balancing"):
+        return BALANCING["mindformers"][config.moe_router_load_balancing_type], float(config.moe_aux_loss_coeff or 0.0)
+    factors: dict[str, float] = dict(zip(config.aux_loss_types or (), config.aux_loss_factors or (), strict=False))
+    return "device", float(factors.get("expert", 0.0))
+
+
+def _counted(config: Values) -> str:
+    """`router.py:TopKRouter.routing` hands the chosen experts to the loss, with bias and groups as they were."""
+    groups = config.moe_router_num_groups and config.moe_router_group_topk and config.does("limits_groups")
+    limited = bool(groups) and whole(config.moe_router_group_topk) < whole(config.moe_router_num_groups)
+    return AS_CHOSEN if config.moe_router_enable_expert_bias or limited else ""
+
+
+def _group(config: Values, kind: str) -> str:
+    """`router.py:TopKRouter.__init__`: as many groups as devices have parts of the tokens."""
+    if kind == "step":
+        return STEP if _rounds(config) == 1 else STEP_SO_FAR
+    parts = whole(config.get(RESOLVED_RANKS["context"]))
+    if kind == "device":
+        parts *= whole(config.get(RESOLVED_RANKS["tensor"]))
+    return group_of(_micro_batch(config), parts, _step(config))
+
+
+def _copies(config: Values) -> int:
+    """Data parallel devices whose samples one loss is over: all of them where the graph is one for all devices."""
+    copies = whole(config.get(RESOLVED_RANKS["copies"]))
+    if copies > 1 and config.get(RESOLVED_RANKS["mode"]) not in ("semi_auto_parallel", "auto_parallel"):
+        raise UndecidedError
+    return copies
+
+
+def _micro_batch(config: Values) -> int:
+    return whole(config.get(RESOLVED_MICRO_BATCH))
+
+
+def _step(config: Values) -> int:
+    return whole(config.get(RESOLVED_GLOBAL_BATCH))
+
+
+def _rounds(config: Values) -> int:
+    """Micro batches of a step."""
+    return _step(config) // (_micro_batch(config) * whole(config.get(RESOLVED_RANKS["copies"])))
+
+
+def samples(config: Values, dialect: str) -> int:
+    """1.6–2.1 `trainer/base_trainer.py:BaseTrainer.training_process`: what every update takes, to the run's end."""
+    if dialect == "dynamic":
+        from . import dynamic_objective
+
+        return dynamic_objective.samples(config)
+    return int(config.get(RUN_LENGTH)) * int(config.get(RESOLVED_GLOBAL_BATCH))
+
+
+def tokens_per_step(config: Values, dialect: str) -> int:
+    """1.6–2.1 `trainer/base_trainer.py:BaseTrainer._check_global_batch_size_for_auto_parallel`, times the sequence.
+
+    The dynamic graph takes sequences as they come (`pynative/base_models/gpt/gpt_model.py:GPTModel.language_model`).
+    """
+    given = config.get(f"{LOADER['dynamic']}.{DATA_LENGTH}") if dialect == "dynamic" else None
+    return int(config.get(RESOLVED_GLOBAL_BATCH)) * int(config.seq_length if given is None else given)
+
+
+_DRAWN = 0.01
+"""2.0–2.1 `pynative/layers/linear.py:Linear.reset_parameter` and its like: a number, no setting."""
+_ROUTER = 0.02
+"""1.9 `pynative/transformers/moe/router.py:TopKGate.__init__`."""
+
+
+def decay(config: Values) -> dict[str, Value]:
+    """1.6–2.1 `optimizer_grouped_parameters.py:get_optimizer_grouped_parameters`, `pynative/trainer/utils.py`."""
+    config.require_known_network()
+    if config.get(RESOLVED_OPTIMIZER) not in PLAIN_OPTIMIZERS or any(config.get(rules) for rules in DECAY_RULES):
+        raise UndecidedError
+    given = float(config.get(RESOLVED_DECAY) or 0.0)
+    if not math.isfinite(given):
+        raise UndecidedError
+    return {"embedding": given, "matrices": given, "norms and biases": 0.0}
+
+
+def deviations(config: Values, made_by: Callable[[], ModelClass], dialect: str) -> dict[str, Value]:
+    """1.6–2.1 (static) `transformer_config.py:TransformerConfig.__post_init__`, `moe/ffn.py:FFNGroupedGEMM.__init__`.
+
+    Both matrices of routed experts are drawn alike.
+    """
+    config.require_known_network()
+    if dialect not in ("static", "dynamic"):
+        raise UndecidedError  # each older class draws as it likes
+    if dialect == "dynamic" and config.does("drawn_outright"):
+        plain = back = _DRAWN
+    else:
+        plain = float(config.init_method_std)
+        back = rounded(plain / math.sqrt(2.0 * whole(config.num_layers)), 6)
+    found: dict[str, Value] = {"embedding": plain, "matrices": plain, "projections back": back}
+    if config.num_moe_experts and made_by().experts:
+        router = _ROUTER if dialect == "dynamic" and not config.does("drawn_outright") else plain
+        found.update({"router": router, "experts' first matrix": plain, "experts' second matrix": plain})
+    if config.param_init_std_rules or any(config.get(key) for key in LOADED):
+        raise UndecidedError  # drawn by name, or the checkpoint's
+    if config.use_shared_expert_gating:
+        raise UndecidedError  # shared_experts.py: the gate is drawn as MindSpore draws a layer, by its width
+    return found
