@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .recipe.values import Recipe
 
 
-class Dialect(NamedTuple):
+class FrameworkSide(NamedTuple):
     """A framework, which side of the rows it is, and its version."""
 
     framework: str
@@ -23,13 +23,13 @@ class Dialect(NamedTuple):
     version: str
 
 
-def dialect_of(recipe: Recipe) -> Dialect:
+def framework_side(recipe: Recipe) -> FrameworkSide:
     """The dialect that a run is written in."""
     side: SideName = "dynamic" if recipe.dialect == "dynamic" else "static"
-    return Dialect(recipe.framework, "megatron" if recipe.framework == "megatron" else side, recipe.version)
+    return FrameworkSide(recipe.framework, "megatron" if recipe.framework == "megatron" else side, recipe.version)
 
 
-def applies(caveat: Caveat, run: Recipe, own: Dialect, other: Dialect) -> bool:
+def applies(caveat: Caveat, run: Recipe, own: FrameworkSide, other: FrameworkSide) -> bool:
     """Whether a caveat speaks of this run in the other dialect."""
     if caveat.to is not None and caveat.to not in (other.framework, other.side):
         return False
@@ -38,7 +38,7 @@ def applies(caveat: Caveat, run: Recipe, own: Dialect, other: Dialect) -> bool:
     return caveat.covers(other.version, own.version) and all(holds(condition, run.value) for condition in caveat.when)
 
 
-def caveat_of(row: Row, field: FieldName, run: Recipe, own: Dialect, other: Dialect) -> Caveat | None:
+def caveat_of(row: Row, field: FieldName, run: Recipe, own: FrameworkSide, other: FrameworkSide) -> Caveat | None:
     """The first caveat that applies to a field; one that names fields of the row is about those only."""
     for caveat in row.caveats:
         about = set(caveat.about) or {condition[0] for condition in caveat.when} & set(row.fields)
@@ -52,7 +52,7 @@ def same_numbers(name: FieldName, a: Recipe, b: Recipe) -> Caveat | None:
 
     What is carried over conditionally may still change numbers.
     """
-    own, other = dialect_of(a), dialect_of(b)
+    own, other = framework_side(a), framework_side(b)
     if own[:2] == other[:2]:
         return None
     harmless = ("exact",) if vocabulary()[name].impact == "numerics" else ("exact", "conditional")
@@ -64,7 +64,7 @@ def same_numbers(name: FieldName, a: Recipe, b: Recipe) -> Caveat | None:
     return None
 
 
-def _is_met(caveat: Caveat, name: FieldName, row: Row, partner: Recipe, there: Dialect) -> bool:
+def _is_met(caveat: Caveat, name: FieldName, row: Row, partner: Recipe, there: FrameworkSide) -> bool:
     """Whether the partner has what a caveat says is written instead, or always does the same."""
     instead = dict(caveat.instead)
     if name in instead:

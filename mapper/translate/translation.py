@@ -21,7 +21,7 @@ from ...schemas.purpose import require_training
 from ...schemas.refused import unknown_class
 from ...schemas.short_numbers import plain
 from ...schemas.versions import TITLES
-from ..caveats import Dialect, applies, caveat_of
+from ..caveats import FrameworkSide, applies, caveat_of
 from ..families import ALL_LAYERS, Choice, choose
 from ..gates import meaningful
 from ..lenses.lens import Omitted, Scope
@@ -165,8 +165,8 @@ class _Translating:
         self.side: SideName = side
         self.version = version
         self.source_side: SideName = side_of(config)
-        self.source = Dialect(config.framework, self.source_side, config.framework_version)
-        self.target = Dialect(framework, side, version)
+        self.source = FrameworkSide(config.framework, self.source_side, config.framework_version)
+        self.target = FrameworkSide(framework, side, version)
         self.known: Mapping[str, ArgumentFact] = catalog(version, fork).by_dest if side == "megatron" else {}
         self.family = choose(recipe.value, side, version, family) if side != "megatron" else None
         self.misfits = {} if self.family is None else {misfit.field: misfit for misfit in self.family.misfits}
