@@ -302,7 +302,7 @@ class RecipeReading:
         got: tuple[Value, ...] = (None,) * len(row.fields) if held_back and whole else row.lens.get(values, scope)
         without = row.lens.without(values, scope)
         for place, field in enumerate(row.fields):
-            drivers = _drivers(row.drivers[place], found)
+            drivers = _deciding_keys(row.drivers[place], found)
             # What is open may be replaced: only what it has no part in is known.
             open_ = (held_back and not all(entry.decided for entry in drivers)) or _is_open(drivers)
             value = None if open_ or place >= len(got) else _switched(field, got[place])
@@ -528,7 +528,7 @@ def _is_held_back(found: Sequence[Found | None], *, whole: bool) -> bool:
     return any(whole or any(one.overridable for one in entry.settings) for entry in left_open)
 
 
-def _drivers(places: Iterable[int], found: Sequence[Found | None]) -> list[Found]:
+def _deciding_keys(places: Iterable[int], found: Sequence[Found | None]) -> list[Found]:
     """The keys that decide a field, as far as they are there."""
     return [entry for at in places if at < len(found) and (entry := found[at]) is not None]
 
