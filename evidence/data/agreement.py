@@ -146,8 +146,6 @@ class Agreement(NamedTuple):
     """The first difference in order."""
     parted: Parting | None
     """The first step whose samples are not the same set."""
-    whole_run: bool
-    """Whether both runs are equally long and the orders are the same to the end, not only as far as compared."""
     restart: int | None
     """The step at which one side begins again and the other goes on; None where neither does."""
     one_order: bool
@@ -157,6 +155,11 @@ class Agreement(NamedTuple):
     placement: str
     """`same`, `devices` (the same micro batches, on other devices), `micro-batches` (put together otherwise), or
     `unknown` where a file does not say how many devices there are."""
+
+    @property
+    def whole_run(self) -> bool:
+        """Whether both runs are equally long and the orders are the same to the end, not only as far as compared."""
+        return self.one_order and self.lengths is None
 
 
 def differences(a: Plan, b: Plan) -> list[Difference]:
@@ -199,13 +202,15 @@ def agree(a: AnyDraws, b: AnyDraws, contents: Contents, count: int) -> Agreement
         else:
             parted = parted or found
     one_order = parting is None and one_batch and _whole(a, b)
-    lengths = None if not a.plan.steps or not b.plan.steps else (a.plan.steps, b.plan.steps)
-    if lengths is not None and (lengths[0] == lengths[1] or not one_batch):
-        lengths = None
+    lengths = _lengths(a.plan, b.plan) if one_batch else None
     return Agreement(
-        steps, steps * batch, equal, parting, parted, one_order and lengths is None, _restart(a, b), one_order, lengths,
-        placement,
+        steps, steps * batch, equal, parting, parted, _restart(a, b), one_order, lengths, placement
     )  # fmt: skip
+
+
+def _lengths(a: Plan, b: Plan) -> tuple[int, int] | None:
+    """How many steps either run has, if both say so and not alike."""
+    return (a.steps, b.steps) if a.steps and b.steps and a.steps != b.steps else None
 
 
 class _Placed(NamedTuple):

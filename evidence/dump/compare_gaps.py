@@ -215,15 +215,16 @@ def alone_counts(unit: UnitResult, tensor: Tensor, compared: Compared, *, crossi
     is their own: the sums of auxiliary losses (one number), gradients of masks, counters of a router. Real equal models
     differ so; but none lacks a result, a weight or its gradient, what its other layers have, or all of a kind.
     """
-    if tensor.value is not None or tensor.shape is None or 0 in tensor.shape:
+    holds = tensor.value is None and tensor.shape is not None and 0 not in tensor.shape
+    if not holds or not _counts(unit, tensor.role, crossing=crossing):
         return False
-    if not _counts(unit, tensor.role, crossing=crossing):
-        return False
-    if not crossing or unit.agrees is None:
-        return True
+    return not crossing or unit.agrees is None or _counts_across(unit, tensor, compared)
+
+
+def _counts_across(unit: UnitResult, tensor: Tensor, compared: Compared) -> bool:
     direction, place = unit.a.direction, tensor.place
     if direction == "forward" and tensor.role == "output":
-        return math.prod(tensor.shape) > 1 or unit.error("output") is None
+        return math.prod(tensor.shape or ()) > 1 or unit.error("output") is None
     if place.startswith("gradient.") or place.rpartition(".")[2] in _TRAINED:
         return True
     if (_any_layer(unit.module), direction, place) in compared.places:

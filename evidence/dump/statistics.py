@@ -232,19 +232,26 @@ def _statistics(a: Tensor, b: Tensor, allowed: float, blank: TensorResult) -> Te
         return blank._replace(why="nan")
     if len(known) < sum(pair != (None, None) for pair in pairs):
         blank = blank._replace(lacking="statistics")
-    error = beyond = 0.0
-    for name, one, other, scale, factor in _scaled(a, b):
-        if math.isinf(one):
-            continue
-        difference = abs(one - other)
-        relative = difference / scale if scale else math.inf if difference else 0.0
-        if relative > factor * allowed and (not factor or relative / factor > beyond):
-            beyond = relative / factor if factor else math.inf
-            blank = blank._replace(note=f"{name}: {one:.6g} | {other:.6g}")
-        error = max(error, relative / (factor or 1.0))
+    error, beyond = _furthest(a, b, allowed)
     if beyond:
-        return blank._replace(agrees=False, why="far", error=error)
+        return blank._replace(agrees=False, why="far", error=error, note=beyond)
     return blank._replace(agrees=True, why="equal" if error == 0 else "close", error=error)
+
+
+def _furthest(a: Tensor, b: Tensor, allowed: float) -> tuple[float, str]:
+    """The largest relative difference of the statistics, and the one that is furthest beyond its tolerance, if any."""
+    error, furthest, beyond = 0.0, 1.0, ""
+    for name, one, other, scale, factor in _scaled(a, b):
+        relative = _relative(abs(one - other), scale) if math.isfinite(one) else 0.0
+        error = max(error, relative / (factor or 1.0))
+        share = _relative(relative, factor * allowed)
+        if share > furthest:
+            furthest, beyond = share, f"{name}: {one:.6g} | {other:.6g}"
+    return error, beyond
+
+
+def _relative(difference: float, scale: float) -> float:
+    return difference / scale if scale else math.inf if difference else 0.0
 
 
 def _nothing_known(a: Tensor, b: Tensor) -> str:
