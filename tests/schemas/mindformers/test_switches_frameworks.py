@@ -44,7 +44,7 @@ FORMS = (
     "true", "false", "yes", "on", "off", '"True"', '"False"', '"1"', '"0"', '"no"', '""', "0", "1", "2", "-1", "1.0",
     "0.0", "-0.0", "null", ".nan", "[]", "[0]", "{}", "{a: 1}",
 )  # fmt: skip
-MISSING = "missing"
+MISSING, MAPPING = "missing", "{a: 1}"
 FEW = ("1", "0", '"False"', "null", "1.0")
 RUNS = {
     "use_legacy": "legacy",
@@ -167,6 +167,8 @@ def questions(graph: str, forms: tuple[str, ...]) -> list[dict[str, Any]]:
             if not key.startswith("transformer."):
                 apart = key.rpartition(".")[2] in TOGETHER and graph == "static"
                 tried = [form for form in forms if not (apart and isinstance(yaml.safe_load(form), bool))]
+                if graph == "dynamic":  # a mapping stands there by its leaves: the switch itself is open
+                    tried = [form for form in tried if form != MAPPING]
                 found += [{**one, "text": form} for one in section_questions(graph, row, key, source) for form in tried]
     return found
 
