@@ -89,9 +89,10 @@ def configuration_of(source: SourceText) -> tuple[Argument, ...]:
     root = read_yaml(source).root
     if root is None or root.kind != "mapping":
         raise UnreadableError(unread_yaml(source.name).problem)
+    from .dialects import dialect_named
     from .forks import catalog
 
-    known = catalog(_CONFIGURED_BASE, f"{CONFIGURED}-{_CONFIGURED_BASE}").by_option
+    known = catalog(_CONFIGURED_BASE, dialect_named(f"{CONFIGURED}-{_CONFIGURED_BASE}")).by_option
     found: list[Argument] = []
     for key, value in root.items.items():
         part = value.items if key in _PARTS and value.kind == "mapping" else {key: value}

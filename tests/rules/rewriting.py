@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
-from accmap.schemas.megatron.forks import catalog
+from accmap.schemas.megatron.forks import catalog, fork_of
 from accmap.schemas.megatron.parsing import destination
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ def rewritten_launch(config: Config, random: Random | None) -> str:
 def _flags(config: Config) -> list[_Flag]:
     """The flags with their values, in order; a word that is not decided goes with all that belongs to its flag."""
     assert config.launch is not None
-    known = catalog(config.framework_version, config.dialect).by_option
+    known = catalog(config.framework_version, fork_of(config)).by_option
     found: list[list[str]] = []
     open_ = False
     for word in config.launch.arguments:
@@ -205,7 +205,7 @@ def _flags(config: Config) -> list[_Flag]:
 
 def _shuffled(flags: Sequence[_Flag], random: Random, config: Config) -> list[_Flag]:
     """Another order, in which the last argument of each destination is still the last."""
-    known = catalog(config.framework_version, config.dialect).by_option
+    known = catalog(config.framework_version, fork_of(config)).by_option
     groups: dict[str, list[_Flag]] = {}
     for flag in flags:
         dest = known[flag.name].dest if flag.name in known else destination(flag.name)
