@@ -60,7 +60,7 @@ def spread(
 
 
 def named_groups(files: Sequence[str], settings: Settings) -> list[tuple[str, ...]]:
-    """The files as they belong together: a file with its configured partner, one pair of the others, or each alone."""
+    """The files as they belong together: one with its configured partner, one pair of the others, or each alone."""
     configuration = settings.configuration
     absolute = {name: os.path.abspath(name) for name in reversed(files)}
     given = {place: name for name, place in absolute.items()}
@@ -75,12 +75,12 @@ def named_groups(files: Sequence[str], settings: Settings) -> list[tuple[str, ..
             rest.append(name)
             continue
         taken.add(absolute[name])
-        group = (name,)
-        if exists(partner):
-            place = os.path.abspath(partner)
+        place = os.path.abspath(partner)
+        if place in given and exists(partner):
             taken.add(place)
-            group = (name, given.get(place) or os.path.relpath(partner))
-        groups.append(group)
+            groups.append((name, given[place]))
+        else:
+            groups.append((name,))  # a partner that was not named is read with it, and not checked alone
     if Gathering(rest, settings, Reader(encoding=settings.options.encoding)).is_one_pair(rest):
         return [*groups, tuple(rest)]
     return [*groups, *((name,) for name in rest)]

@@ -136,3 +136,18 @@ def test_how_far_it_is_is_noted(accmap, tmp_path: Path, monkeypatch: pytest.Monk
     assert numbers == sorted(numbers)
     assert numbers[-1] == 12
     assert [what for _, what in told] == names[first:]
+
+
+def test_the_partner_of_a_file_that_cannot_be_read_is_not_named_by_processes(accmap: Any, tmp_path: Path) -> None:
+    """A partner that nobody named is checked with its pair alone, in one process and in several."""
+    (tmp_path / "accmap.toml").write_text("[[pairs]]\nmegatron = '*.sh'\nmindformers = '*.yaml'\n", "utf-8")
+    names = ["a.sh", "b.sh", "c.sh"]
+    for name in names:
+        shutil.copy(EXAMPLES / "planted" / "megatron.sh", tmp_path / name)
+        shutil.copy(EXAMPLES / "planted" / "mindformers.yaml", tmp_path / f"{name[0]}.yaml")
+    (tmp_path / "b.sh").write_text("ARGS=(--num-layers 2\n", "utf-8")
+    paths = [str(tmp_path / name) for name in names]
+    words = ["lint", "--no-cache", "--format", "json", "--config", str(tmp_path / "accmap.toml")]
+    alone, spread = (json.loads(accmap(*words, "--jobs", jobs, *paths).out) for jobs in ("1", "2"))
+    assert spread == alone
+    assert (alone["summary"]["pairs"], alone["summary"]["files"]) == (2, 4)
