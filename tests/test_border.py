@@ -227,7 +227,6 @@ LOOKING: dict[str, str] = {
     "cli/changed.py": "what git says is not cached",
     "cli/init.py": "no lint imports it",
     "cli/lsp_files.py": "no lint imports it",
-    "cli/own_modules.py": "bytecode of this program",
     "cli/searching.py": "what a search finds is not cached",
     "schemas/installation.py": "no lint imports it",
 }

@@ -146,7 +146,7 @@ def test_what_a_side_cannot_say_is_not_written() -> None:
         bench.put("megatron", field, True, recipe_of(bench.base("plain", "megatron").origin), {})
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_what_is_written_keeps_what_stands_and_what_was_asked_again_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

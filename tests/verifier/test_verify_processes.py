@@ -102,7 +102,7 @@ def test_a_killed_worker_is_closed_with_what_it_never_read() -> None:
 
 def test_a_worker_that_has_failed_serves_no_other_pair(monkeypatch: pytest.MonkeyPatch) -> None:
     Scripted.script = 'import sys; next(sys.stdin); print(\'{"failed": "ValueError: no such layer"}\', flush=True)'
-    monkeypatch.setattr("accmap.verifier.verify.Worker", Scripted)
+    monkeypatch.setattr("accmap.verifier.workers.Worker", Scripted)
     with Workers() as workers:
         first = workers.of("megatron")
         assert workers.of("megatron") is first

@@ -16,7 +16,7 @@ from accmap.cli.lean import main
 HERE = Path(__file__).parent
 MODULE = "decoder.layers.1.linear_fc2"
 pytestmark = [
-    pytest.mark.long,
+    pytest.mark.slow,
     pytest.mark.skipif(
         any(importlib.util.find_spec(name) is None for name in ("msprobe", "torch")), reason="needs msprobe and torch"
     ),

@@ -79,7 +79,7 @@ def recipe() -> tuple[str, list[list[str]]]:
     return line, [command.split() for command in commands[:-1]]
 
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 Ask = Callable[..., subprocess.CompletedProcess[str]]
 
 
