@@ -381,15 +381,15 @@ class _Links:
             return None
         name = cast("FieldName", entry.fields[0])
         cause = self._said_of_places(entry, name) if self.at else None
-        if cause is not None:
+        if cause is not None and self.found[cause].kind.code not in _NOTATIONS:
             return cause
-        for cause in self.idle:
-            idle = self.found[cause]
+        for number in self.idle:
+            idle = self.found[number]
             if entry.kind.severity == "info" or self._is_written(name, idle.file):
                 continue  # what is written in a way that counts does not follow from what does not
             if key_of(idle) & names_of((name,), main=True):
-                return cause
-        return None
+                return number  # before the notation of the key's value
+        return cause
 
     def _said_at(self, file: str, span: Span) -> int | None:
         """What was said of a place, of the value that holds it and counts, or of a part of it."""

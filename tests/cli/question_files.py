@@ -28,6 +28,7 @@ arguments:
 - {{options: --gain, type: float, default: {gain}}}
 rows:
 - {{stage: before, read: num_layers, to: "num_layers + {layers}", when: first_k_dense_replace}}
+- {{stage: before, set: sequence_parallel, to: "True", when: first_k_dense_replace}}
 reasons:
 - {{arguments: gain, when: gain != 1.0, impact: {impact}, en: It is scaled.}}
 """
@@ -44,6 +45,13 @@ CONFIGURATIONS = {
     "shipped/accmap.toml": 'megatron = "../shipped.yaml"\nmindformers = "1.7"\n[severity]\nNET003 = "info"\n',
 }
 FORKS = (None, "ours.yaml", "other/ours.yaml", "shipped.yaml", "newest.yaml", "mindspeed-llm-2.3", "mindspeed-llm")
+PARALLEL = "--tensor-model-parallel-size 2 --sequence-parallel"
+FORK_ARGUMENTS = (
+    "--first-k-dense-replace 2", f"--spec {SPEC} --norm-topk-prob", "--gain 3.0", "",
+    PARALLEL, f"{PARALLEL} --first-k-dense-replace 2", f"{PARALLEL} --padded-vocab-size 1024",
+    f"{PARALLEL} --make-vocab-size-divisible-by 512",
+)  # fmt: skip
+"""What one fork works out, another one takes as it is written: the value is the same, where it is from is not."""
 VERSIONS = ("0.12", "0.14", "0.15.3", "0.19", "main", "mindspeed-llm-26.1", "pai-megatron-patch")
 KEYS = ("tp", "lr_schedule", "--norm-topk-prob", "--moe-layer-freq", "model.model_config.qk_layernorm", "NET003")
 
@@ -64,7 +72,7 @@ def write_files(folder: Path, variants: int, chance: random.Random) -> list[str]
         written[f"{place}file{number:02d}{path.suffix}"] = "\n".join(
             [lines[0], *["# moved"] * (number % 3), *lines[1:]]
         )
-    for number, more in enumerate(("--first-k-dense-replace 2", f"--spec {SPEC} --norm-topk-prob", "--gain 3.0", "")):
+    for number, more in enumerate(FORK_ARGUMENTS):
         for place in ("", "other/", "shipped/"):
             written[f"{place}fork{number}.sh"] = SCRIPT.format(layers=8 + number, more=more)
     for name, text in written.items():
@@ -83,6 +91,15 @@ def _options(chance: random.Random, *, forks: bool) -> list[str]:
     if chance.random() < 0.2:
         found += ["--lang", chance.choice(("en", "zh"))]
     return found
+
+
+def questions_about_forks(folder: Path) -> list[Question]:
+    """The recipes of scripts with a fork's arguments, with that fork and without."""
+    return [
+        {"folder": str(folder), "words": ["recipe", "--format", "json", f"fork{number}.sh", "--megatron", fork]}
+        for number in (5, 6, 7)
+        for fork in ("0.12", "ours.yaml", "mindspeed-llm-2.3")
+    ]
 
 
 def questions(folder: Path, names: list[str], count: int, chance: random.Random) -> list[Question]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from accmap.cli.lean import main
+from accmap.schemas.megatron.forks import catalog
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,6 +59,53 @@ def test_a_number_that_no_run_could_use(
     for words in commands:
         assert main(words) in (0, 1, 2), words
         assert "Traceback" not in capfd.readouterr().err
+
+
+LAUNCH = (
+    "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 4 --hidden-size 64 --num-attention-heads 4 --bf16 "
+    "--seq-length 64 --max-position-embeddings 64 --micro-batch-size 1 --global-batch-size 8 --lr 1e-4 "
+    "--train-iters 10 --vocab-size 1024 --tokenizer-type NullTokenizer"
+)
+NO_DOUBLE = 2**53 + 1
+"""The first whole number that a double does not hold."""
+NAMED = {"--train-iters": "run.train_steps", "--lr-warmup-iters": "schedule.decay_steps"}
+"""What cannot be carried over: MindFormers divides the steps as doubles, and decays behind the warm-up."""
+
+
+def converted_launch(more: str, folder: Path, capfd: pytest.CaptureFixture[str]) -> str:
+    """What `convert` writes and reports of a launch; it reads back what it wrote."""
+    path = folder / "run.sh"
+    path.write_text(f"{LAUNCH} {more}\n", "utf-8")
+    code = main(["convert", str(path), "--to", "mindformers"])
+    out, err = capfd.readouterr()
+    assert code in (0, 1, 2), err
+    return out + err
+
+
+@pytest.mark.parametrize(
+    ("more", "written"),
+    [
+        (f"--train-iters {NO_DOUBLE}", f"total_steps: {NO_DOUBLE} "),
+        (f"--lr-warmup-iters {NO_DOUBLE}", f"warmup_steps: {NO_DOUBLE} "),
+        ("--lr-warmup-iters 10", "warmup_steps: 10 "),
+        (f"--save-interval {NO_DOUBLE}", f"save_checkpoint_steps: {NO_DOUBLE} "),
+    ],
+)
+def test_a_whole_number_is_written_exactly(
+    more: str, written: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    text = converted_launch(more, tmp_path, capfd)
+    assert written in text
+    assert NAMED.get(more.partition(" ")[0], "") in text.rpartition("could not be carried over")[2]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "flag",
+    [fact.options[0] for fact in catalog("0.12", None).by_option.values() if (fact.type, fact.nargs) == ("int", None)],
+)
+def test_every_whole_number_is_converted(flag: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    converted_launch(f"{flag} {NO_DOUBLE}", tmp_path, capfd)
 
 
 NORM = "--norm-epsilon 1.0e-6", "rms_norm_eps: 1.0e-6"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from question_files import EXAMPLES, questions, write_files
+from question_files import EXAMPLES, questions, questions_about_forks, write_files
 
 if TYPE_CHECKING:
     from question_files import Question
@@ -35,6 +35,11 @@ def test_other_questions_before_change_no_answer(tmp_path: Path) -> None:
     chance = random.Random(60)
     names = write_files(tmp_path, 12, chance)
     assert _differing(questions(tmp_path, names, 14, chance), 2) == {"compared": 28, "differing": []}
+
+
+def test_another_fork_before_changes_no_recipe(tmp_path: Path) -> None:
+    write_files(tmp_path, 0, random.Random(60))
+    assert _differing(questions_about_forks(tmp_path), 2) == {"compared": 18, "differing": []}
 
 
 @pytest.mark.slow
@@ -77,7 +82,7 @@ def _in_other_orders(accmap: Any, folder: Path, variants: int, runs: int) -> int
 
 
 def test_other_order_and_other_processes_say_the_same_of_each_file(accmap: Any, tmp_path: Path) -> None:
-    assert _in_other_orders(accmap, tmp_path, 6, 3) == 54
+    assert _in_other_orders(accmap, tmp_path, 6, 3) == 90
 
 
 @pytest.mark.slow

@@ -7,10 +7,12 @@ written again as bash allows. Both are drawn from a seed.
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
+from accmap.schemas.megatron.converters import convert
 from accmap.schemas.megatron.forks import catalog, fork_of
 from accmap.schemas.megatron.parsing import destination
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from accmap.schemas.config import Config
+    from accmap.schemas.megatron.catalog import ArgumentFact
 
 NOTATION = frozenset(("SYN050", "SYN051", "SYN052", "SYN053", "SYN054", "MAP011"))
 """What the readers say of a notation: a key twice, an odd number or boolean, an argument twice."""
@@ -30,7 +33,7 @@ NOTATION = frozenset(("SYN050", "SYN051", "SYN052", "SYN053", "SYN054", "MAP011"
 def rewritten_yaml(text: str, random: Random) -> str:
     """A YAML that PyYAML loads as the same value, in another order and other notations."""
     value = loaded(text)
-    writer = _YamlWriter(random)
+    writer = _YamlWriter(random, _shared(value))
     new = "\n".join(("# written again", *writer.mapping(value, ""), ""))
     assert repr(in_order(loaded(new))) == repr(in_order(value)), new
     return new
@@ -48,11 +51,34 @@ def in_order(value: Any) -> Any:
     return [in_order(one) for one in value] if isinstance(value, list) else value  # pyright: ignore
 
 
+def _shared(value: Any) -> frozenset[int]:
+    """The identities of the mappings and lists that the YAML writes once and names again with an alias."""
+    count = Counter[int]()
+
+    def visit(one: Any) -> None:
+        if not isinstance(one, (dict, list)):
+            return
+        count[id(one)] += 1  # pyright: ignore[reportUnknownArgumentType]
+        for entry in one.values() if isinstance(one, dict) else one:  # pyright: ignore[reportUnknownVariableType]
+            visit(entry)
+
+    visit(value)
+    return frozenset(mark for mark, times in count.items() if times > 1)
+
+
 class _YamlWriter:
-    def __init__(self, random: Random) -> None:
+    """Writes a value; `shared` are the identities of the mappings and lists that are written once.
+
+    A finding about a value inside one points at the place where it is written, so it has as many places as before.
+    """
+
+    def __init__(self, random: Random, shared: frozenset[int]) -> None:
         self.random = random
+        self.shared = shared
         self.anchors: dict[str, str] = {}
         """The anchors of the numbers and texts that were written, by how they look."""
+        self.names: dict[int, str] = {}
+        """The anchors of the shared mappings and lists that were written."""
 
     def mapping(self, value: dict[Any, Any], indent: str) -> list[str]:
         """The lines of a block mapping."""
@@ -70,10 +96,11 @@ class _YamlWriter:
 
     def entry(self, key: str, value: Any, indent: str) -> list[str]:
         """The lines of a key and its value."""
-        if value and isinstance(value, dict) and not self.chance(0.15):
-            return [f"{indent}{key}:", *self.mapping(value, indent + "  ")]  # pyright: ignore[reportUnknownArgumentType]
-        if value and isinstance(value, list) and not self.chance(0.3):
-            return [f"{indent}{key}:", *self.entries(value, indent)]  # pyright: ignore[reportUnknownArgumentType]
+        block = value and id(value) not in self.names
+        if block and isinstance(value, dict) and not self.chance(0.15):
+            return [f"{indent}{key}:{self.anchor(value)}", *self.mapping(value, indent + "  ")]  # pyright: ignore[reportUnknownArgumentType]
+        if block and isinstance(value, list) and not self.chance(0.3):
+            return [f"{indent}{key}:{self.anchor(value)}", *self.entries(value, indent)]  # pyright: ignore[reportUnknownArgumentType]
         comment = "  # as before" if self.chance(0.1) else ""
         return [f"{indent}{key}: {self.anchored(value)}{comment}"]
 
@@ -81,7 +108,8 @@ class _YamlWriter:
         """The lines of a block list."""
         lines: list[str] = []
         for one in value:
-            if one and isinstance(one, dict) and not self.chance(0.2):
+            block = id(one) not in self.shared
+            if block and one and isinstance(one, dict) and not self.chance(0.2):
                 first, *rest = self.mapping(one, indent + "  ")  # pyright: ignore[reportUnknownArgumentType]
                 while first.lstrip().startswith("#"):
                     first, *rest = rest
@@ -101,8 +129,21 @@ class _YamlWriter:
         self.anchors[mark] = f"a{len(self.anchors)}"
         return f"&{self.anchors[mark]} {written}"
 
+    def anchor(self, value: Any) -> str:
+        """The anchor before a value that is shared, with a blank before it."""
+        if id(value) not in self.shared:
+            return ""
+        self.names[id(value)] = f"shared{len(self.names)}"
+        return f" &{self.names[id(value)]}"
+
     def flow(self, value: Any) -> str:
-        """A value on one line."""
+        """A value on one line: the alias of one that is shared and was written."""
+        if id(value) in self.names:
+            return f"*{self.names[id(value)]}"
+        return f"{self.anchor(value)} {self.contents(value)}".strip()
+
+    def contents(self, value: Any) -> str:
+        """A value on one line, written out."""
         if isinstance(value, dict):
             entries: list[Any] = list(value.items())  # pyright: ignore[reportUnknownArgumentType]
             self.random.shuffle(entries)
@@ -160,7 +201,7 @@ class _Flag(NamedTuple):
     takes_one: bool
     """Whether `--flag=value` says the same."""
     is_whole: bool
-    """Whether it has the values that it takes: what a parser refuses it would refuse twice."""
+    """Whether it has values that it takes: what a parser refuses it would refuse twice."""
 
 
 def rewritten_launch(config: Config, random: Random | None) -> str:
@@ -199,8 +240,20 @@ def _flags(config: Config) -> list[_Flag]:
         fact = known.get(name)
         several = fact is not None and (fact.action != "store" or isinstance(fact.nargs, int))
         takes = 1 if fact is None or fact.action == "store" else 0
-        flags.append(_Flag(name, tuple(values), len(values) == 1 and not several, len(values) == takes))
+        is_whole = len(values) == takes and all(_is_accepted(fact, value, config) for value in values)
+        flags.append(_Flag(name, tuple(values), len(values) == 1 and not several, is_whole))
     return flags
+
+
+def _is_accepted(fact: ArgumentFact | None, text: str, config: Config) -> bool:
+    """Whether a parser takes a text as a value of an argument."""
+    if fact is None:
+        return True
+    try:
+        value = convert(fact.type, text, config.framework_version)
+    except ValueError:
+        return False
+    return fact.choices is None or value in fact.choices
 
 
 def _shuffled(flags: Sequence[_Flag], random: Random, config: Config) -> list[_Flag]:

@@ -59,6 +59,37 @@ def test_the_findings_of_many_pairs_are_the_same(seed: int) -> None:
     in_both_notations(seed)
 
 
+WRITTEN_ONCE = """\
+train_dataset: &train_dataset
+  data_loader: {type: MindDataset, dataset_dir: /path/to/data}
+eval_dataset: *train_dataset
+load_checkpoint: &checkpoint /path/to/checkpoint
+auto_trans_ckpt: True
+resume_training: *checkpoint
+output_dir: /path/to/data
+"""
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_mapping_that_is_written_once_is_written_once_again(seed: int) -> None:
+    """A placeholder in a mapping that has an alias is one finding, and so is each name of a text."""
+    before, after = answer({YAML: WRITTEN_ONCE}), answer({YAML: rewritten_yaml(WRITTEN_ONCE, Random(seed))})
+    assert after == before
+    assert sum(count for (code, *_), count in before[0].items() if code == "SYN101") == 4  # type: ignore[misc]  # pyright: ignore
+
+
+@pytest.mark.parametrize(
+    ("flag", "value"), [("--num-layers", "few"), ("--optimizer", "adan"), ("--moe-layer-freq", "([1]")]
+)
+def test_a_value_that_is_refused_is_written_once_again(flag: str, value: str) -> None:
+    """A parser would refuse each of two."""
+    text = f"torchrun --nproc_per_node 8 pretrain_gpt.py --seq-length 64 {flag} '{value}'\n"
+    config = sides_of({SCRIPT: text})[SCRIPT].config
+    before = answer({SCRIPT: text})
+    for seed in range(40):
+        assert answer({SCRIPT: rewritten_launch(config, Random(seed))}) == before
+
+
 def test_every_notation_is_written() -> None:
     """What the property compares is not the same text twice."""
     text = "a: 16\nb: [x, 1.0e-5]\nc: {d: True, e: null}\nf: text\ng: 16\nh: text\n"
