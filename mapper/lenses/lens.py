@@ -27,6 +27,8 @@ class Omitted:
 
 
 OMIT: Final = Omitted()
+UNDECIDED: Final = "undecided"
+"""In place of a number that the keys do not decide: a value of another kind than its field's leaves the field open."""
 Values: TypeAlias = "tuple[Value, ...]"
 Written: TypeAlias = "tuple[Value | Omitted, ...]"
 

@@ -13,8 +13,8 @@ from ...mappings.tables import within
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ...schemas.versions import names
 from .general import as_float
-from .lens import OMIT, Lens, Omitted, entries, integer, items, number
-from .run import growing_batch
+from .lens import OMIT, UNDECIDED, Lens, Omitted, entries, integer, items, number
+from .run import batch_by_samples, decreased_batch, growing_batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -97,6 +97,10 @@ class _Launch(NamedTuple):
     run: Value | Omitted = OMIT
     run_samples: Value | Omitted = OMIT
     batch: Value | Omitted = OMIT
+    decreases: Value | Omitted = OMIT
+    """Whether the batch shrinks to what the devices share evenly."""
+    grows: Value | Omitted = OMIT
+    """How the batch grows: `--rampup-batch-size`, from 0.18 on `--step-batch-size-schedule`."""
 
 
 class _Class(NamedTuple):
@@ -173,12 +177,14 @@ def _whole_steps(warmup: int | float) -> int:
 
 def _megatron_get(values: Values, scope: Scope) -> Values:
     at = _Launch(*values)
-    whole, growing = _count(at.batch), growing_batch(scope)
+    whole, consumption = _count(at.batch), _consumption(at, scope)
 
     def filled(samples: float) -> int | float | None:
         """The steps that so many samples fill, which need not be whole ones."""
-        if growing is not None:
-            return _steps(growing.consumption.step_at(samples))
+        if isinstance(consumption, str):
+            return None
+        if consumption is not None:
+            return _steps(consumption.step_at(samples))
         return _quotient(int(samples), whole) if whole else None
 
     def steps(iterations: Value | Omitted, *samples: Value | Omitted) -> int | float | None:
@@ -186,6 +192,8 @@ def _megatron_get(values: Values, scope: Scope) -> Values:
         counted = next((known for one in samples if (known := _count(one))), None)
         return _count(iterations) or (filled(counted) if counted else None)
 
+    if consumption is not None and whole:
+        at = _in_samples_alone(at, whole)
     # A run in samples has iterations, too, which the reader works out: whole ones, while it decays to its last sample.
     # A decay of its own goes before either length.
     last = _count(at.last) or steps(None, at.last_samples, at.run_samples) or steps(at.run)
@@ -193,17 +201,43 @@ def _megatron_get(values: Values, scope: Scope) -> Values:
     tail = _count(at.tail)
     tail = _tail(at, filled) if tail is None else tail
     stable = at.style == "WSD"
-    return _Rate(
+    rate = _Rate(
         values[0],
         _float(values[1]),
         0.0 if at.style == "constant" else _float(values[2]),
-        _megatron_warmup(at, last, filled, growing=growing is not None),
+        _megatron_warmup(at, last, filled, growing=consumption is not None),
         _float(values[6]),
         last,
         tail if stable else None,
         values[11] if stable else None,
         warmup_share=_float(values[4]) if last is None else None,
     )
+    if not isinstance(consumption, str):
+        return rate
+    return rate._replace(warmup=UNDECIDED, last=UNDECIDED, tail=UNDECIDED if stable else None)
+
+
+def _consumption(at: _Launch, scope: Scope) -> Consumption | str | None:
+    """How samples are consumed, if not by the global batch in every step."""
+    if isinstance(at.grows, str):
+        return batch_by_samples(at.grows, scope) or UNDECIDED
+    if at.decreases is True:
+        return decreased_batch(scope) or UNDECIDED
+    growing = growing_batch(scope)
+    return None if growing is None else growing.consumption
+
+
+def _in_samples_alone(at: _Launch, whole: int) -> _Launch:
+    """All lengths in samples, as Megatron counts them (`training.py:get_optimizer_param_scheduler`)."""
+    if _count(at.run_samples):
+        return at._replace(run=None, last=None)
+    last = _count(at.last) or _count(at.run)
+    tail, warmup = _count(at.tail), _count(at.warmup)
+    return at._replace(
+        run=None, last=None, last_samples=None if last is None else last * whole,
+        warmup=0, warmup_samples=None if warmup is None else warmup * whole,
+        tail=None, tail_samples=None if tail is None else tail * whole,
+    )  # fmt: skip
 
 
 def _count(value: Value | Omitted) -> int | None:
@@ -529,11 +563,27 @@ def _without(style: Value) -> Sequence[int]:
     return (_SHARE,) if style in (None, "WSD") else (_TAIL, _TAIL_STYLE, _SHARE)
 
 
+_COUNTED = tuple(_Launch._fields.index(name) for name in ("decreases", "grows"))
+"""What decides how many samples a step consumes."""
+
+
 LENSES = {
     "megatron_schedule": Lens(
         _megatron_get,
         _megatron_put,
-        ((0,), (1,), (2,), (3, 4, 5), (6,), (7, 8, 12, 13), (9, 10), (11,), (), (), (4,)),
+        (
+            (0,),
+            (1,),
+            (2,),
+            (3, 4, 5, *_COUNTED),
+            (6,),
+            (7, 8, 12, 13, *_COUNTED),
+            (9, 10, *_COUNTED),
+            (11,),
+            (),
+            (),
+            (4,),
+        ),
         _megatron_without,
     ),
     "mindformers_schedule": Lens(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from ...mappings.keys_compiled import BATCHES_BY_STEPS
 from ...mappings.tables import within
 from ...schemas.light_typing import TYPE_CHECKING
 from ..data_words import SomeWeightsError, blend_of
 from .general import unchanged
-from .lens import OMIT, Lens, integer, items
+from .lens import OMIT, UNDECIDED, Lens, integer, items
 
 if TYPE_CHECKING:
     from ...schemas.config import Value
-    from ...schemas.megatron.consumption import Ramp
+    from ...schemas.megatron.consumption import Consumption, Ramp
     from .lens import Scope, Values, Written
 
 
@@ -82,8 +83,11 @@ def _dynamic_batch_put(values: Values, scope: Scope) -> Written:
 
 
 def _length_get(values: Values, scope: Scope) -> Values:
-    steps, samples, whole = (integer(value) for value in values)
+    steps, samples, whole = (integer(value) for value in values[:3])
     whole = integer(scope.field("batch.global_size")) if whole is None else whole
+    if samples is not None and isinstance(values[3], str):
+        stepped = batch_by_samples(values[3], scope)
+        return (UNDECIDED if stepped is None else stepped.first_after(samples - 1)), samples
     if samples is not None and whole:
         growing = growing_batch(scope)
         if growing is not None:
@@ -101,18 +105,43 @@ def _length_put(values: Values, scope: Scope) -> Written:
         steps, samples = integer(values[0]), integer(values[1])
         if steps is not None and (samples is None or growing.iterations(samples) != steps):
             samples = growing.consumption.samples(steps)
-        return OMIT, OMIT if samples is None else samples, OMIT
-    return values[0], (values[1] if values[0] is None else OMIT), OMIT
+        return OMIT, OMIT if samples is None else samples, OMIT, OMIT
+    return values[0], (values[1] if values[0] is None else OMIT), OMIT, OMIT
 
 
 def growing_batch(scope: Scope) -> Ramp | None:
     """The batch as it grows, if it does: Megatron then measures the run, and its schedule, in samples."""
     words, whole = items(scope.field("batch.rampup")), integer(scope.field("batch.global_size"))
-    if not words or not whole:
+    if not words or not whole or (scope.side == "megatron" and within(scope.version, *BATCHES_BY_STEPS)):
         return None
     from ...schemas.megatron.consumption import ramp_of
 
     return ramp_of(words, whole)
+
+
+def batch_by_samples(schedule: str, scope: Scope) -> Consumption | None:
+    """How samples are consumed under `--step-batch-size-schedule`; None for one that Megatron refuses."""
+    from ...schemas.megatron.consumption import parse_step_schedule, stepped_batch
+
+    try:
+        pairs = parse_step_schedule(schedule, integer(scope.field("data.sequence_length")))
+    except ValueError:
+        return None
+    return stepped_batch(pairs) if pairs and pairs[0][0] == 0 and all(batch > 0 for _, batch in pairs) else None
+
+
+def decreased_batch(scope: Scope) -> Consumption | None:
+    """How samples are consumed if the batch shrinks to what the devices share evenly; None if that is not known."""
+    whole, micro = integer(scope.field("batch.global_size")), integer(scope.field("batch.micro_size"))
+    unit, growing = (micro or 0) * (integer(scope.field("parallel.data_size")) or 0), growing_batch(scope)
+    if not unit or not whole:
+        return None
+    from ...schemas.megatron.consumption import constant_batch
+
+    def shared(batch: int) -> int:
+        return max(1, batch // unit * unit)
+
+    return constant_batch(shared(whole)) if growing is None else growing.running(shared)
 
 
 def _written_batch(scope: Scope) -> int | None:
@@ -285,7 +314,7 @@ LENSES = {
     "megatron_batch": Lens(_megatron_batch_get, _megatron_batch_put, ((0,), (1,), (2,), (0, 1, 2), (3,))),
     "static_batch": Lens(_static_batch_get, _static_batch_put, ((1,), (0, 1, 2, 3, 4, 5), (2,), (3, 4, 5), (2,))),
     "dynamic_batch": Lens(_dynamic_batch_get, _dynamic_batch_put, ((0,), (1,), (2,), (0, 1, 2), (2,))),
-    "train_length": Lens(_length_get, _length_put, ((0, 1), (1,))),
+    "train_length": Lens(_length_get, _length_put, ((0, 1, 3), (1,))),
     "epochs_and_sizes": Lens(_epochs_get, _epochs_put),
     "dynamic_steps": Lens(_steps_get, _steps_put, ((0,), (0, 1))),
     "data_path": Lens(_data_get, _data_put, ((0,), (1,))),

@@ -46,7 +46,9 @@ class PlannedRow(NamedTuple):
     drivers: tuple[tuple[int, ...], ...]
     """For every field the places of the keys that decide it."""
     names: tuple[str, ...]
-    """Every key and alias."""
+    """Every key and alias, but for those beside it."""
+    beside: frozenset[object]
+    """Keys that count in the row and that it does not carry over: while one is open, so is what it decides."""
     fixed: Mapping[FieldName, RecipeValue] | None
     fallback: Mapping[FieldName, RecipeValue] | None
     """What it says where an older model class does not."""
@@ -95,6 +97,9 @@ def _made(side: SideName, version: str, network: Network) -> Plan:
     return Plan(planned, row_of, order, frozenset(names).difference(patterns), patterns)
 
 
+_NOTHING: frozenset[object] = frozenset()
+
+
 def _planned(row: Row, side: Side | None, network: Network) -> PlannedRow | None:
     if side is None or (side.options.get("of") == "legacy" and network != "legacy"):
         return None
@@ -109,10 +114,13 @@ def _planned(row: Row, side: Side | None, network: Network) -> PlannedRow | None
         side, fixed, fallback = own, None, fixed
     spelled = side.keys + side.aliases
     names = tuple("|".join(spelled).split("|")) if spelled else ()
+    listed = side.options.get("beside")
+    beside = frozenset(listed) if isinstance(listed, list) else _NOTHING
+    names = tuple([name for name in names if name not in beside]) if beside else names
     drivers = _drivers(side.lens, len(row.fields), len(side.keys))
     single = len(side.keys) == 1 and len(side.read) < 2 and len(names) == len(spelled) and "{" not in "".join(spelled)
     single = single and all(places == (0,) for places in drivers)
-    return PlannedRow(row.fields, side, LENSES[side.lens], drivers, names, fixed, fallback, single)
+    return PlannedRow(row.fields, side, LENSES[side.lens], drivers, names, beside, fixed, fallback, single)
 
 
 def _with_own_key(side: Side, network: Network) -> Side | None:
@@ -304,7 +312,7 @@ class RecipeReading:
         for place, field in enumerate(row.fields):
             drivers = _deciding_keys(row.drivers[place], found)
             # What is open may be replaced: only what it has no part in is known.
-            open_ = (held_back and not all(entry.decided for entry in drivers)) or _is_open(drivers)
+            open_ = (held_back and not all(entry.decided for entry in drivers)) or _is_open(drivers, row.beside)
             value = None if open_ or place >= len(got) else _switched(field, got[place])
             fits = is_of_kind(field, value)
             asked = drivers if place in without else found
@@ -533,12 +541,13 @@ def _deciding_keys(places: Iterable[int], found: Sequence[Found | None]) -> list
     return [entry for at in places if at < len(found) and (entry := found[at]) is not None]
 
 
-def _is_open(drivers: Sequence[Found]) -> bool:
-    """Whether one key alone decides a field and the file writes what nobody can read: none stands in for it."""
-    return (
-        len(drivers) == 1
-        and not drivers[0].decided
-        and any(setting.origin == "explicit" for setting in drivers[0].settings)
+def _is_open(drivers: Sequence[Found], beside: frozenset[object]) -> bool:
+    """Whether the file writes what nobody can read for the one key that decides a field, or for one beside its row."""
+    return any(
+        setting.origin == "explicit" and (len(drivers) == 1 or setting.key in beside)
+        for entry in drivers
+        if not entry.decided
+        for setting in entry.settings
     )
 
 

@@ -104,14 +104,25 @@ class Ramp(NamedTuple):
     MindSpore Transformers counts alike (2.1 `pynative/trainer/dynamic_batch.py:BatchSizeScheduler`).
     """
 
-    consumption: Consumption
+    first: int
+    increment: int
     over: int
     full: int
 
+    @property
+    def consumption(self) -> Consumption:
+        """The samples of the batches as they are asked for."""
+        return self.running(_unchanged)
+
+    def running(self, shared: Callable[[int], int]) -> Consumption:
+        """The samples of the batches as they run, each rounded down to what the devices can share evenly."""
+        return ramped_batch(self.first, self.increment, self.over, self.full, shared)
+
     def iterations(self, samples: int) -> int:
         """How many iterations a run of so many samples makes (`training.py:update_train_iters`)."""
-        reached = self.consumption.first_after(min(self.over, samples))
-        return reached + max(0, samples - self.consumption.samples(reached)) // self.full
+        consumption = self.consumption
+        reached = consumption.first_after(min(self.over, samples))
+        return reached + max(0, samples - consumption.samples(reached)) // self.full
 
 
 def ramp_of(words: Sequence[object], full: int) -> Ramp | None:
@@ -122,7 +133,7 @@ def ramp_of(words: Sequence[object], full: int) -> Ramp | None:
         return None
     if min(first, increment, over) <= 0 or first >= full or (full - first) % increment:
         return None
-    return Ramp(ramped_batch(first, increment, over, full, _unchanged), over, full)
+    return Ramp(first, increment, over, full)
 
 
 def stepped_batch(schedule: Iterable[tuple[int, int]]) -> Consumption:

@@ -115,6 +115,13 @@ def ramped_iterations(ramp: Sequence[object], full: int, samples: int) -> int:
     return known.iterations(samples)
 
 
+def stepped_iterations(schedule: str, length: int | None, samples: int) -> int:
+    """How many iterations a run makes whose batch changes by the number of samples (the same, 0.18)."""
+    from .consumption import parse_step_schedule, stepped_batch
+
+    return stepped_batch(parse_step_schedule(schedule, length)).first_after(samples - 1)
+
+
 def one_item(value: Any) -> bool:
     """Whether a value is a list of exactly one."""
     return isinstance(value, list) and len(value) == 1  # pyright: ignore[reportUnknownArgumentType]

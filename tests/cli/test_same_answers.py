@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from changed_examples import FILES, NAMES, SCRIPT, YAML, changed, example, pairs, ramped, read
+from changed_examples import FILES, NAMES, RAMPED, SCRIPT, YAML, changed, example, pairs, ramped, read
 
 import accmap as library
 from accmap.cli.lsp_files import OpenFiles
@@ -100,6 +100,35 @@ def test_no_command_depends_on_the_order_of_the_files(accmap: Accmap, count: int
             assert len({answer.code for answer in told}) == 1, (command, text, other_text)
             if told[0].code < 2:
                 assert _gist(command, told[0].out) == _gist(command, told[2].out)
+
+
+@pytest.mark.parametrize(("count", "seed"), [(2, 11), pytest.param(40, 12, marks=SLOW)])
+def test_neither_python_nor_the_page_depends_on_the_order(
+    accmap: Accmap, tmp_path: Path, count: int, seed: int
+) -> None:
+    for name, text, other_name, other_text in pairs(count, seed):
+        if read(name, text) is None or read(other_name, other_text) is None:
+            continue
+        files, given = {name: text, other_name: other_text}, [str(tmp_path / name), str(tmp_path / other_name)]
+        pages: list[Counter[tuple[str, str, str]]] = []
+        codes: list[int] = []
+        for order in (given, given[::-1]):
+            words = ("--profile", "train", "--no-config", "-o", str(tmp_path / "page.html"), "--force")
+            codes.append(accmap("report", *order, *words, files=files).code)
+            pages.append(_page_rows((tmp_path / "page.html").read_text("utf-8")))
+        assert codes[0] == codes[1]
+        assert pages[0] == Counter((field, b, a) for field, a, b in pages[1].elements())
+        rows, back = library.diff(given[0], given[1]), library.diff(given[1], given[0])
+        assert rows.verdict == back.verdict
+        assert Counter(map(repr, rows)) == Counter(repr(swapped(row)) for row in back)
+
+
+def _page_rows(page: str) -> Counter[tuple[str, str, str]]:
+    """What each row of the page shows of the field and of both sides."""
+    cell = r'<td data-side="{}">(.*?)</td>'
+    found = re.findall(rf"<tr><td><code>(.*?)</code></td>{cell.format('A')}{cell.format('B')}", page)
+    assert len(found) == page.count('<td data-side="A">')
+    return Counter(found)
 
 
 def _gist(command: str, out: str) -> object:
@@ -370,6 +399,59 @@ def test_steps_of_a_growing_batch_are_those_of_the_curve(accmap: Accmap, tmp_pat
     assert rows["schedule.style"]["status"] == "approximate"
     assert not [row for row in rows.values() if row["status"] == "unresolved"]
     assert accmap("convert", "a.sh", *words, "--accept-loss", "batch.rampup").code == 1  # the curve is another one
+
+
+_IN_SAMPLES = {key: value for key, value in RAMPED.items() if "iters" in key}
+_SIZES = ('--micro-batch-size "$MICRO_BATCH"', '--global-batch-size "$GLOBAL_BATCH"')
+BATCHES: list[tuple[str, str, dict[str, str], tuple[float, ...]]] = [
+    # version, batch, lengths, and the steps of the run, of the warm-up and of the decay
+    ("0.17", "--micro-batch-size 3 --global-batch-size 16", {}, (1000, 160 / 3, 3200 / 3)),
+    ("0.17", "--micro-batch-size 3 --global-batch-size 16", _IN_SAMPLES, (1000, 160 / 3, 3200 / 3)),
+    ("0.17", "--micro-batch-size 3 --global-batch-size 16 --rampup-batch-size 4 4 2040", _IN_SAMPLES,
+     (1184, 1481 / 6, 19921 / 15)),
+    ("0.18", "--micro-batch-size 1 --global-batch-size 16 --rampup-batch-size 4 4 2040", _IN_SAMPLES, (1000, 50, 1000)),
+    ("0.18", '--micro-batch-size 1 --step-batch-size-schedule "0:4 1M:8 4M:16"', _IN_SAMPLES, (1367, 200, 1366.5)),
+    ("0.19", '--micro-batch-size 1 --step-batch-size-schedule "0:4 1M:8 4M:16"', {}, (1000, 12.5, 247)),
+]  # fmt: skip
+"""Batches that are not the global batch in every step: shared evenly, grown by nobody any more, and by samples."""
+
+
+OPEN_BATCHES = [
+    ("0.17", '--micro-batch-size 1 --global-batch-size 16 --rampup-batch-size "$GROWS" 4 2040', "1"),
+    ("0.17", "--micro-batch-size 3 --global-batch-size 16", '"$DEVICES"'),
+    ("0.18", '--micro-batch-size 1 --step-batch-size-schedule "$GROWS"', "1"),
+    ("0.18", "--micro-batch-size 1 --step-batch-size-schedule 0:x", "1"),
+]
+
+
+@pytest.mark.parametrize(("version", "batch", "devices"), OPEN_BATCHES)
+def test_steps_of_a_batch_that_is_open_are_open(accmap: Accmap, version: str, batch: str, devices: str) -> None:
+    text = _with_batch(batch, _IN_SAMPLES).replace("--nproc_per_node 1", f"--nproc_per_node {devices}")
+    words = ("a.sh", "--megatron", version)
+    assert accmap("lr", *words, files={"a.sh": text}).code == 2
+    fields = json.loads(accmap("recipe", *words, "--format", "json").out)["fields"]
+    names = ["schedule.warmup_steps", "schedule.decay_steps", *(["run.train_steps"] if devices == "1" else [])]
+    assert [(fields[name]["value"], fields[name]["decided"]) for name in names] == [(None, False)] * len(names)
+
+
+def _with_batch(batch: str, lengths: dict[str, str]) -> str:
+    text = example("qwen3_dense", SCRIPT).replace(_SIZES[0], batch).replace(_SIZES[1], "--eval-interval 500")
+    text = text.replace("--bf16", "--bf16 --decrease-batch-size-if-needed" if "size 3" in batch else "--bf16")
+    for one, other in lengths.items():
+        text = text.replace(one, other)
+    return text
+
+
+@pytest.mark.parametrize(("version", "batch", "lengths", "expected"), BATCHES)
+def test_steps_of_an_uneven_batch_are_those_of_the_curve(
+    accmap: Accmap, version: str, batch: str, lengths: dict[str, str], expected: tuple[float, ...]
+) -> None:
+    words, text = ("a.sh", "--megatron", version), _with_batch(batch, lengths)
+    curve = json.loads(accmap("lr", *words, "--format", "json", files={"a.sh": text}).out)["series"][0]["schedule"]
+    report = json.loads(accmap("recipe", *words, "--format", "json").out)["fields"]
+    names = [f"{name}_steps" for name in ("run.train", "schedule.warmup", "schedule.decay")]
+    assert [report[name]["value"] for name in names] == pytest.approx(expected)
+    assert [curve["steps"], curve["warmup_steps"], curve["decay_end"]] == pytest.approx(expected)
 
 
 def test_a_growing_batch_comes_back() -> None:

@@ -23,8 +23,10 @@ from accmap.schemas.border.incoming import read_text
 from accmap.schemas.config import Config, ReadOptions
 from accmap.schemas.mindformers.catalog import STATIC_VERSIONS, static_catalog, static_version
 from accmap.schemas.mindformers.dynamic import VERSIONS as DYNAMIC_VERSIONS
+from accmap.schemas.mindformers.dynamic import catalog as dynamic_catalog
 from accmap.schemas.mindformers.effective import mindformers_config
 from accmap.schemas.shape import is_mapping
+from accmap.schemas.truth import TRUTH, is_on
 
 HERE = Path(__file__).resolve().parent
 RUN = HERE.parents[1] / "framework_run.py"
@@ -122,10 +124,16 @@ def real_answers(paths: list[Path], version: str, graph: str, folder: Path) -> l
 
 def differing(config: Config, real: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
     found: dict[str, tuple[Any, Any]] = {}
+    version = config.framework_version
+    facts = dynamic_catalog(version).tests if config.dialect == "dynamic" else static_catalog(static_version(version))
+    tests = facts["field_tests"]
     for name, value in real.items():
         if name in BY_THE_TRAINER or name.endswith(BY_THE_LAYOUT):
             continue
         setting = config.settings.get(f"resolved.transformer.{name}")
+        if setting is not None and setting.value.__class__ is bool:
+            # The real field keeps what was written, and the code asks whether it is on: the reader answers that.
+            value = is_on(value, tests.get(name, TRUTH))
         if setting is None or (setting.decided and repr(setting.value) != repr(value)):
             found[name] = (None if setting is None else setting.value, value)
     return found
