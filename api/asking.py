@@ -9,7 +9,7 @@ from accmap.calls import asked, codes_of, path_of, paths_of, require_word
 from accmap.cli.messages_compiled import say
 from accmap.loading import LANGUAGES, WILL_NOT_RUN, as_config
 from accmap.notebook import MOST_ROWS, table, text
-from accmap.schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
+from accmap.schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
 from accmap.schemas.usage import UsageError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from accmap.loading import Source
     from accmap.mapper.align.pair import Change
     from accmap.mapper.translate.report import ReportRow
-    from accmap.mapper.translate.starting import Obstacle
+    from accmap.mapper.translate.startup_check import Obstacle
     from accmap.schemas.config import ReadOptions
     from accmap.schemas.diagnostic import Diagnostic, Language
     from accmap.verifier.verification import Verification
@@ -124,9 +124,9 @@ def pair(
     """
     from accmap.mapper.align.pair import CONFIGURATION, SCRIPT, pair_of
     from accmap.mapper.translate.read_back import require_said
-    from accmap.mapper.translate.starting import obstacles
-    from accmap.schemas.purpose import require_training
-    from accmap.schemas.refused import require_accepted
+    from accmap.mapper.translate.startup_check import obstacles
+    from accmap.schemas.file_kind import require_training
+    from accmap.schemas.preconditions import require_accepted
 
     require_word("language", language, LANGUAGES)
     config = as_config(source, options)
@@ -166,7 +166,7 @@ def lr(a: Source, b: Source | None = None, *, options: ReadOptions | None = None
     from accmap.mapper.schedule.curve import UndecidedError, shared_steps
     from accmap.mapper.schedule.from_config import schedule_of
     from accmap.schemas.diagnostic import UnreadableError
-    from accmap.schemas.purpose import require_schedule
+    from accmap.schemas.file_kind import require_schedule
 
     configs = [as_config(side, options) for side in ((a,) if b is None else (a, b))]
     for config in configs:

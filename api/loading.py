@@ -10,7 +10,7 @@ from accmap.mapper.recipe.values import Recipe
 from accmap.notebook import table, text
 from accmap.ownership import own, with_own_settings
 from accmap.schemas.config import Config, Framework, ReadOptions, Value
-from accmap.schemas.light_typing import TYPE_CHECKING, NamedTuple
+from accmap.schemas.fast_records import TYPE_CHECKING, NamedTuple
 from accmap.schemas.reader import read_config
 from accmap.schemas.suggestion import suggestion
 from accmap.schemas.usage import UsageError
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from accmap.mapper.comparison import Comparison
     from accmap.mapper.differences import Difference
     from accmap.mapper.translate.report import ReportRow
-    from accmap.mapper.translate.starting import Obstacle
+    from accmap.mapper.translate.startup_check import Obstacle
     from accmap.mappings.names_compiled import FieldName
     from accmap.schemas.diagnostic import Language
     from accmap.schemas.verdict import Unseen
@@ -178,11 +178,11 @@ def convert(
     them, as they do for a file of that framework.
     """
     from accmap.mapper.translate.read_back import require_said
-    from accmap.mapper.translate.starting import obstacles, standing
+    from accmap.mapper.translate.startup_check import obstacles, standing
     from accmap.mapper.translate.translation import translate_as_asked
     from accmap.mapper.translate.writing import text_of
-    from accmap.schemas.purpose import require_training
-    from accmap.schemas.refused import require_accepted
+    from accmap.schemas.file_kind import require_training
+    from accmap.schemas.preconditions import require_accepted
 
     if to is not None:
         require_word("to", to, FRAMEWORKS)

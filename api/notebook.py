@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from accmap.schemas.border.outgoing import markup
-from accmap.schemas.light_typing import TYPE_CHECKING
+from accmap.schemas.fast_records import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -6,7 +6,7 @@ changed them would change what the next file says.
 
 from __future__ import annotations
 
-from accmap.schemas.light_typing import TYPE_CHECKING, cast
+from accmap.schemas.fast_records import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from typing import Any, TypeVar

@@ -6,7 +6,7 @@ from ..mapper.recipe.reading import recipe_of
 from ..rules.defects import CANCELLED, mended
 from ..rules.engine import Selection, check
 from ..rules.subject import Side, Subject
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.versions import minor_of, release_of
 
 if TYPE_CHECKING:

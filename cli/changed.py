@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.message import verbatim
 from .messages_compiled import say
 from .parsing import UsageError

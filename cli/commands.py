@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import takewhile
 
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING
 from .evidence.options_compiled import COMMANDS as _EVIDENCE
 from .options import COMMANDS, commands
 

@@ -10,8 +10,8 @@ import os
 from ..schemas.border.incoming import is_inside, read_regular, require_inside
 from ..schemas.border.probes import is_link, owners, stands
 from ..schemas.diagnostic import UnreadableError
-from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
-from ..schemas.marks import joined
+from ..schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
+from ..schemas.punctuation import joined
 from .messages_compiled import say
 from .parsing import UsageError
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 
 from ..mapper.translate.read_back import require_said
-from ..mapper.translate.starting import obstacles, of_network, standing
+from ..mapper.translate.startup_check import obstacles, of_network, standing
 from ..mapper.translate.translation import translate_as_asked
 from ..mapper.translate.writing import text_of
 from ..schemas.border.outgoing import composed, emit, json_text, tell
 from ..schemas.border.writing import one_file, rewrite, write_texts
+from ..schemas.fast_records import TYPE_CHECKING
+from ..schemas.file_kind import require_training
 from ..schemas.huggingface.reading import FILE
-from ..schemas.light_typing import TYPE_CHECKING
-from ..schemas.purpose import require_training
-from ..schemas.refused import require_accepted
+from ..schemas.preconditions import require_accepted
 from .accepting import accepted_losses, close_report
 from .exit_codes import BAD
 from .inputs import a_run, load, opened, read_input
@@ -24,7 +24,7 @@ from .parsing import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..mapper.translate.starting import Obstacle
+    from ..mapper.translate.startup_check import Obstacle
     from ..mapper.translate.target import Translation
     from ..mapper.translate.update import Updated
     from ..schemas.border.outgoing import Outgoing
@@ -178,8 +178,8 @@ def _based(
 ) -> tuple[Config, Translation, str]:
     """The run of another file with the model of this one; a file of the target's framework keeps its own text."""
     from ..mapper.recipe.reading import recipe_of
-    from ..mapper.translate.based import with_model
     from ..mapper.translate.read_back import read_back
+    from ..mapper.translate.replace_model import with_model
     from ..mapper.translate.translation import translate_recipe
     from ..mapper.translate.update import update
     from ..schemas.config import partner

@@ -9,7 +9,7 @@ import math
 
 from ..mapper.schedule.explanation import share_text
 from ..schemas.border.outgoing import markup
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING
 from .curve_svg import LEFT, MAIN_HEIGHT, RIGHT, WIDTH, distance_at, drawing, heading, main_top, steps_drawn
 from .messages_compiled import say
 from .page_shell import acted, beside, bullets, document

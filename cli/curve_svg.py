@@ -11,7 +11,7 @@ import math
 
 from ..mapper.schedule.explanation import share_text
 from ..schemas.border.outgoing import markup
-from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from .curve_scale import rate_label, ticks
 from .messages_compiled import say
 from .page_shell import beside

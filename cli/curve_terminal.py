@@ -10,7 +10,7 @@ import math
 
 from ..schemas.border.outgoing import composed, painted
 from ..schemas.border.outgoing import page as as_page
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING
 from .curve_scale import COLUMNS, MARGIN, rate_label, step_labels, ticks
 from .dot_plot import STYLES, beside, can_draw, drawn, plain, stroke
 from .messages_compiled import say

@@ -8,10 +8,10 @@ from ..mapper.differences import Difference, Found, differences
 from ..mapper.recipe.reading import recipe_of
 from ..mappings.tables import table
 from ..schemas.border.outgoing import emit, json_text, painted, say
+from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.known_versions import check_versions
-from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
-from ..schemas.marks import in_brackets
 from ..schemas.megatron.dialects import dialect_versions
+from ..schemas.punctuation import in_brackets
 from ..schemas.reader import config_of
 from ..schemas.terms import term
 from ..schemas.usage import UsageError

@@ -7,15 +7,15 @@ import json
 from ..mapper.comparison import compare
 from ..mapper.recipe.reading import recipe_of
 from ..schemas.border.outgoing import emit, json_text, painted, say
+from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.json_values import json_value
-from ..schemas.light_typing import TYPE_CHECKING
-from ..schemas.marks import listed
+from ..schemas.punctuation import listed
 from ..schemas.terms import term
 from .exit_codes import BAD, FINE
 from .inputs import load
 from .messages_compiled import say as usage
-from .open_values import print_open
 from .terminal import shortened, wants_colour
+from .undecided_fields import print_open
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -22,8 +22,8 @@ from ..mapper.row_words import (
 )
 from ..mappings.tables import table
 from ..schemas.border.outgoing import json_text, page, painted
+from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.json_values import json_value
-from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.megatron.catalog import VERSIONS
 from ..schemas.megatron.dialects import dialects_with, known_dialects
 from ..schemas.mindformers.catalog import DEFAULT_STATIC, STATIC_VERSIONS

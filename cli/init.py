@@ -11,15 +11,15 @@ from ..schemas.border.outgoing import say as print_line
 from ..schemas.border.outgoing import tell
 from ..schemas.border.writing import write_text
 from ..schemas.diagnostic import UnreadableError
-from ..schemas.purpose import trains_gpt
+from ..schemas.file_kind import trains_gpt
 from ..schemas.reader import read_config
 from .configuration import NAMES, find_configuration
 from .exit_codes import BAD, FINE
 from .messages_compiled import say
+from .pair_discovery import candidate, proposals
 from .parsing import UsageError
-from .proposing import candidate, proposals
+from .progress import at_step
 from .searching import below
-from .steps import at_step
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..schemas.config import ReadOptions
     from ..schemas.diagnostic import Language
     from ..schemas.message import Words
-    from .proposing import Candidate, Proposals
+    from .pair_discovery import Candidate, Proposals
 
 _MOST_OPEN = 12
 _MOST_ALIKE = 3

@@ -6,7 +6,7 @@ import os
 
 from ..schemas.border.incoming import read_standard_input, read_text
 from ..schemas.border.probes import is_file, is_folder, stands
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.reader import config_of
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..schemas.config import ReadOptions
-from ..schemas.light_typing import NamedTuple
+from ..schemas.fast_records import NamedTuple
 from ..schemas.megatron.catalog import VERSIONS, catalog
 from ..schemas.megatron.dialects import dialects_with
 from ..schemas.mindformers.catalog import DEFAULT_STATIC, STATIC_VERSIONS, static_catalog

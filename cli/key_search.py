@@ -7,7 +7,7 @@ from functools import cache
 
 from ..mapper.recipe.vocabulary import vocabulary
 from ..mappings.tables import table
-from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.megatron.catalog import VERSIONS, catalog
 from ..schemas.megatron.dialects import dialects_with
 from ..schemas.mindformers.catalog import STATIC_VERSIONS, static_catalog, static_version

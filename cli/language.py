@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,9 +5,9 @@ the YAML alone 8.5. Each of these is measured alone, by its absence:
 
 - Imports in the function that needs them: with `re`, `json`, PyYAML, jsonschema, Pydantic and Typer at the top, a lint
   takes 23.7.
-- `typing` is not imported (`schemas/light_typing.py`): 2.5.
+- `typing` is not imported (`schemas/fast_records.py`): 2.5.
 - The process ends without freeing its modules one by one: 2.0.
-- YAML in its plain form is read without PyYAML (`schemas/yaml_plain.py`): 1.2.
+- YAML in its plain form is read without PyYAML (`schemas/yaml_fast_path.py`): 1.2.
 - The garbage collector starts later: 0.5.
 
 Modules are imported as Python does it: nothing here replaces a part of Python.
@@ -177,7 +177,7 @@ def _run(words: list[str]) -> int:
 
 def _unknown(words: list[str]) -> Words:
     """What is wrong with the name of a command, and what was probably meant."""
-    from ..schemas.marks import joined
+    from ..schemas.punctuation import joined
     from ..schemas.suggestion import closest
     from .commands import ALL_COMMANDS, members
     from .messages_compiled import say

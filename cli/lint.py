@@ -10,8 +10,8 @@ from ..schemas.border.inputs import is_noting, noted_inputs, stop_noting
 from ..schemas.border.outgoing import emit, flush, tell
 from ..schemas.border.probes import is_folder
 from ..schemas.diagnostic import UnreadableError
+from ..schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
 from ..schemas.known_versions import check_versions
-from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
 from ..schemas.named_module import named_module
 from ..schemas.versions import names_a_file
 from .configuration import (
@@ -130,7 +130,7 @@ def _run(
     if searched or wishes.since:
         _tell_of_search(files, report, wishes, language)
     if wishes.add_ignores:
-        from .ignoring import add_comments
+        from .add_suppressions import add_comments
 
         return add_comments(report, language)
     return _answered(report, settings, wishes, language)
@@ -214,7 +214,7 @@ def _require_sense(files: Sequence[str], wishes: Wishes) -> None:
 def _linted(settings: Settings, files: Sequence[str], reader: Reader, wishes: Wishes, language: Language) -> Report:
     jobs = wishes.jobs or (1 if settings.plugins else _processes(len(files)))
     if jobs > 1:
-        from .spreading import spread
+        from .parallel import spread
 
         # A baseline is compared with the lines of the files.
         alone = wishes.needs_findings_alone and settings.configuration.text("baseline") is None
@@ -233,7 +233,7 @@ def _linted(settings: Settings, files: Sequence[str], reader: Reader, wishes: Wi
 def _mended(
     settings: Settings, files: Sequence[str], stdin_name: str | None, wishes: Wishes, language: Language
 ) -> tuple[Reader, Report]:
-    from .mending import mend_files
+    from .apply_fixes import mend_files
 
     def show(text: Outgoing) -> None:
         _emit(text, wishes)
@@ -346,7 +346,7 @@ def language_for(found: Configuration, lang: Language, command: str) -> Language
     """The language that the configuration chooses, where nobody else did; says which configurations were not used."""
     chosen = found.text("lang")
     if chosen is not None and "ACCMAP_LANG" not in os.environ and "--lang" not in " ".join(sys.argv):
-        from .steps import told_in
+        from .progress import told_in
 
         lang = cast("Language", chosen)
         told_in(lang)
@@ -421,7 +421,7 @@ def _emit(text: Outgoing, wishes: Wishes) -> None:
 def _replace(path: str, text: Outgoing, *, force: bool) -> None:
     """A report is written anew by every run: the one of the last run is replaced, and nobody else's file."""
     from ..schemas.border.writing import write_text
-    from .lint_formats.ours import is_ours
+    from .lint_formats.overwrite_guard import is_ours
 
     write_text(path, text, force=force or is_ours(path))
 

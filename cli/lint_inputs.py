@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..schemas.border.incoming import confined, read_named, read_standard_input, read_text
 from ..schemas.border.probes import is_folder, stands
-from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from ..schemas.diagnostic import causes_of, once
-from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from .pairing import Gathering
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class _Gathered:
         """Each group as soon as it is whole."""
         for group in self._gathering.groups():
             if self._many:
-                from .steps import at_step
+                from .progress import at_step
 
                 at_step(self._gathering.read, self._many, group[0].config.file)
             yield group

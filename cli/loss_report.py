@@ -9,8 +9,8 @@ from collections import Counter
 from ..mappings.messages_compiled import say as of_rows
 from ..schemas.border.outgoing import painted, tell
 from ..schemas.config import Basis
-from ..schemas.light_typing import TYPE_CHECKING
-from ..schemas.marks import listed, mark
+from ..schemas.fast_records import TYPE_CHECKING
+from ..schemas.punctuation import listed, mark
 from ..schemas.terms import term
 from .messages_compiled import say
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ..mapper.translate.report import ReportRow
-    from ..mapper.translate.starting import Obstacle
+    from ..mapper.translate.startup_check import Obstacle
     from ..mapper.translate.target import Translation
     from ..schemas.config import Config
     from ..schemas.diagnostic import Diagnostic, Language

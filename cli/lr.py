@@ -12,10 +12,10 @@ from ..mapper.schedule.explanation import explain, summary
 from ..mapper.schedule.from_config import schedule_of
 from ..schemas.border.outgoing import composed, csv_text, json_text, tell
 from ..schemas.border.writing import deliver
-from ..schemas.light_typing import TYPE_CHECKING
-from ..schemas.marks import listed, mark
-from ..schemas.open_words import unseen_words
-from ..schemas.purpose import require_schedule
+from ..schemas.fast_records import TYPE_CHECKING
+from ..schemas.file_kind import require_schedule
+from ..schemas.punctuation import listed, mark
+from ..schemas.unresolved_args import unseen_words
 from ..schemas.verdict import Unseen, concluded, unseen_json, word_of
 from .curve_report import Report, Series
 from .exit_codes import BAD, FINE, UNUSABLE

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 
 from ..schemas.border.outgoing import tell
+from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.installation import install_command
-from ..schemas.light_typing import TYPE_CHECKING
 from .exit_codes import FINE
 from .messages_compiled import say
 from .parsing import UsageError

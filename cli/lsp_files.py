@@ -10,7 +10,7 @@ import os
 from itertools import chain
 
 from ..schemas.diagnostic import once
-from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.source import SourceText
 from .configuration import Configuration, find_configuration
 from .lint import settings_of

@@ -21,8 +21,8 @@ from accmap import __version__
 from ..schemas.border.outgoing import tell_crash
 from ..schemas.diagnostic import UnreadableError
 from ..schemas.source import Span
+from .add_suppressions import comment_for
 from .configuration import NAMES
-from .ignoring import comment_for
 from .lsp_files import OpenFiles
 from .lsp_words import choices, meaning, meaning_of
 from .messages_compiled import say

@@ -12,7 +12,7 @@ from ..rules.naming import describe_origin, labels, shown
 from ..rules.places import places_of
 from ..schemas.border.outgoing import markdown, markdown_code
 from ..schemas.config import explicit_of
-from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.megatron.catalog import DEFAULT_VERSION
 from ..schemas.megatron.forks import catalog, fork_of
 from ..schemas.mindformers.catalog import DEFAULT_STATIC

@@ -7,7 +7,7 @@ their own (`evidence/options_compiled.py`), so that a lint, which runs before ev
 
 from __future__ import annotations
 
-from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from .options_compiled import COMMANDS as _COMMANDS
 from .options_compiled import QUIET as _QUIET
 from .options_compiled import READING as _READING

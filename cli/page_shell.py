@@ -7,7 +7,7 @@ import os
 
 from ..schemas.border.incoming import package_text
 from ..schemas.border.outgoing import markup
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,13 +9,13 @@ from ..mapper.align.alignment import steps
 from ..mapper.align.pair import pair_of
 from ..mapper.align.readme import FILES, readme
 from ..mapper.translate.read_back import require_said
-from ..mapper.translate.starting import obstacles
+from ..mapper.translate.startup_check import obstacles
 from ..schemas.border.outgoing import emit, json_text, painted, say
 from ..schemas.border.writing import write_folder
+from ..schemas.fast_records import TYPE_CHECKING
+from ..schemas.file_kind import require_training
 from ..schemas.json_values import json_value
-from ..schemas.light_typing import TYPE_CHECKING
-from ..schemas.purpose import require_training
-from ..schemas.refused import require_accepted
+from ..schemas.preconditions import require_accepted
 from .accepting import accepted_losses, close_report
 from .exit_codes import BAD
 from .inputs import load

@@ -8,9 +8,9 @@ from ..mappings.keys_compiled import MODEL_FOLDERS, RUN_MODE, TOKENIZER_MODEL
 from ..schemas.border.incoming import require_inside, require_no_way_out
 from ..schemas.border.probes import names_in
 from ..schemas.diagnostic import Diagnostic, UnreadableError, finding
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING
+from ..schemas.file_kind import trains_gpt, without_training
 from ..schemas.messages_compiled import say
-from ..schemas.purpose import trains_gpt, without_training
 from .configuration import confinement
 from .parsing import UsageError, branches_of
 

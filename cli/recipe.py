@@ -5,14 +5,14 @@ from __future__ import annotations
 from ..mapper.recipe.reading import recipe_of
 from ..mapper.recipe.run_length import open_because
 from ..schemas.border.outgoing import emit, json_text, painted, say
+from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.json_values import json_value
-from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.terms import term
 from .inputs import load
 from .messages_compiled import say as usage
-from .open_values import print_open
 from .summary_line import summary_line
 from .terminal import shortened, wants_colour, width
+from .undecided_fields import print_open
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

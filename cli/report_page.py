@@ -8,8 +8,8 @@ from __future__ import annotations
 from accmap import __version__
 
 from ..schemas.border.outgoing import markup, shell_word
-from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
-from ..schemas.marks import in_brackets, listed, mark
+from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
+from ..schemas.punctuation import in_brackets, listed, mark
 from ..schemas.terms import term
 from .curve_page import notes
 from .curve_svg import drawing
@@ -20,9 +20,9 @@ from .lint_formats.places import place_of, summary_line
 from .lint_formats.ranking import GROUPS, REMARK, group_name, group_of, harm
 from .lint_formats.text import frame
 from .messages_compiled import say
-from .open_values import open_lines
 from .page_shell import beside, bullets, document
 from .terminal import shortened
+from .undecided_fields import open_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

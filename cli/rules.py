@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..schemas.border.outgoing import emit, json_text, say
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.terms import term
 from .terminal import padded
 

@@ -9,8 +9,8 @@ from ..schemas.border.inputs import Inputs, exchange_inputs
 from ..schemas.border.outgoing import forget_colours, tell, tell_crash
 from ..schemas.config import ReadOptions
 from ..schemas.diagnostic import Language, ReadBackError, UnreadableError
+from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.known_versions import check_versions
-from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.named_module import named_module
 from .exit_codes import BROKEN, UNUSABLE
 from .language import language_of
@@ -46,7 +46,7 @@ def _run(command: Command, parsed: Parsed) -> int:
         module = named_module(command.module, __package__)
         if not _is_told_of(command, parsed.files, values):
             return module.run(parsed.files, **values)
-        from .steps import Clock
+        from .progress import Clock
 
         with Clock(values["lang"]):
             return module.run(parsed.files, **values)

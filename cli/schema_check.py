@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from ..schemas.border.outgoing import emit, json_text, page
-from ..schemas.light_typing import NamedTuple
-from ..schemas.marks import mark
+from ..schemas.fast_records import NamedTuple
+from ..schemas.punctuation import mark
 from ..schemas.yaml_text import read_yaml
 from .answers_compiled import schema_check_json
 from .configuration import find_configuration, read_configuration, toml_table

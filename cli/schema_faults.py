@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from jsonschema import Draft202012Validator
 
-from ..schemas.light_typing import NamedTuple
-from ..schemas.marks import joined
+from ..schemas.fast_records import NamedTuple
 from ..schemas.message import Words, in_chinese
+from ..schemas.punctuation import joined
 from ..schemas.suggestion import suggestion
 from .messages_compiled import say
 from .terminal import shortened

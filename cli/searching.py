@@ -7,7 +7,7 @@ import os
 from ..schemas.border.incoming import read_regular
 from ..schemas.border.probes import is_file, is_folder
 from ..schemas.diagnostic import UnreadableError
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING
 from .lint_inputs import is_pattern
 
 if TYPE_CHECKING:

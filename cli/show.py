@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ..mapper.computed.quantities import computed_of
 from ..schemas.border.outgoing import emit, json_text, painted, say
+from ..schemas.fast_records import TYPE_CHECKING
+from ..schemas.file_kind import trains_gpt
 from ..schemas.json_values import json_value
-from ..schemas.light_typing import TYPE_CHECKING
-from ..schemas.purpose import trains_gpt
 from ..schemas.terms import term
 from .inputs import load
 from .messages_compiled import say as usage

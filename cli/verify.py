@@ -12,19 +12,19 @@ import os
 from ..schemas.border.outgoing import composed, json_text, page, tell, visible
 from ..schemas.border.writing import deliver, write_folder
 from ..schemas.diagnostic import UnreadableError
+from ..schemas.fast_records import TYPE_CHECKING
+from ..schemas.file_kind import require_training
 from ..schemas.json_values import json_value
-from ..schemas.light_typing import TYPE_CHECKING
-from ..schemas.marks import joined, listed
-from ..schemas.purpose import require_training
+from ..schemas.preconditions import require_accepted, unknown_class
+from ..schemas.punctuation import joined, listed
 from ..schemas.reader import config_of
-from ..schemas.refused import require_accepted, unknown_class
 from ..verifier.constants_compiled import SIZE_OPTIONS
 from ..verifier.not_compared import NotCompared, Values
 from .exit_codes import BAD, FINE, UNUSABLE
 from .inputs import a_run, read_input
 from .messages_compiled import say
 from .parsing import UsageError, counts_from_one
-from .steps import busy_with
+from .progress import busy_with
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -288,7 +288,7 @@ def unexercised(
     `matched`, what they were asked about and certainly differs did not show: a capacity that no small expert meets.
     """
     from ..mapper.recipe.reading import recipe_of
-    from ..verifier.exercise import exercised, given_alike, left_open, reach_of
+    from ..verifier.coverage import exercised, given_alike, left_open, reach_of
 
     a, b = (recipe_of(config) for config in configs)
     reach = reach_of(*configs)
@@ -329,7 +329,7 @@ def _counts(field: FieldName, a: Recipe, b: Recipe) -> bool:
 
 def _may_hide(field: FieldName, a: Recipe, b: Recipe) -> bool:
     """Whether a difference may change numbers that small models do not show."""
-    from ..verifier.cuts import settled
+    from ..verifier.micro_batches import settled
 
     return _counts(field, a, b) and not settled(field, a, b)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..schemas.border.outgoing import composed, markup, page, painted
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.short_numbers import plain
 from .advisories import title
 from .messages_compiled import say

@@ -6,7 +6,7 @@ from ..schemas.border.inputs import OPENED, Inputs, exchange_inputs
 from ..schemas.border.outgoing import clear_screen, tell
 from ..schemas.border.probes import state_of
 from ..schemas.diagnostic import UnreadableError
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING
 from .exit_codes import FINE, UNUSABLE
 from .parsing import UsageError
 from .running import report

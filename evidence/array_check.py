@@ -16,7 +16,7 @@ import os
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..schemas.diagnostic import UnreadableError, finding
-from ..schemas.light_typing import NamedTuple
+from ..schemas.fast_records import NamedTuple
 from ..schemas.verdict import Unseen, concluded
 from .array_sums import Measured, wide
 from .arrays import (

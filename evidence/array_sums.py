@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ..schemas.light_typing import NamedTuple
+from ..schemas.fast_records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..schemas.border.regular import open_regular
 from ..schemas.diagnostic import UnreadableError, finding, unreadable
+from ..schemas.fast_records import NamedTuple
 from ..schemas.installation import install_command
-from ..schemas.light_typing import NamedTuple
 from ..schemas.message import Words, verbatim
 from ..schemas.messages_compiled import say as say_of_files
 from ..schemas.system_reasons import system_reason

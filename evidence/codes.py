@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from ..schemas.light_typing import NamedTuple
+from ..schemas.fast_records import NamedTuple
 from .messages_compiled import say
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..mapper.align.table import alignment_table
-from ..schemas.light_typing import NamedTuple
+from ..schemas.fast_records import NamedTuple
 from .environment import version_table
 from .messages_compiled import say
 from .seeding_compiled import SEEDING

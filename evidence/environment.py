@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from ..schemas.border.incoming import package_text
 from ..schemas.border.regular import open_regular
 from ..schemas.diagnostic import finding
+from ..schemas.fast_records import NamedTuple
 from ..schemas.house_yaml import house_yaml
-from ..schemas.light_typing import NamedTuple
 from ..schemas.message import Words, verbatim
 from ..schemas.system_reasons import system_reason
 from .messages_compiled import say

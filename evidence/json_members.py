@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..schemas.border.incoming import whole_number
 from ..schemas.border.regular import open_regular
-from ..schemas.light_typing import NamedTuple
+from ..schemas.fast_records import NamedTuple
 from .messages_compiled import say
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import io
 import re
 from typing import TYPE_CHECKING, Any, cast
 
-from ..schemas.light_typing import NamedTuple
-from .stranger_json import parse_json
+from ..schemas.fast_records import NamedTuple
+from .bounded_json import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

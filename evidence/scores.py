@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..schemas.border.incoming import read_text
 from ..schemas.diagnostic import UnreadableError, finding
-from ..schemas.light_typing import NamedTuple
+from ..schemas.fast_records import NamedTuple
 from ..schemas.message import Words, verbatim
 from ..schemas.yaml_depth import refuse_deep
+from .bounded_json import parse_json
 from .messages_compiled import say
 from .score_names_compiled import ACCURACY, NAMES, NOT_SCORES, SCORES
 from .score_settings import NOTHING_SAID, Apart, lower_is_better, settings_of
-from .stranger_json import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..mappings.tables import rows_of
-from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from .conditions import holds
 from .equality import equal
 from .recipe.vocabulary import vocabulary

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
-from ..schemas.open_words import unseen_words
-from ..schemas.refused import what_stops
+from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
+from ..schemas.preconditions import what_stops
+from ..schemas.unresolved_args import unseen_words
 from ..schemas.verdict import Unseen, concluded, unseen_json
 from .differences import differences
 from .messages_compiled import say

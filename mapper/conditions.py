@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import frexp, isfinite
 
 from ..mappings.tables import field_named
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING
 from .computed.comparison import same
 from .lenses.latent import ramp_of
 from .lenses.stages import accounted, chunks_of

@@ -10,7 +10,7 @@ Sources: Megatron-Core 0.12 to 0.19 `core/datasets/utils.py:get_blend_from_list`
 
 from __future__ import annotations
 
-from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.shape import number_in
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ say nothing for either run (the experts of a model that has none) are left out.
 from __future__ import annotations
 
 from ..mappings.tables import rows_of, table
-from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from .caveats import same_numbers
 from .computed.comparison import alike
 from .equality import NOT_NONE, equal, same_value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..schemas.light_typing import TYPE_CHECKING, cast
+from ..schemas.fast_records import TYPE_CHECKING, cast
 from .computed.comparison import equal as equal_values
 
 if TYPE_CHECKING:

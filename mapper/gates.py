@@ -9,7 +9,7 @@ certain. A condition on a value that cannot be read is neither true nor false: w
 from __future__ import annotations
 
 from ..mappings.tables import rows_of, table
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING
 from .computed.comparison import alike
 from .conditions import all_hold, named
 

@@ -14,9 +14,9 @@ from ..mappings.messages_compiled import say
 from ..mappings.proofs import proved_on, quantity_proofs
 from ..mappings.tables import table
 from ..schemas.border.incoming import package_text
+from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.house_yaml import house_yaml
-from ..schemas.light_typing import TYPE_CHECKING
-from ..schemas.marks import in_brackets, listed
+from ..schemas.punctuation import in_brackets, listed
 from ..schemas.terms import term
 from ..schemas.versions import known_names
 from .recipe.vocabulary import COMPUTED, vocabulary

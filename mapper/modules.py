@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from ..schemas.light_typing import NamedTuple
+from ..schemas.fast_records import NamedTuple
 from .modules_compiled import ROWS
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.json_values import json_value
-from ..schemas.light_typing import TYPE_CHECKING
-from ..schemas.marks import in_brackets, listed, mark
 from ..schemas.megatron.catalog import DEFAULT_VERSION, VERSIONS, catalog
+from ..schemas.punctuation import in_brackets, listed, mark
 from ..schemas.terms import term
 from .messages_compiled import say
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..mappings.stops import stops
 from ..mappings.tables import field_named
-from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.megatron.forks import fork_of
 from .conditions import holds
 from .recipe.reading import side_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import ceil, log
 
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.rows import UndecidedError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ Megatron-LM with one MindSpore Transformers, and one Megatron-LM with every Mind
 
 from __future__ import annotations
 
-from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.message import Words
 from .messages_compiled import say
 

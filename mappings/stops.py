@@ -5,7 +5,7 @@ One table for the loss report of a translation, which looks at what it has writt
 
 from __future__ import annotations
 
-from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.versions import within
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ them costs no parsing. `table()` is the whole of it, with the lookups that reade
 
 from __future__ import annotations
 
-from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
+from ..schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
 from ..schemas.versions import within
 
 if TYPE_CHECKING:

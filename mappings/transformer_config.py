@@ -5,7 +5,7 @@ Loaded only where a translation is made: `transformer_config.yaml` is the author
 
 from __future__ import annotations
 
-from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.versions import within
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from ..mapper.families import family_of
 from ..mapper.recipe.reading import side_of
 from ..mappings.keys_compiled import MODEL_TYPE, RUN_LENGTH
 from ..mappings.tables import rows_of
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING
 from .messages_compiled import say
 from .places import places_of
 from .rule import Change, Repair, at_key

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from ..schemas.border.probes import exists
-from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
+from ..schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

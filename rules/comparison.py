@@ -11,8 +11,8 @@ from ..mapper.gates import certainly, deciding, says_something
 from ..mapper.recipe.reading import side_of
 from ..mapper.recipe.vocabulary import vocabulary
 from ..mappings.tables import rows_of
-from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
-from ..schemas.marks import joined
+from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
+from ..schemas.punctuation import joined
 from ..schemas.versions import TITLES
 from .messages_compiled import say
 from .naming import describe_origin, labels, shown, spelled

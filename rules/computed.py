@@ -10,7 +10,7 @@ from ..mapper.computed.comparison import alike
 from ..mapper.differences import difference_of
 from ..mapper.recipe.reading import side_of
 from ..mappings.tables import table
-from ..schemas.light_typing import TYPE_CHECKING, cast
+from ..schemas.fast_records import TYPE_CHECKING, cast
 from ..schemas.shape import is_mapping
 from .comparison import DIFFERENCES, differences
 from .messages_compiled import say

@@ -11,7 +11,7 @@ from ..mappings.keys_compiled import (
     PARALLEL_SWITCHES,
     RUN_MODE,
 )
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING
 from .messages_compiled import say
 from .rule import Change, Found, Note, Repair, at_key, on
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from ..mapper.conditions import COMPARISONS, all_hold
 from ..mapper.gates import says_something
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.megatron.forks import fork_of
 from ..schemas.message import Words
 from .defects_compiled import DEFECTS, EVERYWHERE, FORKS

@@ -6,11 +6,11 @@ Every rule is run by itself: one that crashes becomes a finding, and the others 
 from __future__ import annotations
 
 from ..schemas.diagnostic import Diagnostic, Kind, Related, finding, once
-from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
+from ..schemas.file_kind import SAID_FIRST, trains_gpt
 from ..schemas.megatron.forks import fork_of, in_doubt
 from ..schemas.message import verbatim
 from ..schemas.named_module import named_module
-from ..schemas.purpose import SAID_FIRST, trains_gpt
 from .comparison import DIFFERENCES, differences
 from .defects import advisories
 from .messages_compiled import say
@@ -147,13 +147,13 @@ class _Run:
         """What was found, each thing once, with what it follows from."""
         found = _unlike(self.found)
         if self.subject.paired:
-            from .harmless import softened
+            from .inert_keys import softened
 
             found = softened(self.subject, found)
         found = _of_forks(self.subject, found)
         if any(entry.kind.severity != "info" for entry in found):
-            from .blame import at_fault
-            from .causes import grouped
+            from .attribution import at_fault
+            from .root_cause import grouped
 
             if self.subject.paired:
                 found = at_fault(self.subject, found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..mappings.keys_compiled import LOCAL_NORM, RUN_MODE
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING
 from .messages_compiled import say
 from .naming import key_of, shown
 from .rule import Change, Found, Repair, at_environment, at_key, on

@@ -15,7 +15,7 @@ from ..mappings.keys_compiled import (
     RESOLVED_GROUPED,
     SHARED_EXPERTS,
 )
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING
 from .comparison import difference, repaired
 from .messages_compiled import say
 from .naming import key_of, shown

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..mappings.keys_compiled import DROPOUTS
 from ..schemas.config import explicit_of
-from ..schemas.light_typing import TYPE_CHECKING
-from ..schemas.refused import NOT_KNOWN
+from ..schemas.fast_records import TYPE_CHECKING
+from ..schemas.preconditions import NOT_KNOWN
 from .messages_compiled import say
 from .naming import shown
 from .rule import Change, Found, Repair, at_key, at_span

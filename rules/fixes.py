@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 
 from ..mapper.differences import COMPUTED, difference_of, differences
-from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.source import SourceText
 
 if TYPE_CHECKING:

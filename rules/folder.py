@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..mapper.differences import differences
 from ..mappings.keys_compiled import TOKENIZER_MODEL
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING
 from .naming import shown
 from .rule import Found, on
 

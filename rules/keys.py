@@ -7,7 +7,7 @@ from ..mapper.families import family_of
 from ..mapper.recipe.reading import side_of
 from ..mappings.keys_compiled import LINEAR_BIAS, MODEL_TYPE
 from ..mappings.tables import rows_of, within
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING
 from .catalog_compiled import KEYS
 from .messages_compiled import say
 from .naming import shown

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..mapper.recipe.vocabulary import vocabulary
-from ..schemas.light_typing import TYPE_CHECKING, cast
+from ..schemas.fast_records import TYPE_CHECKING, cast
 from ..schemas.message import Words
 from ..schemas.short_numbers import short
 from .messages_compiled import say

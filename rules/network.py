@@ -12,7 +12,7 @@ from ..mappings.keys_compiled import (
     VOCABULARY,
     VOCABULARY_DIVISOR,
 )
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING
 from .comparison import difference, repaired
 from .messages_compiled import say
 from .naming import describe_origin, key_of, shown

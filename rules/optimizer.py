@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..mapper.equality import equal
 from ..mappings.keys_compiled import DECAY_SCOPES, FUSED_OPTIMIZER, OPTIMIZER_RATE, RUN_MODE, SCHEDULE
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING
 from .messages_compiled import say
 from .naming import key_of, shown
 from .rule import Change, Found, Repair, at_key, on

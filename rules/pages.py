@@ -5,7 +5,7 @@ They are `docs/rules/`; `accmap explain CODE` prints one.
 
 from __future__ import annotations
 
-from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
+from ..schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
 from ..schemas.terms import term
 from .messages_compiled import say
 

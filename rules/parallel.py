@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from ..mappings.keys_compiled import INTERLEAVED_COPIES, SEQUENCE_FLAG, SEQUENCE_PARALLEL, UNEVEN_STAGES
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING
 from .messages_compiled import say
 from .naming import key_of, shown
 from .rule import Change, Found, Note, Repair, at_key, at_span, on

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..mapper.recipe.reading import side_of
 from ..mappings.tables import field_named, rows_of
 from ..schemas.config import explicit_of
-from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.mindformers.reading import parent
 from ..schemas.source import Span
 from ..schemas.yaml_node import SAME_VALUE

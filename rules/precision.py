@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..mapper.lenses.general import dtype_name
 from ..mappings.keys_compiled import EMBEDDING_TYPES, SOFTMAX_TYPES
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING
 from .messages_compiled import say
 from .naming import shown
 from .rule import Found, Note, at_key, on

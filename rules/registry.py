@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..schemas.light_typing import TYPE_CHECKING, cast
+from ..schemas.fast_records import TYPE_CHECKING, cast
 from .catalog_compiled import COMPARED, OPEN, RULES
 from .comparison import Compared
 from .defects import codes as advisory_codes

@@ -7,7 +7,7 @@ neighbours; nothing else of the file is touched, so comments and layout stay as 
 from __future__ import annotations
 
 from ..schemas.diagnostic import Edit, Fix
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.source import Span
 from .messages_compiled import say
 

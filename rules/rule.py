@@ -6,7 +6,7 @@ A rule never touches a line or a column. It names a recipe field, a key, an envi
 
 from __future__ import annotations
 
-from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

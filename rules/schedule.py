@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..mapper.equality import equal
 from ..mapper.recipe.run_length import open_because
 from ..mappings.keys_compiled import FUSED_OPTIMIZER, SCHEDULE, SCHEDULE_CLASS, SCHEDULE_PIECES, WARMUP_SHARE
-from ..schemas.light_typing import TYPE_CHECKING, cast
+from ..schemas.fast_records import TYPE_CHECKING, cast
 from .comparison import difference, repaired
 from .messages_compiled import say
 from .naming import shown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..mapper.stopping import stopping
 from ..mappings.keys_compiled import RUN_MODE
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.megatron.effective import more_may_stand
 from ..schemas.versions import TITLES
 from .rule import Found, at_key

@@ -8,7 +8,7 @@ its continuation lines and those of a text that begins there, because no comment
 from __future__ import annotations
 
 from ..schemas.diagnostic import finding
-from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.source import Span
 from .messages_compiled import say
 from .text_lines import last_line, lines_inside

@@ -6,7 +6,7 @@ a command that a backslash continues are not among them.
 
 from __future__ import annotations
 
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import re

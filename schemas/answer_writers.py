@@ -32,7 +32,7 @@ def writers(about: str, models: Iterable[Model], known: Mapping[Any, str]) -> st
     imports = [f"from {home} import {', '.join(sorted(names))}" for home, names in sorted(homes.items())]
     body = [line for model in own for line in ("", "", *_function(model))]
     above = "." if own[0].__module__.split(".")[1] == "schemas" else "..schemas."
-    for home, name in (("json_values", "json_value"), ("late_json", "Late")):
+    for home, name in (("json_values", "json_value"), ("lazy_json", "Late")):
         if any(f"{name}(" in line for line in body):
             imports.append(f"from {above}{home} import {name}")
     lines = [f'"""{about} Do not edit."""', "", "from __future__ import annotations", "", *imports]

@@ -6,10 +6,10 @@ Both readers answer with a `Config`. It is the contract's `show` as values: `set
 
 from __future__ import annotations
 
-from .light_typing import TYPE_CHECKING, NamedTuple
-from .marks import in_brackets, mark
+from .fast_records import TYPE_CHECKING, NamedTuple
 from .message import NOTHING, Words, in_chinese, verbatim
 from .messages_compiled import say
+from .punctuation import in_brackets, mark
 from .versions import Framework as Framework
 from .versions import label_of
 

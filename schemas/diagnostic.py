@@ -7,7 +7,7 @@ occurrence: the kind, the values that fill the message, and where.
 
 from __future__ import annotations
 
-from .light_typing import TYPE_CHECKING, NamedTuple
+from .fast_records import TYPE_CHECKING, NamedTuple
 from .message import Confidence as Confidence
 from .message import Kind as Kind
 from .message import Language as Language

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import operator
 
-from .light_typing import TYPE_CHECKING, cast
+from .fast_records import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from .light_typing import TYPE_CHECKING, NamedTuple
+from .fast_records import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from typing import Any, Literal

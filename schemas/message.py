@@ -7,7 +7,7 @@ is an error. The texts themselves are loaded with the first message that is said
 
 from __future__ import annotations
 
-from .light_typing import TYPE_CHECKING, NamedTuple
+from .fast_records import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

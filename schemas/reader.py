@@ -13,9 +13,9 @@ from .border.incoming import MAX_ARGUMENTS, confined, encoding_problem, read_nam
 from .border.probes import names_in
 from .config import Config, Launch, ReadOptions
 from .diagnostic import UnreadableError, finding
-from .light_typing import TYPE_CHECKING
+from .fast_records import TYPE_CHECKING
+from .file_kind import may_be_mindformers, purpose_of_program, purpose_of_recipe
 from .messages_compiled import say
-from .purpose import may_be_mindformers, purpose_of_program, purpose_of_recipe
 from .source import SourceText
 from .tree_version import folders_of, known_tree, tree_version
 from .versions import written_for

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from itertools import accumulate
 
-from .light_typing import NamedTuple
+from .fast_records import NamedTuple
 
 
 class Span(NamedTuple):

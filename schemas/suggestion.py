@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
-from .light_typing import TYPE_CHECKING
+from .fast_records import TYPE_CHECKING
 from .message import Words
 from .messages_compiled import say
 

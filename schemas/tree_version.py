@@ -10,7 +10,7 @@ import os
 
 from .border.probes import is_file
 from .diagnostic import UnreadableError
-from .light_typing import TYPE_CHECKING
+from .fast_records import TYPE_CHECKING
 from .versions import number_of
 from .versions_compiled import MARKS, TREES
 

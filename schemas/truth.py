@@ -7,7 +7,7 @@ for the truth of every switch.
 
 from __future__ import annotations
 
-from .light_typing import TYPE_CHECKING
+from .fast_records import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

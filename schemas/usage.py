@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .light_typing import TYPE_CHECKING
+from .fast_records import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .message import Words

@@ -6,9 +6,9 @@ that is relevant was compared; *partial* is compared in part, *undecided* is wit
 
 from __future__ import annotations
 
-from .light_typing import TYPE_CHECKING, NamedTuple
-from .marks import mark
+from .fast_records import TYPE_CHECKING, NamedTuple
 from .messages_compiled import say
+from .punctuation import mark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -7,7 +7,7 @@ How people write a version, and what a header says that accmap wrote, are here t
 
 from __future__ import annotations
 
-from .light_typing import TYPE_CHECKING, NamedTuple
+from .fast_records import TYPE_CHECKING, NamedTuple
 from .versions_compiled import NUMBERS, VERSIONS
 
 if TYPE_CHECKING:

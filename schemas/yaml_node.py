@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .light_typing import TYPE_CHECKING, NamedTuple
+from .fast_records import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

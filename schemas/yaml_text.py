@@ -10,7 +10,7 @@ be held in bounded time and memory, is one `UnreadableError` with its place.
 from __future__ import annotations
 
 from .diagnostic import Related, UnreadableError, finding
-from .light_typing import TYPE_CHECKING, NamedTuple, cast
+from .fast_records import TYPE_CHECKING, NamedTuple, cast
 from .message import Problem, Words, verbatim
 from .messages_compiled import say
 from .shell.scanning import is_whole_number
@@ -86,7 +86,7 @@ _recent: list[YamlDocument] = []
 
 
 def _read(source: SourceText) -> YamlDocument:
-    from .yaml_plain import Beyond, read_plain
+    from .yaml_fast_path import Beyond, read_plain
 
     reader = Reader(source)
     try:
@@ -141,7 +141,7 @@ def _are_one(one: Any, other: Any) -> bool:
 
 
 class Reader:
-    """One pass over one file: over libyaml's events, or over the lines of plain YAML (`yaml_plain.py`)."""
+    """One pass over one file: over libyaml's events, or over the lines of plain YAML (`yaml_fast_path.py`)."""
 
     def __init__(self, source: SourceText) -> None:
         self.source = source

@@ -31,8 +31,8 @@ MEMORIES: dict[str, str] = {
     "cli/key_search.py:_row_paths": TABLE,
     "cli/key_search.py:_row_arguments": TABLE,
     "cli/key_search.py:_plain": TEXT,
-    "cli/steps.py:_busy_with": COMMAND,
-    "cli/steps.py:_language": COMMAND,
+    "cli/progress.py:_busy_with": COMMAND,
+    "cli/progress.py:_language": COMMAND,
     "evidence/data/tokenizer.py:_LETTERS": TABLE,
     "evidence/dump/config_code.py:_table": TABLE,
     "evidence/dump/config_readme.py:_words": TABLE,
@@ -97,8 +97,8 @@ MEMORIES: dict[str, str] = {
     "schemas/suggestion.py:_bits": TEXT,
     "schemas/suggestion.py:_known": TEXT,
     "schemas/versions.py:_numbers": TEXT,
-    "schemas/yaml_plain.py:_names": TEXT,
-    "schemas/yaml_plain.py:_scalars": TEXT,
+    "schemas/yaml_fast_path.py:_names": TEXT,
+    "schemas/yaml_fast_path.py:_scalars": TEXT,
     "schemas/yaml_text.py:_recent": AT_HAND,
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..schemas.light_typing import NamedTuple
+from ..schemas.fast_records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

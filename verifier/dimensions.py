@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..mapper.gates import says_something
 from ..mapper.recipe.reading import recipe_of
 from ..mappings.tables import field_named
-from ..schemas.light_typing import NamedTuple
+from ..schemas.fast_records import NamedTuple
 from .constants_compiled import SIZES
 from .constants_compiled import TARGETS as SIZES_TARGETED
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..schemas.light_typing import NamedTuple
+from ..schemas.fast_records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

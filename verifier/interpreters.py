@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 from typing import TYPE_CHECKING
 
-from ..schemas.light_typing import NamedTuple
+from ..schemas.fast_records import NamedTuple
 from ..schemas.usage import UsageError
 from .messages_compiled import say
 

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from ..schemas.border.regular import open_regular
-from ..schemas.light_typing import NamedTuple
+from ..schemas.fast_records import NamedTuple
 from .interpreters import started
 
 if TYPE_CHECKING:

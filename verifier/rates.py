@@ -8,7 +8,7 @@ from ..mapper.schedule.comparison import FLOAT32_TOLERANCE, compare
 from ..mapper.schedule.curve import UndecidedError, shared_steps
 from ..mapper.schedule.from_config import megatron_parameters, mindformers_parameters, schedule_of
 from ..mapper.schedule.megatron import constructed, weight_decay_ends
-from ..schemas.light_typing import NamedTuple
+from ..schemas.fast_records import NamedTuple
 from .blueprint import RatePlan
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from ..schemas.light_typing import NamedTuple
+from ..schemas.fast_records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

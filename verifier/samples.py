@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..mapper.data_words import SomeWeightsError, blend_of, split_weights
 from ..mapper.recipe.reading import recipe_of
-from ..schemas.light_typing import NamedTuple
+from ..schemas.fast_records import NamedTuple
 from ..schemas.truth import is_on
 from .blueprint import SamplePlan
 from .constants_compiled import DATA_FLAGS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ..schemas.light_typing import NamedTuple
+from ..schemas.fast_records import NamedTuple
 from .blueprint import ScalePlan
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from ..schemas.light_typing import NamedTuple
+from ..schemas.fast_records import NamedTuple
 from . import corpora, draw
 
 if TYPE_CHECKING:

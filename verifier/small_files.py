@@ -18,7 +18,7 @@ from ..mapper.translate.yaml_text import block
 from ..mappings.keys_compiled import DATASET, DATASET_TASK
 from ..mappings.tables import field_named, table
 from ..schemas.config import ReadOptions, explicit_of
-from ..schemas.light_typing import NamedTuple
+from ..schemas.fast_records import NamedTuple
 from ..schemas.megatron.forks import OWN, catalog
 from ..schemas.reader import config_of
 from ..schemas.source import SourceText

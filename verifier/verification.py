@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..schemas.light_typing import NamedTuple
-from . import as_written, exercise
+from ..schemas.fast_records import NamedTuple
+from . import coverage, native_dtypes
 from .answers_compiled import divergence_json, verify_json
 from .comparison import Comparison
 from .known_failures import explained
@@ -51,7 +51,7 @@ class Verification(NamedTuple):
     ran: tuple[Ran, ...] = ()
     ranks: tuple[ranks.LayoutRun, ...] | None = None
     """Megatron-Core against itself over two ranks; None where that was not asked for."""
-    typed: as_written.AsWritten | None = None
+    typed: native_dtypes.AsWritten | None = None
     """The first pass in the files' own types; None where that was not asked for, or float32 already parts."""
     small: tuple[SmallFile, ...] = ()
     """The files that the small models were built from."""
@@ -68,14 +68,14 @@ class Verification(NamedTuple):
         """The fields about types that were run as the files write them: a difference is shown, or told beside them."""
         if self.typed is None or self.typed.failures:
             return frozenset()
-        return frozenset((as_written.COMPUTE, *(trial.field for trial in self.typed.trials)))
+        return frozenset((native_dtypes.COMPUTE, *(trial.field for trial in self.typed.trials)))
 
     def in_part(self, differing: Sequence[NotCompared], accepted: Sequence[str] = ()) -> Verification:
         """The answer beside what is known to differ, changes numbers and was not run: such models match in part.
 
         What the user accepts by name stays named and decides nothing.
         """
-        shown = exercise.parted(self.worst.disagreeing()) | {entry.field for entry in self.differing}
+        shown = coverage.parted(self.worst.disagreeing()) | {entry.field for entry in self.differing}
         differing = [entry for entry in differing if entry.field not in shown]
         if not differing:
             return self

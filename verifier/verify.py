@@ -13,20 +13,20 @@ from ..mapper.modules import fields_of
 from ..mapper.recipe.reading import recipe_of
 from ..mapper.recipe.vocabulary import vocabulary
 from ..mappings.tables import field_named
-from ..schemas.light_typing import NamedTuple
+from ..schemas.fast_records import NamedTuple
 from ..schemas.message import verbatim
 from . import (
-    as_written,
     comparison,
+    coverage,
     dimensions,
     documents,
-    exercise,
-    forcing,
+    forced_routing,
     installations,
     launches,
     localise,
     megatron_side,
     mindformers_side,
+    native_dtypes,
     ranks,
     samples,
 )
@@ -178,7 +178,7 @@ def _unbuildable(
         compared=(),
         seeds=(),
         stand_ins={},
-        not_compared=tuple(exercise.uncompared(a, b, language)),
+        not_compared=tuple(coverage.uncompared(a, b, language)),
         divergence=None,
         divergence_fields=(),
         differing=(),
@@ -281,8 +281,8 @@ def _prepare(a: Config, b: Config, options: Options) -> _Pair:
     if not options.against:
         blueprints = _with_stages_of_their_own((a, b), blueprints, shrunk, drop=not options.graph)
         blueprints = _with_cuts((a, b), blueprints, shrunk)
-        if exercise.forces(a, b):
-            one, other = (forcing.settings_of(config, batch) for config in (a, b))
+        if coverage.forces(a, b):
+            one, other = (forced_routing.settings_of(config, batch) for config in (a, b))
             blueprints = blueprints[0]._replace(unlike=one), blueprints[1]._replace(unlike=other)
         blueprints, undrawn = _with_samples((a, b), blueprints, shrunk)
     inputs = tuple(plain._replace(seed=101 + at) for at in range(_STEPS[options.stage]))
@@ -326,7 +326,7 @@ def _with_cuts(
     configs: tuple[Config, Config], blueprints: tuple[Blueprint, Blueprint], shrunk: dict[str, list[Any]]
 ) -> tuple[Blueprint, Blueprint]:
     """How each trainer is given a step, where the files cut it differently."""
-    found = exercise.cuts_of(*configs)
+    found = coverage.cuts_of(*configs)
     if found is None:
         return blueprints
     shrunk.update(found.shrunk)
@@ -378,7 +378,7 @@ def _blueprints(
         made._replace(written=megatron_side.launch_of(config)) if config.framework == "megatron" else made
         for made, config in zip((one, other), files, strict=True)
     )
-    if not exercise.weighs_tokens(*files):
+    if not coverage.weighs_tokens(*files):
         one, other = (made._replace(training=made.training._replace(per_token=False)) for made in (one, other))
     if rates is None:
         return one, other
@@ -489,10 +489,10 @@ def _run(
     if unsure:
         return _unbuildable(*pair.configs, options, unsure, language)
     blame = _blamed(pair, options, found, typed)
-    asked = found.asked | ({exercise.COMPILED} if options.graph else set[str]())
+    asked = found.asked | ({coverage.COMPILED} if options.graph else set[str]())
     told = (one.values.get("parsed") for one in found.answers)
     unparsed = [entry for one in told for entry in launches.unasked(one, language)]
-    unrun = samples.said(exercise.uncompared(*pair.configs, language, asked), _undrawn(pair, found), language)
+    unrun = samples.said(coverage.uncompared(*pair.configs, language, asked), _undrawn(pair, found), language)
     return Verification(
         verdict="mismatch" if _rounds_apart(typed) else found.verdict,
         sides=pair.sides,
@@ -504,7 +504,7 @@ def _run(
         compared=found.compared,
         seeds=tuple(range(options.seeds)),
         stand_ins=_stand_ins(pair, found.answers, typed),
-        not_compared=(*unparsed, *as_written.said(ranks.said(unrun, spread or (), language), typed)),
+        not_compared=(*unparsed, *native_dtypes.said(ranks.said(unrun, spread or (), language), typed)),
         divergence=blame.divergence,
         divergence_fields=blame.fields,
         differing=tuple(blame.differing),
@@ -521,9 +521,9 @@ def _run(
         [
             *_in_place(pair, language),
             *_readings_apart(pair, found, language),
-            *exercise.unread_words(pair.configs, language),
+            *coverage.unread_words(pair.configs, language),
             *ranks.not_proved(spread or (), language),
-            *as_written.not_proved(typed, language),
+            *native_dtypes.not_proved(typed, language),
         ],
         options.accepted,
     )
@@ -547,9 +547,9 @@ class _Blame(NamedTuple):
 def _left_to_defaults(pair: _Pair, found: _Found, language: str) -> dict[str, WorkerFailure]:
     """Why models that part prove nothing: all that the place depends on and is not equal, a file leaves undecided."""
     where = () if found.divergence is None else fields_of(found.divergence.module)
-    values = exercise.left_open(*pair.configs)
+    values = coverage.left_open(*pair.configs)
     behind = [field for field in where if field in values]
-    if found.divergence is None or not behind or exercise.differing(*pair.configs, where):
+    if found.divergence is None or not behind or coverage.differing(*pair.configs, where):
         return {}
     named = ", ".join(_as_written(field, pair.configs) for field in behind)
     why = say.parts_where_undecided(fields=named, module=found.divergence.module).text(language)
@@ -568,25 +568,25 @@ def _as_written(field: str, configs: Sequence[Config]) -> str:
     return field
 
 
-def _rounds_apart(typed: as_written.AsWritten | None) -> bool:
+def _rounds_apart(typed: native_dtypes.AsWritten | None) -> bool:
     """Whether the models are the same in float32 and not in the files' own types."""
     return typed is not None and not typed.agrees and not typed.failures
 
 
-def _blamed(pair: _Pair, options: Options, found: _Found, typed: as_written.AsWritten | None) -> _Blame:
+def _blamed(pair: _Pair, options: Options, found: _Found, typed: native_dtypes.AsWritten | None) -> _Blame:
     if typed is not None and _rounds_apart(typed):
-        differing = as_written.blamed(typed, pair.configs)
+        differing = native_dtypes.blamed(typed, pair.configs)
         fields = tuple(entry.field for entry in differing)
         return _Blame(localise.Divergence("rounding", "rounding"), fields, differing)
     divergence = found.divergence
     where = fields_of(divergence.module) if divergence is not None else ()
-    changed = exercise.differing(*pair.configs, where) if not options.against else []
+    changed = coverage.differing(*pair.configs, where) if not options.against else []
     if divergence is not None and not changed and not options.against:
         # Nothing that the module itself depends on differs: whatever does differ is the lead.
-        changed = exercise.leads(*pair.configs, divergence.direction, found.compared[-1].disagreeing())
+        changed = coverage.leads(*pair.configs, divergence.direction, found.compared[-1].disagreeing())
     if divergence is not None and len({blueprint.rounded for blueprint in pair.blueprints}) > 1:
         # The weights of one side alone were put on a grid, beginning with the first that are used.
-        changed = [*as_written.differing(pair.configs), *changed]
+        changed = [*native_dtypes.differing(pair.configs), *changed]
         first = divergence.module == "embedding.word_embeddings" and divergence.direction == "forward"
         divergence = localise.Divergence("rounding", "rounding") if first else divergence
     ahead = [entry.field for entry in changed if entry.field in vocabulary()]
@@ -598,21 +598,21 @@ def _in_own_types(a: Config, b: Config, options: Options) -> bool:
     if options.against or options.precision != "auto":
         return options.precision == "as-written" and not options.against
     runs = not options.graph and mindformers_side.DYNAMIC not in (a.dialect, b.dialect)
-    return runs and as_written.shows((a, b))
+    return runs and native_dtypes.shows((a, b))
 
 
 def _typed(
     pair: _Pair, options: Options, found: _Found, processes: Sequence[Worker], progress: Callable[[Words], None]
-) -> as_written.AsWritten | None:
+) -> native_dtypes.AsWritten | None:
     """Both files' own types, of models that are the same in float32; the reference has none."""
     if found.verdict != "match" or not _in_own_types(*pair.configs, options):
         return None
     one, other = (_job(pair, blueprint, options, 0) for blueprint in pair.blueprints)
-    return as_written.run(pair.configs, (one, other), processes, progress, routes=pair.routes)
+    return native_dtypes.run(pair.configs, (one, other), processes, progress, routes=pair.routes)
 
 
 def _stand_ins(
-    pair: _Pair, answers: Sequence[WorkerAnswer], typed: as_written.AsWritten | None
+    pair: _Pair, answers: Sequence[WorkerAnswer], typed: native_dtypes.AsWritten | None
 ) -> dict[str, dict[str, str]]:
     """What stood in on each side, in whichever pass."""
     more: Mapping[str, Mapping[str, str]] = {} if typed is None else typed.stand_ins
@@ -719,7 +719,7 @@ def _job(pair: _Pair, blueprint: Blueprint, options: Options, seed: int) -> Job:
         steps=_STEPS[options.stage],
         probe_scale=pair.probe_scale,
         initialisation=seed == 0 and options.stage in ("step1", "all"),
-        uneven=exercise.takes_micro_batches(*pair.configs),
+        uneven=coverage.takes_micro_batches(*pair.configs),
     )
 
 
@@ -783,5 +783,5 @@ def _locate(
         answers[0],
         answers[1],
         compared,
-        lambda module: bool(exercise.differing(*pair.configs, fields_of(module))),
+        lambda module: bool(coverage.differing(*pair.configs, fields_of(module))),
     )

@@ -9,7 +9,7 @@ import os
 from typing import TYPE_CHECKING, Any, cast
 
 from ...schemas.border.outgoing import emit, json_text, page, painted
-from ...schemas.marks import listed
+from ...schemas.punctuation import listed
 from ...schemas.verdict import PARTIAL, UNDECIDED, unseen_json, word_of
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..messages_compiled import say

@@ -12,7 +12,7 @@ from ...evidence.answers_compiled import check_scores_json
 from ...evidence.score_settings import apart
 from ...evidence.scores import TOLERANCE, check_scores, read_scores
 from ...schemas.border.outgoing import emit, json_text, page, painted
-from ...schemas.marks import mark
+from ...schemas.punctuation import mark
 from ...schemas.verdict import Unseen, concluded, unseen_json, word_of
 from ..exit_codes import BAD, FINE
 from ..messages_compiled import say

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ...evidence.answers_compiled import data_batch_json, data_fed_json, data_show_json, data_shown_json
 from ...schemas.border.outgoing import emit, json_text, page, tell
 from ...schemas.diagnostic import Diagnostic, UnreadableError, finding
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from ...schemas.verdict import unseen_json
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..messages_compiled import say

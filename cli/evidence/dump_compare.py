@@ -18,12 +18,12 @@ from ...evidence.dump.messages_compiled import say
 from ...schemas.border.outgoing import csv_text, json_text
 from ...schemas.border.writing import deliver, standing_already
 from ...schemas.diagnostic import UnreadableError, finding
-from ...schemas.light_typing import NamedTuple
-from ...schemas.marks import first_of
+from ...schemas.fast_records import NamedTuple
+from ...schemas.punctuation import first_of
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..messages_compiled import say as usage
 from ..parsing import UsageError, require_jobs
-from ..steps import at_step
+from ..progress import at_step
 from .dump_compare_settings import parting
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from ...evidence.logs.figures import percent
 from ...evidence.logs.thinning import thinned
 from ...schemas.border.incoming import package_text
 from ...schemas.border.outgoing import markup
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from ..advisories import title
 from ..messages_compiled import say
 from ..page_shell import acted, bullets, document

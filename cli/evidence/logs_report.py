@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...evidence.logs.comparing import Comparison, compare
 from ...evidence.logs.verdict import NOTHING_MORE, overall, usable_alone
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...evidence.logs.grounds import Settings
+from ...evidence.logs.verdict_evidence import Settings
 from ...mapper.differences import differences
 from ...rules.engine import Selection, check
 from ...rules.messages_compiled import say as of_rules
 from ...rules.subject import Side, Subject
 from ...schemas.message import Words, verbatim
-from ...schemas.open_words import unseen_words
+from ...schemas.unresolved_args import unseen_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -11,7 +11,7 @@ from ...evidence.logs.columns import ABSENT, LOSS
 from ...evidence.logs.figures import figure
 from ...schemas.border.outgoing import composed, painted
 from ...schemas.border.outgoing import page as as_page
-from ...schemas.marks import listed
+from ...schemas.punctuation import listed
 from ...schemas.versions import TITLES
 from ..advisories import title
 from ..curve_scale import COLUMNS, MARGIN, step_labels, ticks

@@ -19,7 +19,7 @@ from ..exit_codes import BAD, FINE
 from ..inputs import load, read_input
 from ..messages_compiled import say as usage
 from ..parsing import UsageError
-from ..steps import at_step
+from ..progress import at_step
 from ..terminal import in_bytes, wants_colour
 
 if TYPE_CHECKING:

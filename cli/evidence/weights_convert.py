@@ -18,7 +18,7 @@ from ..exit_codes import BAD, FINE
 from ..inputs import load
 from ..messages_compiled import say as usage
 from ..parsing import UsageError
-from ..steps import at_step
+from ..progress import at_step
 from ..terminal import in_bytes
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...schemas.border.outgoing import page
-from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.fast_records import TYPE_CHECKING
 from .following import counted, following, from_what
 from .places import place_of, summary_line
 

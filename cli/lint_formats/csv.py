@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...schemas.border.outgoing import csv_text
-from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.fast_records import TYPE_CHECKING
 from .checklist import checklists
 
 if TYPE_CHECKING:

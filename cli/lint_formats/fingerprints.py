@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...rules.baseline import fingerprint
-from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.fast_records import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...rules.catalog_compiled import CAUSES, RULES
 from ...schemas.diagnostic import causes_of
-from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.fast_records import TYPE_CHECKING
 from .messages_compiled import say
 from .places import place_of
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...schemas.border.outgoing import composed, github_data, github_property
-from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.fast_records import TYPE_CHECKING
 from .following import messages
 
 if TYPE_CHECKING:

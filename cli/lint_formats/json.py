@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...schemas.answers_compiled import diagnostic_json
 from ...schemas.border.outgoing import json_text, json_with, json_with_number
 from ...schemas.diagnostic import causes_of
-from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.fast_records import TYPE_CHECKING
 from ..linting import counted
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...schemas.border.outgoing import composed, json_text
 from ...schemas.diagnostic import causes_of
-from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.fast_records import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ...schemas.border.outgoing import Outgoing

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...schemas.border.outgoing import composed, markup
-from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.fast_records import TYPE_CHECKING
 from .following import messages
 from .places import place_of
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...schemas.light_typing import TYPE_CHECKING
-from ...schemas.marks import listed, mark
+from ...schemas.fast_records import TYPE_CHECKING
+from ...schemas.punctuation import listed, mark
 from .messages_compiled import say
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ Of two that are alike in this, the one from which more follows is the worse one.
 
 from __future__ import annotations
 
-from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.fast_records import TYPE_CHECKING
 from .messages_compiled import say
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import os
 
 from ...schemas.border.outgoing import json_text
 from ...schemas.diagnostic import causes_of
-from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.fast_records import TYPE_CHECKING
 from .fingerprints import digests_of
 
 if TYPE_CHECKING:

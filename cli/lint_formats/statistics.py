@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...schemas.border.outgoing import json_text, page
-from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.fast_records import TYPE_CHECKING
 from .places import summary_line
 
 if TYPE_CHECKING:

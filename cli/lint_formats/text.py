@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from ...schemas.border.outgoing import page, painted
-from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..terminal import columns, cut, height, padded, wants_colour, width
 from .messages_compiled import say
 from .places import place_of, summary_line

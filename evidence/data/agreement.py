@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.regular import open_regular
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from .indexed import IndexedFile
 from .row_draws import RowDraws
 

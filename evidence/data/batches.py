@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from ...schemas.verdict import Unseen
 from .messages_compiled import say
 from .problems import RefusedError

@@ -19,7 +19,7 @@ import math
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...mapper import data_words
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from .messages_compiled import say
 from .problems import RefusedError
 

@@ -12,9 +12,9 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from ...schemas.diagnostic import UnreadableError
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from ..arrays import read_array
-from ..stranger_json import bytes_of, parse_json
+from ..bounded_json import bytes_of, parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

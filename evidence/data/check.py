@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from ...schemas.diagnostic import Diagnostic, UnreadableError, finding
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from ...schemas.verdict import Unseen, concluded
 from .batches import not_read
 from .cache import cached_indices

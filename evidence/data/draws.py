@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from .blend import asked, normalised, turns
 from .gpt_index import GptIndex, Piece, gpt_index
 from .messages_compiled import say

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from .messages_compiled import say
 from .problems import RefusedError
 

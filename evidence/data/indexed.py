@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.regular import open_regular
 from ...schemas.diagnostic import Diagnostic, finding
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from ...schemas.message import NOTHING, Words
 from .messages_compiled import say
 from .names_compiled import DTYPES

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ...mapper.recipe.reading import recipe_of
 from ...schemas.border.incoming import read_text
 from ...schemas.diagnostic import UnreadableError
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from .blend import blend_of
 from .messages_compiled import say
 from .plan import Plan, Reader

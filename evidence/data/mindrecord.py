@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.regular import open_regular
 from ...schemas.diagnostic import UnreadableError, finding
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from ...schemas.message import verbatim
-from ..stranger_json import parse_json
+from ..bounded_json import parse_json
 from .indexed import IndexedFile
 from .messages_compiled import say
 from .problems import need_numpy, unreadable

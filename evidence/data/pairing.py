@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...schemas.diagnostic import Diagnostic, finding
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from .agreement import Agreement, Contents, agree, differences
 from .membership import Membership, membership
 from .messages_compiled import say

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from ...schemas.diagnostic import Diagnostic, Severity, finding
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from .messages_compiled import say
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ Sources: Megatron-LM 0.12 `legacy/data/data_samplers.py`, 0.16 to 0.19 `training
 
 from __future__ import annotations
 
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 
 
 class Slot(NamedTuple):

@@ -6,7 +6,7 @@ is its text; field 2 is `TrainerSpec`, whose fields 40 to 43 are the ids of unkn
 
 from __future__ import annotations
 
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from .messages_compiled import say
 from .protocol_buffers import fields, signed
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...schemas.marks import joined
 from ...schemas.message import NOTHING
+from ...schemas.punctuation import joined
 from .messages_compiled import say
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ up to 0.19 and in MindFormers 1.6 to 2.1.
 from __future__ import annotations
 
 from ...mapper.data_words import split_weights
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from .messages_compiled import say
 from .problems import RefusedError
 

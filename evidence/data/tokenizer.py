@@ -12,7 +12,7 @@ import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from ...schemas.message import verbatim
 from ...schemas.system_reasons import system_reason
 from ..json_members import BrokenJsonError, Budget, members

@@ -12,7 +12,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.incoming import read_bytes
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from ...schemas.message import verbatim
 from ...schemas.verdict import Unseen, concluded
 from .messages_compiled import say

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from ...schemas.border.regular import open_regular
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from .indexed import token_type, whole_numbers
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from ...schemas.diagnostic import UnreadableError, finding
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from .compare_divergence import Divergence, UnitResult, first_divergence
 from .compare_gaps import Alone, Gap, Incomplete, alone_of, gaps_of, incomplete_of, without_numbers
 from .compare_names import FUSED_NORM_LINEAR, crosses, describe, graph_path, module_path, pair_units

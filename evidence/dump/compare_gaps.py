@@ -21,7 +21,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Literal
 
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from .module_table import shared_modules
 
 if TYPE_CHECKING:

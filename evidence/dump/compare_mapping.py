@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.incoming import read_text
 from ...schemas.diagnostic import UnreadableError, finding
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from ...schemas.yaml_depth import refuse_deep
 from .messages_compiled import say
 

@@ -10,7 +10,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from ...mapper.modules import fields_of
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 
 if TYPE_CHECKING:
     from ...mapper.differences import Difference

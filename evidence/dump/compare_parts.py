@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from .compare_gaps import inputs_alone
 from .drawing import drawn
 from .messages_compiled import say

@@ -14,8 +14,8 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from ...schemas.light_typing import NamedTuple
-from ...schemas.marks import first_of
+from ...schemas.fast_records import NamedTuple
+from ...schemas.punctuation import first_of
 from ...schemas.verdict import Unseen, concluded
 from .messages_compiled import say
 

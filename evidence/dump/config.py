@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ...schemas.border.outgoing import shell_word
 from ...schemas.diagnostic import finding
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from ..answers_compiled import insertion_json
 from .config_checks import check, in_graph_mode
 from .config_code import insertions

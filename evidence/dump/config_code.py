@@ -7,8 +7,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.incoming import package_text
+from ...schemas.fast_records import NamedTuple
 from ...schemas.house_yaml import house_yaml
-from ...schemas.light_typing import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from .config_modules import apis_of, modules_of
 from .config_subject import chunks_of
 

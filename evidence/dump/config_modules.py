@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...mapper.weight_layout import UndecidedSizeError, layout_of
 from ...mapper.weights import WeightTable
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from ...schemas.versions import number_of
 from .config_subject import LayoutUnknownError
 from .messages_compiled import say

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal
 
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

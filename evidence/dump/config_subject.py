@@ -9,7 +9,7 @@ from ...mapper.translate.megatron_file import megatron_text
 from ...mapper.translate.mindformers_file import mindformers_text
 from ...mapper.translate.translation import translate_as_asked
 from ...schemas.config import ReadOptions
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from ...schemas.reader import config_of
 from ...schemas.source import SourceText
 from .messages_compiled import say

@@ -12,7 +12,7 @@ import math
 from typing import TYPE_CHECKING
 
 from ...schemas.diagnostic import UnreadableError
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from ..arrays import blocks
 from .statistics import EXACT
 from .trees_torch import read_tensor

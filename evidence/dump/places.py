@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Literal
 
 from ...schemas.diagnostic import UnreadableError, finding
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from ...schemas.system_reasons import system_reason
 from .messages_compiled import say
 from .other_files import told_of

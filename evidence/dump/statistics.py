@@ -16,7 +16,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ...schemas.diagnostic import UnreadableError
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from ..arrays import TOLERANCES, WHOLE, agreement, coarser, measure, open_numpy, precision_of
 from .trees_torch import read_tensor
 

@@ -18,7 +18,7 @@ import re
 from typing import TYPE_CHECKING, Literal
 
 from ...schemas.diagnostic import UnreadableError, finding
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from ..arrays import TOLERANCES, coarser
 from ..json_members import Budget
 from .compare import unit_path

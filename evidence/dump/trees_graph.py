@@ -19,7 +19,7 @@ from itertools import islice
 from sys import intern
 from typing import TYPE_CHECKING
 
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from .messages_compiled import say
 from .packed import PackedTensors
 from .places import file_names, lies_in, outside

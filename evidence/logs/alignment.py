@@ -11,7 +11,7 @@ from array import array
 from operator import sub
 from typing import TYPE_CHECKING, cast
 
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from .columns import ABSENT, GRAD_NORM, LEARNING_RATE
 
 if TYPE_CHECKING:

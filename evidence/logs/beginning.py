@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 
 from ...mapper.weight_names import beside_the_weights
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 
 _SAID = re.compile(
     rb"accmap weights: (?P<count>\d{1,15}) numbers, checksum (?P<sum>[0-9a-f]{16})"

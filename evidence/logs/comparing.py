@@ -8,17 +8,17 @@ from itertools import islice
 from statistics import median
 from typing import TYPE_CHECKING
 
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from .alignment import align
 from .columns import ABSENT, SKIPPED
 from .composition import comparable, extras_of
-from .grounds import MOST_ROWS, REACH, together
 from .local_norms import matched
 from .messages_compiled import say
 from .parameter_order import order_of, table_of
 from .same_run import same_run
 from .thinning import POINTS, thinned
 from .verdict import NOTHING_MORE, judge
+from .verdict_evidence import MOST_ROWS, REACH, together
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,7 +16,7 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING
 
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from ...schemas.versions import number_of
 from .columns import ABSENT, LM_LOSS, LOSS, MTP, mtp_depths
 from .messages_compiled import say

@@ -19,7 +19,7 @@ from bisect import bisect_left, bisect_right
 from operator import sub
 from typing import TYPE_CHECKING
 
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from .limits import CERTAIN, ODD, WRONG, beyond
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from ..data.protocol_buffers import FIXED32, FIXED64, fields, signed
 from .messages_compiled import say
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from ...schemas.verdict import PARTIAL, UNDECIDED, Unseen
 from .columns import ABSENT, GRAD_NORM, LEARNING_RATE, LOSS, SKIPPED
 from .gaps_compiled import GAPS

@@ -18,7 +18,7 @@ import re
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from ...schemas.shape import number_in
 
 if TYPE_CHECKING:

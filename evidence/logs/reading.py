@@ -8,7 +8,7 @@ import zlib
 from typing import TYPE_CHECKING
 
 from ...schemas.diagnostic import UnreadableError
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from ...schemas.message import NOTHING, verbatim
 from .beginning import Beginning, told_in
 from .columns import ABSENT, LOSS, SKIPPED, own_name

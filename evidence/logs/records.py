@@ -20,7 +20,7 @@ import json
 import re
 from typing import TYPE_CHECKING, cast
 
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from .columns import GRAD_NORM, LEARNING_RATE, LOSS
 from .training_lines import Form, piped_value, plain_steps
 

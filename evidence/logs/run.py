@@ -9,7 +9,7 @@ from itertools import islice
 from operator import lt, sub
 from typing import TYPE_CHECKING
 
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from .beginning import Beginning
 from .columns import ABSENT, GRAD_NORM, LEARNING_RATE, LM_LOSS, LOSS, NAN_ITERATIONS, SKIPPED, present
 from .limits import ODD, beyond

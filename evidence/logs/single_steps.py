@@ -15,7 +15,7 @@ from array import array
 from statistics import median
 from typing import TYPE_CHECKING
 
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from .alignment import Pair
 from .columns import ABSENT, GRAD_NORM, LOSS, SKIPPED
 from .criteria import Criterion

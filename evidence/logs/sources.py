@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 from ...schemas.border.incoming import is_pipe, open_given
 from ...schemas.diagnostic import unreadable
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from ...schemas.messages_compiled import say as say_of_files
 from ...schemas.system_reasons import system_reason
 from .messages_compiled import say

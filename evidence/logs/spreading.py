@@ -15,7 +15,7 @@ from array import array
 from functools import partial
 from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from .run import rises
 from .sources import CHUNK, opened, pieces
 

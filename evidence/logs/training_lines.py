@@ -13,9 +13,9 @@ from array import array
 from copy import copy
 from typing import TYPE_CHECKING
 
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from .columns import ABSENT, LARGEST, LEARNING_RATE, is_loss, is_metric, own_name, told
-from .even import FEWEST, Even, even_of
+from .fixed_width import FEWEST, Even, even_of
 from .messages_compiled import say
 from .problems import excerpt, problem
 from .shape import Shape, Taken, shape_of

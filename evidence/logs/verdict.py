@@ -25,9 +25,9 @@ from itertools import islice
 from operator import sub
 from typing import TYPE_CHECKING, Literal, cast
 
-from ...schemas.light_typing import NamedTuple
-from ...schemas.marks import joined
+from ...schemas.fast_records import NamedTuple
 from ...schemas.message import NOTHING, Words, verbatim
+from ...schemas.punctuation import joined
 from ...schemas.verdict import Unseen, concluded
 from .alignment import same_windows
 from .columns import ABSENT, LEARNING_RATE, SKIPPED
@@ -35,12 +35,12 @@ from .criteria import Criterion
 from .departure import departure
 from .figures import figure, percent
 from .gaps import Gap, gaps_between, weighed
-from .grounds import APART, GUIDE_STEPS, SAME_LOCAL, TOGETHER, beginning_agrees, steps_covered
 from .iterations import iterations_apart
 from .local_norms import FIRST_STEPS
 from .messages_compiled import say
 from .metrics import metrics
 from .single_steps import NORM_DECIMALS, norm_share, oddities, single_steps, without_skipped
+from .verdict_evidence import APART, GUIDE_STEPS, SAME_LOCAL, TOGETHER, beginning_agrees, steps_covered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     from .alignment import Alignment, Pair
     from .criteria import Status
     from .departure import Departure
-    from .grounds import Settings, Together
     from .local_norms import Matching
     from .run import Run
+    from .verdict_evidence import Settings, Together
 
 Answer = Literal["match", "mismatch", "partial", "undecided"]
 Experiment = Literal["standard", "repeat", "first-steps", "lr-zero", "benchmark"]

@@ -12,7 +12,7 @@ import shlex
 from typing import TYPE_CHECKING, Literal
 
 from ...schemas.border.outgoing import shell_word
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from .settings import Settings, filled
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from ...mapper.align.alignment import align, steps
 from ...mapper.conditions import holds
 from ...schemas.border.outgoing import shell_word
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from .launching import MADE, Layout, actions_of
 from .messages_compiled import say
 from .table import Stage, stages

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...schemas.border.incoming import read_json, read_regular
 from ...schemas.diagnostic import UnreadableError
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from .messages_compiled import say
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, cast
 
 from ...mapper.align.alignment import PLACEHOLDER
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from .messages_compiled import say
 
 if TYPE_CHECKING:

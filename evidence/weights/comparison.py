@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ...mapper.weight_layout import OPEN
 from ...mapper.weights import WeightTable
 from ...schemas.diagnostic import UnreadableError
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from ...schemas.verdict import Unseen
 from .copies import disagreeing
 from .messages_compiled import say

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from ...mapper.differences import differences
 from ...mapper.weights import WeightTable
 from ...schemas.config import partner
+from ...schemas.fast_records import NamedTuple
 from ...schemas.huggingface.reading import FILE
-from ...schemas.light_typing import NamedTuple
 from ...schemas.versions import number_of
 from .copies import disagreeing
 from .huggingface_files import INDEX, huggingface_units, index_text

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ...mapper.weight_names import beside_the_weights, canonical
 from ...mapper.weights import WeightTable
-from ..stranger_json import bytes_of
+from ..bounded_json import bytes_of
 from .megatron_torch import arguments_of
 from .messages_compiled import say
 from .model import Amount, Model, View, count

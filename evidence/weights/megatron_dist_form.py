@@ -14,7 +14,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ...mapper.weight_names import expert_of, global_names, layer_of
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from .messages_compiled import say
 from .number_types_compiled import TORCH
 from .pickle_writer import Called, Global, Made, Pairs, pickled

@@ -13,7 +13,7 @@ from ...mapper.weight_names import (
     with_expert,
     with_layer,
 )
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from .megatron_torch import Rank
 from .merging import shard
 from .messages_compiled import say

@@ -21,7 +21,7 @@ from ...mapper.weight_names import (
     with_layer,
 )
 from ...mapper.weights import WeightTable
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from .merging import is_replicated, merged
 from .messages_compiled import say
 from .model import Amount, Copy, Model, View, count

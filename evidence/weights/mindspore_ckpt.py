@@ -18,7 +18,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.regular import open_regular
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from ..data.protocol_buffers import signed
 from .messages_compiled import say
 from .number_types_compiled import STORED

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Literal
 
 from ...mapper.weight_names import beside_the_weights, canonical
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from ...schemas.message import NOTHING, Words
 from .messages_compiled import say
 from .problems import unreadable

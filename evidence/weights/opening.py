@@ -11,8 +11,8 @@ from ...mapper.recipe.reading import recipe_of
 from ...mapper.weight_layout import OPEN, UndecidedSizeError, expected_weights, layout_of
 from ...mapper.weights import Layout
 from ...schemas.config import ReadOptions
+from ...schemas.fast_records import NamedTuple
 from ...schemas.installation import install_command
-from ...schemas.light_typing import NamedTuple
 from .huggingface_files import HuggingFaceFiles
 from .megatron_dist import MegatronDist
 from .megatron_torch import MegatronTorch

@@ -14,7 +14,7 @@ import re
 import struct
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Any
 
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from .messages_compiled import say
 from .number_types_compiled import TORCH, TORCH_STORAGES
 from .pickle_machine import Known, Named, PickleError, Record, attribute, run

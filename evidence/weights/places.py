@@ -6,9 +6,9 @@ import os
 import re
 from typing import TYPE_CHECKING, Literal, NoReturn
 
+from ...schemas.fast_records import NamedTuple
 from ...schemas.huggingface.reading import FILE
-from ...schemas.light_typing import NamedTuple
-from ..stranger_json import bytes_of
+from ..bounded_json import bytes_of
 from .messages_compiled import say
 from .problems import denied, unreadable
 from .safetensors_file import read_header

@@ -8,7 +8,7 @@ import struct
 from typing import TYPE_CHECKING, Any, cast
 
 from ...schemas.border.regular import open_regular
-from ..stranger_json import parse_json
+from ..bounded_json import parse_json
 from .messages_compiled import say
 from .number_types_compiled import STORED
 from .problems import denied, garbled, unreadable

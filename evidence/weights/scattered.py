@@ -9,7 +9,7 @@ import operator
 from math import prod
 from typing import TYPE_CHECKING, Protocol
 
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from .messages_compiled import say
 from .number_types_compiled import STORED
 from .pickled import Tensor

@@ -12,7 +12,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.writing import NewFile
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from ...schemas.message import verbatim
 from ..json_members import Budget, members
 from .messages_compiled import say

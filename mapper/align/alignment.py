@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...mappings.tables import rows_of
-from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..gates import says_something
 from ..messages_compiled import say
 from ..recipe.values import Recipe, RecipeValue

@@ -7,7 +7,7 @@ the source's own framework cannot be told again, as a fork's argument in a scrip
 
 from __future__ import annotations
 
-from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.message import Words
 from ...schemas.versions import TITLES
 from ..gates import says_something

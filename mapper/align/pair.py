@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
-from ...schemas.purpose import require_training
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
+from ...schemas.file_kind import require_training
 from ..computed.quantities import computed_of
 from ..recipe.reading import recipe_of
 from ..recipe.vocabulary import COMPUTED

@@ -8,9 +8,9 @@ from functools import cache
 from ...mappings.keys_compiled import OUTPUT
 from ...schemas.border.incoming import package_text
 from ...schemas.border.outgoing import markdown, markdown_code
+from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.house_yaml import house_yaml
 from ...schemas.json_values import json_value
-from ...schemas.light_typing import TYPE_CHECKING
 from .pair import CONFIGURATION, INITIAL, SCRIPT
 from .table import alignment_table
 

@@ -5,7 +5,7 @@ A rule is asked with the source's value and the situation, and answers with the 
 
 from __future__ import annotations
 
-from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..translate.megatron_file import PARALLEL_SIZES
 
 if TYPE_CHECKING:

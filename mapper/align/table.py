@@ -6,8 +6,8 @@ import os
 from functools import cache
 
 from ...schemas.border.incoming import package_text
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.house_yaml import house_yaml
-from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

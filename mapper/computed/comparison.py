@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import isfinite
 
-from ...schemas.light_typing import TYPE_CHECKING, cast
+from ...schemas.fast_records import TYPE_CHECKING, cast
 from ...schemas.shape import is_mapping
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ another: the rest is done by `hyper_parallel`, which is on no registry.
 from __future__ import annotations
 
 from ...mappings.keys_compiled import DYNAMIC_DATA, DYNAMIC_RUN, RESOLVED_GLOBAL_BATCH
-from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.fast_records import TYPE_CHECKING
 from .objective import BY_SCORES, EVERY_TOKEN, PREDICTION, balancing, group_of, masked, weights_of_groups
 from .rotary import rounded
 from .values import UndecidedError, whole

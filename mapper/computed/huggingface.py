@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import pi, sqrt
 
 from ...mappings.huggingface_functions import mscale
-from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.fast_records import TYPE_CHECKING
 from ..recipe.values import RecipeValue
 from .network import Ends, Layer, Network, pattern_of
 from .rotary import blended, rounded, sight, spectrum

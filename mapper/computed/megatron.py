@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import isfinite, log, sqrt
 
 from ...mappings.keys_compiled import BALANCING_TYPE
-from ...schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
 from .facts_compiled import BALANCING
 from .network import Ends, Layer, Network, pattern_of
 from .objective import (

@@ -24,7 +24,7 @@ from ...mappings.keys_compiled import (
     RESOLVED_RANKS,
     RUN_LENGTH,
 )
-from ...schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
 from ...schemas.truth import is_on
 from .facts_compiled import BALANCING, CLASSES, PLAIN_OPTIMIZERS
 from .network import Ends, Layer, ModelClass, Network, pattern_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
 from .values import UndecidedError
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...mappings.keys_compiled import MEGATRON_DATA
-from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.fast_records import TYPE_CHECKING
 from .values import UndecidedError, whole
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ kind that nobody expects, the quantity is undecided; no formula ends a command.
 from __future__ import annotations
 
 from ...mappings.keys_compiled import RESOLVED_CLASS, RESOLVED_NETWORK
-from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.fast_records import TYPE_CHECKING
 from ..recipe.values import RecipeValue
 from .rotary import rounded, sight, spectrum
 from .values import TOO_ODD, UndecidedError, Values

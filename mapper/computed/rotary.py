@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import pi
 
-from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..lenses.latent import ramp
 
 if TYPE_CHECKING:

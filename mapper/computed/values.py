@@ -6,7 +6,7 @@ noted, because that is what feeds the quantity; a value that reading alone canno
 
 from __future__ import annotations
 
-from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.fast_records import TYPE_CHECKING
 from .facts_compiled import ANOTHER_NETWORK, SINCE
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ embedding reads them:
 from __future__ import annotations
 
 from ...mappings.tables import within
-from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.fast_records import TYPE_CHECKING
 from .lens import OMIT, Lens, integer, items
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...mappings.tables import field_named
-from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.number_text import whole_number
 from ...schemas.shell.scanning import is_whole_number
 from .lens import OMIT, Lens, integer, items, number

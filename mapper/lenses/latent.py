@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from math import ceil, floor, log, pi
 
-from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.fast_records import TYPE_CHECKING
 from .general import as_float
 from .lens import OMIT, Lens, integer, number
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...mappings.tables import within
-from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.number_text import whole_number
 from .general import dtype_name, enum_key, float_list, looked_up
 from .latent import covering, stretches

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.fast_records import TYPE_CHECKING
 from .general import dtype_name
 from .lens import OMIT, Lens, entries, number
 

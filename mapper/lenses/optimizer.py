@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import isfinite
 
 from ...mappings.tables import within
-from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.versions import names
 from .general import as_float
 from .lens import OMIT, UNDECIDED, Lens, Omitted, entries, integer, items, number

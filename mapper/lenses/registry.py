@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.fast_records import TYPE_CHECKING
 from . import documents, general, latent, network, numerics, optimizer, run, stages
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...mappings.keys_compiled import BATCHES_BY_STEPS
 from ...mappings.tables import within
-from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.fast_records import TYPE_CHECKING
 from ..data_words import SomeWeightsError, blend_of
 from .general import unchanged
 from .lens import OMIT, UNDECIDED, Lens, integer, items

@@ -6,7 +6,7 @@ round of chunks. None stands for stages of equal size.
 
 from __future__ import annotations
 
-from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.megatron.validation_functions import layout_chunks
 from ...schemas.number_text import whole_number
 from .lens import OMIT, Lens, Omitted, integer, items

@@ -14,8 +14,8 @@ from ...mappings.keys_compiled import (
     ROTARY_SECTIONS,
 )
 from ...mappings.tables import field_named
+from ...schemas.fast_records import TYPE_CHECKING, cast
 from ...schemas.huggingface.reading import class_of
-from ...schemas.light_typing import TYPE_CHECKING, cast
 from ...schemas.rows import TOO_ODD, UndecidedError
 from ...schemas.shape import is_mapping
 from ...schemas.truth import is_on

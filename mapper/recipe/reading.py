@@ -9,9 +9,9 @@ from __future__ import annotations
 from ...mappings.keys_compiled import MODEL_DIRECTORY, MODEL_TYPE, OLDER_CLASS
 from ...mappings.tables import field_named, table
 from ...schemas.config import explicit_of
-from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.forks import fork_of
-from ...schemas.refused import unknown_class
+from ...schemas.preconditions import unknown_class
 from ...schemas.truth import is_on
 from ..computed.quantities import computed_of
 from ..families import family_of, fixed_value

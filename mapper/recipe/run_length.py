@@ -7,7 +7,7 @@ leave `--train-iters` to a variable: what stands on that length is then null, fo
 from __future__ import annotations
 
 from ...mappings.keys_compiled import FOLLOWS_LENGTH, ITERATIONS, LENGTH_SOURCES
-from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.fast_records import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
-from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.forks import fork_of
 from ...schemas.shell.scanning import is_whole_number
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from heapq import heapify, heappop, heappush
 
-from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from .pieces import Constant, Sampled
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from ...mappings.keys_compiled import MINUS_SQRT_DECAY
-from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.catalog import DEFAULT_VERSION
 from ...schemas.versions import within
 from .comparison import Comparison, compare

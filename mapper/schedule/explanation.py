@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from ...schemas.light_typing import TYPE_CHECKING
-from ...schemas.marks import listed
+from ...schemas.fast_records import TYPE_CHECKING
+from ...schemas.punctuation import listed
 from ..computed.comparison import equal
 from .messages_compiled import say
 from .problems import Note, note

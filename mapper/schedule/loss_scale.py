@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 from .curve import Curve, constant_curve
 from .float32 import single
 from .pieces import Constant, Piece

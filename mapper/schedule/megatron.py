@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 
 from ...mappings.keys_compiled import BATCHES_BY_STEPS, MINUS_SQRT_DECAY
-from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.catalog import DEFAULT_VERSION
 from ...schemas.megatron.consumption import (
     Consumption,

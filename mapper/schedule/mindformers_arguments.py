@@ -6,7 +6,7 @@ Sources: mindformers/core/lr/lr_schedule.py (signatures, `_get_lr_steps`), mindf
 
 from __future__ import annotations
 
-from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.message import Words, verbatim
 from ...schemas.mindformers.catalog import DEFAULT_STATIC, static_catalog, static_version
 from ...schemas.mindformers.trainer import REQUIRED

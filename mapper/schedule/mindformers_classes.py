@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from .curve import Traits, UndecidedError
 from .float32 import quotient, single
 from .messages_compiled import say

@@ -6,7 +6,7 @@ from math import prod
 
 from ...mappings.keys_compiled import EVALUATION_INTERVAL, HEAD_WIDTH, TOKENIZER_FLAGS
 from ...schemas.border.outgoing import visible
-from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.megatron.forks import catalog
 from ...schemas.versions import title_of
 from .messages_compiled import say

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from ...mappings.keys_compiled import MODEL_TYPE_NAME
 from ...mappings.tables import table
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
 from ...schemas.huggingface.reading import huggingface_config
-from ...schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
 from ...schemas.rows import TOO_ODD, UndecidedError
 from ...schemas.source import SourceText
 from ..differences import differences
 from ..gates import meaningful
 from ..recipe.reading import recipe_of
 from ..recipe.vocabulary import COMPUTED, defines_model
-from .based import OF_ITS_FILE
 from .messages_compiled import say
+from .replace_model import OF_ITS_FILE
 from .report import ReportRow
 from .target import Translation
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from ...schemas.config import ReadOptions
 from ...schemas.diagnostic import ReadBackError, UnreadableError, finding
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.json_values import json_value
-from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ...schemas.messages_compiled import say as say_reading
 from ...schemas.mindformers.reading import holds_placeholder
 from ...schemas.source import SourceText

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
-from ...schemas.open_words import open_words
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
+from ...schemas.unresolved_args import open_words
 from ..recipe.vocabulary import defines_model
 
 if TYPE_CHECKING:

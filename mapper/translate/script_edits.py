@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..computed.comparison import same
 from .edits import Edit
 

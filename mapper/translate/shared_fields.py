@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ...mappings.keys_compiled import LATENT
 from ...mappings.transformer_config import closed_reasons, shared_fields
-from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.megatron.forks import catalog, fork_of
 from ...schemas.message import Words
 from ...schemas.short_numbers import plain

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.forks import OWN
 from ...schemas.versions import minor_of
 from .report import summary

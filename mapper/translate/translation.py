@@ -10,15 +10,15 @@ from ...mappings.keys_compiled import LOADER, MODEL_TYPE_NAME, OF_A_RUN, TOKENIZ
 from ...mappings.tables import Side, field_named, table
 from ...schemas.config import partner
 from ...schemas.diagnostic import UnreadableError, finding
-from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.fast_records import TYPE_CHECKING
+from ...schemas.file_kind import require_training
 from ...schemas.megatron.catalog import DEFAULT_VERSION
 from ...schemas.megatron.forks import OWN, catalog, dialect_asked, fork_of, normalise_version
 from ...schemas.message import Words
 from ...schemas.mindformers.catalog import DEFAULT_DYNAMIC, DEFAULT_STATIC, minor_version
 from ...schemas.mindformers.detect import WRITTEN
 from ...schemas.number_text import is_number
-from ...schemas.purpose import require_training
-from ...schemas.refused import unknown_class
+from ...schemas.preconditions import unknown_class
 from ...schemas.short_numbers import plain
 from ...schemas.versions import TITLES
 from ..caveats import FrameworkSide, applies, caveat_of

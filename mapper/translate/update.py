@@ -11,7 +11,7 @@ from ...mappings.keys_compiled import OLDER_CLASS, PARALLEL_SWITCHES, RESOLVED_S
 from ...mappings.tables import Row, Side, table
 from ...schemas.config import Config, ReadOptions
 from ...schemas.diagnostic import UnreadableError, finding
-from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.reader import config_of
 from ...schemas.short_numbers import plain
 from ...schemas.source import SourceText

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.yaml_text import parse_path, read_yaml
 from .edits import Edit
 from .yaml_text import block, scalar

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from ...schemas.border.outgoing import visible
-from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.fast_records import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

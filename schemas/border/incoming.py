@@ -13,7 +13,7 @@ import os
 import sys
 
 from ..diagnostic import UnreadableError, finding
-from ..light_typing import TYPE_CHECKING
+from ..fast_records import TYPE_CHECKING
 from ..messages_compiled import say
 from ..source import SourceText, Span
 from .inputs import remember_input

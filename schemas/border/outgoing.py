@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from ..light_typing import TYPE_CHECKING, cast
+from ..fast_records import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

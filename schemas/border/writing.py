@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 import stat
 
-from ..light_typing import TYPE_CHECKING
-from ..marks import joined
+from ..fast_records import TYPE_CHECKING
 from ..messages_compiled import say
+from ..punctuation import joined
 from ..system_reasons import system_reason
 from ..usage import UsageError
 from .inputs import is_input

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..config import Config, Setting
 from ..diagnostic import UnreadableError, finding
-from ..light_typing import TYPE_CHECKING, NamedTuple, cast
+from ..fast_records import TYPE_CHECKING, NamedTuple, cast
 from ..message import NOTHING, verbatim
 from ..shape import is_mapping
 from ..source import SourceText, Span

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..config import Argument
 from ..diagnostic import UnreadableError, finding
-from ..light_typing import TYPE_CHECKING
+from ..fast_records import TYPE_CHECKING
 from ..number_text import is_number
 from .messages_compiled import say
 

@@ -10,7 +10,7 @@ import os
 from typing import Any
 
 from ..compile_rows import LINE, Names, TableError, read_table
-from ..light_typing import NamedTuple
+from ..fast_records import NamedTuple
 from ..version_sets import versions_in
 from . import validation_functions
 from .catalog import VERSIONS, catalog

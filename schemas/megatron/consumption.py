@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 
-from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..fast_records import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

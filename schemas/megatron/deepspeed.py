@@ -8,7 +8,7 @@ where its entry is 1 (`model/transformer.py:ParallelTransformerLayer`). One othe
 from __future__ import annotations
 
 from ..config import Unresolved
-from ..light_typing import TYPE_CHECKING
+from ..fast_records import TYPE_CHECKING
 from .messages_compiled import say
 
 if TYPE_CHECKING:

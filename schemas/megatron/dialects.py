@@ -13,7 +13,7 @@ from importlib import import_module
 
 from ..diagnostic import UnreadableError, finding
 from ..expressions import Expression
-from ..light_typing import TYPE_CHECKING, NamedTuple, cast
+from ..fast_records import TYPE_CHECKING, NamedTuple, cast
 from ..message import verbatim
 from ..rows import TOO_ODD, Row
 from ..version_sets import versions_in

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from ..config import Config, Setting
 from ..diagnostic import finding
-from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..fast_records import TYPE_CHECKING, NamedTuple
+from ..file_kind import program_kind, purpose_of_arguments, purpose_of_unknown_program
 from ..message import NOTHING, Words
-from ..purpose import program_kind, purpose_of_arguments, purpose_of_unknown_program
 from ..versions import release_of
 from .catalog import DEFAULT_VERSION
 from .forks import OWN, catalog, dialect_asked, in_doubt, normalise_version
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ..config import Argument, Launch, ReadOptions, Unresolved, VersionOrigin
     from ..diagnostic import Diagnostic
-    from ..purpose import Purpose
+    from ..file_kind import Purpose
     from ..source import Span
     from .catalog import Catalog
     from .dialects import Dialect

@@ -13,8 +13,8 @@ from contextlib import suppress
 
 from ..config import Argument, Launch, Unresolved
 from ..diagnostic import UnreadableError
-from ..light_typing import TYPE_CHECKING, NamedTuple
-from ..purpose import unread_yaml
+from ..fast_records import TYPE_CHECKING, NamedTuple
+from ..file_kind import unread_yaml
 from ..shape import is_list, is_mapping
 from ..shell.launchers import whole_number
 from ..source import SourceText

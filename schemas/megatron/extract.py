@@ -17,7 +17,7 @@ import tempfile
 from typing import TYPE_CHECKING, Any
 
 from .. import compile_versions
-from ..light_typing import NamedTuple
+from ..fast_records import NamedTuple
 from . import facts as stored
 
 if TYPE_CHECKING:

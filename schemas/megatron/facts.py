@@ -13,7 +13,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from ..light_typing import NamedTuple
+from ..fast_records import NamedTuple
 from ..version_sets import text_of, versions_in
 
 if TYPE_CHECKING:

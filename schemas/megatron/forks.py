@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..light_typing import TYPE_CHECKING, cast
+from ..fast_records import TYPE_CHECKING, cast
 from ..versions import minor_of
 from . import catalog as own
 from .catalog import VERSIONS

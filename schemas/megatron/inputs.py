@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ..light_typing import TYPE_CHECKING
+from ..fast_records import TYPE_CHECKING
 from .log_marks import BLOCK_END, BLOCK_START
 
 if TYPE_CHECKING:

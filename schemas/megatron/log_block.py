@@ -12,9 +12,9 @@ import re
 from ..border.incoming import MAX_ARGUMENTS, refuse_larger
 from ..config import Config, Setting
 from ..diagnostic import UnreadableError, finding
-from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..fast_records import TYPE_CHECKING, NamedTuple
+from ..file_kind import purpose_of_arguments
 from ..message import NOTHING
-from ..purpose import purpose_of_arguments
 from ..versions import release_of
 from .catalog import VERSIONS, catalog
 from .converters import pattern

@@ -10,8 +10,8 @@ from itertools import pairwise
 
 from ..config import Argument
 from ..diagnostic import UnreadableError
-from ..light_typing import TYPE_CHECKING
-from ..purpose import unread_yaml
+from ..fast_records import TYPE_CHECKING
+from ..file_kind import unread_yaml
 from ..shell.launchers import whole_number
 from ..yaml_text import read_yaml
 

@@ -7,7 +7,7 @@ the command line leaves them unset; a YAML replaces everything.
 from __future__ import annotations
 
 from ..diagnostic import finding
-from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..fast_records import TYPE_CHECKING, NamedTuple
 from .messages_compiled import say
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ the last of several occurrences counts. Where argparse stops with an error this 
 from __future__ import annotations
 
 from ..diagnostic import UnreadableError, finding
-from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..message import Problem, Words, verbatim
 from .catalog import ArgumentFact
 from .converters import EXPECTED, convert

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ..config import Argument, Launch, Unresolved
 from ..diagnostic import UnreadableError, finding
-from ..light_typing import TYPE_CHECKING, NamedTuple, cast
+from ..fast_records import TYPE_CHECKING, NamedTuple, cast
 from ..message import Problem, Words, verbatim
 from ..messages_compiled import say as say_of_files
 from ..shell.scanning import is_whole_number

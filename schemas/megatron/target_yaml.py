@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from ..config import Argument
 from ..diagnostic import UnreadableError
-from ..light_typing import TYPE_CHECKING
-from ..purpose import unread_yaml
+from ..fast_records import TYPE_CHECKING
+from ..file_kind import unread_yaml
 from ..truth import is_on
 from ..yaml_text import read_yaml
 from .messages_compiled import say

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..diagnostic import finding
-from ..light_typing import TYPE_CHECKING
+from ..fast_records import TYPE_CHECKING
 from ..suggestion import slip
 from .messages_compiled import say
 from .suggestions import cut_or_denied, glued

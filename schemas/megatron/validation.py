@@ -12,7 +12,7 @@ from math import lcm
 from .. import rows
 from ..config import ReadOptions, Setting
 from ..diagnostic import Related, finding
-from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..message import Problem, Words, verbatim
 from ..named_module import named_module
 from ..number_text import whole_number

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..light_typing import TYPE_CHECKING, cast
+from ..fast_records import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..diagnostic import finding
-from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..versions import known_names, name_with, number_of
 from .catalog import DEFAULT_VERSION, VERSIONS
 from .messages_compiled import say

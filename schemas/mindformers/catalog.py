@@ -6,7 +6,7 @@ Every version has one compiled module, and only the one that is asked for is imp
 from __future__ import annotations
 
 from ..diagnostic import UnreadableError, finding
-from ..light_typing import TYPE_CHECKING
+from ..fast_records import TYPE_CHECKING
 from ..named_module import named_module
 from ..versions import default_name, minor_of, names, names_with_facts, number_of, stand_ins
 from .messages_compiled import say

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..compile_messages import named
 from ..compile_rows import LINE, Names, TableError, definitions, plain, read_table
-from ..light_typing import NamedTuple
+from ..fast_records import NamedTuple
 from ..shape import is_mapping
 from ..version_sets import versions_in
 from ..versions import names

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from ..light_typing import TYPE_CHECKING, NamedTuple, cast
+from ..fast_records import TYPE_CHECKING, NamedTuple, cast
 from ..message import NOTHING
 from ..truth import is_on
 from ..versions import names

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from ..config import Config, Setting
 from ..diagnostic import finding
-from ..light_typing import TYPE_CHECKING, NamedTuple, cast
-from ..marks import joined
+from ..fast_records import TYPE_CHECKING, NamedTuple, cast
 from ..message import NOTHING, Words
 from ..named_module import named_module
+from ..punctuation import joined
 from ..rows import Sourced, UndecidedError
 from ..suggestion import closest
 from ..truth import is_on

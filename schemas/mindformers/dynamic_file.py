@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..light_typing import TYPE_CHECKING
-from ..purpose import purpose_of_run_mode
+from ..fast_records import TYPE_CHECKING
+from ..file_kind import purpose_of_run_mode
 from ..versions import release_of
 from .dynamic import VERSIONS, DynamicReading
 from .messages_compiled import say

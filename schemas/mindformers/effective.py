@@ -10,8 +10,8 @@ import os
 
 from ..config import Config, Setting
 from ..diagnostic import UnreadableError, finding
-from ..light_typing import TYPE_CHECKING, NamedTuple
-from ..purpose import (
+from ..fast_records import TYPE_CHECKING, NamedTuple
+from ..file_kind import (
     is_mindformers,
     may_be_mindformers,
     other_yaml,
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
     from ..config import ReadOptions
     from ..diagnostic import Diagnostic
+    from ..file_kind import Purpose
     from ..message import Problem, Words
-    from ..purpose import Purpose
     from ..source import SourceText, Span
     from ..yaml_node import Node
     from ..yaml_text import YamlDocument

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import posixpath
 
-from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..versions import default_name, number_of
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ the same place.
 
 from __future__ import annotations
 
-from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..fast_records import TYPE_CHECKING, NamedTuple
 from .launch_options_compiled import OPTIONS as ROWS
 
 if TYPE_CHECKING:

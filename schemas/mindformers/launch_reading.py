@@ -6,7 +6,7 @@ import posixpath
 
 from ..config import reason_words
 from ..diagnostic import finding
-from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..message import NOTHING
 from ..shape import number_in
 from ..suggestion import closest

@@ -9,7 +9,7 @@ words of `TransformerConfig`; of a class without a row nothing there is decided.
 from __future__ import annotations
 
 from .. import rows
-from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..message import NOTHING, Words
 from ..named_module import named_module
 from ..shape import is_mapping

@@ -14,7 +14,7 @@ from operator import is_not
 
 from ..config import Unresolved
 from ..diagnostic import Related
-from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..message import NOTHING, Words, verbatim
 from ..rows import Sourced
 from .messages_compiled import say

@@ -13,7 +13,7 @@ import warnings
 
 from ..border.incoming import MAX_ARGUMENTS, refuse_larger
 from ..diagnostic import Related, UnreadableError
-from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..source import Span
 from .messages_compiled import say
 

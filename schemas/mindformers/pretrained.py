@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from ..diagnostic import UnreadableError
-from ..light_typing import TYPE_CHECKING
+from ..fast_records import TYPE_CHECKING
 from ..shape import is_mapping
 from ..source import SourceText, Span
 from ..yaml_text import read_yaml

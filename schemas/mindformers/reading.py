@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..config import Setting, Unresolved
 from ..diagnostic import finding
-from ..light_typing import TYPE_CHECKING, cast
+from ..fast_records import TYPE_CHECKING, cast
 from ..shape import is_list, is_mapping
 from .messages_compiled import say
 

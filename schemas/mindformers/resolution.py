@@ -5,7 +5,7 @@ Here are the rows as they are compiled; `trainer.py` is the run that they are ap
 
 from __future__ import annotations
 
-from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..message import Words
 from ..named_module import named_module
 from ..versions import names, newest_until

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from math import prod
 
-from ..light_typing import TYPE_CHECKING
+from ..fast_records import TYPE_CHECKING
 from ..message import NOTHING
 from ..named_module import named_module
 from ..rows import TOO_ODD, Sourced, UndecidedError

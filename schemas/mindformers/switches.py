@@ -6,7 +6,7 @@ value that stops the run is reported, and left open.
 
 from __future__ import annotations
 
-from ..light_typing import TYPE_CHECKING
+from ..fast_records import TYPE_CHECKING
 from ..shape import is_mapping
 from ..truth import TRUTH, is_on
 from .messages_compiled import say

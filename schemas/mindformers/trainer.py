@@ -11,7 +11,7 @@ which section names a class of which register, and what the trainer itself says,
 
 from __future__ import annotations
 
-from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..rows import Run, Sourced, UndecidedError
 from .messages_compiled import say
 from .reading import Undecided

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..fast_records import TYPE_CHECKING, NamedTuple
 from . import launchers, tree
 from .expansion import shell_quoted, spaced
+from .file_effects import edited
 from .flow import Exit, ExpressionError, Holding, Leave, Return, UndecidedError
 from .interpreter import Commands
 from .messages_compiled import say
@@ -12,7 +13,6 @@ from .scanning import BLANKS, is_digits, is_name, is_whole_number, name_end, run
 from .state import Variable
 from .syntax import Assignment, Bare, Word
 from .text import Code, cut, hole, is_loose, known, plain, shown, unknown
-from .writing import edited
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

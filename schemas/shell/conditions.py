@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..light_typing import TYPE_CHECKING
+from ..fast_records import TYPE_CHECKING
 from . import pattern
 from .flow import ExpressionError, UndecidedError
 from .scanning import is_digits, is_whole_number

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from ..light_typing import TYPE_CHECKING
+from ..fast_records import TYPE_CHECKING
 from . import pattern
 from .flow import Discard, ExhaustedError, Exit, ExpressionError, UndecidedError
 from .messages_compiled import say

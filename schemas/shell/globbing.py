@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 
-from ..light_typing import TYPE_CHECKING
+from ..fast_records import TYPE_CHECKING
 from . import pattern, tree
 
 if TYPE_CHECKING:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import posixpath
 
-from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..message import NOTHING, Words
 from . import pattern
 from .expansion import Expander, plain_text
+from .file_effects import filled, target_of
 from .flow import Discard, Exit, ExpressionError, Holding, Leave, Return, Stop, UndecidedError
 from .launches import Launches
 from .messages_compiled import say
@@ -38,7 +39,6 @@ from .syntax import (
 )
 from .text import Code, hole, is_loose, known, passed_through, plain
 from .variables import fresh
-from .writing import filled, target_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -47,11 +47,11 @@ if TYPE_CHECKING:
     from ..message import Words
     from ..source import SourceText
     from .expansion import Field
+    from .file_effects import Target
     from .launches import Started
     from .session import Start
     from .syntax import Command, Element, Item, Redirect, Substitution
     from .text import Place, Text
-    from .writing import Target
 
 
 class Questions:

@@ -7,8 +7,9 @@ GNU findutils 4.9 xargs(1), MindFormers scripts/msrun_launcher.sh.
 
 from __future__ import annotations
 
-from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..fast_records import TYPE_CHECKING, NamedTuple
 from .expansion import Field, spaced
+from .file_effects import coded, edited
 from .flow import Holding
 from .launches import Started
 from .messages_compiled import say
@@ -18,7 +19,6 @@ from .state import Variable
 from .syntax import Simple, Word
 from .text import Code, Doubt, Piece, cut, hole, known, plain, shown, written_at
 from .tree import INPUTS
-from .writing import coded, edited
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -6,7 +6,7 @@ the same, so that a syntax error late in a file leaves what stands before it int
 
 from __future__ import annotations
 
-from ..light_typing import TYPE_CHECKING
+from ..fast_records import TYPE_CHECKING
 from .messages_compiled import say
 from .scanning import DOUBLE_ENDS, PLAIN_ENDS, binary_test, blanks_end, name_end, redirection, reserved_word, run_end
 from .syntax import (

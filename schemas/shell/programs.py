@@ -6,7 +6,7 @@ status, or None where that is not certain.
 
 from __future__ import annotations
 
-from ..light_typing import TYPE_CHECKING
+from ..fast_records import TYPE_CHECKING
 from .scanning import is_digits, is_whole_number
 
 if TYPE_CHECKING:

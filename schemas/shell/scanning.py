@@ -6,7 +6,7 @@ would cost every start more than a whole script takes to read.
 
 from __future__ import annotations
 
-from ..light_typing import TYPE_CHECKING
+from ..fast_records import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Container

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..config import Argument, Launch, Unresolved
 from ..diagnostic import Diagnostic, UnreadableError, finding
-from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..message import NOTHING, joined
 from ..source import Span
 from .expansion import doubt_reason
@@ -156,7 +156,7 @@ def _training(kept: list[Found]) -> list[int]:
     everything = list(range(len(kept)))
     if len(kept) == 1:
         return everything
-    from ..purpose import OTHER_MODEL, POST_TRAINING, TRAINING, program_kind
+    from ..file_kind import OTHER_MODEL, POST_TRAINING, TRAINING, program_kind
 
     trains = (TRAINING, POST_TRAINING, OTHER_MODEL, None)
     return [number for number in everything if program_kind(kept[number].launch.script) in trains] or everything

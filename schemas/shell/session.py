@@ -9,7 +9,7 @@ from __future__ import annotations
 import posixpath
 
 from ..diagnostic import UnreadableError, finding
-from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..message import NOTHING
 from ..source import SourceText
 from . import tree

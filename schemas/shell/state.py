@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 
-from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..fast_records import TYPE_CHECKING, NamedTuple
 from .text import Doubt, hole, known, same
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import posixpath
 import stat
 
 from ..border.probes import kind_of, real_path
-from ..light_typing import TYPE_CHECKING
+from ..fast_records import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

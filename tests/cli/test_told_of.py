@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from accmap.cli import steps
+from accmap.cli import progress
 from accmap.cli.commands import ALL_COMMANDS
 from accmap.cli.evidence import logs
 from accmap.schemas.border import outgoing
@@ -39,7 +39,7 @@ def slow(accmap, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..
     """What a person is told by `logs` that takes a tenth of a second over one file, where a second is a hundredth."""
 
     monkeypatch.setattr(logs, "run", busy)
-    monkeypatch.setattr(steps, "QUIET", 0.01)
+    monkeypatch.setattr(progress, "QUIET", 0.01)
     (tmp_path / "a.log").write_text("")
 
     def told(*words: str, terminal: bool = True) -> str:
@@ -64,7 +64,7 @@ def test_it_is_quiet_where_that_is_asked_for(slow: Callable[..., str], word: str
 
 
 def test_nothing_is_said_in_the_first_second(slow: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps, "QUIET", 1.0)
+    monkeypatch.setattr(progress, "QUIET", 1.0)
     assert not slow("logs", "a.log")
 
 
@@ -123,7 +123,7 @@ def test_the_line_fits_the_terminal(
 def test_many_files_are_counted_in_the_language_of_the_configuration(
     accmap, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(steps, "QUIET", 0.001)
+    monkeypatch.setattr(progress, "QUIET", 0.001)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.delenv("ACCMAP_LANG", raising=False)
     monkeypatch.setattr("sys.argv", ["accmap", "lint"])
@@ -137,7 +137,7 @@ def test_many_files_are_counted_in_the_language_of_the_configuration(
 def test_every_command_is_told_of(accmap, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
     command = ALL_COMMANDS[name]
     monkeypatch.setattr(named_module(command.module, "accmap.cli"), "run", busy)
-    monkeypatch.setattr(steps, "QUIET", 0.01)
+    monkeypatch.setattr(progress, "QUIET", 0.01)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     (tmp_path / "a.log").write_text("")
     told = accmap(*name.split(), *["a.log"] * max(1, command.minimum)).err
@@ -154,7 +154,7 @@ def test_a_terminal_that_hangs_up_is_told_nothing_more(
         if line:
             raise OSError(errno.EIO, "hung up")
 
-    monkeypatch.setattr(steps, "transient", hung_up)
+    monkeypatch.setattr(progress, "transient", hung_up)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     assert accmap("logs", "a.log").code == 0
     assert [line[:3] for line in told] == ["0 s", ""]

@@ -67,7 +67,7 @@ def test_a_long_comparison_is_told_of(
     write_mindformers(tmp_path / "b", config, found)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     assert not accmap("weights", "check", "a", "b").err
-    monkeypatch.setattr("accmap.cli.steps.QUIET", 0.001)
+    monkeypatch.setattr("accmap.cli.progress.QUIET", 0.001)
     assert " of 21: decoder." in accmap("weights", "check", "a", "b").err
     assert not accmap("weights", "check", "a", "b", "--quiet").err
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accmap.schemas.light_typing import NamedTuple
+from accmap.schemas.fast_records import NamedTuple
 
 
 class Point(NamedTuple):

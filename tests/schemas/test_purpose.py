@@ -9,8 +9,14 @@ import pytest
 from accmap.schemas import compile_purposes
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.diagnostic import UnreadableError
+from accmap.schemas.file_kind import (
+    is_mindformers,
+    may_be_mindformers,
+    program_kind,
+    require_training,
+    without_training,
+)
 from accmap.schemas.house_yaml import house_yaml
-from accmap.schemas.purpose import is_mindformers, may_be_mindformers, program_kind, require_training, without_training
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from accmap.schemas.diagnostic import UnreadableError
 from accmap.schemas.source import SourceText
-from accmap.schemas.yaml_plain import Beyond, read_plain
+from accmap.schemas.yaml_fast_path import Beyond, read_plain
 from accmap.schemas.yaml_text import Reader
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*/*.yaml"))

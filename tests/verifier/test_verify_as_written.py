@@ -14,8 +14,8 @@ from accmap.cli.verify import verified
 from accmap.schemas.border.outgoing import json_text
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.json_values import json_value
-from accmap.verifier.as_written import blamed, compared, not_proved, run, said
 from accmap.verifier.blueprint import Blueprint, InputPlan, Job, OptimizerPlan
+from accmap.verifier.native_dtypes import blamed, compared, not_proved, run, said
 from accmap.verifier.needs import missing
 from accmap.verifier.not_compared import NotCompared
 from accmap.verifier.processes import Worker, WorkerAnswer, WorkerFailure
@@ -178,7 +178,7 @@ def test_a_type_is_blamed_where_the_other_side_stands_by_its_trial(
     passes = iter([answer([0] * 6), answer([0] * 6), answer(other), answer([0] * 6)])
     monkeypatch.setattr(Worker, "ask", lambda _self, _job: None)
     monkeypatch.setattr(Worker, "answer", lambda _self: next(passes))
-    monkeypatch.setattr("accmap.verifier.as_written.ALIKE", dict.fromkeys(("logits", "median", "gradient"), 1e9))
+    monkeypatch.setattr("accmap.verifier.native_dtypes.ALIKE", dict.fromkeys(("logits", "median", "gradient"), 1e9))
     found = run((load(script), load(config)), (JOB, JOB), processes, lambda _said: None, routes=False)
     [trial] = [one for one in found.trials if one.field == "moe.router.dtype"]
     assert trial.nearer is nearer

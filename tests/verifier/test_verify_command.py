@@ -18,7 +18,7 @@ from accmap.mapper.modules import MODULES, fields_of
 from accmap.schemas.border.incoming import read_text
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
-from accmap.verifier import exercise, verify
+from accmap.verifier import coverage, verify
 from accmap.verifier.comparison import Comparison, Row, compare
 from accmap.verifier.installations import Installation
 from accmap.verifier.localise import Divergence, without_trace
@@ -144,7 +144,7 @@ def test_every_field_of_the_modules_is_in_the_vocabulary() -> None:
     from accmap.mapper.recipe.fields_compiled import FIELDS
 
     named = {field for row in MODULES for field in row.fields} | {
-        field for row in exercise.LEFT_OUT for field in row.fields
+        field for row in coverage.LEFT_OUT for field in row.fields
     }
     assert named <= set(FIELDS)
 

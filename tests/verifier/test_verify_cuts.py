@@ -14,7 +14,7 @@ from accmap.cli.verify import findings_of, unexercised
 from accmap.schemas.border.incoming import read_text
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
-from accmap.verifier import cuts, draw, exercise
+from accmap.verifier import coverage, draw, micro_batches
 from accmap.verifier.blueprint import CutPlan, InputPlan
 from accmap.verifier.localise import Divergence
 from accmap.verifier.needs import missing
@@ -77,11 +77,11 @@ def named(a: Config, b: Config, *, matched: bool = False) -> set[str]:
     [(1, 2, 4, (4, 1, 2)), (2, 1, 2, (4, 2, 1)), (4, 2, 8, (8, 4, 2)), (2, 3, 6, (12, 2, 3)), (8, 64, 64, (8, 2, 4))],
 )
 def test_cuts_are_made_small(ours: int, theirs: int, step: int, sizes: tuple[int, ...], tmp_path: Path) -> None:
-    found = exercise.cuts_of(*read(pair("dense", ours, theirs, step), tmp_path))
+    found = coverage.cuts_of(*read(pair("dense", ours, theirs, step), tmp_path))
     assert found is not None
     samples, one, other = sizes
     assert found.plans == (CutPlan(samples, one), CutPlan(samples, other))
-    assert found.shrunk == ({} if (one, other) == (ours, theirs) else {cuts.FIELD: [
+    assert found.shrunk == ({} if (one, other) == (ours, theirs) else {micro_batches.FIELD: [
         {"a": ours, "b": theirs}, {"a": one, "b": other}
     ]})  # fmt: skip
 
@@ -95,14 +95,14 @@ def test_cuts_are_made_small(ours: int, theirs: int, step: int, sizes: tuple[int
     ],
 )
 def test_other_steps_are_run_as_before(given: dict[str, Any], tmp_path: Path) -> None:
-    assert exercise.cuts_of(*read(given, tmp_path)) is None
+    assert coverage.cuts_of(*read(given, tmp_path)) is None
 
 
 def test_what_was_cut_is_not_named_and_what_was_not_is(tmp_path: Path) -> None:
-    assert cuts.FIELD not in named(*read(pair("dense", 1, 2, 4), tmp_path))
+    assert micro_batches.FIELD not in named(*read(pair("dense", 1, 2, 4), tmp_path))
     unequal = {**pair("dense", 1, 2, 4), "megatron": {"micro-batch-size": 1, "global-batch-size": 8}}
-    assert cuts.FIELD in named(*read(unequal, tmp_path))
-    assert exercise.differing(*read(unequal, tmp_path), cuts.BLAMED) == []
+    assert micro_batches.FIELD in named(*read(unequal, tmp_path))
+    assert coverage.differing(*read(unequal, tmp_path), micro_batches.BLAMED) == []
 
 
 def test_every_cut_weighs_the_samples_otherwise() -> None:
@@ -129,8 +129,8 @@ class TestWithFrameworks:
         assert found.verdict == "mismatch", found.failures
         assert found.divergence == Divergence("accumulation", "update")
         step = given["megatron"]["global-batch-size"]
-        steps = Differing(cuts.BLAMED[1], step // ours, step // theirs)
-        assert found.differing == (Differing(cuts.FIELD, ours, theirs), steps)
+        steps = Differing(micro_batches.BLAMED[1], step // ours, step // theirs)
+        assert found.differing == (Differing(micro_batches.FIELD, ours, theirs), steps)
         assert all(row.agrees for row in found.worst.gradients)
         assert all(not row.agrees for row in found.worst.norms)
 
@@ -140,7 +140,7 @@ class TestWithFrameworks:
         self, family: str, size: int, tmp_path: Path, workers: Workers, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         plan = CutPlan(8, size)
-        monkeypatch.setattr(cuts, "cuts_of", lambda _a, _b: cuts.Cuts((plan, plan), {}))
+        monkeypatch.setattr(micro_batches, "cuts_of", lambda _a, _b: micro_batches.Cuts((plan, plan), {}))
         found = verify(*read(pair(family, 1, 2, 8), tmp_path), workers=workers)
         assert found.verdict == "match", (found.worst.disagreeing(), found.failures)
         assert max(row.relative or 0 for row in (*found.worst.norms, *found.worst.training)) < 2e-6
@@ -160,4 +160,4 @@ class TestWithFrameworks:
         a, b = scripts(family, tmp_path, **more)
         found: Verification = verify(a, b, workers=workers)
         assert found.verdict == verdict, (found.worst.disagreeing(), found.failures)
-        assert (cuts.FIELD in named(a, b, matched=True)) == (family != "dense")
+        assert (micro_batches.FIELD in named(a, b, matched=True)) == (family != "dense")

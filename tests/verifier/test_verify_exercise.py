@@ -12,7 +12,7 @@ from accmap.mapper.modules import fields_of
 from accmap.mapper.schedule.from_config import schedule_of
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import read_config
-from accmap.verifier import documents, dropping, exercise, megatron_side, mindformers_side, scales
+from accmap.verifier import coverage, documents, dropping, megatron_side, mindformers_side, scales
 from accmap.verifier.not_compared import Values
 from accmap.verifier.rates import rates_of
 from accmap.verifier.scales import Scales, scales_of
@@ -39,22 +39,22 @@ def test_the_planted_field_is_among_those_that_differ(name: str, tmp_path: Path)
     pair = TABLE["faults"][name]
     a, b = configs(pair, tmp_path)
     behind = fields_of(pair["expect"]["module"]) if "module" in pair["expect"] else ()
-    found = exercise.differing(a, b, behind) or exercise.differing(a, b)
+    found = coverage.differing(a, b, behind) or coverage.differing(a, b)
     assert pair["expect"]["field"] in [entry.field for entry in found]
     assert all(entry.a != entry.b for entry in found)
 
 
 @pytest.mark.parametrize("name", TABLE["equal"])
 def test_nothing_differs_between_equal_files(name: str, tmp_path: Path) -> None:
-    found = exercise.differing(*configs(TABLE["equal"][name], tmp_path))
+    found = coverage.differing(*configs(TABLE["equal"][name], tmp_path))
     assert [entry for entry in found if entry.field != _ONE_SAMPLE] == []
 
 
 def test_yarn_that_extends_counts_and_by_a_factor_of_one_does_not(tmp_path: Path) -> None:
     pair: dict[str, Any] = {"family": "latent", "megatron": {"rotary-scaling-factor": 1.0}}
-    assert exercise.differing(*configs(pair, tmp_path)) == []
+    assert coverage.differing(*configs(pair, tmp_path)) == []
     pair["megatron"]["rotary-scaling-factor"] = 40.0
-    found = {entry.field: (entry.a, entry.b) for entry in exercise.differing(*configs(pair, tmp_path))}
+    found = {entry.field: (entry.a, entry.b) for entry in coverage.differing(*configs(pair, tmp_path))}
     assert found["position.type"] == ("yarn", "rope")
 
 
@@ -74,7 +74,7 @@ def test_what_megatron_core_is_told_of_its_optimizer_and_its_heads(tmp_path: Pat
 
 def test_what_is_left_out_is_listed_where_it_means_something_with_values_that_differ(tmp_path: Path) -> None:
     def left(pair: dict[str, Any], language: str = "en") -> dict[str, NotCompared]:
-        listed = exercise.uncompared(*configs({"family": "dense", **pair}, tmp_path), language)
+        listed = coverage.uncompared(*configs({"family": "dense", **pair}, tmp_path), language)
         return {entry.field: entry for entry in listed}
 
     plain = left({})
@@ -93,17 +93,17 @@ def test_what_is_left_out_is_listed_where_it_means_something_with_values_that_di
 def test_a_setting_of_the_steps_is_no_lead_for_models_that_part_before_them(tmp_path: Path) -> None:
     both = {"megatron": {"lr-warmup-iters": 20}, "model": {"rms_norm_eps": 1.0e-5}}
     a, b = configs({"family": "dense", **both}, tmp_path)
-    assert {entry.field for entry in exercise.leads(a, b, "update")} >= {"schedule.warmup_steps", "norm.epsilon"}
+    assert {entry.field for entry in coverage.leads(a, b, "update")} >= {"schedule.warmup_steps", "norm.epsilon"}
     for direction in ("structure", "forward", "backward"):
-        assert [entry.field for entry in exercise.leads(a, b, direction)] == ["norm.epsilon"]
+        assert [entry.field for entry in coverage.leads(a, b, direction)] == ["norm.epsilon"]
 
 
 def test_what_the_frameworks_make_of_equal_settings_is_a_lead_where_the_models_show_it(tmp_path: Path) -> None:
     """Megatron-LM 0.16 divides the balancing loss of sigmoid scores otherwise: SCH080 says so."""
     script, config = write_pair({"family": "moe_sigmoid"}, tmp_path)
     a, b = read_config(str(script), ReadOptions(megatron="0.16")), read_config(str(config))
-    assert exercise.leads(a, b, "forward") == []
-    assert [entry.field for entry in exercise.leads(a, b, "forward", ("loss", "parts"))] == ["computed.loss_terms"]
+    assert coverage.leads(a, b, "forward") == []
+    assert [entry.field for entry in coverage.leads(a, b, "forward", ("loss", "parts"))] == ["computed.loss_terms"]
 
 
 COMPRESSED = {"eod": 511, "eod_mask_loss": False, "create_compressed_eod_mask": True, "eod_pad_length": 8}
@@ -111,8 +111,8 @@ COMPRESSED = {"eod": 511, "eod_mask_loss": False, "create_compressed_eod_mask": 
 
 @pytest.mark.parametrize("field", [*documents.FIELDS, documents.END])
 def test_documents_are_exercised_where_they_were_run(field: str) -> None:
-    assert exercise.exercised(field, "all", ("rates",), exercise.Reach(separated=True))
-    assert not exercise.exercised(field, "all", ("rates",))
+    assert coverage.exercised(field, "all", ("rates",), coverage.Reach(separated=True))
+    assert not coverage.exercised(field, "all", ("rates",))
 
 
 def test_ends_of_documents_stay_equal_different_or_the_padding_token(tmp_path: Path) -> None:
@@ -143,22 +143,22 @@ def test_ends_of_documents_stay_equal_different_or_the_padding_token(tmp_path: P
 
 @pytest.mark.parametrize("field", ["attention.dropout", "position.nope_interval", "run.name"])
 def test_what_is_left_out_is_not_exercised(field: str) -> None:
-    assert not exercise.exercised(field, "all", ("rates",))
+    assert not coverage.exercised(field, "all", ("rates",))
 
 
 def test_the_curve_is_exercised_where_the_schedulers_were_asked_and_the_peak_always() -> None:
     for field in ("schedule.style", "schedule.warmup_steps", "schedule.min_learning_rate"):
-        assert exercise.exercised(field, "all", ("rates",))
-        assert not exercise.exercised(field, "all")
-        assert not exercise.exercised(field, "step1", ("rates",))
-    assert exercise.exercised("schedule.learning_rate", "all")
+        assert coverage.exercised(field, "all", ("rates",))
+        assert not coverage.exercised(field, "all")
+        assert not coverage.exercised(field, "step1", ("rates",))
+    assert coverage.exercised("schedule.learning_rate", "all")
 
 
 def test_a_curve_that_the_files_leave_open_is_listed_as_not_compared(tmp_path: Path) -> None:
     def left(pair: dict[str, Any]) -> tuple[bool, set[str]]:
         a, b = configs({"family": "dense", **pair}, tmp_path)
         asked = rates_of(a, b) is not None
-        return asked, {entry.field for entry in exercise.uncompared(a, b, "en", ("rates",) if asked else ())}
+        return asked, {entry.field for entry in coverage.uncompared(a, b, "en", ("rates",) if asked else ())}
 
     assert left({})[0] is True
     assert "schedule.style" not in left({})[1]
@@ -180,9 +180,9 @@ def test_what_is_asked_of_the_schedulers_counts_as_each_side_counts(tmp_path: Pa
 
 
 def test_what_a_module_depends_on_is_exercised_and_the_optimizer_by_its_steps() -> None:
-    assert exercise.exercised("norm.epsilon", "step1", ("rates",))
-    assert not exercise.exercised("optimizer.beta2", "step1", ("rates",))
-    assert exercise.exercised("optimizer.beta2", "step2")
+    assert coverage.exercised("norm.epsilon", "step1", ("rates",))
+    assert not coverage.exercised("optimizer.beta2", "step1", ("rates",))
+    assert coverage.exercised("optimizer.beta2", "step2")
 
 
 def test_a_layer_specification_that_is_not_known_is_said_by_name(tmp_path: Path) -> None:
@@ -264,8 +264,8 @@ def test_windows_are_short_and_in_the_same_order(tmp_path: Path) -> None:
 
 def test_a_scale_is_exercised_where_the_scalers_were_asked() -> None:
     for field in scales.FIELDS:
-        assert exercise.exercised(field, "all", ("scales",))
-        assert not exercise.exercised(field, "all", ("rates",))
+        assert coverage.exercised(field, "all", ("scales",))
+        assert not coverage.exercised(field, "all", ("rates",))
 
 
 def test_what_is_dropped_depends_on_place_and_probability_alone() -> None:
@@ -284,11 +284,11 @@ def test_what_is_dropped_depends_on_place_and_probability_alone() -> None:
 def test_a_pass_with_dropout_is_run_where_one_side_drops(tmp_path: Path) -> None:
     assert not dropping.drops(*configs({"family": "dense"}, tmp_path))
     assert dropping.drops(*configs({"family": "dense", "model": {"hidden_dropout": 0.1}}, tmp_path))
-    listed = {entry.field for entry in exercise.uncompared(*configs(DROPPED, tmp_path), "en", ("dropout",))}
+    listed = {entry.field for entry in coverage.uncompared(*configs(DROPPED, tmp_path), "en", ("dropout",))}
     assert listed.isdisjoint(dropping.FIELDS)
-    unrun = {entry.field for entry in exercise.uncompared(*configs(DROPPED, tmp_path))}
+    unrun = {entry.field for entry in coverage.uncompared(*configs(DROPPED, tmp_path))}
     assert "attention.dropout" in unrun
-    assert exercise.exercised("attention.dropout", "step1", ("dropout",))
+    assert coverage.exercised("attention.dropout", "step1", ("dropout",))
 
 
 DROPPED = {"family": "dense", "megatron": {"attention-dropout": 0.1}}

@@ -12,8 +12,8 @@ from accmap.cli.verify import findings_of, unexercised
 from accmap.schemas.border.incoming import read_text
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
-from accmap.verifier import exercise
-from accmap.verifier.forcing import FIELD
+from accmap.verifier import coverage
+from accmap.verifier.forced_routing import FIELD
 from accmap.verifier.localise import Divergence
 from accmap.verifier.needs import missing
 from accmap.verifier.not_compared import Differing
@@ -56,7 +56,7 @@ def test_what_is_forced_on_one_side_alone_is_run(
     change: dict[str, Any], left_out: bool, unrun: bool, tmp_path: Path
 ) -> None:
     pair = read(change, tmp_path)
-    assert (FIELD in {entry.field for entry in exercise.uncompared(*pair)}) == left_out
+    assert (FIELD in {entry.field for entry in coverage.uncompared(*pair)}) == left_out
     findings = findings_of(pair, [read_text(config.file) for config in pair])
     assert (FIELD in {entry.field for entry in unexercised(pair, findings, "all")}) == unrun
 

@@ -17,9 +17,9 @@ from accmap.cli.verify_report import html_page, text_page
 from accmap.schemas.border.incoming import read_text
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
-from accmap.verifier import exercise
+from accmap.verifier import coverage
 from accmap.verifier.comparison import Comparison, Row
-from accmap.verifier.exercise import differing
+from accmap.verifier.coverage import differing
 from accmap.verifier.localise import Divergence
 from accmap.verifier.needs import missing
 from accmap.verifier.not_compared import Differing, NotCompared, Values
@@ -153,7 +153,7 @@ def test_what_a_file_leaves_open_is_no_match_whatever_a_default_brings(
 
 def test_where_tokens_and_weights_lie_and_a_vocabulary_are_given_to_both_models_alike(tmp_path: Path) -> None:
     changes = (("--bf16", "--bf16 --load $LOAD --data-path $DATA --vocab-size $SIZE"),)
-    assert exercise.left_open(*written(tmp_path, *changes)) == {}
+    assert coverage.left_open(*written(tmp_path, *changes)) == {}
 
 
 @pytest.mark.parametrize(("words", "stops"), [("2", 0), ("3", 2)])

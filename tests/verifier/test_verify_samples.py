@@ -20,7 +20,7 @@ from accmap import convert
 from accmap.mapper.modules import fields_of
 from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.reader import read_config
-from accmap.verifier import exercise
+from accmap.verifier import coverage
 from accmap.verifier.comparison import compared_samples
 from accmap.verifier.needs import missing
 from accmap.verifier.processes import WorkerAnswer
@@ -146,7 +146,7 @@ class TestBothDataSets:
         if case["row"] == "step 1":
             assert parted[0].note
         if "field" in case:
-            found = exercise.differing(*configs, fields_of("samples"))
+            found = coverage.differing(*configs, fields_of("samples"))
             assert found, name
             assert found[0].field == case["field"], found
 

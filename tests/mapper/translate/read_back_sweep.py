@@ -25,9 +25,9 @@ from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.translate.translation import translate
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.diagnostic import UnreadableError
-from accmap.schemas.purpose import require_training
+from accmap.schemas.file_kind import require_training
+from accmap.schemas.preconditions import require_accepted
 from accmap.schemas.reader import config_of
-from accmap.schemas.refused import require_accepted
 from accmap.schemas.source import SourceText
 
 if TYPE_CHECKING:

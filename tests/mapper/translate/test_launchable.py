@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from accmap.mapper.translate.starting import standing
+from accmap.mapper.translate.startup_check import standing
 from accmap.mapper.translate.translation import translate
 from accmap.mapper.translate.writing import text_of
 from accmap.schemas.config import Config, ReadOptions

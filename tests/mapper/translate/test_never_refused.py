@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 import yaml
 
-from accmap.mapper.translate.starting import obstacles, standing
+from accmap.mapper.translate.startup_check import obstacles, standing
 from accmap.mapper.translate.translation import translate
 from accmap.mapper.translate.writing import text_of
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.diagnostic import UnreadableError
+from accmap.schemas.file_kind import require_training
 from accmap.schemas.megatron.catalog import catalog
-from accmap.schemas.purpose import require_training
+from accmap.schemas.preconditions import require_accepted
 from accmap.schemas.reader import config_of
-from accmap.schemas.refused import require_accepted
 from accmap.schemas.source import SourceText
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from accmap.schemas.config import ReadOptions
 from accmap.schemas.diagnostic import UnreadableError
 from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.mindformers import compile_legacy
+from accmap.schemas.preconditions import NOT_KNOWN, unknown_class
 from accmap.schemas.reader import config_of
-from accmap.schemas.refused import NOT_KNOWN, unknown_class
 from accmap.schemas.source import SourceText
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.recipe.vocabulary import COMPUTED, vocabulary
 from accmap.mappings.tables import rows_of
 from accmap.schemas.source import SourceText
+from accmap.verifier.coverage import left_open
 from accmap.verifier.dimensions import SEQUENCE
-from accmap.verifier.exercise import left_open
 from accmap.verifier.verify import Options, verify
 
 if TYPE_CHECKING:

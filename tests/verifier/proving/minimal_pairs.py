@@ -11,7 +11,7 @@ from accmap.mapper.lenses.lens import Omitted, Scope
 from accmap.mapper.lenses.registry import LENSES
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.recipe.values import Recipe
-from accmap.mapper.translate.starting import obstacles
+from accmap.mapper.translate.startup_check import obstacles
 from accmap.mapper.translate.target import TargetSetting, Translation
 from accmap.mapper.translate.translation import translate
 from accmap.mapper.translate.writing import text_of
@@ -21,8 +21,8 @@ from accmap.schemas.diagnostic import UnreadableError
 from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.megatron.catalog import catalog
 from accmap.schemas.megatron.forks import OWN
+from accmap.schemas.preconditions import require_accepted
 from accmap.schemas.reader import config_of
-from accmap.schemas.refused import require_accepted
 from accmap.schemas.source import SourceText
 
 if TYPE_CHECKING:

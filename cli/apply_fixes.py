@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..schemas.border.outgoing import composed, emit, tell, visible
 from ..schemas.border.writing import rewrite
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING
 from .lint_inputs import Reader
 from .linting import lint
 from .messages_compiled import say as usage

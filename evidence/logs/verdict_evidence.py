@@ -17,7 +17,7 @@ from operator import mul
 from statistics import median
 from typing import TYPE_CHECKING
 
-from ...schemas.light_typing import NamedTuple
+from ...schemas.fast_records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

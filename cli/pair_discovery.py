@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 
-from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from .messages_compiled import say
 
 if TYPE_CHECKING:

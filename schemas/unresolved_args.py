@@ -5,7 +5,7 @@ An answer that says "equal", "exact" or "match" beside one of them says it of th
 
 from __future__ import annotations
 
-from .light_typing import TYPE_CHECKING
+from .fast_records import TYPE_CHECKING
 from .messages_compiled import say
 from .verdict import Unseen
 

@@ -7,7 +7,7 @@ only where one of the fields that it means differs, or is open and cannot be com
 from __future__ import annotations
 
 from ..mappings.tables import rows_of
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import posixpath
 
-from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..fast_records import TYPE_CHECKING, NamedTuple
 from .text import known, plain
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from ..mapper.recipe.vocabulary import vocabulary
 from ..mappings.keys_compiled import RUN_MODE
 from ..mappings.tables import rows_of
 from ..schemas.diagnostic import UnreadableError
-from ..schemas.light_typing import TYPE_CHECKING, cast
+from ..schemas.fast_records import TYPE_CHECKING, cast
 from .naming import shown
 from .registry import compared
 from .rule import Found, at_key, at_span
@@ -89,7 +89,7 @@ def lost(subject: Subject, side: Side) -> tuple[ReportRow, ...]:
 
 def _lost(subject: Subject, side: Side) -> Iterable[ReportRow]:
     from ..mapper.translate.translation import translate_recipe
-    from ..schemas.refused import unknown_class
+    from ..schemas.preconditions import unknown_class
 
     if unknown_class(side.config) is not None:
         return  # the reader has said that nothing is known of it

@@ -19,12 +19,12 @@ from ..mapper.gates import conditions_of
 from ..mapper.recipe.reading import RecipeReading, side_of
 from ..mapper.recipe.vocabulary import COMPUTED
 from ..mappings.tables import rows_of
-from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
+from ..schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
 from ..schemas.yaml_node import KEPT_AT
-from .blame import decided_by
+from .attribution import decided_by
 from .catalog_compiled import CAUSES, COMPARED, RULES
 from .computed import feeding
-from .harmless import IDLE, key_of, names_of
+from .inert_keys import IDLE, key_of, names_of
 from .places import places_of, says_it_again
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from math import lcm
 from typing import TYPE_CHECKING, Any
 
 from ..mapper.recipe.reading import recipe_of
-from ..schemas.light_typing import NamedTuple
+from ..schemas.fast_records import NamedTuple
 from .blueprint import CutPlan
 from .dimensions import Target, both, made_small
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from ..mapper.differences import difference_of
 from ..mapper.recipe.reading import recipe_of
 from ..mappings.tables import field_named
-from ..schemas.light_typing import NamedTuple
+from ..schemas.fast_records import NamedTuple
 from ..schemas.message import verbatim
 from .messages_compiled import say
 from .not_compared import Differing, NotCompared, Values

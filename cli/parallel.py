@@ -8,11 +8,11 @@ from itertools import chain
 from ..schemas.border.inputs import Inputs, add_notes, exchange_inputs, is_noting, noted_inputs, remember_input
 from ..schemas.border.probes import exists
 from ..schemas.diagnostic import once
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING
 from .lint_inputs import Reader
 from .linting import lint
 from .pairing import Gathering
-from .steps import at_step
+from .progress import at_step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

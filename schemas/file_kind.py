@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from .config import Purpose as Purpose
 from .diagnostic import UnreadableError, finding
-from .light_typing import TYPE_CHECKING, cast
+from .fast_records import TYPE_CHECKING, cast
 from .message import Words
 from .messages_compiled import say
 

@@ -6,7 +6,7 @@ later, are the reasons why the file loads into no run, or into one that stops.
 
 from __future__ import annotations
 
-from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.building import not_built
 from ..recipe.reading import recipe_of
 from ..stopping import stopping

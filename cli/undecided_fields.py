@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..schemas.border.outgoing import say
-from ..schemas.light_typing import TYPE_CHECKING
-from ..schemas.marks import mark
+from ..schemas.fast_records import TYPE_CHECKING
+from ..schemas.punctuation import mark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

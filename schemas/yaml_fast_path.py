@@ -9,7 +9,7 @@ it knows.
 
 from __future__ import annotations
 
-from .light_typing import TYPE_CHECKING
+from .fast_records import TYPE_CHECKING
 from .source import Span
 from .yaml_node import MAX_DEPTH, MAX_EXPANDED, Node
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..schemas.border.outgoing import tell
 from ..schemas.border.writing import rewrite
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING
 from .exit_codes import FINE, UNUSABLE
 from .messages_compiled import say
 

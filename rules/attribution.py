@@ -11,7 +11,7 @@ import re
 from ..mapper.recipe.reading import side_of
 from ..mappings.tables import table
 from ..schemas.diagnostic import Related
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING
 from .messages_compiled import say
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from ..mapper.modules import MODULES
 from ..mapper.recipe.reading import recipe_of
 from ..mapper.recipe.vocabulary import COMPUTED, vocabulary
 from ..mappings.keys_compiled import WHOLE_STEP_AT_ONCE
-from ..schemas.light_typing import NamedTuple
-from ..schemas.open_words import open_words
+from ..schemas.fast_records import NamedTuple
+from ..schemas.unresolved_args import open_words
 from ..schemas.versions import within
-from . import cuts, documents, dropping, forcing, samples, scales
+from . import documents, dropping, forced_routing, micro_batches, samples, scales
 from .constants_compiled import GIVEN_ALIKE, PARTED
 from .messages_compiled import say
 from .mindformers_side import DYNAMIC, kept_type
@@ -85,7 +85,7 @@ LEFT_OUT: tuple[LeftOut, ...] = (
     LeftOut(say.not_run_dispatcher(), ("moe.dispatcher",), "with a meaning"),
     LeftOut(say.not_run_router_dtype(), ("moe.router.dtype",), "with a meaning"),
     LeftOut(say.not_run_jitter(), ("moe.input_jitter",), "where set"),
-    LeftOut(say.not_run_jitter(), (forcing.FIELD,), "without forcing"),
+    LeftOut(say.not_run_jitter(), (forced_routing.FIELD,), "without forcing"),
     LeftOut(say.not_run_window(), ("attention.window_size",), "where set"),
     LeftOut(
         say.not_run_documents(),
@@ -106,7 +106,7 @@ LEFT_OUT: tuple[LeftOut, ...] = (
 )
 
 
-_OF_THE_STEPS = ("optimizer.", "gradient.", "schedule.", "moe.router.bias_update_rate", _KEPT, *cuts.BLAMED)
+_OF_THE_STEPS = ("optimizer.", "gradient.", "schedule.", "moe.router.bias_update_rate", _KEPT, *micro_batches.BLAMED)
 """Fields that show once the optimizer has stepped, which `step1` and `local-norm` leave out."""
 _OF_THE_CURVES = (
     "schedule.", "optimizer.weight_decay_style", "optimizer.weight_decay_start", "optimizer.weight_decay_end",
@@ -164,14 +164,14 @@ class Reach(NamedTuple):
 _WHOLE = Reach()
 
 
-def cuts_of(a: Config, b: Config) -> cuts.Cuts | None:
+def cuts_of(a: Config, b: Config) -> micro_batches.Cuts | None:
     """How each side cuts a step, where the files cut it differently and tokens weigh as both files say."""
-    return cuts.cuts_of(a, b) if weighs_tokens(a, b) else None
+    return micro_batches.cuts_of(a, b) if weighs_tokens(a, b) else None
 
 
 def forces(a: Config, b: Config) -> bool:
     """Whether one side's experts are forced in the run, as its file alone says; not in passes of several sizes."""
-    return forcing.one_forces(a, b) and cuts_of(a, b) is None
+    return forced_routing.one_forces(a, b) and cuts_of(a, b) is None
 
 
 def reach_of(a: Config, b: Config) -> Reach:
@@ -187,8 +187,8 @@ def exercised(field: str, stage: str, asked: Collection[str] = (), reach: Reach 
     `asked`: the stages that were run of those that not every pair has.
     """
     unrun = {
-        cuts.FIELD: not reach.cut,
-        forcing.FIELD: reach.cut,
+        micro_batches.FIELD: not reach.cut,
+        forced_routing.FIELD: reach.cut,
         _KEPT: not reach.kept,
         **dict.fromkeys(_WEIGHTED, not reach.weighed),
         **dict.fromkeys(documents.FIELDS, not reach.separated),
@@ -218,7 +218,7 @@ def differing(a: Config, b: Config, among: Sequence[str] = _RUN) -> list[Differi
         for row in differences(*recipes)
         if row.field is not None
         and row.status not in ("equal", "undecided")
-        and (cut and None not in _values(row) if row.field in cuts.BLAMED else row.impact == "numerics")
+        and (cut and None not in _values(row) if row.field in micro_batches.BLAMED else row.impact == "numerics")
         and not given_alike(row.field, _values(row))
         and row.counts is not False
     }

@@ -8,7 +8,7 @@ from time import monotonic
 
 from ..schemas.border.inputs import latest_input
 from ..schemas.border.outgoing import await_answer, transient
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.message import verbatim
 from .messages_compiled import say
 

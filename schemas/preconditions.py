@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .diagnostic import UnreadableError, finding
-from .light_typing import TYPE_CHECKING
+from .fast_records import TYPE_CHECKING
 from .messages_compiled import say
 from .versions import TITLES
 
