@@ -1,16 +1,17 @@
 """Plant small faults in the product and count how many of them the tests find.
 
-    python tests/mutate.py draw --seed 7 --output faults.jsonl     # 20 faults in each group of rooms
-    python tests/mutate.py record --output lines                   # which test runs which line (slow)
-    python tests/mutate.py run faults.jsonl --lines lines --journal found.jsonl [--checkout DIR]
+    python tests/mutate.py draw --seed 7 --output faults.jsonl [--also DIR --also-output THERE.jsonl]
+    python tests/mutate.py record faults.jsonl --output hits [--checkout DIR] [--pytest OPTIONS]
+    python tests/mutate.py run faults.jsonl --hits hits --journal found.jsonl [--checkout DIR]
 
 A fault changes one expression: a swapped comparison, `and` for `or`, a dropped key, element or argument, a wrong
-constant. For each fault the tests that run its line are tried, level by level (`quick`, `run`, `everything`), until
-the first one fails; the narrowest tests come first. If the tables no longer build, every level has found the fault.
-A fault is replaced (`--replace INDEX --reason TEXT`) only if no input can reach a different output; the reason is kept.
-The journal has one line for each fault, so that an interrupted run goes on where it stopped.
+constant. `draw` chooses 20 in each group of rooms; with `--also`, only faults whose statement is the same in another
+checkout. `record` notes which tests run the statement of which fault. `run` plants one fault at a time and tries those
+tests, level by level (`quick`, `run`, `everything`), until the first one fails. If the tables no longer build, every
+level has found the fault. The journal has one line for each fault, so that an interrupted run goes on where it
+stopped.
 
-`record` needs the packages coverage and pytest-cov. `run` edits files of the checkout and restores them: commit first.
+`record` and `run` edit files of the checkout and restore them: commit first.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ import json
 import os
 import random
 import re
+import shlex
 import signal
-import sqlite3
 import subprocess
 import sys
 import tempfile
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,12 +41,11 @@ GROUPS = {
     "judgement": ("mapper", "rules"),
     "commands": ("cli", "evidence", "verifier"),
 }
-LEVELS = {
-    "quick": ("--quick", "-m", "not frameworks and not slow"),
-    "run": ("-m", "(not frameworks and not slow) or smoke"),
-    "everything": (),
-}
-"""The options of pytest that select a level's tests; a level holds those before it."""
+LEVELS = ("quick", "run", "everything")
+"""A level holds the tests of those before it."""
+NOT_RUN = {"frameworks", "slow", "fuzz", "browser"}
+"""The marks of tests that `bash tests/run` leaves out."""
+ROOMS = ("api", "cli", "evidence", "mapper", "mappings", "rules", "schemas", "verifier")
 SECONDS = 900
 """A fault that makes tests run longer than this is found: it hangs."""
 MOST_TESTS = 1500
@@ -76,59 +76,105 @@ class Fault:
     """Why the fault that was drawn first is replaced by this one."""
 
 
-def draw(seed: int, count: int) -> list[Fault]:
-    """The faults of a seed: `count` for each group of rooms, each from a statement of its own."""
-    chosen: list[Fault] = []
+def draw(seed: int, count: int, also: Path | None) -> list[tuple[Fault, Fault | None]]:
+    """`count` faults for each group of rooms, each from a statement of its own, beside the same ones in `also`."""
+    twins = _Twins(also) if also is not None else None
+    chosen: list[tuple[Fault, Fault | None]] = []
     for group in GROUPS:
-        chosen += _drawn(group, seed)[:count]
+        passed = 0
+        pairs: list[tuple[Fault, Fault | None]] = []
+        for planting, index in _drawn(group, seed):
+            twin = twins.of(planting, index) if twins is not None else None
+            if twins is None or twin is not None:
+                pairs.append((planting.faults[index], twin))
+            else:
+                passed += 1
+            if len(pairs) == count:
+                break
+        if twins is not None:
+            print(f"{group}: {passed} passed over, whose statement is another one in {also}")
+        chosen += pairs
     return chosen
 
 
-def _drawn(group: str, seed: int) -> list[Fault]:
-    """All faults of a group in the order of a seed."""
-    paths = [path for room in GROUPS[group] for path in sorted((ROOT / room).rglob("*.py"))]
-    faults = [
-        fault
-        for path in paths
-        if not path.stem.endswith("_compiled")
-        for fault in faults_of(group, path, path.read_text())
-    ]
-    by_statement: dict[tuple[str, int], list[Fault]] = {}
-    for fault in faults:
-        by_statement.setdefault((fault.path, fault.line), []).append(fault)
+@dataclass(frozen=True)
+class Planting:
+    """A statement and the faults that can be planted in it."""
+
+    owner: str
+    """The function that has the statement, or "" for a module."""
+    shape: str
+    """The statement's own expressions, without its body and the positions."""
+    ordinal: int
+    """Its place among the statements of the same owner and shape."""
+    faults: tuple[Fault, ...]
+
+
+def _drawn(group: str, seed: int) -> Iterator[tuple[Planting, int]]:
+    """All statements of a group in the order of a seed, each with the index of one of its faults."""
+    plantings = [planting for planting in _plantings_of(ROOT, GROUPS[group], group) if planting.faults]
     chance = random.Random(f"{group} {seed}")
-    statements = sorted(by_statement)
-    chance.shuffle(statements)
-    return [chance.choice(by_statement[statement]) for statement in statements]
+    chance.shuffle(plantings)
+    for planting in plantings:
+        yield planting, chance.randrange(len(planting.faults))
 
 
-def faults_of(group: str, path: Path, text: str) -> list[Fault]:
-    """Every fault that can be planted in a module's functions."""
-    tree = ast.parse(text)
+def _plantings_of(root: Path, rooms: Iterable[str], group: str) -> Iterator[Planting]:
+    for room in rooms:
+        for path in sorted((root / room).rglob("*.py")):
+            if not path.stem.endswith("_compiled"):
+                yield from plantings(group, path.relative_to(root).as_posix(), path.read_text())
+
+
+class _Twins:
+    """The statements of another checkout."""
+
+    def __init__(self, root: Path) -> None:
+        self._known: dict[tuple[str, str, int], list[Planting]] = {}
+        for group, rooms in GROUPS.items():
+            for planting in _plantings_of(root, rooms, group):
+                self._known.setdefault((planting.owner, planting.shape, planting.ordinal), []).append(planting)
+
+    def of(self, planting: Planting, index: int) -> Fault | None:
+        """The same fault there: in the module of the same name, else in the only one that has the statement."""
+        here = planting.faults[index]
+        known = self._known.get((planting.owner, planting.shape, planting.ordinal), [])
+        same = [other for other in known if other.faults and other.faults[0].path == here.path] or known
+        return same[0].faults[index] if len(same) == 1 and len(same[0].faults) > index else None
+
+
+def plantings(group: str, name: str, text: str) -> list[Planting]:
+    """The statements of a module, with every fault that can be planted in them."""
     lines = text.splitlines(keepends=True)
-    found: list[Fault] = []
-    for statement in _statements(tree):
+    seen: dict[tuple[str, str], int] = {}
+    found: list[Planting] = []
+    for owner, statement in _statements(ast.parse(text)):
+        shape = type(statement).__name__ + "".join(ast.dump(part) for part in _parts(statement))
+        ordinal = seen[owner, shape] = seen.get((owner, shape), -1) + 1
+        faults: list[Fault] = []
         for node in _expressions(statement):
             for start, end, after, kind in _changes(node, lines):
                 before = _between(lines, start, end)
                 if before != after:
-                    name = path.relative_to(ROOT).as_posix()
-                    found.append(Fault(group, name, statement.lineno, start, end, before, after, kind))
+                    faults.append(Fault(group, name, statement.lineno, start, end, before, after, kind))
+        found.append(Planting(owner, shape, ordinal, tuple(faults)))
     return found
 
 
-def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
-    """The statements inside functions, and module-level assignments (tables of constants)."""
+def _statements(tree: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
+    """The statements inside functions, and module-level assignments (tables of constants), with their owner."""
     for node in tree.body:
         if isinstance(node, (ast.Assign, ast.AnnAssign)) and not _is_name(node, ("__all__", "TYPE_CHECKING")):
-            yield node
-    for function in ast.walk(tree):
-        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            for node in ast.walk(function):
-                is_inner = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-                is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-                if isinstance(node, ast.stmt) and not is_inner and not is_docstring:
-                    yield node
+            yield "", node
+    waiting: list[tuple[str, bool, ast.AST]] = [("", False, tree)]
+    while waiting:
+        owner, in_function, node = waiting.pop()
+        named = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+        is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if isinstance(node, ast.stmt) and not named and not is_docstring and in_function:
+            yield owner, node
+        inside = (f"{owner}.{node.name}", not isinstance(node, ast.ClassDef)) if named else (owner, in_function)
+        waiting += [(*inside, child) for child in reversed(list(ast.iter_child_nodes(node)))]
 
 
 def _is_name(node: ast.Assign | ast.AnnAssign, names: tuple[str, ...]) -> bool:
@@ -136,15 +182,20 @@ def _is_name(node: ast.Assign | ast.AnnAssign, names: tuple[str, ...]) -> bool:
     return any(isinstance(target, ast.Name) and target.id in names for target in targets)
 
 
-def _expressions(statement: ast.stmt) -> Iterator[ast.expr]:
+def _parts(statement: ast.stmt) -> list[ast.AST]:
     """The expressions of a statement itself: not its body's, nor annotations."""
-    waiting: list[ast.AST] = [
+    return [
         child
         for name, value in ast.iter_fields(statement)
         if name not in ("body", "orelse", "finalbody", "handlers", "cases", "annotation")
         for child in (value if isinstance(value, list) else [value])
         if isinstance(child, ast.AST)
     ]
+
+
+def _expressions(statement: ast.stmt) -> Iterator[ast.expr]:
+    """The expressions of a statement and their parts."""
+    waiting = _parts(statement)
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.JoinedStr):  # positions inside are not known before Python 3.12
@@ -252,7 +303,7 @@ CHANGES: dict[type[ast.expr], Callable[[Any, list[str]], Iterator[Change]]] = {
 def _without(start: tuple[int, int], end: tuple[int, int], lines: list[str], kind: str) -> Iterator[Change]:
     """The change that leaves out one element and the comma behind it."""
     rest = lines[end[0] - 1].encode()[end[1] :].decode()
-    comma = re.match(r"\s*,", rest)
+    comma = re.match(r"\s*,[ \t]*", rest)
     if comma is not None:
         yield start, (end[0], end[1] + len(comma[0].encode())), "", kind
 
@@ -288,86 +339,175 @@ def planted(text: str, fault: Fault) -> str:
     return changed
 
 
-# --- which tests run a line ---
+# --- which tests run a fault's statement ---
 
-COVERAGE = """\
-[run]
-source = {rooms}
-data_file = {data}
-patch = subprocess
-context = child|${{PYTEST_CURRENT_TEST-}}
-omit = *_compiled.py
-disable_warnings = no-data-collected,module-not-measured,couldnt-parse
-"""
-ROOMS = ("api", "cli", "evidence", "mapper", "mappings", "rules", "schemas", "verifier")
+PROBE = Path(__file__).with_name("mutate_probe.py")
 
 
-def record(output: Path, words: list[str]) -> int:
-    """Run all tests, or those that `words` select, and record the lines that each one runs."""
-    with tempfile.NamedTemporaryFile("w", suffix=".ini") as settings:
-        rooms = ",".join(str(ROOT / room) for room in ROOMS)
-        settings.write(COVERAGE.format(rooms=rooms, data=output.resolve()))
-        settings.flush()
-        options = ["--cov", f"--cov-config={settings.name}", "--cov-context=test", "--cov-report=", "--cov-append"]
-        command = [sys.executable, "-m", "pytest", "-q", "-n", str(os.cpu_count() or 1), *options, *words]
-        return subprocess.run(command, cwd=ROOT, check=False).returncode
+def record(faults: list[Fault], output: Path, checkout: Path, words: list[str]) -> int:
+    """Run tests, all or those that `words` select, and note which of them run the statement of which fault."""
+    output.mkdir(parents=True, exist_ok=True)
+    site = next((checkout / ".venv" / "lib").glob("python*/site-packages"))
+    texts: dict[Path, str] = {}
+    try:
+        (site / PROBE.name).write_text(PROBE.read_text())
+        (site / PROBE.name).with_suffix(".folder").write_text(str(output.resolve()))
+        probes = _probes(faults, checkout)
+        for path, inserts in probes.items():
+            texts[path] = path.read_text("utf-8")
+            path.write_text(_inserted(texts[path], inserts), "utf-8")
+        command = [_python(checkout), "-m", "pytest", "-q", "-p", PROBE.stem, "-p", "no:cacheprovider", *words]
+        environment = {**os.environ, "MUTATE_HITS": str(output.resolve())}
+        return subprocess.run(command, cwd=checkout, env=environment, check=False).returncode
+    finally:
+        for path, text in texts.items():
+            path.write_text(text, "utf-8")
+        (site / PROBE.name).unlink()
+        (site / PROBE.name).with_suffix(".folder").unlink()
 
 
-class Lines:
-    """The recorded lines: which tests run one, and how many lines each test runs."""
-
-    def __init__(self, path: Path) -> None:
-        self._database = sqlite3.connect(path)
-        contexts: dict[int, str] = dict(self._database.execute("select id, context from context"))
-        self._tests = {number: test for number, context in contexts.items() if (test := _test_of(context))}
-        self._files: dict[str, int] = {
-            name: number for number, name in self._database.execute("select id, path from file")
-        }
-        breadth: dict[str, int] = {}
-        for number, size in self._database.execute(
-            "select context_id, sum(length(numbits)) from line_bits group by context_id"
-        ):
-            if number in self._tests:
-                breadth[self._tests[number]] = breadth.get(self._tests[number], 0) + size
-        self._breadth = breadth
-
-    def tests_of(self, path: str, line: int) -> list[str]:
-        """The tests that run a line, the narrowest first; those of the whole module for a line that imports run."""
-        number = next((number for name, number in self._files.items() if name.endswith("/" + path)), None)
-        if number is None:
-            return []
-        rows = list(self._database.execute("select context_id, numbits from line_bits where file_id = ?", (number,)))
-        of_line = {self._tests.get(context) for context, bits in rows if _has_bit(bits, line)}
-        tests = of_line - {None} or {self._tests.get(context) for context, _ in rows} - {None}
-        return sorted((test for test in tests if test), key=lambda test: (self._breadth.get(test, 0), test))
+Inserts = list[tuple[tuple[int, int], str]]
+"""Texts and the places in a module where they are inserted."""
 
 
-def _test_of(context: str) -> str | None:
-    """The test's node id in a recorded context; None outside tests."""
-    child, _, own = context.removeprefix("child|").partition("|")
-    node = re.sub(r" \((?:setup|call|teardown)\)$", "", own.rpartition("|")[0] or child)
-    return node or None
+def _probes(faults: list[Fault], checkout: Path) -> dict[Path, Inserts]:
+    """Where each module tells that a fault's statement runs."""
+    found: dict[Path, Inserts] = {}
+    for number, fault in enumerate(faults):
+        path = checkout / fault.path
+        hit = f"__import__('{PROBE.stem}').hit({number})"
+        tree = ast.parse(path.read_text("utf-8"))
+        statements = [node for _, node in _statements(tree) if node.lineno == fault.line]
+        inside = next(node for node in statements if _holds(node, fault))
+        if inside in tree.body:  # it runs once, when its module is imported: what counts are the uses of its name
+            for user, functions in _users(inside, path, checkout).items():
+                found.setdefault(user, []).extend((_start(node), f"{hit}; ") for node in functions)
+            continue
+        value = next(part for part in _parts(inside) if isinstance(part, (ast.expr, ast.withitem)) and _is_read(part))
+        value = value.context_expr if isinstance(value, ast.withitem) else value
+        found.setdefault(path, []).extend(((_start(value), f"({hit} or ("), (_end(value), "))")))
+    return found
 
 
-def _has_bit(bits: bytes, line: int) -> bool:
-    return line // 8 < len(bits) and bool(bits[line // 8] & (1 << line % 8))
+def _holds(node: ast.stmt, fault: Fault) -> bool:
+    return any(
+        _start(part) <= fault.start and fault.end <= _end(part) for part in _parts(node) if hasattr(part, "lineno")
+    ) or any(isinstance(part, ast.withitem) for part in _parts(node))
+
+
+def _is_read(part: ast.AST) -> bool:
+    return isinstance(part, ast.withitem) or isinstance(getattr(part, "ctx", ast.Load()), ast.Load)
+
+
+def _users(assignment: ast.stmt, path: Path, checkout: Path) -> dict[Path, list[ast.stmt]]:
+    """The first statements of the functions that read a constant, or one that is made of it."""
+    trees = {
+        module: ast.parse(text)
+        for room in ROOMS
+        for module in sorted((checkout / room).rglob("*.py"))
+        if not module.stem.endswith("_compiled") and (text := module.read_text("utf-8"))
+    }
+    found: dict[Path, list[ast.stmt]] = {}
+    waiting, known = [(name, path) for name in _targets(assignment)], set[tuple[str, Path]]()
+    while waiting:
+        name, home = waiting.pop()
+        if (name, home) in known:
+            continue
+        known.add((name, home))
+        for module, tree in trees.items():
+            if module != home and not _imports(tree, name, home.stem):
+                continue
+            for node in ast.walk(tree):
+                if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and _mentions(node, name):
+                    body = node.body[1:] if ast.get_docstring(node) and node.body[1:] else node.body
+                    if body[0].lineno != node.lineno:
+                        found.setdefault(module, []).append(body[0])
+            waiting += [
+                (other, module)
+                for node in tree.body
+                if isinstance(node, (ast.Assign, ast.AnnAssign)) and node is not assignment and _mentions(node, name)
+                for other in _targets(node)
+            ]
+    return {module: list({id(node): node for node in nodes}.values()) for module, nodes in found.items()}
+
+
+def _targets(node: ast.stmt) -> list[str]:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    return [target.id for target in targets if isinstance(target, ast.Name)]
+
+
+def _imports(tree: ast.Module, name: str, stem: str) -> bool:
+    names = [
+        alias.name for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom)) for alias in node.names
+    ]
+    return name in names or stem in names
+
+
+def _mentions(node: ast.AST, name: str) -> bool:
+    return any(getattr(part, "id", None) == name or getattr(part, "attr", None) == name for part in ast.walk(node))
+
+
+def _inserted(text: str, inserts: Inserts) -> str:
+    lines = text.splitlines(keepends=True)
+    for place, more in sorted({(_offset(lines, place), more) for place, more in inserts}, reverse=True):
+        text = text[:place] + more + text[place:]
+    ast.parse(text)
+    return text
+
+
+class Hits:
+    """The recorded tests: which of them run a fault's statement, their marks, and how long they take."""
+
+    def __init__(self, folder: Path) -> None:
+        self.of: dict[int, set[str]] = {}
+        for path in folder.glob("hits.*"):
+            for line in path.read_text("utf-8").splitlines():
+                number, _, test = line.partition(" ")
+                self.of.setdefault(int(number), set()).add(re.sub(r" \((?:setup|call|teardown)\)$", "", test))
+        self.marks: dict[str, dict[str, Any]] = {}
+        for path in folder.glob("tests.*"):
+            self.marks |= json.loads(path.read_text("utf-8"))
+        self._seconds: dict[str, float] = {}
+        for path in folder.glob("seconds.*"):
+            for line in path.read_text("utf-8").splitlines():
+                seconds, _, test = line.partition(" ")
+                self._seconds[test] = float(seconds)
+
+    def ordered(self, tests: Iterable[str]) -> list[str]:
+        """Tests file by file, the quickest files first."""
+        listed = list(tests)
+        files: dict[str, float] = {}
+        for test in listed:
+            name = test.partition("::")[0]
+            files[name] = files.get(name, 0) + self._seconds.get(test, 1)
+        return sorted(
+            listed,
+            key=lambda test: (files[test.partition("::")[0]], test.partition("::")[0], self._seconds.get(test, 1)),
+        )
 
 
 # --- the trial ---
 
 
-def trial(fault: Fault, lines: Lines, checkout: Path) -> dict[str, object]:
+def trial(number: int, fault: Fault, hits: Hits, checkout: Path, levels: list[str]) -> dict[str, object]:
     """At which level the fault is found, and by which test."""
     path = checkout / fault.path
     text = path.read_text("utf-8")
-    tests = [test for test in lines.tests_of(fault.path, fault.line) if (checkout / test.partition("::")[0]).exists()]
-    answer: dict[str, object] = {**asdict(fault), "tests": len(tests), "found": None, "by": None}
+    tests = hits.of.get(number, set()) & hits.marks.keys()
+    answer: dict[str, object] = {"number": number, **asdict(fault), "tests": len(tests), "found": None, "by": None}
+    compiled = _compiled(checkout) if _is_built_from(fault.path) else {}
     path.write_text(planted(text, fault), "utf-8")
     try:
-        if _is_built_from(fault.path) and not _builds(checkout):
-            return {**answer, "found": "quick", "by": "python -m generate"}
-        for level in LEVELS:
-            failed = _first_failure(tests, level, checkout)
+        if _is_built_from(fault.path):
+            if not _builds(checkout):
+                return {**answer, "found": "quick", "by": "python -m generate"}
+            if _compiled(checkout) != compiled:  # every test may read the tables
+                tests = set(hits.marks)
+                answer["tests"] = "tables"
+        quick = _quick(fault.path, hits, checkout)
+        for level in levels:
+            chosen = hits.ordered(test for test in tests if _level(test, hits, quick) == level)
+            failed = _first_failure(chosen[:MOST_TESTS], level, checkout)
             if failed is not None:
                 return {**answer, "found": level, "by": failed}
         return answer
@@ -375,6 +515,35 @@ def trial(fault: Fault, lines: Lines, checkout: Path) -> dict[str, object]:
         path.write_text(text, "utf-8")
         if _is_built_from(fault.path):
             assert _builds(checkout)
+
+
+def _quick(path: str, hits: Hits, checkout: Path) -> frozenset[str]:
+    """The tests that a quick run takes if a module has changed."""
+    left_out = {"slow", "long", "fuzz", "browser", "frameworks"}
+    marks = {test: found for test, found in hits.marks.items() if left_out.isdisjoint(found)}
+    if not (
+        checkout / "tests" / "selection.py"
+    ).exists():  # before there was a selection, the checkout's conftest chose
+        return frozenset(marks)
+    sys.path.insert(0, str(checkout / "tests"))
+    from selection import beyond_their_share, near, selected
+
+    files = {test.partition("::")[0] for test in marks}
+    places = {file: near(file, (checkout / file).read_text("utf-8"), frozenset((path,))) for file in files}
+    marks = {test: found for test, found in marks.items() if places[test.partition("::")[0]] is not None}
+    beyond = beyond_their_share({test: found.get("table") for test, found in marks.items()})
+    return selected({test: places[test.partition("::")[0]] for test in marks if test not in beyond}).chosen
+
+
+def _level(test: str, hits: Hits, quick: frozenset[str]) -> str:
+    if test in quick:
+        return "quick"
+    marks = hits.marks[test]
+    return "run" if "smoke" in marks or NOT_RUN.isdisjoint(marks) else "everything"
+
+
+def _compiled(checkout: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for room in ROOMS for path in (checkout / room).rglob("*_compiled.py")}
 
 
 def _is_built_from(path: str) -> bool:
@@ -396,26 +565,20 @@ def _python(checkout: Path) -> str:
 
 
 def _first_failure(tests: list[str], level: str, checkout: Path) -> str | None:
-    """The first test of a level that fails; "timeout" if the tests do not end."""
+    """The first test that fails; "timeout" if the tests do not end."""
     if not tests:
         return None
+    site = next((checkout / ".venv" / "lib").glob("python*/site-packages"))
+    (site / PROBE.name).write_text(PROBE.read_text())
+    files = list(dict.fromkeys(test.partition("::")[0] for test in tests))
+    options = ["-q", "-x", "-p", PROBE.stem, "-p", "no:cacheprovider", "--no-header", "-n", "0", "--tb=no"]
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as names:
-        names.write("\n".join(tests[:MOST_TESTS]))
+        names.write("\n".join(tests))
         names.flush()
-        command = [
-            _python(checkout),
-            "-m",
-            "pytest",
-            "-q",
-            "-x",
-            "-p",
-            "no:cacheprovider",
-            "--no-header",
-            *LEVELS[level],
-        ]
         process = subprocess.Popen(
-            [*command, f"@{names.name}"], cwd=checkout, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            start_new_session=True,
+            [_python(checkout), "-m", "pytest", *options, *(["--quick"] if level == "quick" else []), *files],
+            cwd=checkout, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+            env={**os.environ, "MUTATE_TESTS": names.name},
         )  # fmt: skip
         try:
             out, _ = process.communicate(timeout=SECONDS)
@@ -423,9 +586,11 @@ def _first_failure(tests: list[str], level: str, checkout: Path) -> str | None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             return "timeout"
+        finally:
+            (site / PROBE.name).unlink()
     if process.returncode in (0, 5):
         return None
-    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", out, re.MULTILINE)
+    failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", out, re.MULTILINE)
     return failed[1] if failed else out.strip().splitlines()[-1][:200]
 
 
@@ -441,34 +606,22 @@ def _write(path: Path, faults: Iterable[Fault]) -> None:
     path.write_text("".join(json.dumps(asdict(fault)) + "\n" for fault in faults), "utf-8")
 
 
-def _replaced(faults: list[Fault], index: int, reason: str, seed: int) -> list[Fault]:
-    """The faults with the one at `index` replaced by the next of its group."""
-    old = faults[index]
-    known = {(fault.path, fault.line) for fault in faults}
-    new = next(fault for fault in _drawn(old.group, seed) if (fault.path, fault.line) not in known)
-    told = f"{old.path}:{old.line} {old.before!r} -> {old.after!r}: {reason}"
-    return [*faults[:index], replace(new, replaces=told), *faults[index + 1 :]]
-
-
-def _run(faults: list[Fault], lines: Lines, journal: Path, checkout: Path) -> None:
+def _run(faults: list[Fault], hits: Hits, journal: Path, checkout: Path, levels: list[str]) -> None:
     done = [json.loads(line) for line in journal.read_text("utf-8").splitlines()] if journal.exists() else []
     known = {(row["path"], row["line"], row["after"]) for row in done}
-    for fault in faults:
+    for number, fault in enumerate(faults):
         if (fault.path, fault.line, fault.after) in known:
             continue
-        answer = trial(fault, lines, checkout)
+        answer = trial(number, fault, hits, checkout, levels)
         done.append(answer)
         with journal.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(answer) + "\n")
-        print(
-            f"{answer['found'] or 'not found':12} {fault.path}:{fault.line} {fault.before!r} -> {fault.after!r}",
-            flush=True,
-        )
-    names = list(LEVELS)
+        found = answer["found"] or "not found"
+        print(f"{number:3} {found:12} {fault.path}:{fault.line} {fault.before!r} -> {fault.after!r}", flush=True)
     for group in GROUPS:
         rows = [row for row in done if row["group"] == group]
-        counts = [sum(row["found"] in names[: place + 1] for row in rows) for place in range(len(names))]
-        print(group, len(rows), dict(zip(names, counts, strict=True)))
+        counts = [sum(row["found"] in LEVELS[: place + 1] for row in rows) for place in range(len(LEVELS))]
+        print(group, len(rows), dict(zip(LEVELS, counts, strict=True)))
 
 
 def main(words: list[str]) -> int:
@@ -479,28 +632,29 @@ def main(words: list[str]) -> int:
     drawing.add_argument("--seed", type=int, required=True)
     drawing.add_argument("--count", type=int, default=20, help="faults in each group (default: 20)")
     drawing.add_argument("--output", type=Path, required=True)
-    drawing.add_argument("--replace", type=int, help="draw the fault of this index (from 0) of the file again")
-    drawing.add_argument("--reason", help="why no input can reach a different output through it")
-    recording = commands.add_parser("record", help="record which test runs which line")
+    drawing.add_argument("--also", type=Path, help="choose only statements that are the same in this checkout")
+    drawing.add_argument("--also-output", type=Path, help="the same faults in the other checkout")
+    recording = commands.add_parser("record", help="record which test runs which fault's statement")
+    recording.add_argument("faults", type=Path)
     recording.add_argument("--output", type=Path, required=True)
-    recording.add_argument("pytest", nargs="*", help="options of pytest that select tests (default: all)")
+    recording.add_argument("--checkout", type=Path, default=ROOT)
+    recording.add_argument("--pytest", default="", help="options of pytest that select tests (default: all)")
     running = commands.add_parser("run", help="plant each fault and try the tests")
     running.add_argument("faults", type=Path)
-    running.add_argument("--lines", type=Path, required=True)
+    running.add_argument("--hits", type=Path, required=True)
     running.add_argument("--journal", type=Path, required=True)
     running.add_argument("--checkout", type=Path, default=ROOT)
+    running.add_argument("--levels", nargs="+", default=list(LEVELS), choices=LEVELS)
     given = parser.parse_args(words)
     if given.command == "draw":
-        if given.replace is not None:
-            if not given.reason:
-                parser.error("--replace needs --reason")
-            _write(given.output, _replaced(_read(given.output), given.replace, given.reason, given.seed))
-        else:
-            _write(given.output, draw(given.seed, given.count))
-        return 0
-    if given.command == "record":
-        return record(given.output, given.pytest)
-    _run(_read(given.faults), Lines(given.lines), given.journal, given.checkout.resolve())
+        pairs = draw(given.seed, given.count, given.also)
+        _write(given.output, [fault for fault, _ in pairs])
+        if given.also_output is not None:
+            _write(given.also_output, [twin for _, twin in pairs if twin is not None])
+    elif given.command == "record":
+        return record(_read(given.faults), given.output, given.checkout.resolve(), shlex.split(given.pytest))
+    else:
+        _run(_read(given.faults), Hits(given.hits), given.journal, given.checkout.resolve(), given.levels)
     return 0
 
 
