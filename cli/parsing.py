@@ -61,6 +61,8 @@ def parse(command: Command, words: Sequence[str]) -> Parsed:
         if option is None:
             from ..schemas.suggestion import suggestion
 
+            if (command.name, name) in _REMOVED:
+                raise UsageError(_REMOVED[command.name, name]())
             raise UsageError(say.has_no_option(name=command.name, name2=name, hint=suggestion(name, by_name)))
         if option.kind == "flag":
             _set_flag(values, option, name, equals)
@@ -72,6 +74,10 @@ def parse(command: Command, words: Sequence[str]) -> Parsed:
                 borrowed, lender = taken, option.dest
         _store(values, option, name, taken)
     return Parsed(_operands(command, operands, borrowed, lender, values), values)
+
+
+_REMOVED = {("verify", "--ranks"): say.verify_ranks_removed}
+"""Options that an earlier version had, and the sentence about each."""
 
 
 def _set_flag(values: dict[str, object], option: Option, name: str, equals: str) -> None:

@@ -65,7 +65,6 @@ def run(
     closest: bool = False,
     precision: str = "auto",
     graph: bool = False,
-    ranks: bool = False,
     no_shrink: bool = False,
     small_files: str | None = None,
     timeout: int | None = None,
@@ -98,7 +97,6 @@ def run(
         "closest": closest,
         "precision": precision,
         "graph": graph,
-        "ranks": ranks,
     }
     try:
         found, findings, configs = verified(files, options, chosen_options, stdin_name, prepared=prepare, language=lang)
@@ -151,7 +149,8 @@ def verified(
     if against and chosen.get("precision") == "as-written":
         raise UsageError(say.verify_precision_needs_two())
     a, b = _pair(configs, against)
-    _require_sides(a, b, chosen)
+    if chosen.get("graph") and "static" not in (a.dialect, b.dialect):
+        raise UsageError(say.verify_graph_needs_a_static_one())
     if prepared:
         given: Collection[str] = chosen.get("sources", ())
         _prepare([config for config in (a, b) if config.framework not in given], store, language)
@@ -171,14 +170,6 @@ def verified(
         *unseen_errors(findings, shown, language),
     ]
     return _in_part(found, left, configuration, language), findings, configs
-
-
-def _require_sides(a: Config, b: Config, chosen: dict[str, Any]) -> None:
-    """UsageError where neither file is of what an option runs."""
-    if chosen.get("ranks") and "megatron" not in (a.framework, b.framework):
-        raise UsageError(say.verify_ranks_need_megatron())
-    if chosen.get("graph") and "static" not in (a.dialect, b.dialect):
-        raise UsageError(say.verify_graph_needs_a_static_one())
 
 
 def _trained(texts: Sequence[SourceText], options: ReadOptions) -> list[Config]:

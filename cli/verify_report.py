@@ -44,7 +44,6 @@ def text_page(answer: Answer, language: Language) -> Outgoing:
     for table in _TABLES:
         lines += _table_lines(_rows(answer, table), word, word(table), colour)
     lines += _precision_lines(answer, word)
-    lines += [f"{word('ranks')}: {line}" for line in _ranks_lines(answer, word)]
     if answer["shrunk"]:
         sizes = ", ".join(
             f"{field} {_short(sizes[0])} → {_short(sizes[1])}" for field, sizes in answer["shrunk"].items()
@@ -80,26 +79,7 @@ def _precision_lines(answer: Answer, word: VerifyWords) -> list[str]:
     shown = ", ".join(f"{row['name']} {row['a']:.2f} | {row['b']:.2f}" for row in found["errors"][:2])
     lines = ["", f"{word('precision')} ({types}): {word('errors')}: {shown}"]
     wrong = [row for row in found["errors"] if not row["agrees"]]
-    lines += [f"  ✗ {row['name']}  {row['a']:.2f} | {row['b']:.2f}" for row in wrong[:_MOST_LINES]]
-    return lines + [
-        f"  {_differing(row)}: {row['moved']:.2f} ulp" for row in found["types"] if row["moved"] is not None
-    ]
-
-
-def _ranks_lines(answer: Answer, word: VerifyWords) -> list[str]:
-    """What each layout of Megatron-LM's model brought."""
-    lines: list[str] = []
-    for one in answer["ranks"] or ():
-        if one["agrees"]:
-            worst = one["worst_gradient"]
-            found = word("same") + ("" if worst is None else f" ({word('worst')} {worst:.1e})")
-        elif one["agrees"] is None:
-            found = f"{word('not_tried')}: {one['reason']}"
-        else:
-            rows = (f"{stage} ({', '.join(names[:3])})" for stage, names in one["changed"].items())
-            found = f"{word('changes')}: {'; '.join(rows)}"
-        lines.append(f"{one['layout']}: {found}")
-    return lines
+    return lines + [f"  ✗ {row['name']}  {row['a']:.2f} | {row['b']:.2f}" for row in wrong[:_MOST_LINES]]
 
 
 def _ran_lines(answer: Answer, word: VerifyWords) -> list[str]:

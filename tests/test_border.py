@@ -88,7 +88,6 @@ ALLOWED: dict[str, dict[str, str]] = {
     },
     "verifier/corpora.py": {"open": "a small corpus in the worker's folder"},
     "verifier/session.py": {"TemporaryDirectory": "where a data set finds its small corpora"},
-    "verifier/ranks.py": {"TemporaryDirectory": "where the workers of a layout meet"},
     "verifier/prepare.py": {
         "TemporaryDirectory": "what pip unpacks, until it is whole",
         "os.rename": "an unpacked wheel into a folder of this program's own, which is not there yet",

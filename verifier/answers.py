@@ -152,18 +152,6 @@ class RoundingJson(Open):
     agrees: bool
 
 
-class TypeTriedJson(Open):
-    """A type that differs between the files; how far the other file's moved a number, in ulp."""
-
-    field: str
-    a: Value
-    b: Value
-    moved: Number | None
-    toward: float | None
-    nearer: bool | None
-    failure: str | None
-
-
 class AsWrittenJson(Open):
     """The first pass in the files' own types; `agrees` is null where a CPU could not compute it."""
 
@@ -171,25 +159,12 @@ class AsWrittenJson(Open):
     ulp: Annotated[float, From("unit")]
     agrees: Annotated[bool | None, From("decided")]
     errors: list[RoundingJson]
-    types: Annotated[list[TypeTriedJson], From("trials")]
+    types: Annotated[list[DifferingJson], From("places")] = Field(
+        description="Types of single places that the files give differently.",
+    )
     most: dict[str, float]
     alike: dict[str, float]
     near_ties: list[int]
-
-
-class LayoutRunJson(Open):
-    """Megatron-LM's model spread over ranks, held to one rank; `agrees` is null where it was not run."""
-
-    layout: Annotated[str, From("layout.name")]
-    file: str
-    ranks: int
-    fields: Annotated[list[str], From("layout.about")]
-    settings: Annotated[dict[str, Any], From("layout.fields")]
-    agrees: bool | None
-    changed: dict[str, list[str]]
-    worst_gradient: Number | None
-    stand_ins: dict[str, str]
-    reason: Annotated[str | None, Said("reason")]
 
 
 class VerifyJson(Open):
@@ -228,7 +203,6 @@ class VerifyJson(Open):
     failures: Annotated[list[FailureJson], From("each_failure")]
     near_ties: list[int]
     precision: Annotated[AsWrittenJson | None, From("typed")]
-    ranks: list[LayoutRunJson] | None
     versions: dict[str, str]
     cost: dict[str, Any]
     read_as: Annotated[list[VersionJson], Given()]
@@ -236,8 +210,7 @@ class VerifyJson(Open):
 
 MODELS: tuple[type[Open], ...] = (
     NotComparedJson, DifferingJson, InputsJson, NamedRowJson, ParameterRowJson, PartRowJson, StepRowJson, LossRowJson,
-    DivergenceJson, RanJson, SeedJson, StandInJson, FailureJson, RoundingJson, TypeTriedJson, AsWrittenJson,
-    LayoutRunJson, VerifyJson,
+    DivergenceJson, RanJson, SeedJson, StandInJson, FailureJson, RoundingJson, AsWrittenJson, VerifyJson,
 )  # fmt: skip
 """What has a record in this room."""
 

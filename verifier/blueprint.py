@@ -156,12 +156,8 @@ class Blueprint(NamedTuple):
     """None where both sides cut a step alike: it is two micro batches, of the samples of one pass each."""
     as_written: bool = False
     """Weights, activations and gradients have the types that the file says, and not float32."""
-    types: Mapping[str, str] = {}
-    """Types in place of the file's, by the name that the configuration gives them."""
     unlike: Mapping[str, Any] = {}
     """Settings of the configuration that are run as the file says because the other file says something else."""
-    layout: Mapping[str, Any] | None = None
-    """Megatron-Core's configuration fields about ranks, where a group of processes runs the model."""
     launch: LaunchPlan | None = None
     """The small model's, for the framework's own parser; None for a framework that has none."""
     written: LaunchPlan | None = None
@@ -201,12 +197,8 @@ class Job(NamedTuple):
     trace: bool = False
     drops: bool = False
     """Trace the pass in which something is dropped."""
-    pieces: bool = False
-    """Say of which global tensors the model's own parameters are, as the framework's checkpoints lay them out."""
     uneven: bool = True
     """Half of what the second micro batch of a step says does not count, so that the two are not alike."""
-    whole: Mapping[str, Any] = {}
-    """The answer to that, for a group of ranks: parameter → its pieces."""
 
     def to_json(self) -> dict[str, Any]:
         """A form that JSON can carry."""

@@ -28,7 +28,6 @@ from . import dropping, megatron_losses, megatron_parser, megatron_samples
 from .constants_compiled import NEUTRAL as NEUTRAL_SETTINGS
 from .draw import arranged
 from .megatron_precision import narrowed, written_types
-from .megatron_shards import held_by
 from .megatron_stand_ins import DROPPING, LISTED, EagerCoreAttention, ZeroCenteredNorm, own_products, stand_ins
 from .megatron_training import MegatronTraining, driven, scaled_over, scheduler_of
 from .module_trace import recorded
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 
     from .blueprint import Blueprint, RatePlan, SamplePlan, ScalePlan
     from .draw import Tokens
-    from .megatron_shards import Held
 
 Array = Any
 
@@ -64,19 +62,14 @@ class MegatronBackend:
         torch.set_num_threads(threads)
         self._block = contextlib.ExitStack()
         self._taken = self._block.enter_context(stand_ins())
-        from megatron.core.tensor_parallel.random import initialize_rng_tracker
-
-        self._join()
-        initialize_rng_tracker(inference_rng_tracker=True)
-        self._used = {"torch.cuda", "torch.compile"} | self._taken
-
-    def _join(self) -> None:
-        """Begin the process group: this process alone."""
         from megatron.core import parallel_state
+        from megatron.core.tensor_parallel.random import initialize_rng_tracker
 
         os.environ.update(MASTER_ADDR="127.0.0.1", RANK="0", WORLD_SIZE="1", LOCAL_RANK="0")
         torch.distributed.init_process_group("gloo", rank=0, world_size=1, store=torch.distributed.HashStore())
         parallel_state.initialize_model_parallel()
+        initialize_rng_tracker(inference_rng_tracker=True)
+        self._used = {"torch.cuda", "torch.compile"} | self._taken
 
     def close(self) -> None:
         """Take every stand-in back."""
@@ -128,17 +121,12 @@ class MegatronBackend:
 
     def build(self, blueprint: Blueprint, seed: int) -> MegatronModel:
         """The model of the blueprint, with Megatron's own initialisation."""
-        types = written_types(blueprint.model) if blueprint.as_written else {}
-        return MegatronModel(self._network(blueprint, seed, types), blueprint)
-
-    def _network(self, blueprint: Blueprint, seed: int, layout: Mapping[str, Any]) -> Any:
-        """The `GPTModel`, or this rank's part of it; `layout` are the configuration's fields about ranks."""
-        from megatron.core import parallel_state
         from megatron.core.models.gpt.gpt_model import GPTModel
 
         torch.manual_seed(seed)
         args = blueprint.model
-        config = _config(args, {**layout, **blueprint.unlike})
+        types = written_types(args) if blueprint.as_written else {}
+        config = _config(args, {**types, **blueprint.unlike})
         spec = _spec(args, config)
         self._used = {"torch.cuda", "torch.compile"} | (self._taken & {"triton"})
         if self._parses:
@@ -161,8 +149,6 @@ class MegatronBackend:
         model = GPTModel(
             config,
             spec,
-            pre_process=parallel_state.is_pipeline_first_stage(),
-            post_process=parallel_state.is_pipeline_last_stage(),
             vocab_size=args["padded_vocab_size"],
             max_sequence_length=args["max_position_embeddings"],
             share_embeddings_and_output_weights=not args.get("untie_embeddings_and_output_weights"),
@@ -176,13 +162,11 @@ class MegatronBackend:
         if args.get("num_experts") and config.add_bias_linear:
             own_products(model)
             self._used.add("expert-bias")
-        return model
+        return MegatronModel(model, blueprint)
 
 
 class MegatronModel:
     """A `GPTModel` with `FP32Optimizer` around torch's AdamW."""
-
-    _training_kind = MegatronTraining
 
     def __init__(self, model: Any, blueprint: Blueprint) -> None:
         self.model = model
@@ -195,8 +179,7 @@ class MegatronModel:
         self._optimizer: Any = None
         self._scheduler: Any = None
         self._logits: Array = None
-        if getattr(model, "post_process", True):
-            model.output_layer.register_forward_hook(self._keep_logits)
+        model.output_layer.register_forward_hook(self._keep_logits)
 
     def _keep_logits(self, _module: Any, _given: Any, found: Any) -> None:
         # A copy: the loss works on the logits in place.
@@ -220,10 +203,6 @@ class MegatronModel:
         """The scales of norms that store an offset from one."""
         modules = self.model.named_modules()
         return frozenset(f"{_first_name(name)}.weight" for name, one in modules if isinstance(one, ZeroCenteredNorm))
-
-    def pieces(self) -> dict[str, Held]:
-        """What each weight is a part of in a checkpoint, where ranks hold parts of them."""
-        return held_by(self.model, self._parameters() | self._biases())
 
     def trained(self) -> set[str]:
         return {name for name, parameter in self._parameters().items() if parameter.requires_grad}
@@ -371,7 +350,7 @@ class MegatronModel:
             self._optimizer = self._new_optimizer(1.0, plan.arguments["min_lr"])
             self._scheduler = scheduler_of(self._optimizer, plan)
         places = (0, 1, 2) if plan is None else plan.trained
-        self._training = self._training_kind(
+        self._training = MegatronTraining(
             self.model, self._optimizer, self._scheduler, places, per_token=self._per_token
         )
 
@@ -429,12 +408,12 @@ def _numbers(tensor: Any) -> Array:
     return (found.float() if found.dtype in (torch.bfloat16, torch.float16) else found).numpy().copy()
 
 
-def _config(args: Mapping[str, Any], layout: Mapping[str, Any] | None = None) -> Any:
+def _config(args: Mapping[str, Any], chosen: Mapping[str, Any] | None = None) -> Any:
     from megatron.core.transformer.transformer_config import MLATransformerConfig, TransformerConfig
 
     kind = MLATransformerConfig if args.get("multi_latent_attention") else TransformerConfig
     found: dict[str, Any] = {}
-    fixed = NEUTRAL | dict(layout or {})
+    fixed = NEUTRAL | dict(chosen or {})
     for field in dataclasses.fields(kind):
         name = ARGUMENTS_OF_FIELDS.get(field.name, field.name)
         if field.name in fixed:

@@ -35,10 +35,8 @@ def scheduler_of(optimizer: Any, plan: RatePlan) -> Any:
     return OptimizerParamScheduler(optimizer, **plan.arguments, **_FREE)
 
 
-def scheduled(
-    model: Any, batches: Sequence[Tokens], passed: Callable[[Tokens], Any], *, forward_only: bool = False
-) -> list[tuple[float, float]]:
-    """Megatron-Core's own schedule over the micro batches: the losses' sum and the tokens of each, on the last stage.
+def scheduled(model: Any, batches: Sequence[Tokens], passed: Callable[[Tokens], Any]) -> list[tuple[float, float]]:
+    """Megatron-Core's own schedule over the micro batches: the losses' sum and the tokens of each.
 
     `passed` gives the loss of every token of a batch.
     """
@@ -63,7 +61,7 @@ def scheduled(
         num_microbatches=len(batches),
         seq_length=length,
         micro_batch_size=size,
-        forward_only=forward_only,
+        forward_only=False,
     )
 
 

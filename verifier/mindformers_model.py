@@ -159,7 +159,7 @@ class Followed(Patches):
         super().__init__()
         self.model = blueprint.model
         kept = {name: value for name, value in NEUTRAL.items() if not (blueprint.as_written and name in TYPES)}
-        self.fixed = {**kept, **blueprint.types, **blueprint.model["put"], **blueprint.unlike}
+        self.fixed = {**kept, **blueprint.model["put"], **blueprint.unlike}
 
     def __enter__(self) -> Followed:
         from mindformers.parallel_core import transformer_config

@@ -7,13 +7,7 @@ to four layers, in bfloat16 and in float16: logits err by 1.0 to 1.8 ulp, gradie
 sides' logits are as 0.86 to 1.06, the medians of their gradients as 0.77 to 1.04, single ones as 0.35 to 1.56. float16
 against bfloat16 is as 6 to 8. The bounds below lie between.
 
-Errors alike do not show a type that one side uses in one place. So a type that differs between the files is tried by
-itself: MindSpore Transformers' pass is run with the other file's type, and the other side is looked for on the way from
-one pass to the other, in every quantity by itself (0 is halfway, 0.5 the trial, -0.5 the pass as written; programs that
-round in other places stand at 0, whatever their distance). Measured, the middle one of all quantities: 0.17 for a
-router in float32 against one in bfloat16, -0.23 to -0.45 for a rotation in bfloat16 that the other file calls float32,
-which unfused Megatron-Core computes in the compute type (`rope_utils.py:_apply_rotary_pos_emb_bshd` casts cos and sin).
-Beside the trial, the type is what sets the sides apart; elsewhere nothing is proved, and the match is partial.
+Errors alike do not show a type that one side uses in one place alone: such a type is named, and the match is partial.
 """
 
 from __future__ import annotations
@@ -23,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..mapper.differences import difference_of
 from ..mapper.recipe.reading import recipe_of
-from ..mappings.tables import field_named
 from ..schemas.fast_records import NamedTuple
 from ..schemas.message import verbatim
 from .messages_compiled import say
@@ -51,17 +44,10 @@ ALIKE = {"logits": 1.5, "median": 1.5, "gradient": 4.0}
 _SILENT = 0.05
 """Ulps below which errors are alike: a side that rounds nowhere has none."""
 _FLOOR_SHARE = 1e-3
-_TOWARD = 0.05
-_SIDE_SHARE = 0.7
-"""Of the quantities that a trial moves, how many must stand on the same side for a verdict."""
 _TRIES = (0, 7001, 7002, 7003, 7004, 7005)
 """Seeds: where tokens choose experts, rounding alone may choose other ones."""
-TRIED: dict[FieldName, str] = {
-    "precision.norm_dtype": "layernorm_compute_dtype",
-    "precision.rotary_dtype": "rotary_dtype",
-    "moe.router.dtype": "moe_router_dtype",
-}
-"""Types of single places, by the name that MindSpore Transformers' configuration has for them."""
+PLACES: tuple[FieldName, ...] = ("precision.norm_dtype", "precision.rotary_dtype", "moe.router.dtype")
+"""Types of single places."""
 
 
 class Error(NamedTuple):
@@ -74,38 +60,13 @@ class Error(NamedTuple):
     agrees: bool
 
 
-class Trial(NamedTuple):
-    """A type that differs between the files, tried by itself."""
-
-    field: str
-    a: Any
-    b: Any
-    moved: float | None = None
-    """Ulps that the logits or a gradient moved by when the other file's type took its place; None: it was not run."""
-    toward: float | None = None
-    """Where the other side stands between both passes, the middle one of all quantities: 0.5 is the trial."""
-    nearer: bool | None = None
-    """Whether it stands beside the trial: the difference is real in what was run. None: nothing decides."""
-    failure: str | None = None
-
-    def said(self) -> Words:
-        """Why it is no mismatch."""
-        if self.failure is not None:
-            return say.type_could_not_be_run(reason=verbatim(self.failure))
-        if self.moved is None:
-            return say.type_not_tried()
-        if self.moved == 0:
-            return say.type_moved_nothing()
-        moved = f"{self.moved:.2f}"
-        return say.type_undecided(moved=moved) if self.nearer is None else say.type_as_written(moved=moved)
-
-
 class AsWritten(NamedTuple):
     """What the first pass in the files' own types says."""
 
     types: tuple[str, str]
     errors: tuple[Error, ...] = ()
-    trials: tuple[Trial, ...] = ()
+    places: tuple[Differing, ...] = ()
+    """Types of single places that the files give differently."""
     failures: Mapping[str, WorkerFailure] = {}
     stand_ins: Mapping[str, Mapping[str, str]] = {}
     near_ties: tuple[int, ...] = ()
@@ -119,13 +80,8 @@ class AsWritten(NamedTuple):
 
     @property
     def agrees(self) -> bool:
-        """Whether both sides round alike and no type of a single place moved a number."""
-        return not self.failures and all(row.agrees for row in self.errors) and not self.moving
-
-    @property
-    def moving(self) -> tuple[Trial, ...]:
-        """The types that set the sides apart."""
-        return tuple(trial for trial in self.trials if trial.nearer)
+        """Whether both sides round alike."""
+        return not self.failures and all(row.agrees for row in self.errors)
 
     @property
     def decided(self) -> bool | None:
@@ -143,20 +99,22 @@ def run(
 ) -> AsWritten:
     """Both sides as written and in float32; where tokens choose experts, the first seed that agrees."""
     names = (_computed(configs[0]), _computed(configs[1]))
-    found = AsWritten(names)
+    found = AsWritten(names, places=tuple(differing(configs, PLACES)))
     ties: list[int] = []
     for seed in _TRIES if routes else _TRIES[:1]:
         progress(say.stage_as_written())
         plain = [_first_pass(job, seed) for job in jobs]
-        exact, rounded = _asked(processes, plain), _asked(processes, [_typed(job) for job in plain])
+        exact, rounded = (
+            _asked(processes, plain),
+            _asked(processes, [job._replace(blueprint=job.blueprint._replace(as_written=True)) for job in plain]),
+        )
         failures = _failures(processes, exact) | _failures(processes, rounded)
         if failures:
             return found._replace(failures=failures)
         found = _weighed(found, processes, exact, rounded)  # pyright: ignore[reportArgumentType]
         last = seed == (_TRIES if routes else _TRIES[:1])[-1]
         if found.agrees or last:
-            trials = _trials(configs, plain, rounded, processes, found.unit)  # pyright: ignore[reportArgumentType]
-            return found._replace(trials=trials, near_ties=tuple(ties) if found.agrees else ())
+            return found._replace(near_ties=tuple(ties) if found.agrees else ())
         ties.append(seed)
     return found
 
@@ -185,10 +143,6 @@ def _first_pass(job: Job, seed: int) -> Job:
     return job._replace(
         blueprint=blueprint, inputs=inputs, seed=job.seed + seed, steps=1, padded_input=None, initialisation=False
     )
-
-
-def _typed(job: Job, types: Mapping[str, str] | None = None) -> Job:
-    return job._replace(blueprint=job.blueprint._replace(as_written=True, types=types or {}))
 
 
 def _asked(processes: Sequence[Worker], jobs: Sequence[Job]) -> list[WorkerAnswer | WorkerFailure]:
@@ -240,73 +194,9 @@ def _median(values: Sequence[float]) -> float:
     return sorted(values)[len(values) // 2] if values else 0.0
 
 
-def _trials(
-    configs: tuple[Config, Config],
-    plain: Sequence[Job],
-    rounded: Sequence[WorkerAnswer],
-    processes: Sequence[Worker],
-    unit: float,
-) -> tuple[Trial, ...]:
-    """Each type of a single place that differs, with the other file's in its place."""
-    found: list[Trial] = []
-    for entry in differing(configs, tuple(TRIED)):
-        trial = Trial(*entry)
-        if configs[1].framework == "mindformers":
-            answer = processes[1].run(_typed(plain[1], {TRIED[field_named(entry.field)]: str(entry.a)}))
-            trial = _judged(trial, answer, rounded, unit)
-        found.append(trial)
-    return tuple(found)
-
-
-def _judged(trial: Trial, answer: WorkerAnswer | WorkerFailure, rounded: Sequence[WorkerAnswer], unit: float) -> Trial:
-    if isinstance(answer, WorkerFailure):
-        return trial._replace(failure=answer.reason)
-    moved = _moved(answer, rounded[1], unit)
-    toward = _toward(rounded[0], rounded[1], answer)
-    if not toward:
-        return trial._replace(moved=moved)
-    middle = _median(toward)
-    side = sum(one > 0 for one in toward) / len(toward)
-    nearer = None
-    if middle >= _TOWARD and side >= _SIDE_SHARE:
-        nearer = True
-    elif middle <= -_TOWARD and side <= 1 - _SIDE_SHARE:
-        nearer = False
-    return trial._replace(moved=moved, toward=middle, nearer=nearer)
-
-
-def _toward(other: WorkerAnswer, written: WorkerAnswer, tried: WorkerAnswer) -> list[float]:
-    """In all that the trial moves: where the other side stands, from the pass as written (-0.5) to the trial (0.5)."""
-    found: list[float] = []
-    for key in _quantities(written):
-        if key in other.arrays:
-            a, b, c = (one.arrays[key].astype("float64") for one in (other, written, tried))
-            way = c - b
-            length = float((way * way).sum())
-            if length > 0 and math.isfinite(length):
-                found.append(float(((a - (b + c) / 2) * way).sum()) / length)
-    return found if all(map(math.isfinite, found)) else []
-
-
-def _quantities(answer: WorkerAnswer) -> list[str]:
-    return [key for key in answer.arrays if key == "logits" or key.startswith("gradient/")]
-
-
-def _moved(answer: WorkerAnswer, before: WorkerAnswer, unit: float) -> float:
-    """The largest distance of the logits or of a gradient, in ulp of it."""
-    keys = _quantities(before)
-    total = math.sqrt(sum(_norm(before.arrays[key]) ** 2 for key in keys if key != "logits"))
-    each = (
-        _norm(answer.arrays[key] - before.arrays[key]) / (max(_norm(before.arrays[key]), _FLOOR_SHARE * total) or 1.0)
-        for key in keys
-    )
-    return max(each, default=0.0) / unit
-
-
 def blamed(found: AsWritten, configs: tuple[Config, Config]) -> list[Differing]:
-    """The compute type where it differs, and the types of single places: those that set the sides apart, or all."""
-    places = [Differing(one.field, one.a, one.b) for one in found.moving or found.trials]
-    return [*differing(configs), *places]
+    """The types that differ: the compute type, and those of single places."""
+    return [*differing(configs), *found.places]
 
 
 def differing(configs: tuple[Config, Config], every: Sequence[FieldName] = (COMPUTE,)) -> list[Differing]:
@@ -322,16 +212,16 @@ def differing(configs: tuple[Config, Config], every: Sequence[FieldName] = (COMP
 
 def shows(configs: tuple[Config, Config]) -> bool:
     """Whether the files differ in a type of a single place alone, which no pass in float32 can show."""
-    return bool(differing(configs, tuple(TRIED))) and not differing(configs)
+    return bool(differing(configs, PLACES)) and not differing(configs)
 
 
 def not_proved(found: AsWritten | None, language: str) -> list[NotCompared]:
-    """What a CPU could not compute in its own type, and the types that differ without setting the sides apart."""
+    """What a CPU could not compute in its own type, and the types of single places that differ."""
     if found is None:
         return []
     if not found.failures:
-        undecided = (trial for trial in found.trials if trial not in found.moving)
-        return [NotCompared(one.field, one.said().text(language), Values(one.a, one.b)) for one in undecided]
+        why = say.type_of_a_single_place().text(language)
+        return [NotCompared(entry.field, why, Values(entry.a, entry.b)) for entry in found.places]
     side, why = next(iter(found.failures.items()))
     told = say.not_computed_as_written(side=verbatim(side), reason=verbatim(why.reason))
     return [NotCompared(COMPUTE, told.text(language))]
@@ -341,4 +231,4 @@ def said(uncompared: Sequence[NotCompared], found: AsWritten | None) -> list[Not
     """What is not compared beside the pass as written: types were."""
     if found is None or found.failures:
         return list(uncompared)
-    return [entry for entry in uncompared if entry.field not in (COMPUTE, *TRIED)]
+    return [entry for entry in uncompared if entry.field not in (COMPUTE, *PLACES)]

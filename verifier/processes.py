@@ -90,17 +90,9 @@ HERE = Place()
 class Worker:
     """One framework's process. `start` returns at once; `ask` hands over a job, `answer` waits for the result."""
 
-    def __init__(
-        self,
-        framework: str,
-        limits: Limits | None = None,
-        place: Place = HERE,
-        told: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, framework: str, limits: Limits | None = None, place: Place = HERE) -> None:
         self.framework = framework
         self._place = place
-        self._told = told or {}
-        """Of the environment, what this process alone is told."""
         self.limits = limits or Limits()
         self.start_cost: dict[str, float] = {}
         self.peak_megabytes = 0.0
@@ -121,10 +113,6 @@ class Worker:
     ) -> None:
         self.close()
 
-    def another(self, framework: str, told: Mapping[str, str]) -> Worker:
-        """One more at the same place and with the same limits, which has not begun."""
-        return Worker(framework, self.limits, self._place, told)
-
     def start(self) -> None:
         """Start the process, which begins to import its framework."""
         folder, python = self._place
@@ -138,7 +126,6 @@ class Worker:
             "PYTHONPATH": os.pathsep.join(path for path in (folder, *searched) if path),
             "LOG_MF_PATH": os.path.join(self._folder.name, "mindformers"),
             "OMP_NUM_THREADS": "1",
-            **self._told,
         }
         self._process = subprocess.Popen(
             words,

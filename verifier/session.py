@@ -157,24 +157,6 @@ class Dropping(Protocol):
         ...
 
 
-@runtime_checkable
-class Spreadable(Protocol):
-    """A model that several ranks could hold in parts."""
-
-    def pieces(self) -> dict[str, Any]:
-        """What each weight is a part of, by the framework's own rules for checkpoints."""
-        ...
-
-
-@runtime_checkable
-class Spread(Protocol):
-    """A backend of one rank among several."""
-
-    def knows(self, whole: Mapping[str, Any]) -> None:
-        """The parameters of the model as one process holds it: the answer of `Spreadable.pieces`."""
-        ...
-
-
 class Outcome(NamedTuple):
     """What a worker answers: plain values and arrays."""
 
@@ -229,16 +211,10 @@ def perform(job: Job, backend: Backend, *, note: Callable[[str], None] = lambda 
 
 
 def _built(job: Job, backend: Backend, values: dict[str, Any]) -> Model:
-    """The model, and what ranks have to know of each other."""
-    if isinstance(backend, Spread):
-        backend.knows(job.whole)
     blueprint = job.blueprint
     if isinstance(backend, Parsing):
         blueprint, values["parsed"] = backend.parsed(blueprint)
-    model = backend.build(blueprint, job.seed)
-    if job.pieces and isinstance(model, Spreadable):
-        values["pieces"] = model.pieces()
-    return model
+    return backend.build(blueprint, job.seed)
 
 
 def _traced(job: Job, model: Model) -> dict[str, Array]:

@@ -13,7 +13,7 @@ from .known_failures import explained
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from . import installations, localise, ranks
+    from . import installations, localise
     from .blueprint import InputPlan
     from .not_compared import Differing, NotCompared
     from .processes import WorkerFailure
@@ -49,8 +49,6 @@ class Verification(NamedTuple):
     """Seeds left out because rounding alone decided between two experts; other seeds stood in for them."""
     language: str = "en"
     ran: tuple[Ran, ...] = ()
-    ranks: tuple[ranks.LayoutRun, ...] | None = None
-    """Megatron-Core against itself over two ranks; None where that was not asked for."""
     typed: native_dtypes.AsWritten | None = None
     """The first pass in the files' own types; None where that was not asked for, or float32 already parts."""
     small: tuple[SmallFile, ...] = ()
@@ -68,7 +66,7 @@ class Verification(NamedTuple):
         """The fields about types that were run as the files write them: a difference is shown, or told beside them."""
         if self.typed is None or self.typed.failures:
             return frozenset()
-        return frozenset((native_dtypes.COMPUTE, *(trial.field for trial in self.typed.trials)))
+        return frozenset((native_dtypes.COMPUTE, *(entry.field for entry in self.typed.places)))
 
     def in_part(self, differing: Sequence[NotCompared], accepted: Sequence[str] = ()) -> Verification:
         """The answer beside what is known to differ, changes numbers and was not run: such models match in part.

@@ -27,7 +27,6 @@ from . import (
     megatron_side,
     mindformers_side,
     native_dtypes,
-    ranks,
     samples,
 )
 from .blueprint import Blueprint, InputPlan, Job
@@ -85,8 +84,6 @@ class Options(NamedTuple):
     """Run the first pass in the files' own types, too; `auto`: where a type that it shows differs between them."""
     graph: bool = False
     """Compile MindSpore Transformers' static graph, and do not run it eagerly."""
-    ranks: bool = False
-    """Run Megatron-LM's models over two ranks, too, and hold them to one."""
     accepted: Sequence[str] = ()
     """Names whose difference, where it was not run, decides nothing."""
 
@@ -484,7 +481,6 @@ def _run(
     ]
     found = _seeds_run(pair, options, processes, progress)
     typed = _typed(pair, options, found, processes, progress)
-    spread = _spread(pair, options, found, processes, progress)
     unsure = _left_to_defaults(pair, found, language)
     if unsure:
         return _unbuildable(*pair.configs, options, unsure, language)
@@ -504,7 +500,7 @@ def _run(
         compared=found.compared,
         seeds=tuple(range(options.seeds)),
         stand_ins=_stand_ins(pair, found.answers, typed),
-        not_compared=(*unparsed, *native_dtypes.said(ranks.said(unrun, spread or (), language), typed)),
+        not_compared=(*unparsed, *native_dtypes.said(unrun, typed)),
         divergence=blame.divergence,
         divergence_fields=blame.fields,
         differing=tuple(blame.differing),
@@ -514,7 +510,6 @@ def _run(
         near_ties=found.near_ties,
         language=language,
         ran=pair.ran(found.answers),
-        ranks=spread,
         typed=typed,
         small=pair.files,
     ).in_part(
@@ -522,7 +517,6 @@ def _run(
             *_in_place(pair, language),
             *_readings_apart(pair, found, language),
             *coverage.unread_words(pair.configs, language),
-            *ranks.not_proved(spread or (), language),
             *native_dtypes.not_proved(typed, language),
         ],
         options.accepted,
@@ -618,22 +612,6 @@ def _stand_ins(
     more: Mapping[str, Mapping[str, str]] = {} if typed is None else typed.stand_ins
     each = zip(pair.sides, answers, strict=False)
     return {side: {**one.values["stand_ins"], **more.get(side, {})} for side, one in each}
-
-
-def _spread(
-    pair: _Pair, options: Options, ended: _Found, processes: Sequence[Worker], progress: Callable[[Words], None]
-) -> tuple[ranks.LayoutRun, ...] | None:
-    """Each Megatron-LM file's model over two ranks."""
-    if not options.ranks or ended.failures:
-        return None
-    found: list[ranks.LayoutRun] = []
-    each = zip(pair.configs, pair.sides, pair.blueprints, processes, pair.small, strict=True)
-    for config, side, blueprint, process, sizes in each:
-        if side == config.framework == "megatron":
-            # What is drawn at random is another draw on every rank.
-            job = _job(pair, blueprint._replace(unlike={}), options, 0)
-            found += ranks.tried(job, process, sizes, config.file, options.tolerance, progress)
-    return tuple(found)
 
 
 def _in_place(pair: _Pair, language: str) -> list[NotCompared]:

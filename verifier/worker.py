@@ -73,10 +73,6 @@ def _backend(framework: str) -> Backend:
         from .megatron_model import MegatronBackend
 
         return MegatronBackend()
-    if framework == "megatron-ranks":
-        from .megatron_ranks import RanksBackend
-
-        return RanksBackend()
     if framework == "mindformers-dynamic":
         from .mindformers_dynamic import DynamicBackend
 

@@ -64,6 +64,8 @@ def test_a_missing_framework_names_the_one_command(
         (["ONE", "--against", "torch", "--precision", "as-written"], "--precision"),
         (["ONE", "TWO", "--precision", "fp8"], "as-written"),
         (["ONE", "TWO", "--stage", "step9"], "step1"),
+        (["ONE", "TWO", "--ranks"], "--ranks was removed"),
+        (["ONE", "TWO", "--ranks", "--lang", "zh"], "已移除"),
     ],
 )
 def test_wrong_use(words: list[str], said: str, pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
