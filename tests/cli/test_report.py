@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parent / "hostile"))
 from runners import Tags, unsafe_characters
 
 from accmap.schemas.border.outgoing import visible

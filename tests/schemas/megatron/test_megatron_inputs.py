@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.diagnostic import UnreadableError
 from accmap.schemas.megatron.effective import megatron_config
 from accmap.schemas.megatron.inputs import detect, read_arguments, read_log, read_recipe
 from accmap.schemas.source import SourceText, Span
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from accmap.schemas.config import Config
 
 LOG = """using world size: 8
 [rank0]:------------------------ arguments ------------------------
@@ -245,32 +236,3 @@ def test_what_is_no_recipe_is_refused(text: str) -> None:
     with pytest.raises(UnreadableError) as refused:
         read_recipe(SourceText("x", text), ReadOptions())
     assert refused.value.diagnostic.kind.code == "MAP018"
-
-
-PIECES = st.sampled_from(
-    ["--lr", " ", "\n", "'", '"', "\\", "[", "]", ",", "#", "- arguments -", "end of arguments -", "MODEL_ARGS:\n"]
-    + ["  --a: 1\n", "  lr .... 3", "\n  x: &a *a", "${X}", "true", "{", "0", "é", "\t", "  --b: [1, {c: 2}]\n"]
-)
-
-
-@settings(max_examples=300)
-@given(st.one_of(st.lists(PIECES, max_size=14).map("".join), st.text(max_size=60)))
-def test_no_exception_escapes(text: str) -> None:
-    source = SourceText("x", text)
-    detect(source)
-    options = ReadOptions()
-    for read in (
-        lambda: megatron_config(read_arguments(source), file="x", options=options),
-        lambda: read_log(source, options),
-        lambda: megatron_config(read_recipe(source, options).arguments, file="x", options=options),
-    ):
-        assert answer(read) == answer(read)
-
-
-def answer(read: Callable[[], Config]) -> object:
-    """What reading answers, with every message made once."""
-    try:
-        config = read()
-    except UnreadableError as refused:
-        return refused.diagnostic, refused.diagnostic.message("zh")
-    return config.settings, [problem.message("zh") for problem in config.problems]

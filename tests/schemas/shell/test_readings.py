@@ -11,7 +11,7 @@ from accmap.schemas.diagnostic import UnreadableError, finding
 from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.messages_compiled import say
 from accmap.schemas.shell import builtins, programs
-from accmap.schemas.shell.script import ScriptReading, read_script
+from accmap.schemas.shell.script import ScriptReading, looks_like_script, read_script
 from accmap.schemas.source import SourceText, Span
 
 CASES = house_yaml((Path(__file__).parent / "cases" / "readings.yaml").read_text(encoding="utf-8"))
@@ -129,3 +129,19 @@ def test_launches_come_in_file_order() -> None:
 def test_every_small_program_is_known_without_its_module() -> None:
     """`builtins` names them itself, so that a script which runs none of them does not import them."""
     assert set(builtins.PRINTING) == set(programs.TABLE)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("#!/bin/bash\n", True),
+        ("#!/usr/bin/env python\n", False),
+        ("A=1\ntrue\n", True),
+        ("torchrun x.py\n", True),
+        ("model:\n  type: x\n", False),
+        ("--num-layers 2\n", False),
+        ('["--num-layers", "2"]', False),
+    ],
+)
+def test_looks_like_script(text: str, expected: bool) -> None:
+    assert looks_like_script(SourceText("x", text)) is expected

@@ -15,31 +15,21 @@ import json
 import os
 import pickle
 import re
-import resource
 import socket
 import struct
-import subprocess
 import sys
-import time
 import zipfile
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
-from accmap.cli.lean import main
-
-np = pytest.importorskip("numpy")
-pytestmark = pytest.mark.fuzz
+sys.path.insert(0, str(Path(__file__).parent))
+from case import Case, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-Words = tuple[str, ...]
-ROOT = Path(__file__).resolve().parents[2]
-SECONDS = 10
-FREE = 150 << 20
+MEGABYTES = 150
+"""What such a command may take beside twice the size of its files."""
 EVIL = "##vso[task.setvariable variable=x]y\n::stop-commands::z\x1b[2J\x1b]0;t\x07\u202e"
 """What a terminal, a workflow or a pipeline runs, at the start of a line and within it."""
 DEEP = 100_000
@@ -165,29 +155,19 @@ GOOD_DUMP = named_dump("Module.module.a.Linear.forward.0")
 
 # --- the cases ---
 
-CASES: dict[str, Callable[[Path], Words]] = {}
+EVIDENCE_CASES: list[Case] = []
 
 
 def case(
-    name: str, words: str, files: Mapping[str, str | bytes | Callable[[], bytes]], **more: Callable[[Path], object]
+    name: str,
+    line: str,
+    files: Mapping[str, str | bytes | Callable[[], bytes]],
+    make: Callable[[Path], object] | None = None,
+    *,
+    codes: tuple[int, ...] = (0, 1, 2),
+    says: tuple[str, ...] = (),
 ) -> None:
-    """A case of files with their content; `more` makes what is no file with a content, by its name.
-
-    A content that takes long to make is a function: it is made where its case runs, and not by every worker.
-    """
-
-    def prepare(folder: Path) -> Words:
-        for path, given in files.items():
-            content = given() if callable(given) else given
-            place = folder / path
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "surrogateescape"))
-        for make in more.values():
-            make(folder)
-        return tuple(words.split(" "))
-
-    assert name not in CASES
-    CASES[name] = prepare
+    EVIDENCE_CASES.append(Case(name, words_of(line), files, make, codes, says, megabytes=MEGABYTES))
 
 
 def fifo(path: str) -> Callable[[Path], object]:
@@ -631,22 +611,40 @@ for name, content in {
     case(f"dump:{name}", "dump compare a b", {"a/dump.json": content, "b/dump.json": content})
     case(f"dump-and-good:{name}", "dump compare a b --format json", {"a/dump.json": content, "b/dump.json": GOOD_DUMP})
 PASSWORDS = '{"data": {"Module.module.a.Linear.forward.0": {"output": [{"type": "t", "dtype": "f", "shape": [1], "data_name": "x.npy"}]}}}'
+LEADS_OUT = ("leads out of the dump", "no tensor could be compared")
+"""Of a tensor that is a link alone, the unit is there and has nothing to be compared."""
 SECRET: dict[str, str | bytes] = {"secret/x.npy": shaped("(4,)"), "secret/dump.json": GOOD_DUMP}
-case("dump:links-to-a-folder", "dump compare a a", {**SECRET, "a/x": b""}, make=link("a/rank0", "../secret"))
 case(
-    "dump:links-to-a-file", "dump compare a a", {**SECRET, "a/x": b""}, make=link("a/dump.json", "../secret/dump.json")
+    "dump:links-to-a-folder",
+    "dump compare a a",
+    {**SECRET, "a/x": b""},
+    make=link("a/rank0", "../secret"),
+    codes=(2,),
+    says=LEADS_OUT,
+)
+case(
+    "dump:links-to-a-file",
+    "dump compare a a",
+    {**SECRET, "a/x": b""},
+    make=link("a/dump.json", "../secret/dump.json"),
+    codes=(2,),
+    says=LEADS_OUT,
 )
 case(
     "dump:links-to-tensors",
     "dump compare a a",
     {**SECRET, "a/dump.json": PASSWORDS},
     make=link("a/dump_tensor_data", "../secret"),
+    codes=(2,),
+    says=LEADS_OUT,
 )
 case(
     "dump:links-to-a-tensor",
     "dump compare a a",
     {**SECRET, "a/dump.json": PASSWORDS},
     make=link("a/dump_tensor_data/x.npy", "../../secret/x.npy"),
+    codes=(2,),
+    says=LEADS_OUT,
 )
 case(
     "dump:links-in-a-circle",
@@ -797,103 +795,7 @@ for name in (
         ("check scores", f"{name}.json", "{"),
         ("doctor", f"{name}.sh", "python pretrain_gpt.py --num-layers 2\n"),
     ):
-
-        def written(folder: Path, command: str = command, file: str = file, content: str | bytes = content) -> Words:
-            (folder / file).write_bytes(content if isinstance(content, bytes) else content.encode())
-            again = (file,) if command in ("check npy", "check scores") else ()
-            return (*command.split(" "), "./" + file, *("./" + one for one in again))
-
-        CASES[f"name:{shown}:{command}:{len(CASES)}"] = written
-
-# --- what every case must end in ---
-
-_STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-_COMMAND = re.compile(r"^\s*::|##[A-Za-z]*\[", re.MULTILINE)
-
-
-def sound(code: int, out: str, err: str) -> None:
-    assert code in (0, 1, 2), err
-    assert "Traceback" not in err, err
-    assert code != 2 or err.strip(), "no sentence"
-    for text in (out, err):
-        found = _STEERS.search(text)
-        assert found is None, (found, text[max(0, found.start() - 80) : found.end() + 40])
-        command = _COMMAND.search(text)
-        assert command is None, text[command.start() :][:120]
-    assert "<script>x" not in out
-
-
-def _held() -> int:
-    """The most memory that this process has held since it was last asked to forget it."""
-    text = Path("/proc/self/status").read_text("ascii")
-    return int(text.partition("VmHWM:")[2].split()[0]) << 10
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _warm() -> None:
-    """What commands import is not counted."""
-    for name in (
-        "evidence.dump.compare",
-        "evidence.weights.opening",
-        "evidence.weights.comparison",
-        "cli.evidence.logs",
-    ):
-        import_module(f"accmap.{name}")
-
-
-@pytest.mark.parametrize("name", sorted(CASES))
-def test_ends_in_a_sentence(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    words = CASES[name](tmp_path)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("NO_COLOR", "1")
-    size = sum(file.lstat().st_size for file in tmp_path.rglob("*"))
-    forget = Path("/proc/self/clear_refs")
-    measured = os.access(forget, os.W_OK)
-    before = 0
-    if measured:
-        forget.write_text("5", "ascii")
-        before = _held()
-    began = time.process_time()
-    code = main(list(words))
-    assert time.process_time() - began < SECONDS
-    if measured:
-        assert _held() - before < 2 * size + FREE
-    answer = capsys.readouterr()
-    sound(code, answer.out, answer.err)
-
-
-APART = [
-    name for name in sorted(CASES) if "bomb" in name or name.endswith((":device", ":pipe", "brackets", "empty-lists"))
-][::4]
-
-
-@pytest.mark.parametrize("name", APART)
-def test_ends_within_a_process_of_one_gigabyte(name: str, tmp_path: Path) -> None:
-    words = CASES[name](tmp_path)
-
-    def limits() -> None:
-        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
-
-    done = subprocess.run(
-        [sys.executable, "-I", "-m", "accmap", *words], cwd=tmp_path, capture_output=True, timeout=60, check=False,
-        preexec_fn=limits, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"}, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
-    sound(done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8"))
-
-
-@pytest.mark.parametrize("name", [name for name in sorted(CASES) if name.startswith("dump:links-to")])
-def test_links_out_of_a_dump_are_not_followed(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    words = CASES[name](tmp_path)
-    monkeypatch.chdir(tmp_path)
-    assert main(list(words)) == 2
-    answer = capsys.readouterr()
-    # Where a tensor alone is linked, its unit is there and has nothing to be compared.
-    assert "leads out of the dump" in answer.err or "no tensor could be compared" in answer.err
-
-
-def test_there_are_many() -> None:
-    assert len(CASES) >= 120
+        again = 2 if command in ("check npy", "check scores") else 1
+        words = (*command.split(" "), *["./" + file] * again)
+        called = f"name:{shown}:{command}:{len(EVIDENCE_CASES)}"
+        EVIDENCE_CASES.append(Case(called, words, {file: content}, megabytes=MEGABYTES))

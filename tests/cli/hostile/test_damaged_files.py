@@ -16,7 +16,7 @@ import pytest
 
 np = pytest.importorskip("numpy")
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 for part in ("data", "dump", "logs"):
     sys.path.insert(0, str(ROOT / "tests" / "evidence" / part))
 from data_writer import write_data  # noqa: E402

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 sys.path.insert(0, str(Path(__file__).parent))
-from hostile_cases import GOOD_SCRIPT, GOOD_YAML, LAUNCH
+from launch_cases import GOOD_SCRIPT, GOOD_YAML, LAUNCH
 
 SECRET = "TOKEN_OF_SOMEBODY"
 
@@ -162,6 +162,7 @@ def test_each_of_two_projects_is_kept_to_its_own(accmap, project: Path, monkeypa
 
 
 def test_the_action_and_every_hook_confine_and_end_their_options() -> None:
+    sys.path.insert(0, str(Path(__file__).parents[1]))
     from test_action import ACTION
     from test_lint_hooks import HOOKS
 
@@ -180,6 +181,7 @@ def test_the_action_and_every_hook_confine_and_end_their_options() -> None:
 def test_a_file_that_is_called_like_an_option(
     accmap, project: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
+    sys.path.insert(0, str(Path(__file__).parents[1]))
     from test_lint_hooks import HOOKS
 
     monkeypatch.chdir(project)
@@ -205,6 +207,7 @@ def test_a_file_that_is_called_like_an_option(
 def test_the_hooks_pass_files_of_other_programs(
     accmap, project: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str
 ) -> None:
+    sys.path.insert(0, str(Path(__file__).parents[1]))
     from test_lint_hooks import HOOKS
 
     monkeypatch.chdir(project)

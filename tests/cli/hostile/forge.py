@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import pkgutil
 import resource
 import signal
 import subprocess
@@ -13,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from pathlib import Path
 
-CPU_SECONDS = 10
 WALL_SECONDS = 40
 """What never ends is waiting for something; a machine in use makes everything else longer, too."""
 MEGABYTES = 1000
@@ -37,11 +38,16 @@ class Forge:
             [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
         )
 
-    def run(self, *words: str, cwd: Path, env: dict[str, str], stdin: str | None = None) -> Ended:
+    def run(
+        self, *words: str, cwd: Path, env: dict[str, str], stdin: str | None = None, cpu_seconds: int = 10
+    ) -> Ended:
         """Run one command line; its standard input is a file (opened without waiting for a writer) or nothing."""
         assert self.process.stdin
         assert self.process.stdout
-        order = {"words": words, "cwd": str(cwd), "env": env, "stdin": stdin or os.devnull, "to": str(self.folder)}
+        order = {
+            "words": words, "cwd": str(cwd), "env": env, "stdin": stdin or os.devnull, "to": str(self.folder),
+            "cpu": cpu_seconds,
+        }  # fmt: skip
         self.process.stdin.write(json.dumps(order) + "\n")
         self.process.stdin.flush()
         code, megabytes = json.loads(self.process.stdout.readline())
@@ -69,7 +75,7 @@ def _child(order: dict[str, Any]) -> None:
         open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115 - as Python opens them at its start
         for number, mode in ((0, "r"), (1, "w"), (2, "w"))
     )
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+    resource.setrlimit(resource.RLIMIT_CPU, (order["cpu"], order["cpu"]))
     signal.alarm(WALL_SECONDS)
     sys.argv = ["accmap", *order["words"]]
     from accmap.cli.lean import main
@@ -80,11 +86,14 @@ def _child(order: dict[str, Any]) -> None:
 
 
 def _serve() -> None:
+    import accmap.cli.evidence
     import accmap.cli.lint
     import accmap.mapper.recipe.reading
     import accmap.schemas.mindformers.effective
     import accmap.schemas.shell.script
 
+    for module in pkgutil.iter_modules(accmap.cli.evidence.__path__, "accmap.cli.evidence."):
+        importlib.import_module(module.name)
     del accmap
     for line in sys.stdin:
         order = json.loads(line)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import stat
-from typing import TYPE_CHECKING, NamedTuple
+import sys
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+sys.path.insert(0, str(Path(__file__).parent))
+from case import Case, words_of
 
 LAUNCH = (
     "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 "
@@ -27,22 +28,8 @@ GOOD_YAML = (
 DEEP = 20_000
 
 
-class Case(NamedTuple):
-    """A command line and the files that it meets; `files` of a folder that also holds good.sh and good.yaml."""
-
-    name: str
-    line: str
-    files: dict[str, bytes]
-    prepare: Callable[[Path], None] | None = None
-    codes: tuple[int, ...] = (0, 1, 2)
-    says: str = ""
-    """What the answer or the complaint must hold."""
-    stdin: str | None = None
-
-
 def _cases(name: str, lines: str, files: dict[str, bytes | str], **more: object) -> list[Case]:
-    held = {path: text.encode() if isinstance(text, str) else text for path, text in files.items()}
-    return [Case(f"{name}: {line.strip()}", line.strip(), held, **more) for line in lines.split(",")]  # type: ignore[arg-type]
+    return [Case(f"{name}: {line.strip()}", words_of(line), files, **more) for line in lines.split(",")]  # type: ignore[arg-type]
 
 
 def _with(name: str, value: str) -> str:
@@ -109,6 +96,124 @@ def scripts() -> list[Case]:
             "lint x.sh good.yaml --no-cache, lr x.sh --format json, convert x.sh",
             {"x.sh": _with(flag, value)},
         )
+    return found
+
+
+START = "\ntorchrun pretrain_gpt.py --num-layers 2\n"
+BOUNDED = {
+    "parentheses": "(" * 10_000,
+    "substitutions": "$(" * 10_000,
+    "backticks": "`" * 10_000,
+    "expansions": "${x:-" * 10_000,
+    "arithmetic": "x=$((" + "(" * 10_000 + "1" + ")" * 10_000 + "))" + START,
+    "braces": "echo " + "{a," * 10_000 + "}" * 10_000 + START,
+    "ifs": "if " * 10_000,
+    "quotes": '"$(' * 10_000,
+    "conditions": "[[ " + "( " * 10_000 + "a" + " )" * 10_000 + " ]]" + START,
+    "negations": "[ " + "! " * 10_000 + "a ]" + START,
+    "a long sequence": "echo {1..999999999}" + START,
+    "a product of braces": "echo " + "{a,b}" * 40 + START,
+    "doubling": "x=aaaa\nfor i in {1..60}; do x=$x$x; done" + START,
+    "a doubling array": 'x=(a b)\nfor i in {1..60}; do x=("${x[@]}" "${x[@]}"); done' + START,
+    "an endless for": "for ((;;)); do x=$x; done" + START,
+    "branching recursion": "f() { if [ -f a ]; then f; else f; fi; }; f" + START,
+    "recursion in a substitution": "f() { x=$(f); }; f" + START,
+    "eval of itself": 'x=\'eval "$x"\'; eval "$x"' + START,
+    "exponential arithmetic": ";".join([f"x{n}=x{n + 1}+x{n + 1}" for n in range(40)]) + "; echo $((x0))" + START,
+    "a regular expression bomb": "x=" + "a" * 400 + "\n[[ $x =~ (a|a)*b ]]" + START,
+    "a pattern bomb": "x=" + "a" * 400 + "\ncase $x in *a*a*[ab]*a*a*a*a*a*b) ;; esac" + START,
+    "a power tower": 'x=$(echo "9^9^9^9" | bc); y=$((2**9**9**9))' + START,
+    "a wide number": 'x=$(printf "%0999999999d" 1)' + START,
+    "many lines": "x=1\n" * 200_000 + START,
+    "many arguments": "torchrun p.py --num-layers 2 " + "--x 1 " * 200_000,
+    "a sweep of sweeps": "for a in {1..50}; do for b in {1..50}; do for c in {1..50}; do "
+    "torchrun p.py --num-layers $a $b $c; done; done; done",
+    "many launches in a loop": "for a in {1..2000}; do " + "torchrun p.py --num-layers $a; " * 40 + "done",
+    "conditions in conditions": "".join([f"if [ -f {n} ]; then " for n in range(50)]) + ":" + "; fi" * 50 + START,
+    "many conditions": "".join([f"[ -f {n} ] && x=$x{n}\n" for n in range(5000)]) + START,
+    "conditions in a loop": "for a in {1..200}; do if [ -f $a ]; then break; fi; x=$x$a; done" + START,
+    "many words for xargs": "echo {1..9000} | xargs -n1 torchrun p.py --num-layers",
+    "open here-documents": "cat <<EOF\n" * 3000,
+    "control characters": "\x01\x02\x7f" * 1000,
+    "unclosed braces in one word": "echo " + "{a," * 50_000 + START,
+    "a here-document of expansions": "cat <<EOF\n" + "$x " * 300_000 + "\nEOF" + START,
+    "a word of escapes": "torchrun p.py --num-layers " + "\\a" * 500_000,
+    "a string of expansions": 'torchrun p.py --num-layers "' + "$a" * 500_000 + '"',
+}
+LONG = "9" * 5000
+NUMBERS = (
+    "x=${²}", "x=$²", "x=$((²))", "x=$((1²))", "x=$((٣))", f"x=$((0x{'f' * 4000}))", "x=$((10**5000))",
+    f"x=$(({LONG}))", f"x=$(({LONG}#1))", f"x=$((0{'7' * 5000}))", f"shift {LONG}", "shift ²", "f() { return ²; }; f",
+    f"f() {{ return {LONG}; }}; f", "for i in 1; do break ²; done", f"for i in 1; do break {LONG}; done",
+    "[ ² -eq 1 ] && x=1", f"[ {LONG} -gt 1 ] && x=1", f"[[ {LONG} -gt 1 ]] && x=1", "a=(1); unset 'a[²]'",
+    f"a=(1); unset 'a[{LONG}]'", "a=(1); [[ -v a[²] ]]", f"a=(1); [[ -v a[{LONG}] ]]", "OPTIND=²; getopts a x",
+    f"OPTIND={LONG}; getopts a x -a", "OPTIND=0; getopts a x -a", "_accmap_optpos=x; getopts a x -a",
+    "x=$(expr ² + 1)", f"x=$(seq {LONG})", "x=$(echo '²+1' | bc)", f"x=$(printf %d {LONG})", "x=$(printf %d ²)",
+    f"x=abc; y=${{x:{LONG}}}", f"a=(1); a[-{LONG}]=1", "x={1..²}", f"x=$(echo {{1..{LONG}}})", f"x=${{{LONG}}}",
+    f"declare -i n={LONG}; n+={LONG}", "n=x; declare -i n; n+=²", "exec ²>f", "echo a | xargs -n² torchrun p.py",
+    f"echo a | xargs -n{LONG} torchrun p.py", f"srun -n{LONG} python p.py --num-layers 1",
+    "torchrun --nproc_per_node ² p.py --num-layers 1", f"torchrun --nnodes {LONG} p.py --num-layers 1",
+    "msrun --worker_num ² p.py --num-layers 1", f"x=$((1{'+1' * 3000}))", f"x=$(({'-' * 3000}1))",
+    f"x=$(({'1?' * 3000}1{':1' * 3000}))", f"shopt -s extglob\ncase a in {'@(' * 3000}a{')' * 3000}) x=1;; esac",
+    "shopt -s extglob\ncase aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa in +(+(+(a)))b) ;; esac", "declare -n a=b b=a; a=1; a+=(1)",
+    "declare -n a='b[a]'; a=1; x=$a", f"declare -n a='b[{'[' * 5000}'; a=1", "printf -v 'a[²]' 1",
+)  # fmt: skip
+STOPS = (
+    ("x=1\nf() { f; }\nf" + START, "x.sh:2:7: SYN006"),
+    ("x=aaaa\n" + "x=$x$x\n" * 60 + START, ":1: SYN006"),
+    ("x=1\n\ntorchrun p.py {1..999999999}\n", "x.sh:3:1: SYN006"),
+    ("x=1\ntorchrun p.py " + "\\a" * 200_000, "x.sh:2:200015: SYN006"),
+    ("while :; do :; done" + START, "does not end"),
+    ("torchrun p.py --num-layers " + "{a," * 60 + "b" + "}" * 60, "SYN006"),
+    ("source x.sh" + START, "SYN006"),
+)
+"""Scripts that are given up, and what is said of the place."""
+
+
+def shell_work() -> list[Case]:
+    """Scripts that a shell would work on for ever, and numbers of any length and any script."""
+    line = words_of("show x.sh --unset-empty --arg a --arg 8")
+    found = [Case(f"shell: {name}", line, {"x.sh": text}, cpu_seconds=4) for name, text in BOUNDED.items()]
+    for number, text in enumerate(NUMBERS):
+        launched = text + "\ntorchrun --nproc_per_node 2 p.py --num-layers $x\n"
+        for words in (line, ("show", "x.sh")):
+            name = f"number {number} {text[:30]}: {words[2:3]}"
+            found.append(Case(name, words, {"x.sh": launched}, cpu_seconds=4, fuzz=False))
+    for number, (text, place) in enumerate(STOPS):
+        found.append(
+            Case(f"stops {number}", ("show", "x.sh"), {"x.sh": text}, codes=(2,), says=(place,), fuzz=len(text) > 500)
+        )
+    braces = "torchrun p.py --num-layers " + "{1..1}" * 40
+    found.append(Case("many braces side by side", ("show", "x.sh"), {"x.sh": braces}, says=("1" * 40,), fuzz=False))
+    return found
+
+
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+MANY_DIGITS = "1" + "0" * 400
+ODD_NUMBERS = {
+    "qwen3_dense": {
+        "warmup_steps": (".inf", ".nan"),
+        "total_steps": (".inf",),
+        "epochs": ("-1", MANY_DIGITS),
+        "sizes": ("[.inf]",),
+        **dict.fromkeys(("eps", "learning_rate", "weight_decay", "scale_sense", "max_grad_norm"), (MANY_DIGITS,)),
+    },
+    "qwen3_moe": {"num_hidden_layers": (MANY_DIGITS,), "moe_aux_loss_coeff": (MANY_DIGITS,)},
+    "deepseek_v3": {"mscale": (MANY_DIGITS,)},
+}
+
+
+def odd_numbers() -> list[Case]:
+    """Numbers that no run could use: infinite, negative or of four hundred digits."""
+    found: list[Case] = []
+    for example, keys in ODD_NUMBERS.items():
+        whole = (EXAMPLES / example / "mindformers.yaml").read_text("utf-8")
+        script = (EXAMPLES / example / "megatron.sh").read_bytes()
+        for key, value in ((key, value) for key, values in keys.items() for value in values):
+            text, changed = re.subn(rf"(?m)^(\s*{key}:) .*$", lambda old, value=value: f"{old[1]} {value}", whole)
+            assert changed, key
+            lines = "lint --no-cache x.sh x.yaml, recipe x.yaml, convert x.yaml -o out.sh, lr x.yaml"
+            found += _cases(f"{key} {value[:6]}", lines, {"x.sh": script, "x.yaml": text}, fuzz=False)
     return found
 
 
@@ -281,21 +386,23 @@ def places() -> list[Case]:
             searched = command.startswith("lint") and place in FOLDERS
             if not (searched and place == "/"):  # a whole disk is searched as long as it takes
                 asked = command.replace("{}", place)
-                found.append(Case(f"place {place}: {command}", asked, {}, _place, (0, 1, 2) if searched else codes))
+                found.append(
+                    Case(f"place {place}: {command}", words_of(asked), {}, _place, (0, 1, 2) if searched else codes)
+                )
     for command in ("recipe {}", "convert {}", "pair {} -d out", "diff {} good.yaml", "diff good.sh {}", "lr {}", "lr good.sh {}",
                     "lint good.sh {} --no-cache --format sarif", "convert good.sh --update {}", "lint good.sh --config {}",
                     "lint good.sh --baseline {}", "lint good.sh {} -j 2 --no-cache", "lint good.sh {} --diff --no-cache"):  # fmt: skip
         for place in ("/dev/zero", "pipe.yaml", "folder.sh", "dangling.sh", "sparse.sh"):
             codes = (0, 1, 2) if command.startswith("lint good.sh {}") and place in FOLDERS else (2,)
-            found.append(Case(f"place {place}: {command}", command.replace("{}", place), {}, _place, codes))
+            found.append(Case(f"place {place}: {command}", words_of(command.replace("{}", place)), {}, _place, codes))
     for place in ("/dev/zero", "pipe.sh", "good.sh", "/dev/null", "/proc/version"):
         for command in ("lint - --no-cache", "show -", "convert /dev/stdin"):
             if place == "pipe.sh" and "/dev/stdin" in command:
                 continue  # a pipe that nobody writes to is waited for, as by every program
-            found.append(Case(f"{command} < {place}", command, {}, _place, stdin=place))
+            found.append(Case(f"{command} < {place}", words_of(command), {}, _place, stdin=place))
     for name in ("x" * 300 + ".sh", "a\nb.sh", "\x1b[2J.sh", "::error::.sh", "##vso[a]b.sh", "-.sh", "--config", "\u202e.sh",
                  "a" + "/b" * 3000):  # fmt: skip
-        found.append(Case(f"name {name[:9]!r}", "NAME", {}, None, (2,), says=name))
+        found.append(Case(f"name {name[:9]!r}", ("lint", "--no-cache", "--", name), {}, None, (2,)))
     return found
 
 
@@ -413,21 +520,28 @@ def outputs() -> list[Case]:
                 continue
             if target == "/dev/full" and "--directory" not in command:
                 continue
-            found.append(Case(f"over {target[:9]}: {command}", command.replace("{}", target), {}, odd, (2,)))
+            found.append(Case(f"over {target[:9]}: {command}", words_of(command.replace("{}", target)), {}, odd, (2,)))
     for target in ("good.sh", "hard.sh", "link.sh"):
         for command in ("lint good.sh --force --output-file={}", "lint good.sh --force --write-baseline={}",
                         "convert good.sh --force --output={}", "lr good.sh --force --output={}"):  # fmt: skip
             found.append(
-                Case(f"forced over {target}: {command}", command.replace("{}", target), {}, odd, (2,), "made from")
+                Case(
+                    f"forced over {target}: {command}",
+                    words_of(command.replace("{}", target)),
+                    {},
+                    odd,
+                    (2,),
+                    ("made from",),
+                )
             )
     for command in ("lint good.sh --output-file=null", "lint good.sh --write-baseline=null", "convert good.sh -o null",
                     "convert good.sh -o /dev/stdout", "lr good.sh -o null", "lint good.sh --output-file=/dev/stdout",
                     "convert good.sh -o null --report /dev/fd/2"):  # fmt: skip
-        found.append(Case(f"a stream: {command}", command, {}, odd, (0, 1)))
+        found.append(Case(f"a stream: {command}", words_of(command), {}, odd, (0, 1)))
     for command in ("convert good.sh -o a.yaml --report a.yaml", "convert good.sh -o a.yaml --report ./a.yaml",
                     "convert good.sh -o a.yaml --report ./out/../a.yaml",
                     "convert good.sh -o a.yaml --update good.yaml", "lint good.sh --diff --fix --add-ignores --watch --no-such"):  # fmt: skip
-        found.append(Case(f"two answers: {command}", command, {}, odd, (2,)))
+        found.append(Case(f"two answers: {command}", words_of(command), {}, odd, (2,)))
     return found
 
 
@@ -443,7 +557,18 @@ def words() -> list[Case]:
         "pair good.sh -d x --step 99999999999", "show good.sh --only " + "*a" * 200 + "b", "show good.sh --only [", "lint good.sh --fail-on x",
         "show good.sh good.sh", "show good.sh --stdin-filename \x1b", "--help \x1b", "lint --help --\x1b", "init",
     ]  # fmt: skip
-    return [Case(f"words {number}", line, {}) for number, line in enumerate(lines)]
+    return [Case(f"words {number}", words_of(line), {}) for number, line in enumerate(lines)]
 
 
-ALL = [*scripts(), *yamls(), *other_texts(), *encodings(), *places(), *configurations(), *outputs(), *words()]
+LAUNCH_CASES = [
+    *scripts(),
+    *shell_work(),
+    *odd_numbers(),
+    *yamls(),
+    *other_texts(),
+    *encodings(),
+    *places(),
+    *configurations(),
+    *outputs(),
+    *words(),
+]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from hostile_cases import GOOD_SCRIPT, GOOD_YAML, LAUNCH
+from launch_cases import GOOD_SCRIPT, GOOD_YAML, LAUNCH
 from runners import azure_commands, github_commands
 
 Accmap = "Callable[..., Any]"
@@ -316,7 +316,7 @@ def test_a_number_that_another_process_has_by_now_is_a_leftover(tmp_path: Path) 
 
 
 def test_differences_go_where_they_are_asked_for(accmap, tmp_path: Path) -> None:
-    planted = Path(__file__).resolve().parents[2] / "examples" / "planted"
+    planted = Path(__file__).resolve().parents[3] / "examples" / "planted"
     words = ("lint", "--diff", "megatron.sh", "mindformers.yaml")
     files = {name: (planted / name).read_bytes() for name in words[2:]}
     shown = accmap(*words, files={**files, "mine.txt": b"precious\n"})
