@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from accmap.asking import Compared, Explanation, Linted, Paired, Rates, explain, lint, logs, lr, pair, verify
     from accmap.loading import Converted, Differences, Loaded, convert, diff, load
     from accmap.schemas.config import Config, ReadOptions, Setting
-    from accmap.schemas.diagnostic import Diagnostic, ReadBackError, UnreadableError
+    from accmap.schemas.diagnostic import Diagnostic, ReadBackError, UnreadableError, UsageError
     from accmap.schemas.source import Span
-    from accmap.schemas.usage import UsageError
 
 __version__ = "0.1.0"
 

@@ -9,8 +9,8 @@ from accmap.calls import asked, codes_of, path_of, paths_of, require_word
 from accmap.cli.messages_compiled import say
 from accmap.loading import LANGUAGES, WILL_NOT_RUN, as_config
 from accmap.notebook import MOST_ROWS, table, text
+from accmap.schemas.diagnostic import UsageError
 from accmap.schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
-from accmap.schemas.usage import UsageError
 
 if TYPE_CHECKING:
     import os

@@ -9,11 +9,11 @@ from functools import wraps
 from accmap.cli.messages_compiled import say
 from accmap.cli.parsing import counts_from_one
 from accmap.schemas.config import ReadOptions
+from accmap.schemas.diagnostic import UsageError
 from accmap.schemas.fast_records import TYPE_CHECKING, cast
-from accmap.schemas.known_versions import check_versions
 from accmap.schemas.message import NOTHING
+from accmap.schemas.reader import check_versions
 from accmap.schemas.suggestion import suggestion
-from accmap.schemas.usage import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence

@@ -10,11 +10,11 @@ from accmap.mapper.recipe.values import Recipe
 from accmap.notebook import table, text
 from accmap.ownership import own, with_own_settings
 from accmap.schemas.config import Config, Framework, ReadOptions, Value
+from accmap.schemas.diagnostic import UsageError
 from accmap.schemas.fast_records import TYPE_CHECKING, NamedTuple
 from accmap.schemas.reader import read_config
 from accmap.schemas.suggestion import suggestion
-from accmap.schemas.usage import UsageError
-from accmap.schemas.yaml_text import parse_path
+from accmap.schemas.yaml_reader.document import parse_path
 
 if TYPE_CHECKING:
     import os

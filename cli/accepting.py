@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..schemas.border.outgoing import tell
 from ..schemas.fast_records import TYPE_CHECKING
-from ..schemas.punctuation import joined
+from ..schemas.wording import joined
 from .configuration import find_configuration, ignored_configurations
 from .exit_codes import BAD, FINE
 from .messages_compiled import say

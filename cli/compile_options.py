@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..schemas.house_yaml import house_yaml
-from ..schemas.literal_module import literal_module
+from ..schemas.compilers.tables import literal_module, load_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +18,7 @@ _COMMAND = {"en", "zh", "operands", "takes", "options", "reads", "takes_flags", 
 
 def products() -> dict[str, str]:
     """The compiled modules."""
-    return compiled(house_yaml(SOURCE.read_text("utf-8")))
+    return compiled(load_table(SOURCE.read_text("utf-8")))
 
 
 def compiled(content: Mapping[str, Any]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from ..mappings.model import StopsFile, TableFile, TransformerConfigFile, UnmappedFile
-from ..schemas.literal_module import literal_module
+from ..schemas.compilers.tables import literal_module
 from .inputs_model import BaselineFile, ConfigurationFile
 from .outputs import OUTPUTS
 

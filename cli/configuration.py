@@ -11,7 +11,7 @@ from ..schemas.border.incoming import is_inside, read_regular, require_inside
 from ..schemas.border.probes import is_link, owners, stands
 from ..schemas.diagnostic import UnreadableError
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
-from ..schemas.punctuation import joined
+from ..schemas.wording import joined
 from .messages_compiled import say
 from .parsing import UsageError
 

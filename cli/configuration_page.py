@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..schemas.house_yaml import house_yaml
+from ..schemas.compilers.tables import load_table
 from .compile_schemas import configuration_keys
 
 if TYPE_CHECKING:
@@ -44,5 +44,5 @@ def _facts(schema: Mapping[str, Any], words: Mapping[str, Any], place: int) -> I
 
 def products() -> dict[str, str]:
     """Both pages."""
-    table: dict[str, Any] = house_yaml(TABLE.read_text("utf-8"))
+    table: dict[str, Any] = load_table(TABLE.read_text("utf-8"))
     return {"docs/configuration.md": _page(table, 0), "docs/configuration.zh-CN.md": _page(table, 1)}

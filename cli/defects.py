@@ -8,14 +8,12 @@ from ..mapper.differences import Difference, Found, differences
 from ..mapper.recipe.reading import recipe_of
 from ..mappings.tables import table
 from ..schemas.border.outgoing import emit, json_text, painted, say
+from ..schemas.diagnostic import UsageError
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
-from ..schemas.known_versions import check_versions
 from ..schemas.megatron.dialects import dialect_versions
-from ..schemas.punctuation import in_brackets
-from ..schemas.reader import config_of
-from ..schemas.terms import term
-from ..schemas.usage import UsageError
+from ..schemas.reader import check_versions, config_of
 from ..schemas.versions import minor_of, names
+from ..schemas.wording import in_brackets, term
 from .advisories import advisories_of, as_record, has, met
 from .exit_codes import FINE
 from .inputs import a_run, opened

@@ -9,8 +9,7 @@ from ..mapper.recipe.reading import recipe_of
 from ..schemas.border.outgoing import emit, json_text, painted, say
 from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.json_values import json_value
-from ..schemas.punctuation import listed
-from ..schemas.terms import term
+from ..schemas.wording import listed, term
 from .exit_codes import BAD, FINE
 from .inputs import load
 from .messages_compiled import say as usage

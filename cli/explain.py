@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..schemas.border.outgoing import emit, json_text, page, painted, tell
 from ..schemas.fast_records import TYPE_CHECKING
-from ..schemas.terms import term
+from ..schemas.wording import term
 from .exit_codes import FINE, UNUSABLE
 from .messages_compiled import say
 from .terminal import wants_colour

@@ -27,7 +27,7 @@ from ..schemas.json_values import json_value
 from ..schemas.megatron.catalog import VERSIONS
 from ..schemas.megatron.dialects import dialects_with, known_dialects
 from ..schemas.mindformers.catalog import DEFAULT_STATIC, STATIC_VERSIONS
-from ..schemas.terms import term
+from ..schemas.wording import term
 from .key_history import argument_history, class_defaults, key_history
 from .key_search import DYNAMIC_VERSIONS, named
 from .messages_compiled import say

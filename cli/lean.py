@@ -7,7 +7,7 @@ the YAML alone 8.5. Each of these is measured alone, by its absence:
   takes 23.7.
 - `typing` is not imported (`schemas/fast_records.py`): 2.5.
 - The process ends without freeing its modules one by one: 2.0.
-- YAML in its plain form is read without PyYAML (`schemas/yaml_fast_path.py`): 1.2.
+- YAML in its plain form is read without PyYAML (`schemas/yaml_reader/fast_path.py`): 1.2.
 - The garbage collector starts later: 0.5.
 
 Modules are imported as Python does it: nothing here replaces a part of Python.
@@ -71,7 +71,7 @@ def _guarded(given: list[str]) -> int:
     except BrokenPipeError:
         return _without_reader()
     except OSError as error:
-        from ..schemas.system_reasons import system_reason
+        from ..schemas.wording import system_reason
         from .language import language_in
         from .messages_compiled import say
 
@@ -177,8 +177,8 @@ def _run(words: list[str]) -> int:
 
 def _unknown(words: list[str]) -> Words:
     """What is wrong with the name of a command, and what was probably meant."""
-    from ..schemas.punctuation import joined
     from ..schemas.suggestion import closest
+    from ..schemas.wording import joined
     from .commands import ALL_COMMANDS, members
     from .messages_compiled import say
 

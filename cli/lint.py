@@ -11,8 +11,8 @@ from ..schemas.border.outgoing import emit, flush, tell
 from ..schemas.border.probes import is_folder
 from ..schemas.diagnostic import UnreadableError
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
-from ..schemas.known_versions import check_versions
 from ..schemas.named_module import named_module
+from ..schemas.reader import check_versions
 from ..schemas.versions import names_a_file
 from .configuration import (
     Configuration,

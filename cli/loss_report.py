@@ -10,8 +10,7 @@ from ..mappings.messages_compiled import say as of_rows
 from ..schemas.border.outgoing import painted, tell
 from ..schemas.config import Basis
 from ..schemas.fast_records import TYPE_CHECKING
-from ..schemas.punctuation import listed, mark
-from ..schemas.terms import term
+from ..schemas.wording import listed, mark, term
 from .messages_compiled import say
 
 if TYPE_CHECKING:

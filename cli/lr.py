@@ -14,9 +14,8 @@ from ..schemas.border.outgoing import composed, csv_text, json_text, tell
 from ..schemas.border.writing import deliver
 from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.file_kind import require_schedule
-from ..schemas.punctuation import listed, mark
-from ..schemas.unresolved_args import unseen_words
-from ..schemas.verdict import Unseen, concluded, unseen_json, word_of
+from ..schemas.verdict import Unseen, concluded, unseen_json, unseen_words, word_of
+from ..schemas.wording import listed, mark
 from .curve_report import Report, Series
 from .exit_codes import BAD, FINE, UNUSABLE
 from .inputs import load

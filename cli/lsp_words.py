@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..schemas.diagnostic import Language
     from ..schemas.megatron.catalog import ArgumentFact
     from ..schemas.source import SourceText, Span
-    from ..schemas.yaml_node import Node
+    from ..schemas.yaml_reader.node import Node
     from .lsp_files import OpenFiles
 
 _WORD = re.compile(r"--[A-Za-z][\w-]*|\b[A-Z][A-Z0-9_]{3,}\b")

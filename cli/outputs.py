@@ -23,12 +23,19 @@ from ..mapper.answers import (
     ReportRowJson,
     ScheduleJson,
 )
-from ..schemas.answer_parts import AsJson, Figure, From, Given, Number, Open, Said, Spoken
 from ..schemas.answers import (
+    AsJson,
     BasisJson,
     DiagnosticJson,
+    Figure,
+    From,
+    Given,
+    Number,
+    Open,
+    Said,
     ShowJson,
     SpanJson,
+    Spoken,
     VersionJson,
 )
 from ..verifier.answers import VerifyJson
@@ -283,7 +290,7 @@ MODELS: tuple[type[Open], ...] = (SeriesJson, LrJson, FaultJson, SchemaCheckJson
 
 def products() -> dict[str, str]:
     """The compiled module."""
-    from ..schemas.answer_writers import writers
+    from ..schemas.compilers.answer_writers import writers
 
     known = {**dict.fromkeys(BELOW, "..mapper.answers_compiled"), SpanJson: "..schemas.answers_compiled"}
     text = writers(

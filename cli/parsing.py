@@ -6,8 +6,8 @@ every commit cannot afford; so every command line is parsed here, and Typer is i
 
 from __future__ import annotations
 
+from ..schemas.diagnostic import UsageError
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
-from ..schemas.usage import UsageError
 from .messages_compiled import say
 from .options import Command, Option, options_of
 

@@ -7,7 +7,7 @@ from ..mapper.recipe.run_length import open_because
 from ..schemas.border.outgoing import emit, json_text, painted, say
 from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.json_values import json_value
-from ..schemas.terms import term
+from ..schemas.wording import term
 from .inputs import load
 from .messages_compiled import say as usage
 from .summary_line import summary_line

@@ -10,9 +10,8 @@ from ..mapper.comparison import compare
 from ..mapper.schedule.curve import UndecidedError
 from ..schemas.border.outgoing import composed
 from ..schemas.border.writing import deliver
-from ..schemas.diagnostic import UnreadableError
+from ..schemas.diagnostic import UnreadableError, UsageError
 from ..schemas.fast_records import TYPE_CHECKING
-from ..schemas.usage import UsageError
 from .exit_codes import BAD
 from .inputs import a_run, described
 from .lint import (

@@ -9,8 +9,7 @@ from accmap import __version__
 
 from ..schemas.border.outgoing import markup, shell_word
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
-from ..schemas.punctuation import in_brackets, listed, mark
-from ..schemas.terms import term
+from ..schemas.wording import in_brackets, listed, mark, term
 from .curve_page import notes
 from .curve_svg import drawing
 from .diff import named, totals, value_text, whence

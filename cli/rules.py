@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..schemas.border.outgoing import emit, json_text, say
 from ..schemas.fast_records import TYPE_CHECKING
-from ..schemas.terms import term
+from ..schemas.wording import term
 from .terminal import padded
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from ..schemas.border.outgoing import forget_colours, tell, tell_crash
 from ..schemas.config import ReadOptions
 from ..schemas.diagnostic import Language, ReadBackError, UnreadableError
 from ..schemas.fast_records import TYPE_CHECKING
-from ..schemas.known_versions import check_versions
 from ..schemas.named_module import named_module
+from ..schemas.reader import check_versions
 from .exit_codes import BROKEN, UNUSABLE
 from .language import language_of
 from .messages_compiled import say
@@ -63,7 +63,7 @@ def _run(command: Command, parsed: Parsed) -> int:
     except OSError as error:
         if error.filename is None:
             raise  # nobody reads the answer, or it cannot be written
-        from ..schemas.system_reasons import system_reason
+        from ..schemas.wording import system_reason
 
         said = say.of_file(file=error.filename, said=system_reason(error))
         tell(f"accmap: {said.text(str(values['lang']))}")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..schemas.border.outgoing import emit, json_text, page
 from ..schemas.fast_records import NamedTuple
-from ..schemas.punctuation import mark
-from ..schemas.yaml_text import read_yaml
+from ..schemas.wording import mark
+from ..schemas.yaml_reader.document import read_yaml
 from .answers_compiled import schema_check_json
 from .configuration import find_configuration, read_configuration, toml_table
 from .exit_codes import BAD, FINE

@@ -9,8 +9,8 @@ from jsonschema import Draft202012Validator
 
 from ..schemas.fast_records import NamedTuple
 from ..schemas.message import Words, in_chinese
-from ..schemas.punctuation import joined
 from ..schemas.suggestion import suggestion
+from ..schemas.wording import joined
 from .messages_compiled import say
 from .terminal import shortened
 

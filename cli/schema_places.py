@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ..schemas.source import SourceText
-    from ..schemas.yaml_text import YamlDocument
+    from ..schemas.yaml_reader.document import YamlDocument
 
     Path = tuple[str | int, ...]
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..schemas.fast_records import TYPE_CHECKING
-from ..schemas.punctuation import listed, mark
-from ..schemas.shape import is_mapping
+from ..schemas.plain_values import is_mapping
+from ..schemas.wording import listed, mark
 from .messages_compiled import say
 
 if TYPE_CHECKING:

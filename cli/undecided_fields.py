@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..schemas.border.outgoing import say
 from ..schemas.fast_records import TYPE_CHECKING
-from ..schemas.punctuation import mark
+from ..schemas.wording import mark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

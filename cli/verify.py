@@ -16,8 +16,8 @@ from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.file_kind import require_training
 from ..schemas.json_values import json_value
 from ..schemas.preconditions import require_accepted, unknown_class
-from ..schemas.punctuation import joined, listed
 from ..schemas.reader import config_of
+from ..schemas.wording import joined, listed
 from ..verifier.constants_compiled import SIZE_OPTIONS
 from ..verifier.not_compared import NotCompared, Values
 from .exit_codes import BAD, FINE, UNUSABLE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..schemas.border.outgoing import composed, markup, page, painted
 from ..schemas.fast_records import TYPE_CHECKING
-from ..schemas.short_numbers import plain
+from ..schemas.plain_values import plain
 from .advisories import title
 from .messages_compiled import say
 from .page_shell import beside

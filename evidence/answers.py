@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from ..mapper.answers import DiffRowJson
-from ..schemas.answer_parts import (
+from ..schemas.answers import (
     AsJson,
+    DiagnosticJson,
     Figure,
     From,
     Given,
@@ -20,7 +21,6 @@ from ..schemas.answer_parts import (
     Spoken,
     Text,
 )
-from ..schemas.answers import DiagnosticJson
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -993,7 +993,7 @@ MODELS: tuple[type[Open], ...] = (
 
 def products() -> dict[str, str]:
     """The compiled module."""
-    from ..schemas.answer_writers import writers
+    from ..schemas.compilers.answer_writers import writers
 
     known = {DiagnosticJson: "..schemas.answers_compiled", DiffRowJson: "..mapper.answers_compiled"}
     text = writers(

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..schemas.border.incoming import package_text
 from ..schemas.border.regular import open_regular
+from ..schemas.compilers.tables import load_table
 from ..schemas.diagnostic import finding
 from ..schemas.fast_records import NamedTuple
-from ..schemas.house_yaml import house_yaml
 from ..schemas.message import Words, verbatim
-from ..schemas.system_reasons import system_reason
+from ..schemas.wording import system_reason
 from .messages_compiled import say
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _cited(source: str) -> Words:
 @cache
 def version_table() -> Any:
     """`versions.yaml`, read once."""
-    return house_yaml(package_text(os.path.dirname(__file__), "versions.yaml"))
+    return load_table(package_text(os.path.dirname(__file__), "versions.yaml"))
 
 
 def version_sets() -> tuple[VersionSet, ...]:

@@ -23,7 +23,7 @@ from ..schemas.border.incoming import read_text
 from ..schemas.diagnostic import UnreadableError, finding
 from ..schemas.fast_records import NamedTuple
 from ..schemas.message import Words, verbatim
-from ..schemas.yaml_depth import refuse_deep
+from ..schemas.yaml_reader.node import refuse_deep
 from .bounded_json import parse_json
 from .messages_compiled import say
 from .score_names_compiled import ACCURACY, NAMES, NOT_SCORES, SCORES

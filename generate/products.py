@@ -15,11 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 MAKERS = (
-    "schemas.compile_messages",
-    "schemas.answers",
-    "schemas.compile_versions",
-    "schemas.compile_purposes",
-    "schemas.compile_constants",
+    "schemas.compilers.messages",
+    "schemas.compilers.answer_writers",
+    "schemas.compilers.versions",
+    "schemas.compilers.constants",
     "schemas.megatron.compile_catalog",
     "schemas.megatron.compile_validation",
     "schemas.megatron.compile_dialects",

@@ -6,9 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ..schemas.answer_parts import Figure, From, Given, LeftOut, Open, Said, Spoken, Value
 from ..schemas.answers import MODELS as BELOW
-from ..schemas.answers import Effective, SpanJson
+from ..schemas.answers import Effective, Figure, From, Given, LeftOut, Open, Said, SpanJson, Spoken, Value
 
 Impact = Literal["numerics", "performance", "none"]
 
@@ -170,7 +169,7 @@ MODELS: tuple[type[Open], ...] = (
 
 def products() -> dict[str, str]:
     """The compiled module."""
-    from ..schemas.answer_writers import writers
+    from ..schemas.compilers.answer_writers import writers
 
     known = dict.fromkeys(BELOW, "..schemas.answers_compiled")
     text = writers(

@@ -10,8 +10,7 @@ from collections import Counter
 
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.preconditions import what_stops
-from ..schemas.unresolved_args import unseen_words
-from ..schemas.verdict import Unseen, concluded, unseen_json
+from ..schemas.verdict import Unseen, concluded, unseen_json, unseen_words
 from .differences import differences
 from .messages_compiled import say
 from .recipe.run_length import open_because

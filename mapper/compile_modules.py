@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..schemas.house_yaml import house_yaml
-from ..schemas.literal_module import literal_module
+from ..schemas.compilers.tables import literal_module, load_table
 from .recipe.vocabulary import vocabulary
 
 SOURCE = Path(__file__).with_name("modules.yaml")
@@ -14,7 +13,7 @@ SOURCE = Path(__file__).with_name("modules.yaml")
 
 def products() -> dict[str, str]:
     """The compiled module; ValueError for a field that there is not."""
-    content: dict[str, dict[str, Any]] = house_yaml(SOURCE.read_text("utf-8"))
+    content: dict[str, dict[str, Any]] = load_table(SOURCE.read_text("utf-8"))
     groups = content["groups"]
     rows = tuple(
         (pattern, tuple(field for name in names for field in groups.get(name, (name,))))

@@ -11,7 +11,7 @@ Sources: Megatron-Core 0.12 to 0.19 `core/datasets/utils.py:get_blend_from_list`
 from __future__ import annotations
 
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
-from ..schemas.shape import number_in
+from ..schemas.plain_values import number_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

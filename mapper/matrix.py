@@ -14,11 +14,10 @@ from ..mappings.messages_compiled import say
 from ..mappings.proofs import proved_on, quantity_proofs
 from ..mappings.tables import table
 from ..schemas.border.incoming import package_text
+from ..schemas.compilers.tables import load_table
 from ..schemas.fast_records import TYPE_CHECKING
-from ..schemas.house_yaml import house_yaml
-from ..schemas.punctuation import in_brackets, listed
-from ..schemas.terms import term
 from ..schemas.versions import known_names
+from ..schemas.wording import in_brackets, listed, term
 from .recipe.vocabulary import COMPUTED, vocabulary
 from .row_words import (
     behaviour,
@@ -49,7 +48,7 @@ _MANY = 12
 @cache
 def _words(name: str) -> Any:
     """The words of `matrix.yaml` by their name, English and Chinese."""
-    return house_yaml(package_text(os.path.dirname(__file__), "matrix.yaml"))[name]
+    return load_table(package_text(os.path.dirname(__file__), "matrix.yaml"))[name]
 
 
 def products() -> dict[str, str]:

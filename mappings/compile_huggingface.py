@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..schemas.compile_rows import LINE, Names, TableError, plain, read_table
+from ..schemas.compilers.rows import LINE, Names, TableError, plain, read_table
 from ..schemas.huggingface.extract import known
-from ..schemas.version_sets import versions_in
+from ..schemas.versions import versions_in
 from . import huggingface_functions
 
 SOURCE = Path(__file__).with_name("huggingface.yaml")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..schemas.house_yaml import house_yaml
-from ..schemas.literal_module import literal_module
+from ..schemas.compilers.tables import literal_module, load_table
 from .model import ProofsFile
 from .proof_digests import digests_of
 
@@ -21,7 +20,7 @@ SOURCE = HERE / "proofs.yaml"
 
 def standing() -> dict[str, Any]:
     """The proofs of rows that have not changed since, by the compiled module's constants."""
-    written = ProofsFile.model_validate(house_yaml(SOURCE.read_text("utf-8")))
+    written = ProofsFile.model_validate(load_table(SOURCE.read_text("utf-8")))
     now = digests_of(lambda name: (HERE / name).read_text("utf-8"))
     valid = {name: field for name, field in written.fields.items() if now.get(field.row or name) == field.digest}
     known = {reason: (text.en, text.zh) for reason, text in written.reasons.items()}

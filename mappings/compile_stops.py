@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..schemas.house_yaml import house_yaml
-from ..schemas.literal_module import literal_module, members
+from ..schemas.compilers.tables import literal_module, load_table, members
 from .compile_tables import conditions
 from .model import StopsFile
 
@@ -14,7 +13,7 @@ SOURCE = Path(__file__).with_name("stops.yaml")
 
 def products() -> dict[str, str]:
     """The compiled module."""
-    content = StopsFile.model_validate(house_yaml(SOURCE.read_text("utf-8")))
+    content = StopsFile.model_validate(load_table(SOURCE.read_text("utf-8")))
     rows = tuple(
         members(stop, "sources", side=side, at=at, when=conditions(stop.when))
         for stop in content.stops

@@ -7,8 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from ..schemas.house_yaml import house_yaml
-from ..schemas.literal_module import frozen, literal_module
+from ..schemas.compilers.tables import frozen, literal_module, load_table
 from ..schemas.megatron.catalog import VERSIONS, catalog
 from ..schemas.megatron.compile_validation import read_rows
 from .model import FamiliesFile, Skeleton, TableFile, UnmappedFile
@@ -41,7 +40,7 @@ def compiled() -> dict[str, Any]:
     notes: list[Any] = []
     gates: dict[str, Any] = {}
     for path in topics():
-        content: dict[str, Any] = house_yaml(path.read_text(encoding="utf-8"))
+        content: dict[str, Any] = load_table(path.read_text(encoding="utf-8"))
         TableFile.model_validate(content)
         for row in content["rows"]:
             rows.append(_row(path.stem, row, content.get("only", []), len(notes)))
@@ -165,7 +164,7 @@ def _side(side: dict[str, Any], prefix: str, fields: tuple[str, ...]) -> tuple[A
 
 
 def _reasons(rows: list[Any]) -> tuple[Any, dict[str, int], dict[str, int]]:
-    content = house_yaml((HERE / "unmapped.yaml").read_text(encoding="utf-8"))
+    content = load_table((HERE / "unmapped.yaml").read_text(encoding="utf-8"))
     UnmappedFile.model_validate(content)
     mapped = _keys(rows)
     dests = sorted({dest for version in VERSIONS for dest in catalog(version).by_dest} - mapped)
@@ -212,13 +211,13 @@ def _mindformers_words(rows: list[Any]) -> set[str]:
 def _known_words() -> set[str]:
     """The words of its facts and of what we make of them, and those of keys that it hands on unread."""
     known = "".join((FACTS / name).read_text("utf-8") for name in ("facts.yaml", "resolution.yaml"))
-    handed_on: list[str] = house_yaml((HERE / "keys.yaml").read_text("utf-8"))["HANDED_ON"]
+    handed_on: list[str] = load_table((HERE / "keys.yaml").read_text("utf-8"))["HANDED_ON"]
     return {*_WORD.findall(known), *handed_on}
 
 
 def compiled_families() -> dict[str, Any]:
     """The constants of the compiled families and skeletons."""
-    content = house_yaml((HERE / "families.yaml").read_text(encoding="utf-8"))
+    content = load_table((HERE / "families.yaml").read_text(encoding="utf-8"))
     FamiliesFile.model_validate(content)
     families = {
         name: (
@@ -237,7 +236,7 @@ def compiled_families() -> dict[str, Any]:
         )
         for name, entry in content["families"].items()
     }
-    skeletons = house_yaml((HERE / "skeleton.yaml").read_text(encoding="utf-8"))
+    skeletons = load_table((HERE / "skeleton.yaml").read_text(encoding="utf-8"))
     for skeleton in skeletons.values():
         Skeleton.model_validate(skeleton)
     return {"WEIGHTS": content["weights"], "FAMILIES": families, "SKELETONS": skeletons}

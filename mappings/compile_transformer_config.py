@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..schemas.house_yaml import house_yaml
-from ..schemas.literal_module import literal_module, members
+from ..schemas.compilers.tables import literal_module, load_table, members
 from .compile_tables import conditions
 from .model import Harmless, TransformerConfigFile
 
@@ -15,7 +14,7 @@ SOURCE = Path(__file__).with_name("transformer_config.yaml")
 
 def products() -> dict[str, str]:
     """The compiled module."""
-    content = TransformerConfigFile.model_validate(house_yaml(SOURCE.read_text("utf-8")))
+    content = TransformerConfigFile.model_validate(load_table(SOURCE.read_text("utf-8")))
     reasons: list[Harmless] = list(content.reasons.values())
     places = {name: place for place, name in enumerate(content.reasons)}
     fields: list[tuple[Any, ...]] = []

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..schemas.house_yaml import house_yaml
-from ..schemas.literal_module import literal_module
+from ..schemas.compilers.tables import literal_module, load_table
 
 SOURCE = Path(__file__).with_name("weights.yaml")
 MODELS = Path(__file__).with_name("weights_huggingface.yaml")
@@ -16,7 +15,7 @@ _RECORDS = ("blocks", "parameters")
 
 def products() -> dict[str, str]:
     """The compiled modules."""
-    table: dict[str, Any] = house_yaml(SOURCE.read_text("utf-8"))
+    table: dict[str, Any] = load_table(SOURCE.read_text("utf-8"))
     values = {name.upper(): tuple(table[name]) if name in _RECORDS else table[name] for name in _NAMES}
     about = "Parameters of both frameworks; compiled from weights.yaml."
     return {"mappings/weights_compiled.py": literal_module(about, **values), **_of_models()}
@@ -24,7 +23,7 @@ def products() -> dict[str, str]:
 
 def _of_models() -> dict[str, str]:
     """The rows of transformers' parameters, each with its families, relation and whether its matrix is turned."""
-    table: dict[str, Any] = house_yaml(MODELS.read_text("utf-8"))
+    table: dict[str, Any] = load_table(MODELS.read_text("utf-8"))
     rows: list[tuple[str, tuple[str, ...], str, bool, tuple[str, ...] | None]] = []
     for section in table["parameters"]:
         families = tuple(section["families"]) if "families" in section else None

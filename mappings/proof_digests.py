@@ -6,7 +6,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
-from ..schemas.house_yaml import house_yaml
+from ..schemas.compilers.tables import load_table
 from .compile_tables import TOPICS
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def digests_of(text: Callable[[str], str]) -> dict[str, str]:
     """The first field of every row → a digest; `text` gives a table file by name."""
     found: dict[str, str] = {}
     for topic in TOPICS:
-        content: dict[str, Any] = house_yaml(text(f"{topic}.yaml"))
+        content: dict[str, Any] = load_table(text(f"{topic}.yaml"))
         for row in content["rows"]:
             said = {name: value for name, value in row.items() if name not in _PROSE}
             said.setdefault("only", content.get("only", []))

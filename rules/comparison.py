@@ -12,8 +12,8 @@ from ..mapper.recipe.reading import side_of
 from ..mapper.recipe.vocabulary import vocabulary
 from ..mappings.tables import rows_of
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
-from ..schemas.punctuation import joined
 from ..schemas.versions import TITLES
+from ..schemas.wording import joined
 from .messages_compiled import say
 from .naming import describe_origin, labels, shown, spelled
 from .places import places_of

@@ -9,8 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..schemas.house_yaml import house_yaml
-from ..schemas.literal_module import literal_module
+from ..schemas.compilers.tables import literal_module, load_table
 from ..schemas.message import Words
 from ..schemas.mindformers.catalog import DEFAULT_STATIC
 from . import compile_defects as defects
@@ -39,7 +38,7 @@ def catalog() -> dict[str, dict[str, Any]]:
     """Every authored rule by its code, in the order of the checklists."""
     found: dict[str, dict[str, Any]] = {}
     for path in sorted(CATALOG.glob("*.yaml")):
-        for code, entry in house_yaml(path.read_text("utf-8")).items():
+        for code, entry in load_table(path.read_text("utf-8")).items():
             assert code not in found, f"{code} stands twice"
             found[code] = entry
     return dict(sorted(found.items(), key=lambda item: (PREFIXES.index(item[0][:3]), item[0])))
@@ -49,7 +48,7 @@ def recipe_fields() -> dict[str, dict[str, Any]]:
     """Every recipe field with its type, impact, neutral value and its meaning in both languages."""
     path = ROOM.parent / "mapper" / "recipe" / "fields.yaml"
     found: dict[str, dict[str, Any]] = {}
-    for topic, entries in house_yaml(path.read_text("utf-8")).items():
+    for topic, entries in load_table(path.read_text("utf-8")).items():
         for name, row in entries.items():
             kind, impact, neutral, english, chinese = row[:5]
             found[f"{topic}.{name}"] = {
@@ -74,7 +73,7 @@ def compared_fields(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str
 
 def _fields_named(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str, Any]]) -> dict[str, str]:
     """The code that compares each field that a rule names; empty where a function does, or nothing."""
-    owners = dict.fromkeys(house_yaml((ROOM / "not_compared.yaml").read_text("utf-8")), "")
+    owners = dict.fromkeys(load_table((ROOM / "not_compared.yaml").read_text("utf-8")), "")
     for code, rule in rules.items():
         if "check" in rule and not rule.get("owns"):
             continue
@@ -87,7 +86,7 @@ def _fields_named(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str, 
 
 def causes(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
     """What follows from a finding: fields, fields that are open, codes, and the words for it in both languages."""
-    authored: dict[str, Any] = house_yaml((ROOM / "causes.yaml").read_text("utf-8"))
+    authored: dict[str, Any] = load_table((ROOM / "causes.yaml").read_text("utf-8"))
     found: dict[str, tuple[Any, ...]] = {}
     for code, row in authored.items():
         assert code in fields or code in rules or code[:3] in PREFIXES, f"causes.yaml: there is no code {code}"
@@ -120,7 +119,7 @@ def compiled_catalog() -> str:
     rules, fields = catalog(), recipe_fields()
     owners = compared_fields(rules, fields)
     rows: dict[str, Any] = {}
-    said = {name: _both(texts) for name, texts in house_yaml((ROOM / "open.yaml").read_text("utf-8")).items()}
+    said = {name: _both(texts) for name, texts in load_table((ROOM / "open.yaml").read_text("utf-8")).items()}
     differs = said.pop("differs")
     for code, rule in rules.items():
         own = [name for name, owner in owners.items() if owner == code]
@@ -166,7 +165,7 @@ def compiled_catalog() -> str:
 
 def idle_keys() -> dict[str, Any]:
     """Keys that say nothing: by the kind of reason."""
-    authored: dict[str, Any] = house_yaml((ROOM / "keys.yaml").read_text("utf-8"))
+    authored: dict[str, Any] = load_table((ROOM / "keys.yaml").read_text("utf-8"))
     switched = (
         (
             row["switch"],
@@ -228,12 +227,12 @@ def _add_readers(pages: dict[str, Any]) -> None:
 
 def explained() -> dict[str, dict[str, Any]]:
     """What explains the findings of readers, and the parts that other tables have no place for, by code."""
-    groups: dict[str, Any] = house_yaml((EXPLAINED / "groups.yaml").read_text("utf-8"))
+    groups: dict[str, Any] = load_table((EXPLAINED / "groups.yaml").read_text("utf-8"))
     found: dict[str, dict[str, Any]] = {}
     for path in sorted(EXPLAINED.glob("*.yaml")):
         if path.name == "groups.yaml":
             continue
-        for code, row in house_yaml(path.read_text("utf-8")).items():
+        for code, row in load_table(path.read_text("utf-8")).items():
             assert code not in found, f"{path.name}: {code} stands twice"
             parts = {**groups.get(row.get("group", ""), {}), **row}
             assert "group" not in row or row["group"] in groups, f"{path.name}: {code} has no group {row['group']}"
@@ -269,7 +268,7 @@ def compiled_checklist() -> str:
     rules, fields = catalog(), recipe_fields()
     owners = compared_fields(rules, fields)
     rows: list[tuple[Any, ...]] = []
-    written: dict[str, str | dict[str, Any]] = house_yaml((ROOM / "checklist.yaml").read_text("utf-8"))
+    written: dict[str, str | dict[str, Any]] = load_table((ROOM / "checklist.yaml").read_text("utf-8"))
     for identifier, row in written.items():
         entry = {"key": row} if isinstance(row, str) else row
         when: tuple[str, ...] = tuple(entry.get("when", ()))

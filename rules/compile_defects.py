@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..mapper.conditions import COMPARISONS
 from ..mapper.recipe.vocabulary import vocabulary
-from ..schemas.house_yaml import house_yaml
-from ..schemas.literal_module import literal_module
+from ..schemas.compilers.tables import literal_module, load_table
 from ..schemas.megatron.dialects import dialect_named, dialect_versions
 from ..schemas.message import Words
-from ..schemas.version_sets import versions_in
-from ..schemas.versions import TITLES, names
+from ..schemas.versions import TITLES, names, versions_in
 from .defect_model import Alternatives, Defect
 from .messages_compiled import say
 
@@ -50,7 +48,7 @@ def _order(owner: str) -> tuple[str, ...]:
 
 def _read(path: Path) -> Defect:
     try:
-        return Defect.model_validate(house_yaml(path.read_text("utf-8")))
+        return Defect.model_validate(load_table(path.read_text("utf-8")))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 
@@ -226,7 +224,7 @@ def _arguments() -> frozenset[str]:
     from ..schemas.megatron.catalog import catalog
 
     given = {fact.dest for version in names("megatron") for fact in catalog(version).arguments}
-    settled: list[dict[str, Any]] = house_yaml(VALIDATION.read_text("utf-8"))
+    settled: list[dict[str, Any]] = load_table(VALIDATION.read_text("utf-8"))
     return frozenset(given | {row["set"] for part in settled for row in part["rows"] if "set" in row})
 
 

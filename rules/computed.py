@@ -11,7 +11,7 @@ from ..mapper.differences import difference_of
 from ..mapper.recipe.reading import side_of
 from ..mappings.tables import table
 from ..schemas.fast_records import TYPE_CHECKING, cast
-from ..schemas.shape import is_mapping
+from ..schemas.plain_values import is_mapping
 from .comparison import DIFFERENCES, differences
 from .messages_compiled import say
 from .naming import labels, shown, spelled

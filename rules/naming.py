@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..mapper.recipe.vocabulary import vocabulary
 from ..schemas.fast_records import TYPE_CHECKING, cast
 from ..schemas.message import Words
-from ..schemas.short_numbers import short
+from ..schemas.plain_values import short
 from .messages_compiled import say
 from .places import places_of
 

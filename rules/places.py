@@ -12,7 +12,7 @@ from ..schemas.config import explicit_of
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.mindformers.reading import parent
 from ..schemas.source import Span
-from ..schemas.yaml_node import SAME_VALUE
+from ..schemas.yaml_reader.node import SAME_VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

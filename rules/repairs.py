@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from ..schemas.diagnostic import Diagnostic
-    from ..schemas.yaml_node import Node
-    from ..schemas.yaml_text import YamlDocument
+    from ..schemas.yaml_reader.document import YamlDocument
+    from ..schemas.yaml_reader.node import Node
     from .rule import Change, Repair
     from .subject import Side
 

@@ -20,7 +20,7 @@ from ..mapper.recipe.reading import RecipeReading, side_of
 from ..mapper.recipe.vocabulary import COMPUTED
 from ..mappings.tables import rows_of
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
-from ..schemas.yaml_node import KEPT_AT
+from ..schemas.yaml_reader.node import KEPT_AT
 from .attribution import decided_by
 from .catalog_compiled import CAUSES, COMPARED, RULES
 from .computed import feeding

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..schemas.house_yaml import house_yaml
+from ..schemas.compilers.tables import load_table
 
 ROOM = Path(__file__).resolve().parent
 _FILE = re.compile(r"([\w./-]+\.py)")
@@ -23,13 +23,13 @@ _COMMIT = re.compile(r"\bcommit ([0-9a-f]{7,40})\b")
 
 @cache
 def _links() -> dict[str, Any]:
-    return house_yaml((ROOM / "source_links.yaml").read_text("utf-8"))
+    return load_table((ROOM / "source_links.yaml").read_text("utf-8"))
 
 
 @cache
 def _tags() -> dict[str, dict[str, str]]:
     """Where each version's files stand in its repository; one that is only a wheel has no entry."""
-    versions = house_yaml((ROOM.parent / "schemas" / "versions.yaml").read_text("utf-8"))
+    versions = load_table((ROOM.parent / "schemas" / "versions.yaml").read_text("utf-8"))
     return {
         "megatron": {row["name"]: row["tag"] for row in versions["megatron"]},
         "mindformers": {row["name"]: f"v{row['name']}.0" for row in versions["mindformers"] if row["name"] < "2"}

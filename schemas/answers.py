@@ -1,12 +1,85 @@
-"""What every answer's JSON has in common, as typed models: places, effective values, launches, findings, versions."""
+"""Typed models of JSON answers: the marks of their members, and the objects that all answers share.
+
+A model is the only definition of an answer: `compilers/answer_writers.py` compiles it to a function that writes a
+record, and `accmap schema` prints its JSON Schema. A member without a mark is the record's attribute of that name.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
-from .answer_parts import From, Given, LeftOut, Open, Said, Spoken, Value
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+Number = float | Literal["nan", "inf", "-inf"]
+
+
+class Open(BaseModel):
+    """An object that may gain keys."""
+
+    model_config = ConfigDict(extra="allow", populate_by_name=True)
+    taken_from: ClassVar[Mapping[str, str]] = {}
+    """Base model → the attribute of the record that the base's members are taken from."""
+
+
+@dataclass(frozen=True)
+class From:
+    """The attribute that the value is, as a path; behind `?.` it is None where there is nothing to ask."""
+
+    path: str
+
+
+@dataclass(frozen=True)
+class Said:
+    """The method that answers with a text in the language of the answer."""
+
+    method: str
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """The attributes `en` and `zh` of the record are the text."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """The record does not know it: whoever writes the answer says it."""
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Not written where it has this value."""
+
+    where: object
+
+
+@dataclass(frozen=True)
+class OnlyWith:
+    """Left out where this attribute of the record is None; the member's kind has None for that alone."""
+
+    path: str
+
+
+@dataclass(frozen=True)
+class Late:
+    """A list whose records are put into words where one is looked at: all of them would take more than they tell."""
+
+
+@dataclass(frozen=True)
+class AsJson:
+    """A value of a configuration, which JSON may not have as it is."""
+
+
+Value = Annotated[Any, AsJson()]
+Figure = Annotated[Number, AsJson()]
+"""A number that JSON may not have as it is."""
+Text = Annotated[str, Said("text")]
+"""A message, in the language of the answer."""
+
 
 Line = Annotated[int, Field(ge=1)]
 Effective = Literal["explicit", "derived", "default"]
@@ -164,11 +237,3 @@ MODELS: tuple[type[Open], ...] = (
     PurposeJson, BasisJson, ShowJson,
 )  # fmt: skip
 """What has a record in this room."""
-
-
-def products() -> dict[str, str]:
-    """The compiled module."""
-    from .answer_writers import writers
-
-    text = writers("Writes the records of this room as the models of answers.py say; compiled from them.", MODELS, {})
-    return {"schemas/answers_compiled.py": text}

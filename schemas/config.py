@@ -9,9 +9,9 @@ from __future__ import annotations
 from .fast_records import TYPE_CHECKING, NamedTuple
 from .message import NOTHING, Words, in_chinese, verbatim
 from .messages_compiled import say
-from .punctuation import in_brackets, mark
 from .versions import Framework as Framework
 from .versions import label_of
+from .wording import in_brackets, mark
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from .diagnostic import Diagnostic, Language
     from .source import Span
-    from .yaml_text import YamlDocument
+    from .yaml_reader.document import YamlDocument
 
 Scalar: TypeAlias = "str | int | float | bool | None"
 Value: TypeAlias = "Scalar | Sequence[Value] | Mapping[str, Value]"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     Mark: TypeAlias = "tuple[str, str, Span | None, str]"
 
+
 _EFFECTS = {"error": "stops", "warning": "depends", "info": "advice"}
 
 
@@ -175,3 +176,16 @@ def finding(problem: Problem, file: str, span: Span | None = None, related: tupl
 def unreadable(problem: Problem, file: str, span: Span | None = None) -> UnreadableError:
     """The same as the error of a file that cannot be read."""
     return UnreadableError(finding(problem, file, span))
+
+
+class UsageError(Exception):
+    """Words, a file or a place that accmap cannot use, and what is wrong in both languages."""
+
+    def __init__(self, said: Words) -> None:
+        super().__init__(said)
+        self.said = said
+        self.en, self.zh = str(said), said.zh
+
+    def message(self, language: str) -> str:
+        """What is wrong, for a person."""
+        return self.said.text(language)

@@ -11,26 +11,27 @@ import os
 
 from .border.incoming import MAX_ARGUMENTS, confined, encoding_problem, read_named, read_text, refuse_larger
 from .border.probes import names_in
-from .config import Config, Launch, ReadOptions
+from .config import ReadOptions
 from .diagnostic import UnreadableError, finding
 from .fast_records import TYPE_CHECKING
 from .file_kind import may_be_mindformers, purpose_of_program, purpose_of_recipe
 from .messages_compiled import say
 from .source import SourceText
-from .tree_version import folders_of, known_tree, tree_version
+from .source_tree import folders_of, known_tree, tree_version
 from .versions import written_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Literal, TypeAlias
 
-    from .config import Argument, Purpose
+    from .config import Argument, Config, Launch, Purpose
     from .diagnostic import Diagnostic
     from .megatron.experiment_yaml import Experiment
     from .megatron.inputs import Input
     from .megatron.versions import Chosen
     from .shell.state import WrittenFiles
     from .source import Span
+
 
 Format: TypeAlias = "Input | Literal['script', 'mindformers', 'huggingface']"
 
@@ -411,3 +412,24 @@ def _opened(name: str, script: str, open_file: Callable[[str], SourceText]) -> S
             return open_file(os.path.join(os.path.dirname(script), name))
         except UnreadableError:
             raise error from None
+
+
+def check_versions(options: ReadOptions, where: str | None = None) -> ReadOptions:
+    """The options as they are; UnreadableError where one names a version that there are no facts of.
+
+    One rule for all frameworks, and whether or not a file of that framework is read: what nothing is known of
+    is refused, and never answered for by a neighbour. `where` names the file that says it, where it is no option.
+    """
+    if options.megatron is not None:
+        from .megatron.forks import normalise_version
+
+        normalise_version(options.megatron, where or "--megatron")
+    if options.mindformers is not None:
+        from .mindformers.catalog import known_version
+
+        known_version(options.mindformers, where or "--mindformers")
+    if options.transformers is not None:
+        from .huggingface.reading import known_version as of_transformers
+
+        of_transformers(options.transformers, where or "--transformers")
+    return options

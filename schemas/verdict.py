@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from .fast_records import TYPE_CHECKING, NamedTuple
 from .messages_compiled import say
-from .punctuation import mark
+from .wording import mark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from .diagnostic import Language
+    from .config import Config
+    from .diagnostic import Diagnostic, Language
+
 
 PARTIAL, UNDECIDED = "partial", "undecided"
 
@@ -47,3 +49,25 @@ def concluded(fine: str, bad: str, *, wrong: bool, compared: int, unseen: Sequen
 def unseen_json(unseen: Iterable[Unseen], language: Language) -> list[dict[str, str]]:
     """The key `not_compared` of an answer."""
     return [{"what": one.what, "reason": one.zh if language == "zh" else one.en} for one in unseen]
+
+
+_FOUND = "undecided-argument"
+
+
+def open_words(config: Config) -> Iterator[tuple[str, Diagnostic]]:
+    """Each word, and what its reader said of it."""
+    for problem in config.problems:
+        if problem.kind.name == _FOUND:
+            yield str(dict(problem.values)["text"]), problem
+
+
+def unseen_words(configs: Iterable[Config]) -> list[Unseen]:
+    """What no comparison of these files has seen."""
+    return [
+        Unseen(
+            config.file if problem.span is None else f"{config.file}:{problem.span.line}",
+            *say.could_override(text=text).both(),
+        )
+        for config in configs
+        for text, problem in open_words(config)
+    ]

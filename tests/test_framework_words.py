@@ -18,7 +18,7 @@ import yaml
 
 from accmap.mapper.lenses.registry import LENSES
 from accmap.mapper.recipe.vocabulary import vocabulary
-from accmap.schemas.house_yaml import house_yaml
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.megatron.catalog import VERSIONS, catalog
 from accmap.schemas.versions import names
 
@@ -103,7 +103,7 @@ def _names_in(content: Any) -> set[str]:
 def framework_words() -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
     """Arguments of Megatron-LM, keys of MindSpore Transformers, versions of both."""
     arguments = {name for version in VERSIONS for name in (*catalog(version).by_dest, *catalog(version).by_option)}
-    keys = _names_in(house_yaml((ROOT / "schemas/mindformers/facts.yaml").read_text("utf-8")))
+    keys = _names_in(load_table((ROOT / "schemas/mindformers/facts.yaml").read_text("utf-8")))
     versions = {name for framework in ("megatron", "mindformers") for name in names(framework) if name[0].isdigit()}
     choices = {choice for field in vocabulary().values() for choice in field.type.split("|")}
     own = {*LENSES, *vocabulary(), *choices, *_OURS}

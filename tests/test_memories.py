@@ -97,9 +97,9 @@ MEMORIES: dict[str, str] = {
     "schemas/suggestion.py:_bits": TEXT,
     "schemas/suggestion.py:_known": TEXT,
     "schemas/versions.py:_numbers": TEXT,
-    "schemas/yaml_fast_path.py:_names": TEXT,
-    "schemas/yaml_fast_path.py:_scalars": TEXT,
-    "schemas/yaml_text.py:_recent": AT_HAND,
+    "schemas/yaml_reader/fast_path.py:_names": TEXT,
+    "schemas/yaml_reader/fast_path.py:_scalars": TEXT,
+    "schemas/yaml_reader/document.py:_recent": AT_HAND,
 }
 
 

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from accmap.mapper import compile_modules
 from accmap.mappings import compile_tables
-from accmap.schemas.house_yaml import house_yaml
+from accmap.schemas.compilers.tables import load_table
 
 ROOT = Path(__file__).resolve().parents[1]
 USES = (
@@ -33,7 +33,7 @@ def test_the_type_checker_knows_every_field(tmp_path: Path) -> None:
         (tmp_path / f"wrong_{number}.py").write_text(HEAD + use.format(name="moe.num_expert"), encoding="utf-8")
     command = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "--outputjson"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    found = {Path(one["file"]).stem for one in house_yaml(done.stdout)["generalDiagnostics"]}
+    found = {Path(one["file"]).stem for one in load_table(done.stdout)["generalDiagnostics"]}
     assert found == {f"wrong_{number}" for number in range(len(USES))}, done.stdout
 
 
@@ -53,7 +53,7 @@ def test_a_misspelt_name_is_an_error_of_the_tables_maker(
     path.write_text(authored, encoding="utf-8")
     compile_tables.compiled()
     for change in (_field, _condition, _comparison, _lens, _argument, _lens_of_a_graph, _key):
-        content = house_yaml(authored)
+        content = load_table(authored)
         if not any(change(row) for row in content["rows"]):
             continue
         path.write_text(yaml.safe_dump(content, allow_unicode=True), encoding="utf-8")

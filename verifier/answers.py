@@ -6,8 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ..schemas.answer_parts import From, Given, LeftOut, Number, OnlyWith, Open, Said, Value
-from ..schemas.answers import DiagnosticJson, VersionJson
+from ..schemas.answers import DiagnosticJson, From, Given, LeftOut, Number, OnlyWith, Open, Said, Value, VersionJson
 
 
 class InputsJson(Open):
@@ -217,7 +216,7 @@ MODELS: tuple[type[Open], ...] = (
 
 def products() -> dict[str, str]:
     """The compiled module."""
-    from ..schemas.answer_writers import writers
+    from ..schemas.compilers.answer_writers import writers
 
     text = writers("Writes the records of this room as the models of answers.py say; compiled from them.", MODELS, {})
     return {"verifier/answers_compiled.py": text}

@@ -12,9 +12,9 @@ import os
 from typing import TYPE_CHECKING, Literal
 
 from ..schemas.border.regular import open_regular
+from ..schemas.diagnostic import UsageError
 from ..schemas.fast_records import NamedTuple
 from ..schemas.message import Words
-from ..schemas.usage import UsageError
 from ..schemas.versions import ALL, known_names, name_with, names, number_of
 from .messages_compiled import say
 

@@ -12,8 +12,8 @@ import subprocess
 import tempfile
 from typing import TYPE_CHECKING
 
+from ..schemas.diagnostic import UsageError
 from ..schemas.fast_records import NamedTuple
-from ..schemas.usage import UsageError
 from .messages_compiled import say
 
 if TYPE_CHECKING:

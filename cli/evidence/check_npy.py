@@ -9,8 +9,8 @@ import os
 from typing import TYPE_CHECKING, Any, cast
 
 from ...schemas.border.outgoing import emit, json_text, page, painted
-from ...schemas.punctuation import listed
 from ...schemas.verdict import PARTIAL, UNDECIDED, unseen_json, word_of
+from ...schemas.wording import listed
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..messages_compiled import say
 from ..parsing import UsageError

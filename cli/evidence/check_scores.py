@@ -12,8 +12,8 @@ from ...evidence.answers_compiled import check_scores_json
 from ...evidence.score_settings import apart
 from ...evidence.scores import TOLERANCE, check_scores, read_scores
 from ...schemas.border.outgoing import emit, json_text, page, painted
-from ...schemas.punctuation import mark
 from ...schemas.verdict import Unseen, concluded, unseen_json, word_of
+from ...schemas.wording import mark
 from ..exit_codes import BAD, FINE
 from ..messages_compiled import say
 from ..parsing import UsageError

@@ -19,7 +19,7 @@ from ...schemas.border.outgoing import csv_text, json_text
 from ...schemas.border.writing import deliver, standing_already
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.fast_records import NamedTuple
-from ...schemas.punctuation import first_of
+from ...schemas.wording import first_of
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..messages_compiled import say as usage
 from ..parsing import UsageError, require_jobs

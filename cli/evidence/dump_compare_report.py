@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.outgoing import page, painted
-from ...schemas.punctuation import first_of
+from ...schemas.wording import first_of
 from ..advisories import title
 from ..messages_compiled import say
 from ..terminal import shortened, wants_colour

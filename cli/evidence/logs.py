@@ -15,7 +15,7 @@ from ...schemas.border.outgoing import clear_screen, composed, emit, flush, json
 from ...schemas.border.writing import standing_already, write_text
 from ...schemas.config import ReadOptions
 from ...schemas.diagnostic import UnreadableError
-from ...schemas.known_versions import check_versions
+from ...schemas.reader import check_versions
 from ..exit_codes import BAD, FINE
 from ..inputs import opened
 from ..messages_compiled import say

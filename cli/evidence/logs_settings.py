@@ -15,7 +15,7 @@ from ...rules.engine import Selection, check
 from ...rules.messages_compiled import say as of_rules
 from ...rules.subject import Side, Subject
 from ...schemas.message import Words, verbatim
-from ...schemas.unresolved_args import unseen_words
+from ...schemas.verdict import unseen_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

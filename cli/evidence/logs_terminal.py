@@ -11,8 +11,8 @@ from ...evidence.logs.columns import ABSENT, LOSS
 from ...evidence.logs.figures import figure
 from ...schemas.border.outgoing import composed, painted
 from ...schemas.border.outgoing import page as as_page
-from ...schemas.punctuation import listed
 from ...schemas.versions import TITLES
+from ...schemas.wording import listed
 from ..advisories import title
 from ..curve_scale import COLUMNS, MARGIN, step_labels, ticks
 from ..dot_plot import STYLES, beside, can_draw, drawn, plain, stroke

@@ -15,8 +15,8 @@ from ...evidence.playbook.progress import judged, next_of, standing
 from ...schemas.border.incoming import read_json
 from ...schemas.border.outgoing import emit, json_text, painted, say
 from ...schemas.diagnostic import UnreadableError
-from ...schemas.punctuation import mark
 from ...schemas.verdict import Unseen, concluded, unseen_json
+from ...schemas.wording import mark
 from ..exit_codes import BAD, FINE
 from ..messages_compiled import say as usage
 from ..parsing import UsageError

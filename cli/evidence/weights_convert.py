@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ...evidence.answers_compiled import weight_file_json
 from ...schemas.border.outgoing import emit, json_text, say, tell
-from ...schemas.system_reasons import system_reason
+from ...schemas.wording import system_reason
 from ..exit_codes import BAD, FINE
 from ..inputs import load
 from ..messages_compiled import say as usage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...schemas.border.outgoing import composed, markdown, markdown_code
 from ...schemas.fast_records import TYPE_CHECKING
-from ...schemas.terms import term
+from ...schemas.wording import term
 from .checklist import checklists, state_word
 from .following import messages
 from .messages_compiled import say

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...schemas.fast_records import TYPE_CHECKING
-from ...schemas.punctuation import listed, mark
+from ...schemas.wording import listed, mark
 from .messages_compiled import say
 
 if TYPE_CHECKING:

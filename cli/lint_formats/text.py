@@ -258,7 +258,7 @@ def _head(entry: Diagnostic, language: Language, colour: bool) -> str:
     kind = entry.kind
     severity: str = kind.severity
     if language == "zh":
-        from ...schemas.terms import term  # one module less for every other lint
+        from ...schemas.wording import term  # one module less for every other lint
 
         severity = term(severity, language)
     head = painted(f"{severity}[{kind.code}]", _STYLES[kind.severity], colour)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...schemas.unresolved_args import unseen_words
+from ...schemas.verdict import unseen_words
 from .megatron_plan import megatron_plan
 from .messages_compiled import say
 from .mindformers_plan import mindformers_plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...schemas.message import NOTHING
-from ...schemas.punctuation import joined
+from ...schemas.wording import joined
 from .messages_compiled import say
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ...schemas.border.incoming import read_text
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.fast_records import NamedTuple
-from ...schemas.yaml_depth import refuse_deep
+from ...schemas.yaml_reader.node import refuse_deep
 from .messages_compiled import say
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ...schemas.fast_records import NamedTuple
-from ...schemas.punctuation import first_of
+from ...schemas.wording import first_of
 from .names_compiled import API_NAMES, MODULE_NAMES
 
 if TYPE_CHECKING:

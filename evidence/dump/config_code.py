@@ -7,8 +7,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.incoming import package_text
+from ...schemas.compilers.tables import load_table
 from ...schemas.fast_records import NamedTuple
-from ...schemas.house_yaml import house_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,4 +48,4 @@ def _of(block: str, side: Side, config: str, model: str = "") -> Iterator[Insert
 
 @cache
 def _table() -> Any:
-    return house_yaml(package_text(os.path.dirname(__file__), "insertions.yaml"))
+    return load_table(package_text(os.path.dirname(__file__), "insertions.yaml"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.incoming import package_text
 from ...schemas.border.outgoing import markdown, shell_word
-from ...schemas.house_yaml import house_yaml
+from ...schemas.compilers.tables import load_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,4 +85,4 @@ class _Readme:
 
 @cache
 def _words() -> Any:
-    return house_yaml(package_text(os.path.dirname(__file__), "config_readme.yaml"))
+    return load_table(package_text(os.path.dirname(__file__), "config_readme.yaml"))

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from ...schemas.border.incoming import package_text
-from ...schemas.house_yaml import house_yaml
+from ...schemas.compilers.tables import load_table
 from .compare_names import module_path
 
 _BLOCKS = ("decoder.layers.*", "mtp.layers.*.transformer_layer")
@@ -17,7 +17,7 @@ _BLOCKS = ("decoder.layers.*", "mtp.layers.*.transformer_layer")
 @cache
 def module_table() -> Any:
     """`modules.yaml`, read once."""
-    return house_yaml(package_text(os.path.dirname(__file__), "modules.yaml"))
+    return load_table(package_text(os.path.dirname(__file__), "modules.yaml"))
 
 
 @cache

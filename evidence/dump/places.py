@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.fast_records import NamedTuple
-from ...schemas.system_reasons import system_reason
+from ...schemas.wording import system_reason
 from .messages_compiled import say
 from .other_files import told_of
 from .spelling import is_whole

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 from ...schemas.border.regular import open_regular
 from ...schemas.diagnostic import UnreadableError, finding
-from ...schemas.system_reasons import system_reason
+from ...schemas.wording import system_reason
 from ..archives import Budget, Unpacked, Window, opened_archive
 from .messages_compiled import say
 

@@ -19,7 +19,7 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from ...schemas.fast_records import NamedTuple
-from ...schemas.shape import number_in
+from ...schemas.plain_values import number_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,8 +7,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.incoming import package_text
+from ...schemas.compilers.tables import load_table
 from ...schemas.fast_records import NamedTuple
-from ...schemas.house_yaml import house_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,14 +85,14 @@ class Stage(NamedTuple):
 @cache
 def stages() -> tuple[Stage, ...]:
     """The whole table, read once."""
-    content: Any = house_yaml(package_text(os.path.dirname(__file__), "stages.yaml"))
+    content: Any = load_table(package_text(os.path.dirname(__file__), "stages.yaml"))
     return tuple(_stage(number, row) for number, row in enumerate(content["stages"], start=1))
 
 
 @cache
 def patches() -> dict[str, str]:
     """The files of code for the frameworks' side, by path."""
-    return house_yaml(package_text(os.path.dirname(__file__), "patches.yaml"))
+    return load_table(package_text(os.path.dirname(__file__), "patches.yaml"))
 
 
 def _stage(number: int, row: dict[str, Any]) -> Stage:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from ...schemas.diagnostic import Diagnostic, UnreadableError, finding
-from ...schemas.punctuation import first_of
-from ...schemas.system_reasons import system_reason
+from ...schemas.wording import first_of, system_reason
 from .messages_compiled import say
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from functools import cache
 from ...mappings.keys_compiled import OUTPUT
 from ...schemas.border.incoming import package_text
 from ...schemas.border.outgoing import markdown, markdown_code
+from ...schemas.compilers.tables import load_table
 from ...schemas.fast_records import TYPE_CHECKING
-from ...schemas.house_yaml import house_yaml
 from ...schemas.json_values import json_value
 from .pair import CONFIGURATION, INITIAL, SCRIPT
 from .table import alignment_table
@@ -160,7 +160,7 @@ _NAMES = {"script": SCRIPT, "yaml": CONFIGURATION, "initial": INITIAL}
 
 @cache
 def _words() -> Any:
-    return house_yaml(package_text(os.path.dirname(__file__), "readme.yaml"))
+    return load_table(package_text(os.path.dirname(__file__), "readme.yaml"))
 
 
 def _cell(value: Value) -> str:

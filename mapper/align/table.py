@@ -6,8 +6,8 @@ import os
 from functools import cache
 
 from ...schemas.border.incoming import package_text
+from ...schemas.compilers.tables import load_table
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
-from ...schemas.house_yaml import house_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,7 +70,7 @@ class AlignmentTable(NamedTuple):
 @cache
 def alignment_table() -> AlignmentTable:
     """The table, read once."""
-    content: Any = house_yaml(package_text(os.path.dirname(__file__), "alignment.yaml"))
+    content: Any = load_table(package_text(os.path.dirname(__file__), "alignment.yaml"))
     return AlignmentTable(
         tuple(Step(**step) for step in content["steps"]),
         tuple(_simplification(row) for row in content["settings"]),

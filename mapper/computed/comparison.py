@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import isfinite
 
 from ...schemas.fast_records import TYPE_CHECKING, cast
-from ...schemas.shape import is_mapping
+from ...schemas.plain_values import is_mapping
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

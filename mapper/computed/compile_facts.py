@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from ...schemas.house_yaml import house_yaml
-from ...schemas.literal_module import literal_module
-from ...schemas.version_sets import versions_in
-from ...schemas.versions import names
+from ...schemas.compilers.tables import literal_module, load_table
+from ...schemas.versions import names, versions_in
 
 if TYPE_CHECKING:
     from ...schemas.versions import Framework
@@ -20,7 +18,7 @@ FRAMEWORKS: tuple[Framework, ...] = ("megatron", "mindformers")
 
 def products() -> dict[str, str]:
     """The compiled module."""
-    content: dict[str, Any] = house_yaml(SOURCE.read_text("utf-8"))
+    content: dict[str, Any] = load_table(SOURCE.read_text("utf-8"))
     since: dict[str, dict[str, tuple[str, ...]]] = {}
     for framework in FRAMEWORKS:
         order = tuple(dict.fromkeys(names(framework)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...mappings.tables import field_named
 from ...schemas.fast_records import TYPE_CHECKING
-from ...schemas.number_text import whole_number
+from ...schemas.plain_values import whole_number
 from ...schemas.shell.scanning import is_whole_number
 from .lens import OMIT, Lens, integer, items, number
 

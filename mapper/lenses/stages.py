@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.megatron.validation_functions import layout_chunks
-from ...schemas.number_text import whole_number
+from ...schemas.plain_values import whole_number
 from .lens import OMIT, Lens, Omitted, integer, items
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ...schemas.house_yaml import house_yaml
-from ...schemas.literal_module import literal_module
+from ...schemas.compilers.tables import literal_module, load_table
 
 SOURCE = Path(__file__).with_name("fields.yaml")
 UNITS = {"devices", "layers", "minutes", "parameters", "probability", "samples", "steps", "tokens"}
@@ -15,7 +14,7 @@ UNITS = {"devices", "layers", "minutes", "parameters", "probability", "samples",
 
 def products() -> dict[str, str]:
     """The compiled module."""
-    topics: dict[str, dict[str, list[Any]]] = house_yaml(SOURCE.read_text(encoding="utf-8"))
+    topics: dict[str, dict[str, list[Any]]] = load_table(SOURCE.read_text(encoding="utf-8"))
     fields: dict[str, tuple[Any, ...]] = {}
     for topic, entries in topics.items():
         for name, entry in entries.items():

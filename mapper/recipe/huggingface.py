@@ -16,8 +16,8 @@ from ...mappings.keys_compiled import (
 from ...mappings.tables import field_named
 from ...schemas.fast_records import TYPE_CHECKING, cast
 from ...schemas.huggingface.reading import class_of
+from ...schemas.plain_values import is_mapping
 from ...schemas.rows import TOO_ODD, UndecidedError
-from ...schemas.shape import is_mapping
 from ...schemas.truth import is_on
 from ..computed.huggingface import computed_quantities
 from .messages_compiled import say

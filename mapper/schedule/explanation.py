@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ...schemas.fast_records import TYPE_CHECKING
-from ...schemas.punctuation import listed
+from ...schemas.wording import listed
 from ..computed.comparison import equal
 from .messages_compiled import say
 from .problems import Note, note

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...mappings.keys_compiled import BEGINS_ANEW, SCHEDULE_FEEDS
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.message import Words, verbatim
-from ...schemas.shape import is_mapping
+from ...schemas.plain_values import is_mapping
 from ..computed.values import keys_below
 from .curve import UndecidedError
 from .messages_compiled import say

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
-from ...schemas.unresolved_args import open_words
+from ...schemas.verdict import open_words
 from ..recipe.vocabulary import defines_model
 
 if TYPE_CHECKING:

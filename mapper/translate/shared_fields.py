@@ -12,7 +12,7 @@ from ...mappings.transformer_config import closed_reasons, shared_fields
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.megatron.forks import catalog, fork_of
 from ...schemas.message import Words
-from ...schemas.short_numbers import plain
+from ...schemas.plain_values import plain
 from ...schemas.versions import within
 from ..conditions import holds
 from ..gates import closed_by

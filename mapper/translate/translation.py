@@ -17,9 +17,8 @@ from ...schemas.megatron.forks import OWN, catalog, dialect_asked, fork_of, norm
 from ...schemas.message import Words
 from ...schemas.mindformers.catalog import DEFAULT_DYNAMIC, DEFAULT_STATIC, minor_version
 from ...schemas.mindformers.detect import WRITTEN
-from ...schemas.number_text import is_number
+from ...schemas.plain_values import is_number, plain
 from ...schemas.preconditions import unknown_class
-from ...schemas.short_numbers import plain
 from ...schemas.versions import TITLES
 from ..caveats import FrameworkSide, applies, caveat_of
 from ..families import ALL_LAYERS, Choice, choose

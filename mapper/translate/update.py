@@ -12,8 +12,8 @@ from ...mappings.tables import Row, Side, table
 from ...schemas.config import Config, ReadOptions
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
+from ...schemas.plain_values import plain
 from ...schemas.reader import config_of
-from ...schemas.short_numbers import plain
 from ...schemas.source import SourceText
 from ..computed.comparison import same
 from ..differences import differences

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...schemas.fast_records import TYPE_CHECKING
-from ...schemas.yaml_text import parse_path, read_yaml
+from ...schemas.yaml_reader.document import parse_path, read_yaml
 from .edits import Edit
 from .yaml_text import block, scalar
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ...schemas.config import Value
     from ...schemas.source import SourceText
-    from ...schemas.yaml_node import Node
+    from ...schemas.yaml_reader.node import Node
 
 
 class YamlEditor:

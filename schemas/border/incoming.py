@@ -94,7 +94,7 @@ def read_regular(path: str, shown: str | None = None, limit: int = MAX_BYTES) ->
     except IsADirectoryError:
         _refuse(say.directory(path=name), name)
     except NotRegularError as error:
-        from ..system_reasons import system_reason
+        from ..wording import system_reason
 
         _refuse(say.not_regular(path=name, why=system_reason(error)), name)
     except (OSError, ValueError) as error:
@@ -241,7 +241,7 @@ def _refuse(problem: Problem, name: str, span: Span | None = None) -> NoReturn:
 
 
 def _deny(name: str, error: Exception) -> NoReturn:
-    from ..system_reasons import system_reason
+    from ..wording import system_reason
 
     _refuse(say.denied(path=name, why=system_reason(error)), name)
 

@@ -177,7 +177,7 @@ _BEGINS_A_FORMULA = "=+-@\uff1d\uff0b\uff0d\uff20"
 
 
 def _cell(text: str) -> str:
-    from ..number_text import is_number
+    from ..plain_values import is_number
 
     text = visible(text)
     start = text.lstrip("\t \u3000\u00a0")[:1]

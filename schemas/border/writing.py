@@ -10,11 +10,10 @@ from __future__ import annotations
 import os
 import stat
 
+from ..diagnostic import UsageError
 from ..fast_records import TYPE_CHECKING
 from ..messages_compiled import say
-from ..punctuation import joined
-from ..system_reasons import system_reason
-from ..usage import UsageError
+from ..wording import joined, system_reason
 from .inputs import is_input
 from .outgoing import emit
 

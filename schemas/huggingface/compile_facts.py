@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..literal_module import literal_module
+from ..compilers.tables import literal_module
 from ..versions import names
 from .extract import known
 

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ..house_yaml import house_yaml
+from ..compilers.tables import load_table
 
 SOURCE = Path(__file__).with_name("facts.json")
 OUTSIDE = Path(__file__).with_name("outside.yaml")
@@ -67,7 +67,7 @@ def read() -> dict[str, Any]:
 
 def known() -> dict[str, Any]:
     """The stored facts by version, with the families of `outside.yaml`, which are the same in every version."""
-    outside: dict[str, Any] = house_yaml(OUTSIDE.read_text("utf-8"))["families"]
+    outside: dict[str, Any] = load_table(OUTSIDE.read_text("utf-8"))["families"]
     return {version: {**found, "families": {**found["families"], **outside}} for version, found in read().items()}
 
 

@@ -6,7 +6,7 @@ from ..config import Config, Setting
 from ..diagnostic import UnreadableError, finding
 from ..fast_records import TYPE_CHECKING, NamedTuple, cast
 from ..message import NOTHING, verbatim
-from ..shape import is_mapping
+from ..plain_values import is_mapping
 from ..source import SourceText, Span
 from ..versions import default_name, minor_of, names, number_of
 from .messages_compiled import say
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ..config import Value
     from ..message import Words
-    from ..yaml_node import Node
+    from ..yaml_reader.node import Node
 
 FILE = "config.json"
 """How the file is called that describes a model folder."""
@@ -115,7 +115,7 @@ def _keys(source: SourceText) -> dict[str, Any]:
 
 def _places(source: SourceText, keys: Mapping[str, Any]) -> dict[str, Span]:
     """Where each key stands; the whole file where that cannot be told."""
-    from ..yaml_text import read_yaml
+    from ..yaml_reader.document import read_yaml
 
     try:
         root = read_yaml(SourceText(source.name, source.text.replace("\t", " "))).root  # JSON allows tabs

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..config import Argument
 from ..diagnostic import UnreadableError, finding
 from ..fast_records import TYPE_CHECKING
-from ..number_text import is_number
+from ..plain_values import is_number
 from .messages_compiled import say
 
 if TYPE_CHECKING:

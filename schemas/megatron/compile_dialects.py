@@ -9,8 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..house_yaml import house_yaml
-from ..literal_module import literal_module
+from ..compilers.tables import literal_module, load_table
 from . import facts as stored
 from .dialects import base_of, dialect_of
 
@@ -22,7 +21,7 @@ FOLDER = Path(__file__).with_name("dialects")
 
 def read_dialects() -> list[dict[str, Any]]:
     """The authored dialects with their facts, by name."""
-    return [_with_facts(house_yaml(path.read_text("utf-8"))) for path in sorted(FOLDER.glob("*.yaml"))]
+    return [_with_facts(load_table(path.read_text("utf-8"))) for path in sorted(FOLDER.glob("*.yaml"))]
 
 
 def _with_facts(content: dict[str, Any]) -> dict[str, Any]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ..compile_rows import LINE, Names, TableError, read_table
+from ..compilers.rows import LINE, Names, TableError, read_table
 from ..fast_records import NamedTuple
-from ..version_sets import versions_in
+from ..versions import versions_in
 from . import validation_functions
 from .catalog import VERSIONS, catalog
 from .validation import OF_RUN

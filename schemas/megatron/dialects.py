@@ -16,8 +16,7 @@ from ..expressions import Expression
 from ..fast_records import TYPE_CHECKING, NamedTuple, cast
 from ..message import verbatim
 from ..rows import TOO_ODD, Row
-from ..version_sets import versions_in
-from ..versions import names_a_file
+from ..versions import names_a_file, versions_in
 from . import validation_functions
 from .catalog import VERSIONS, ArgumentFact, catalog, catalog_of, with_arguments
 from .converters import NULLABLE

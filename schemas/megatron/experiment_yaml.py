@@ -15,10 +15,10 @@ from ..config import Argument, Launch, Unresolved
 from ..diagnostic import UnreadableError
 from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..file_kind import unread_yaml
-from ..shape import is_list, is_mapping
+from ..plain_values import is_list, is_mapping
 from ..shell.launchers import whole_number
 from ..source import SourceText
-from ..yaml_text import read_yaml
+from ..yaml_reader.document import read_yaml
 from .messages_compiled import say
 from .target_yaml import has_section
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..diagnostic import Diagnostic
     from ..message import Words
     from ..source import Span
-    from ..yaml_node import Node
+    from ..yaml_reader.node import Node
 
     Tree: TypeAlias = "dict[str, Tree | _Leaf]"
 

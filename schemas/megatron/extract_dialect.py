@@ -21,7 +21,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ..house_yaml import house_yaml
+from ..compilers.tables import load_table
 from . import facts as stored
 from .compile_dialects import FOLDER
 from .dialects import base_of
@@ -116,7 +116,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("trees", nargs="+")
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args(words)
-    content = house_yaml((FOLDER / f"{given.name}.yaml").read_text("utf-8"))
+    content = load_table((FOLDER / f"{given.name}.yaml").read_text("utf-8"))
     order = list(content["versions"])
     path = str(FOLDER / content["facts"])
     facts = stored.read(path) if os.path.exists(path) else stored.Facts([], [], {})

@@ -14,7 +14,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from ..fast_records import NamedTuple
-from ..version_sets import text_of, versions_in
+from ..versions import text_of, versions_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,14 +13,14 @@ from ..diagnostic import UnreadableError
 from ..fast_records import TYPE_CHECKING
 from ..file_kind import unread_yaml
 from ..shell.launchers import whole_number
-from ..yaml_text import read_yaml
+from ..yaml_reader.document import read_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from ..config import Launch
     from ..source import SourceText, Span
-    from ..yaml_node import Node
+    from ..yaml_reader.node import Node
 
 _ENDINGS = (".yaml", ".yml", ".json")
 _CONFIG = "--config"

@@ -100,7 +100,7 @@ class _Reader:
     def root(self) -> Any:
         import yaml
 
-        from ..yaml_depth import refuse_deep
+        from ..yaml_reader.node import refuse_deep
 
         loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         try:

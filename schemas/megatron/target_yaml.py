@@ -13,7 +13,7 @@ from ..diagnostic import UnreadableError
 from ..fast_records import TYPE_CHECKING
 from ..file_kind import unread_yaml
 from ..truth import is_on
-from ..yaml_text import read_yaml
+from ..yaml_reader.document import read_yaml
 from .messages_compiled import say
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from ..source import SourceText
-    from ..yaml_node import Node
+    from ..yaml_reader.node import Node
 
 DIALECT = "megatron-bridge"
 CONFIGURED = "megatron-yaml"

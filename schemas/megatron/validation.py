@@ -15,7 +15,7 @@ from ..diagnostic import Related, finding
 from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..message import Problem, Words, verbatim
 from ..named_module import named_module
-from ..number_text import whole_number
+from ..plain_values import whole_number
 from ..rows import TOO_ODD, Row, Sourced, UndecidedError
 from .messages_compiled import say
 

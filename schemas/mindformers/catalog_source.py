@@ -9,9 +9,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ..shape import is_list
+from ..plain_values import is_list
 from ..truth import TESTS, TRUTH
-from ..version_sets import versions_in
+from ..versions import versions_in
 from .fact_file import SOURCE, facts_of, read_facts
 
 JUDGED = Path(__file__).with_name("judged.yaml")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..house_yaml import house_yaml
-from ..literal_module import literal_module
-from ..shape import is_mapping
+from ..compilers.tables import literal_module, load_table
+from ..plain_values import is_mapping
 from ..versions import default_name, names_with_facts
 from .catalog_source import dynamic_facts, static_facts
 
@@ -65,7 +64,7 @@ def products() -> dict[str, str]:
     """The compiled module of every version, and of what tells versions apart."""
     graphs: tuple[Literal["static", "dynamic"], ...] = ("static", "dynamic")
     about = "Keys that one version of MindSpore Transformers knows and the usual one does not: made from facts.yaml."
-    meanings = house_yaml(MEANINGS.read_text("utf-8"))
+    meanings = load_table(MEANINGS.read_text("utf-8"))
     said = "What keys mean, for the typed models; compiled from meanings.yaml."
     return {
         "schemas/mindformers/only_in_compiled.py": literal_module(about, ONLY_IN=only_in()),

@@ -9,8 +9,8 @@ import os
 from pprint import pformat
 from typing import Any
 
-from ..compile_rows import LINE, Names, TableError, plain, read_table
-from ..version_sets import versions_in
+from ..compilers.rows import LINE, Names, TableError, plain, read_table
+from ..versions import versions_in
 from . import catalog_source
 from .compile_resolution import DEFINITIONS, VERSIONS, callable_names
 

@@ -13,12 +13,11 @@ from importlib import import_module
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from ..compile_messages import named
-from ..compile_rows import LINE, Names, TableError, definitions, plain, read_table
+from ..compilers.messages import named
+from ..compilers.rows import LINE, Names, TableError, definitions, plain, read_table
 from ..fast_records import NamedTuple
-from ..shape import is_mapping
-from ..version_sets import versions_in
-from ..versions import names
+from ..plain_values import is_mapping
+from ..versions import names, versions_in
 from . import catalog_source, resolution_functions
 from .resolution import STAGES, module_name
 

@@ -13,11 +13,11 @@ from ..diagnostic import finding
 from ..fast_records import TYPE_CHECKING, NamedTuple, cast
 from ..message import NOTHING, Words
 from ..named_module import named_module
-from ..punctuation import joined
 from ..rows import Sourced, UndecidedError
 from ..suggestion import closest
 from ..truth import is_on
 from ..versions import names_with_facts, newest_until, number_of
+from ..wording import joined
 from .catalog import static_catalog, static_version
 from .messages_compiled import say
 from .reading import Reading
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from ..message import Problem
     from ..rows import Row
     from ..source import SourceText, Span
-    from ..yaml_node import Node
-    from ..yaml_text import YamlDocument
+    from ..yaml_reader.document import YamlDocument
+    from ..yaml_reader.node import Node
 
 VERSIONS = names_with_facts("mindformers", "dynamic")
 

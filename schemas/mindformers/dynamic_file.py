@@ -11,7 +11,7 @@ from .messages_compiled import say
 if TYPE_CHECKING:
     from ..config import Config, ReadOptions
     from ..source import SourceText, Span
-    from ..yaml_text import YamlDocument
+    from ..yaml_reader.document import YamlDocument
     from .detect import Chosen
 
 

@@ -20,11 +20,11 @@ from ..file_kind import (
     template,
     unread_yaml,
 )
+from ..plain_values import copied, is_list, is_mapping
 from ..rows import Sourced
-from ..shape import copied, is_list, is_mapping
-from ..tree_version import tree_version
+from ..source_tree import tree_version
 from ..versions import release_of, written_for
-from ..yaml_text import parse_path, read_yaml
+from ..yaml_reader.document import parse_path, read_yaml
 from .catalog import DEFAULT_STATIC, minor_version, static_catalog, static_version
 from .detect import detected_dialect, dialect_and_version
 from .messages_compiled import say
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from ..file_kind import Purpose
     from ..message import Problem, Words
     from ..source import SourceText, Span
-    from ..yaml_node import Node
-    from ..yaml_text import YamlDocument
+    from ..yaml_reader.document import YamlDocument
+    from ..yaml_reader.node import Node
     from .detect import Chosen
 
 

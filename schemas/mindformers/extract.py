@@ -22,8 +22,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import compile_versions
-from ..shape import is_list, is_mapping
+from ..compilers import versions
+from ..plain_values import is_list, is_mapping
 from ..versions import number_of
 from .fact_file import SOURCE, facts_of, merged, read_facts, written
 from .source_digests import data_keys, digests
@@ -295,9 +295,9 @@ def main(words: list[str] | None = None) -> int:
         return 0
     if given.tree is None or given.version is None:
         parser.error("TREE and --version are needed")
-    listed = [entry["name"] for entry in compile_versions.read_versions()["mindformers"]]
+    listed = [entry["name"] for entry in versions.read_versions()["mindformers"]]
     if given.write and given.version not in listed:
-        print(f"{given.version} has no line in {compile_versions.SOURCE}", file=sys.stderr)
+        print(f"{given.version} has no line in {versions.SOURCE}", file=sys.stderr)
         return 2
     try:
         new = extracted(given.tree.resolve())

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from ..house_yaml import house_yaml
-from ..shape import is_list, is_mapping
-from ..version_sets import text_of, versions_in
+from ..compilers.tables import load_table
+from ..plain_values import is_list, is_mapping
+from ..versions import text_of, versions_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ _ALL = "all"
 
 def read_facts(path: Path = SOURCE) -> dict[str, Any]:
     """The whole file: `versions` by dialect, and a tree a dialect."""
-    return house_yaml(path.read_text("utf-8"))
+    return load_table(path.read_text("utf-8"))
 
 
 def facts_of(tree: Any, version: str, versions: Sequence[str]) -> Any:

@@ -8,7 +8,7 @@ from ..config import reason_words
 from ..diagnostic import finding
 from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..message import NOTHING
-from ..shape import number_in
+from ..plain_values import number_in
 from ..suggestion import closest
 from ..versions import number_of
 from .catalog import static_catalog, static_version

@@ -12,7 +12,7 @@ from .. import rows
 from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..message import NOTHING, Words
 from ..named_module import named_module
-from ..shape import is_mapping
+from ..plain_values import is_mapping
 from .messages_compiled import say
 from .network import undecided_network
 from .reading import Reading, Undecided

@@ -6,9 +6,9 @@ import os
 
 from ..diagnostic import UnreadableError
 from ..fast_records import TYPE_CHECKING
-from ..shape import is_mapping
+from ..plain_values import is_mapping
 from ..source import SourceText, Span
-from ..yaml_text import read_yaml
+from ..yaml_reader.document import read_yaml
 from .messages_compiled import say
 from .reading import Undecided
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from ..yaml_node import Node
+    from ..yaml_reader.node import Node
     from .reading import Reading
 
 _PREFIX = "model.model_config"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..config import Setting, Unresolved
 from ..diagnostic import finding
 from ..fast_records import TYPE_CHECKING, cast
-from ..shape import is_list, is_mapping
+from ..plain_values import is_list, is_mapping
 from .messages_compiled import say
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..diagnostic import Diagnostic, Related
     from ..message import Problem, Severity
     from ..source import Span
-    from ..yaml_node import Node
+    from ..yaml_reader.node import Node
 
 
 class Undecided(str):

@@ -10,8 +10,8 @@ from math import prod
 from ..fast_records import TYPE_CHECKING
 from ..message import NOTHING
 from ..named_module import named_module
+from ..plain_values import is_list, is_mapping
 from ..rows import TOO_ODD, Sourced, UndecidedError
-from ..shape import is_list, is_mapping
 from .messages_compiled import say
 from .reading import Undecided
 from .resolution import near

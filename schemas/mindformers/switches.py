@@ -7,7 +7,7 @@ value that stops the run is reported, and left open.
 from __future__ import annotations
 
 from ..fast_records import TYPE_CHECKING
-from ..shape import is_mapping
+from ..plain_values import is_mapping
 from ..truth import TRUTH, is_on
 from .messages_compiled import say
 from .reading import Undecided

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from accmap.schemas.house_yaml import house_yaml
+from accmap.schemas.compilers.tables import load_table
 
 ROOT = Path(__file__).resolve().parents[2]
-ACTION = house_yaml((ROOT / "action.yml").read_text("utf-8"))
+ACTION = load_table((ROOT / "action.yml").read_text("utf-8"))
 
 
 def run_action(folder: Path, **given: str) -> list[subprocess.CompletedProcess[str]]:

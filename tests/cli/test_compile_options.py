@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from accmap.cli.compile_options import SOURCE, compiled
-from accmap.schemas.house_yaml import house_yaml
+from accmap.schemas.compilers.tables import load_table
 
 
 @pytest.mark.parametrize(
@@ -18,14 +18,14 @@ from accmap.schemas.house_yaml import house_yaml
     ids=["member", "one-language", "shared-name"],
 )
 def test_a_misspelt_option_stops_the_maker(key: str, entry: object) -> None:
-    content = house_yaml(SOURCE.read_text("utf-8"))
+    content = load_table(SOURCE.read_text("utf-8"))
     content["commands"]["show"]["options"][key] = entry
     with pytest.raises(ValueError, match=rf"cli/options\.yaml: {key}"):
         compiled(content)
 
 
 def test_a_misspelt_member_of_a_command_stops_the_maker() -> None:
-    content = house_yaml(SOURCE.read_text("utf-8"))
+    content = load_table(SOURCE.read_text("utf-8"))
     content["commands"]["show"]["read"] = False
     with pytest.raises(ValueError, match=r"cli/options\.yaml: show"):
         compiled(content)

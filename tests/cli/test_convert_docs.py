@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from accmap.schemas.house_yaml import house_yaml
+from accmap.schemas.compilers.tables import load_table
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDES = {"en": "convert.md", "zh": "convert.zh-CN.md"}
@@ -80,7 +80,7 @@ def test_schemas_of_what_people_write(accmap, name: str) -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
     if name == "table":
         for topic in ("model", "moe", "schedule"):
-            jsonschema.validate(house_yaml((ROOT / "mappings" / f"{topic}.yaml").read_text("utf-8")), schema)
+            jsonschema.validate(load_table((ROOT / "mappings" / f"{topic}.yaml").read_text("utf-8")), schema)
     else:
         jsonschema.validate({"profile": "align", "world-size": 8}, schema)
         with pytest.raises(jsonschema.ValidationError):

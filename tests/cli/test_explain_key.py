@@ -13,10 +13,10 @@ from accmap.cli.key_search import known_keys, named, nearest_names
 from accmap.cli.terminal import columns
 from accmap.mapper.recipe.vocabulary import vocabulary
 from accmap.mappings.tables import table
-from accmap.schemas.house_yaml import house_yaml
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.megatron.catalog import VERSIONS, catalog
 
-GUIDE: dict[str, list[str]] = house_yaml(Path(__file__).with_name("guide_names.yaml").read_text("utf-8"))
+GUIDE: dict[str, list[str]] = load_table(Path(__file__).with_name("guide_names.yaml").read_text("utf-8"))
 ROWS = {source: row for row in table().rows for source in row.sources}
 ELSEWHERE = {
     "map.model.19": {"scaling_factor"},

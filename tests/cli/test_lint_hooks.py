@@ -10,10 +10,10 @@ from shutil import copytree, ignore_patterns
 
 import pytest
 
-from accmap.schemas.house_yaml import house_yaml
+from accmap.schemas.compilers.tables import load_table
 
 ROOT = Path(__file__).resolve().parents[2]
-HOOKS = house_yaml((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
+HOOKS = load_table((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
 
 
 def test_every_hook_names_a_command_that_exists() -> None:

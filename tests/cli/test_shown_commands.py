@@ -25,7 +25,7 @@ from small_network import run as dump_of  # noqa: E402
 from weight_files import arrays, pair, write_megatron  # noqa: E402
 from writing_logs import falling, megatron_run, static_run  # noqa: E402
 
-from accmap.schemas.house_yaml import house_yaml  # noqa: E402
+from accmap.schemas.compilers.tables import load_table  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,13 +108,13 @@ def ready(bench: Path, page: Path, words: list[str]) -> None:
             "actor_rollout_ref.model.path=Qwen3-8B trainer.n_gpus_per_node=8 data.train_batch_size=64 "
             "actor_rollout_ref.actor.ppo_mini_batch_size=64 actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=2\n"
         )
-        experiments = house_yaml((Path(__file__).with_name("flagscale_cases.yaml")).read_text("utf-8"))
+        experiments = load_table((Path(__file__).with_name("flagscale_cases.yaml")).read_text("utf-8"))
         for name, text in experiments[0]["files"].items():
             place = bench / name.replace("exp.yaml", "train.yaml")
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(text, "utf-8")
         (bench / "swift.sh").write_text("megatron sft --model Qwen3-8B --dataset d --train_iters 20\n")
-        bridge = house_yaml((Path(__file__).parent / "bridge_cases.yaml").read_text("utf-8"))
+        bridge = load_table((Path(__file__).parent / "bridge_cases.yaml").read_text("utf-8"))
         (bench / "run_config.yaml").write_text(bridge[0]["run"])
     if page.name.startswith(("huggingface", "dialects")):
         (bench / "Qwen3-8B").mkdir(exist_ok=True)

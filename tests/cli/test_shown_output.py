@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from accmap.cli.configuration import toml_table
-from accmap.schemas.house_yaml import house_yaml
+from accmap.schemas.compilers.tables import load_table
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*(ROOT / name for name in ("README.md", "README.zh-CN.md")), *sorted((ROOT / "docs").glob("*.md"))]
@@ -80,7 +80,7 @@ def test_pipelines_are_yaml_and_name_options_that_exist(language: str) -> None:
 
     text = (ROOT / "docs" / f"ci.{language}").read_text("utf-8")
     for block in re.findall(r"^```yaml\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
-        assert house_yaml(block)
+        assert load_table(block)
     commands = re.findall(r"accmap (lint .*?)$", text, re.MULTILINE)
     assert len(commands) > 4
     for command in commands:

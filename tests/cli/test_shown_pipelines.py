@@ -14,15 +14,15 @@ import pytest
 
 from accmap.cli.configuration import toml_table
 from accmap.cli.options import options_of
-from accmap.schemas.house_yaml import house_yaml
+from accmap.schemas.compilers.tables import load_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / name for name in ("README.md", "README.zh-CN.md")] + sorted((ROOT / "docs").glob("*.md"))
-HOOKS = {hook["id"] for hook in house_yaml((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))}
-INPUTS = set(house_yaml((ROOT / "action.yml").read_text("utf-8"))["inputs"])
+HOOKS = {hook["id"] for hook in load_table((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))}
+INPUTS = set(load_table((ROOT / "action.yml").read_text("utf-8"))["inputs"])
 PROJECT = toml_table("whole.toml", (ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 TAG = f"v{PROJECT['version']}"
 
@@ -58,7 +58,7 @@ CONTAINED = re.compile(r"docker .*?\baccmap (?=[a-z])")
 COMMANDS = [
     pytest.param(CONTAINED.sub("", line).removeprefix("accmap "), id=f"{page.name}: {line}")
     for page in PAGES
-    for lines in (*(leaves(house_yaml(text)) for text in blocks(page, "yaml")), *map(str.splitlines, blocks(page, "")))
+    for lines in (*(leaves(load_table(text)) for text in blocks(page, "yaml")), *map(str.splitlines, blocks(page, "")))
     for line in lines
     if CONTAINED.search(line) or (line.startswith("accmap lint --confine"))
 ]
@@ -67,7 +67,7 @@ COMMANDS = [
 @pytest.mark.parametrize("text", DOCUMENTS)
 def test_what_is_shown_for_a_pipeline_exists(text: str) -> None:
     """Hooks by their names, the action by its inputs, both at the version of this project."""
-    for entry in mappings(house_yaml(text)):
+    for entry in mappings(load_table(text)):
         if str(entry.get("repo", "")).endswith("accmap/accmap"):
             assert entry["rev"] == TAG
             assert {hook["id"] for hook in entry["hooks"]} <= HOOKS

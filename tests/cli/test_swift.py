@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from accmap.schemas.house_yaml import house_yaml
+from accmap.schemas.compilers.tables import load_table
 
-CASES: list[dict[str, Any]] = house_yaml(Path(__file__).with_name("swift_cases.yaml").read_text("utf-8"))
+CASES: list[dict[str, Any]] = load_table(Path(__file__).with_name("swift_cases.yaml").read_text("utf-8"))
 MODEL = {
     "model_type": "qwen3",
     "hidden_size": 64,

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from accmap.evidence.score_settings import Settings, apart
 from accmap.evidence.scores import ScoreCheck, check_scores, read_scores
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.diagnostic import UnreadableError
-from accmap.schemas.house_yaml import house_yaml
 
-CASES = house_yaml((Path(__file__).parent / "scores.yaml").read_text("utf-8"))
+CASES = load_table((Path(__file__).parent / "scores.yaml").read_text("utf-8"))
 
 
 def checked(case: dict[str, Any], folder: Path) -> ScoreCheck:

@@ -16,7 +16,7 @@ from accmap.mapper.translate.target import versions_of_proofs
 from accmap.mappings import compile_proofs, proofs, proofs_compiled
 from accmap.mappings.proof_digests import digests_of
 from accmap.mappings.tables import rows_of
-from accmap.schemas.house_yaml import house_yaml
+from accmap.schemas.compilers.tables import load_table
 
 MAPPINGS = Path(compile_proofs.__file__).parent
 EXAMPLE = Path(__file__).parents[2] / "examples" / "qwen3_dense" / "megatron.sh"
@@ -118,7 +118,7 @@ def test_a_fork_and_the_dynamic_graph_have_no_proof(
 
 
 def test_a_proof_lapses_with_what_its_row_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    content: dict[str, Any] = house_yaml(compile_proofs.SOURCE.read_text("utf-8"))
+    content: dict[str, Any] = load_table(compile_proofs.SOURCE.read_text("utf-8"))
     standing = compile_proofs.standing()["PROVED"]
     assert standing
     row = next(iter(standing))
@@ -144,7 +144,7 @@ def test_a_digest_is_of_what_a_row_does_and_not_of_its_prose() -> None:
 
 
 def test_every_proof_is_of_a_field_that_changes_numbers() -> None:
-    content = house_yaml(compile_proofs.SOURCE.read_text("utf-8"))
+    content = load_table(compile_proofs.SOURCE.read_text("utf-8"))
     known = vocabulary()
     for name, field in content["fields"].items():
         assert any((row.impact or known[name].impact) == "numerics" for row in rows_of(name)), name

@@ -12,15 +12,15 @@ import yaml
 
 from accmap.cli.lean import main
 from accmap.mapper.align.pair import pair_of as aligned
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
-from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.reader import read_config
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES: list[dict[str, Any]] = [
     case
     for path in sorted((Path(__file__).parent / "cases").glob("*.yaml"))
-    for case in house_yaml(path.read_text("utf-8"))
+    for case in load_table(path.read_text("utf-8"))
 ]
 
 

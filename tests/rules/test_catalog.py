@@ -12,13 +12,13 @@ from accmap.rules import compile as compiling
 from accmap.rules.checklist import ROWS
 from accmap.rules.pages import every_page, page
 from accmap.rules.registry import codes, rule
-from accmap.schemas.house_yaml import house_yaml
+from accmap.schemas.compilers.tables import load_table
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_every_checklist_row_is_covered() -> None:
-    ids = house_yaml((ROOT / "rules" / "checklist.yaml").read_text("utf-8"))
+    ids = load_table((ROOT / "rules" / "checklist.yaml").read_text("utf-8"))
     assert len(ids) == 51
     assert {row.identifier for row in ROWS} == set(ids)
     for row in ROWS:
@@ -30,7 +30,7 @@ def test_every_checklist_row_is_covered() -> None:
 def test_every_recipe_field_is_compared_or_excused() -> None:
     rules, fields = compiling.catalog(), compiling.recipe_fields()
     owners = compiling.compared_fields(rules, fields)
-    excused = house_yaml((ROOT / "rules" / "not_compared.yaml").read_text("utf-8"))
+    excused = load_table((ROOT / "rules" / "not_compared.yaml").read_text("utf-8"))
     by_function = {name for entry in rules.values() if entry.get("owns") for name in entry["fields"]}
     assert set(owners) | set(excused) | by_function == set(fields)
 
@@ -67,7 +67,7 @@ ELSEWHERE = {
 
 def test_every_rule_has_a_case_that_passes_and_one_that_fails() -> None:
     folder = Path(__file__).parent
-    cases = [case for path in (folder / "cases").glob("*.yaml") for case in house_yaml(path.read_text("utf-8"))]
+    cases = [case for path in (folder / "cases").glob("*.yaml") for case in load_table(path.read_text("utf-8"))]
     seen: dict[bool, set[str]] = {True: set(), False: set()}
     for case in cases:
         seen["at" in case].update((case["code"], *case.get("codes", ())))
@@ -85,6 +85,6 @@ def test_rules_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     rows = json.loads(capsys.readouterr().out)
     assert {"code", "name", "severity", "profiles", "scope", "sources", "fixable", "kind"} <= set(rows[0])
     named = {source for row in rows for source in row["sources"]}
-    ids = set(house_yaml((ROOT / "rules" / "checklist.yaml").read_text("utf-8")))
+    ids = set(load_table((ROOT / "rules" / "checklist.yaml").read_text("utf-8")))
     assert ids <= named
     assert len({row["code"] for row in rows}) == len(rows)

@@ -10,9 +10,9 @@ import pytest
 from test_cases import pair_of
 
 from accmap.cli.lean import main
-from accmap.schemas.house_yaml import house_yaml
+from accmap.schemas.compilers.tables import load_table
 
-CASES: list[dict[str, Any]] = house_yaml((Path(__file__).parent / "causes.yaml").read_text("utf-8"))
+CASES: list[dict[str, Any]] = load_table((Path(__file__).parent / "causes.yaml").read_text("utf-8"))
 
 
 def lint(case: dict[str, Any], folder: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:

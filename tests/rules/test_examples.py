@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from accmap.cli.lean import main
-from accmap.schemas.house_yaml import house_yaml
+from accmap.schemas.compilers.tables import load_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,11 +22,11 @@ ROOT = Path(__file__).resolve().parents[2]
 EXPLAINED = {
     code: row
     for name in ("shell", "arguments", "files", "sections", "models")
-    for code, row in house_yaml((ROOT / "rules" / "explained" / f"{name}.yaml").read_text("utf-8")).items()
+    for code, row in load_table((ROOT / "rules" / "explained" / f"{name}.yaml").read_text("utf-8")).items()
     if not code.startswith("DEF")
 }
 READERS = {code: row["example"] for code, row in EXPLAINED.items()}
-TABLE = house_yaml((ROOT / "tests" / "rules" / "examples.yaml").read_text("utf-8"))
+TABLE = load_table((ROOT / "tests" / "rules" / "examples.yaml").read_text("utf-8"))
 CASES: dict[str, dict[str, Any]] = {
     **{code: place for place in TABLE["places"].values() for code in place["codes"]},
     **TABLE["cases"],

@@ -11,9 +11,9 @@ import pytest
 from test_cases import base_text, pair_of
 
 from accmap.cli.lean import main
-from accmap.schemas.house_yaml import house_yaml
+from accmap.schemas.compilers.tables import load_table
 
-CASES: list[dict[str, Any]] = house_yaml((Path(__file__).parent / "gates.yaml").read_text("utf-8"))
+CASES: list[dict[str, Any]] = load_table((Path(__file__).parent / "gates.yaml").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["about"] for case in CASES])

@@ -9,10 +9,10 @@ from shutil import copy
 import pytest
 
 from accmap.cli.lean import main
-from accmap.schemas.house_yaml import house_yaml
+from accmap.schemas.compilers.tables import load_table
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "qwen3_dense" / "mindformers.yaml"
-CASES = house_yaml("""
+CASES = load_table("""
 - {code: ENV001, line: "", found: true}
 - {code: ENV001, line: "export MS_ASCEND_CHECK_OVERFLOW_MODE=INFNAN_MODE", found: false}
 - {code: ENV002, line: "export HCCL_DETERMINISTIC=false", found: true}

@@ -13,7 +13,7 @@ import yaml
 from accmap.cli.lean import main
 from accmap.schemas.mindformers.catalog import static_catalog
 from accmap.schemas.mindformers.switches import test_of as way_of_asking
-from accmap.schemas.shape import is_mapping
+from accmap.schemas.plain_values import is_mapping
 from accmap.schemas.truth import TRUTH, is_on
 
 ROOT = Path(__file__).resolve().parents[2]

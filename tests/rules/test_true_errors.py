@@ -11,8 +11,8 @@ import pytest
 
 from accmap.cli.lean import main
 from accmap.mapper.recipe.reading import recipe_of
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
-from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
 
@@ -21,7 +21,7 @@ GPT = (
     "--num-layers 47 --hidden-size 64 --num-attention-heads 4 --seq-length 128 --max-position-embeddings 128 "
     "--micro-batch-size 1 --train-iters 5 --lr 1e-4 --tokenizer-type NullTokenizer --vocab-size 100 --mock-data"
 )
-CASES: list[dict[str, Any]] = house_yaml(Path(__file__).with_name("true_errors.yaml").read_text("utf-8"))
+CASES: list[dict[str, Any]] = load_table(Path(__file__).with_name("true_errors.yaml").read_text("utf-8"))
 FORK = "--own-norm --own-swiglu --own-matmul --own-dispatch --own-swap"
 
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from accmap.schemas import compile_messages
+from accmap.schemas.compilers import messages
 from accmap.schemas.message import Catalogue, Words, joined, verbatim
 
 ROOT = Path(__file__).resolve().parents[2]
 CHINESE = re.compile("[\u4e00-\u9fff]")
-SOURCES = sorted(path.parent for room in compile_messages.ROOMS for path in (ROOT / room).rglob("messages.yaml"))
+SOURCES = sorted(path.parent for room in messages.ROOMS for path in (ROOT / room).rglob("messages.yaml"))
 WRITTEN = """\
 problems:
   absent:
@@ -46,7 +46,7 @@ def catalogue(folder: Path) -> Catalogue:
 
 @pytest.mark.parametrize("folder", SOURCES, ids=lambda folder: folder.relative_to(ROOT).as_posix())
 def test_every_message_is_said_in_both_languages(folder: Path) -> None:
-    compiled = compile_messages.compiled("schemas", (folder / "messages.yaml").read_text("utf-8"))
+    compiled = messages.compiled("schemas", (folder / "messages.yaml").read_text("utf-8"))
     texts: dict[str, object] = {}
     exec(compiled["schemas/message_texts_compiled.py"], texts)
     say = catalogue(folder)
@@ -56,9 +56,7 @@ def test_every_message_is_said_in_both_languages(folder: Path) -> None:
             en, zh = row[-2:] if len(row) < 5 else row[3:5]
             assert not CHINESE.search(re.sub("“.*?”", "", en)), name
             # `unreadable` may hold a number that is formatted
-            values = {
-                one: 7 if re.search(rf"{{{one}:", en) else f"<{one}>" for one in compile_messages.placeholders(en)
-            }
+            values = {one: 7 if re.search(rf"{{{one}:", en) else f"<{one}>" for one in messages.placeholders(en)}
             made = getattr(say, name)(**values)
             said = (
                 (str(made), made.zh)
@@ -80,7 +78,7 @@ def test_a_text_knows_its_chinese_wherever_it_stands() -> None:
 
 
 def said(tmp_path: Path, text: str) -> Catalogue:
-    made = compile_messages.compiled("schemas", text)
+    made = messages.compiled("schemas", text)
     (tmp_path / "spoken").mkdir()
     (tmp_path / "spoken" / "__init__.py").write_text("", encoding="utf-8")
     for path, content in made.items():
@@ -123,9 +121,9 @@ def test_a_page_says_its_words_by_key(tmp_path: Path, monkeypatch: pytest.Monkey
     ],
 )
 def test_a_wrong_catalogue_stops_the_maker(right: str, wrong: str, named: str) -> None:
-    compile_messages.compiled("schemas", WRITTEN)
+    messages.compiled("schemas", WRITTEN)
     with pytest.raises(ValueError, match=named):
-        compile_messages.compiled("schemas", WRITTEN.replace(right, wrong, 1))
+        messages.compiled("schemas", WRITTEN.replace(right, wrong, 1))
 
 
 USES = {

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from accmap.schemas import compile_purposes
+from accmap.schemas.compilers import constants
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.diagnostic import UnreadableError
 from accmap.schemas.file_kind import (
@@ -16,7 +17,6 @@ from accmap.schemas.file_kind import (
     require_training,
     without_training,
 )
-from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
 
@@ -277,7 +277,7 @@ def test_what_trains_is_taken_where_both_stand_in_one_script() -> None:
 
 
 def test_every_program_row_says_where_it_was_seen() -> None:
-    content = house_yaml(Path(compile_purposes.SOURCE).read_text("utf-8"))
+    content = load_table(Path(constants.SOURCE).read_text("utf-8"))
     for part in ("programs", "modules", "recipes", "arguments"):
         assert all(row["source"] for row in content[part])
 

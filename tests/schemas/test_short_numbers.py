@@ -6,7 +6,7 @@ import pytest
 
 from accmap.mapper.equality import equal
 from accmap.rules.naming import shown
-from accmap.schemas.short_numbers import plain
+from accmap.schemas.plain_values import plain
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from accmap.schemas import compile_versions, versions
+from accmap.schemas import versions
+from accmap.schemas.compilers import versions as authored_versions
 from accmap.schemas.config import Basis
 from accmap.schemas.diagnostic import UnreadableError
 from accmap.schemas.megatron.catalog import normalise_version
@@ -69,13 +70,13 @@ def test_a_malformed_line_is_refused(
 ) -> None:
     import yaml
 
-    content = compile_versions.read_versions()
+    content = authored_versions.read_versions()
     content["megatron"].append(line)
     source = tmp_path / "versions.yaml"
     source.write_text(yaml.safe_dump(content), "utf-8")
-    monkeypatch.setattr(compile_versions, "SOURCE", source)
+    monkeypatch.setattr(authored_versions, "SOURCE", source)
     with pytest.raises(ValueError, match=wrong):
-        compile_versions.read_versions()
+        authored_versions.read_versions()
 
 
 def test_no_other_module_lists_versions() -> None:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from accmap.schemas.diagnostic import UnreadableError
 from accmap.schemas.source import SourceText
-from accmap.schemas.yaml_fast_path import Beyond, read_plain
-from accmap.schemas.yaml_text import Reader
+from accmap.schemas.yaml_reader.document import Reader
+from accmap.schemas.yaml_reader.fast_path import Beyond, read_plain
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*/*.yaml"))
 PLAIN = [

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from accmap.schemas.diagnostic import UnreadableError
 from accmap.schemas.messages_compiled import say
 from accmap.schemas.source import SourceText, Span
-from accmap.schemas.yaml_text import YamlDocument, parse_path, read_yaml
+from accmap.schemas.yaml_reader.document import YamlDocument, parse_path, read_yaml
 
 
 def read(text: str) -> YamlDocument:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
-from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.reader import read_config
 from accmap.schemas.versions import names, within
 from accmap.verifier.needs import missing
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from accmap.verifier.verification import Verification
     from accmap.verifier.workers import Workers
 
-TABLE: dict[str, Any] = house_yaml((Path(__file__).parent / "pairs" / "dynamic.yaml").read_text("utf-8"))
+TABLE: dict[str, Any] = load_table((Path(__file__).parent / "pairs" / "dynamic.yaml").read_text("utf-8"))
 pytestmark = [
     pytest.mark.frameworks,
     pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed"),

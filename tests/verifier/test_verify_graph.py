@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from accmap.cli.lean import main
-from accmap.schemas.house_yaml import house_yaml
+from accmap.schemas.compilers.tables import load_table
 from accmap.verifier.needs import missing
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
@@ -21,7 +21,7 @@ NEEDED = bool(missing("megatron") + missing("mindformers"))
 
 PLACES = Path(__file__).parents[2] / ".frameworks" / "mindformers"
 NEWER, OLDEST = PLACES / "2.1.0", PLACES / "1.6.0"
-OLDEST_PAIRS: dict[str, Any] = house_yaml((Path(__file__).parent / "pairs" / "oldest.yaml").read_text("utf-8"))
+OLDEST_PAIRS: dict[str, Any] = load_table((Path(__file__).parent / "pairs" / "oldest.yaml").read_text("utf-8"))
 
 
 def answer(pair: dict[str, Any], folder: Path, capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:

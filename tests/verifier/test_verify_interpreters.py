@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from accmap.cli.lean import main
-from accmap.schemas.usage import UsageError
+from accmap.schemas.diagnostic import UsageError
 from accmap.verifier.interpreters import interpreter, started
 from accmap.verifier.needs import missing
 

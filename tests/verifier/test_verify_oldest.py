@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from accmap.cli.lean import main
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
-from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.reader import read_config
 from accmap.verifier.needs import missing
 from accmap.verifier.verify import Options, verify
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from accmap.verifier.verification import Verification
     from accmap.verifier.workers import Workers
 
-TABLE: dict[str, Any] = house_yaml((Path(__file__).parent / "pairs" / "oldest.yaml").read_text("utf-8"))
+TABLE: dict[str, Any] = load_table((Path(__file__).parent / "pairs" / "oldest.yaml").read_text("utf-8"))
 PLACE = Path(__file__).parents[2] / ".frameworks" / "mindformers" / "1.6.0"
 pytestmark = [
     pytest.mark.frameworks,

@@ -18,7 +18,7 @@ import yaml
 
 from accmap import convert
 from accmap.mapper.modules import fields_of
-from accmap.schemas.house_yaml import house_yaml
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.reader import read_config
 from accmap.verifier import coverage
 from accmap.verifier.comparison import compared_samples
@@ -34,7 +34,7 @@ from pair_files import script_of
 if TYPE_CHECKING:
     from accmap.schemas.config import Config
 
-TABLE: dict[str, Any] = house_yaml((Path(__file__).parent / "pairs" / "samples.yaml").read_text("utf-8"))
+TABLE: dict[str, Any] = load_table((Path(__file__).parent / "pairs" / "samples.yaml").read_text("utf-8"))
 HERE = Path(__file__).parent
 SIDES = ("megatron", "mindformers")
 real = [

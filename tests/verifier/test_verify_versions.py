@@ -15,7 +15,7 @@ import pytest
 from accmap.cli.lean import main
 from accmap.cli.verify import verified
 from accmap.schemas.config import Basis, ReadOptions
-from accmap.schemas.usage import UsageError
+from accmap.schemas.diagnostic import UsageError
 from accmap.verifier import installations, prepare
 from accmap.verifier.inert_triton import inert_triton
 from accmap.verifier.needs import missing

@@ -17,8 +17,8 @@ from accmap.evidence.data.megatron_plan import megatron_plan
 from accmap.evidence.data.problems import RefusedError
 from accmap.evidence.data.sampler import CyclicOrder, Permutation, block_step, dealt_step
 from accmap.evidence.data.split import ranges, shares
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
-from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
 
@@ -58,7 +58,7 @@ def test_samples_are_cut_from_the_line_one_after_another(
         assert sorted(index.order[:boundary].tolist()) == list(range(boundary))
 
 
-MEASURED = house_yaml((Path(__file__).parent / "measured_orders.yaml").read_text("utf-8"))
+MEASURED = load_table((Path(__file__).parent / "measured_orders.yaml").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("case", MEASURED, ids=lambda case: f"{case['samples']} of {case['length']}")

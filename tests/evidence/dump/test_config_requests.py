@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from accmap.evidence.dump.config import Plan, plan
 from accmap.evidence.dump.config_request import Request, Span, record_of, spans_of
 from accmap.evidence.dump.messages_compiled import say
-from accmap.schemas.house_yaml import house_yaml
+from accmap.schemas.compilers.tables import load_table
 
 sys.path.insert(0, str(Path(__file__).parent))
 from config_pairs import pair_of
 
-CASES: list[dict[str, Any]] = house_yaml(Path(__file__).with_name("config_requests.yaml").read_text("utf-8"))
+CASES: list[dict[str, Any]] = load_table(Path(__file__).with_name("config_requests.yaml").read_text("utf-8"))
 
 
 def request_of(wish: dict[str, Any]) -> Request:

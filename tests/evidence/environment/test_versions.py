@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from accmap.evidence.determinism import deterministic_variables, export_lines, seeding_code
 from accmap.evidence.environment import Installed, installed, judged, satisfies, set_of, version_sets
 from accmap.evidence.messages_compiled import say
-from accmap.schemas.house_yaml import house_yaml
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.reader import read_config
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLE = ROOT / "examples/qwen3_dense"
 
-TABLE: dict[str, Any] = house_yaml(Path(__file__).with_name("versions.yaml").read_text("utf-8"))
+TABLE: dict[str, Any] = load_table(Path(__file__).with_name("versions.yaml").read_text("utf-8"))
 CASES, FOUND = TABLE["versions"], TABLE["files"]
 
 
@@ -96,7 +96,7 @@ def test_every_row_has_a_source_and_conditions_that_can_be_read() -> None:
 
 
 def test_the_linters_item_says_what_the_table_says() -> None:
-    catalog: dict[str, Any] = house_yaml((ROOT / "rules/catalog/environment.yaml").read_text("utf-8"))
+    catalog: dict[str, Any] = load_table((ROOT / "rules/catalog/environment.yaml").read_text("utf-8"))
     said = catalog["ENV007"]["what"][0]
     sets = re.findall(
         r"([\d.]+) to (?:MindSpore )?([\d.]+\d)(?: and CANN ([\d.]+[\w.]*\w))?",

@@ -18,10 +18,10 @@ from accmap.evidence.logs.fixed_width import FEWEST
 from accmap.evidence.logs.reading import LogReader, read_run
 from accmap.evidence.logs.shape import Shape
 from accmap.evidence.logs.sources import Piece
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.diagnostic import UnreadableError
-from accmap.schemas.house_yaml import house_yaml
 
-CASES: list[dict[str, Any]] = house_yaml(Path(__file__).with_name("training_lines.yaml").read_text("utf-8"))
+CASES: list[dict[str, Any]] = load_table(Path(__file__).with_name("training_lines.yaml").read_text("utf-8"))
 
 
 def same(found: float, expected: float | None) -> bool:

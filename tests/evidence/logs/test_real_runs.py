@@ -16,13 +16,13 @@ from accmap.cli.lean import main
 from accmap.evidence.logs.comparing import Comparison, compare
 from accmap.evidence.logs.reading import LogReader
 from accmap.evidence.logs.verdict import Experiment, Grounds
-from accmap.schemas.house_yaml import house_yaml
+from accmap.schemas.compilers.tables import load_table
 
 if TYPE_CHECKING:
     from accmap.evidence.logs.run import Run
 
 HERE = Path(__file__).parent
-TABLE = house_yaml((HERE / "real_runs.yaml").read_text("utf-8"))
+TABLE = load_table((HERE / "real_runs.yaml").read_text("utf-8"))
 PLANTED = TABLE["planted"]
 
 

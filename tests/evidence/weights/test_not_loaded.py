@@ -9,8 +9,8 @@ import pytest
 
 from accmap.evidence.weights.not_loaded import Entry, Explained, explain, read_lists
 from accmap.mapper.recipe.reading import recipe_of
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.diagnostic import UnreadableError
-from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.reader import read_config
 from accmap.schemas.source import SourceText
 
@@ -18,7 +18,7 @@ pytest.importorskip("numpy")
 
 from weight_files import pair
 
-CASES: dict[str, dict[str, Any]] = house_yaml(Path(__file__).with_name("not_loaded.yaml").read_text("utf-8"))
+CASES: dict[str, dict[str, Any]] = load_table(Path(__file__).with_name("not_loaded.yaml").read_text("utf-8"))
 
 pytestmark = pytest.mark.procedure("proc.infer.weight_loading")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from accmap.cli.lean import main
-from accmap.schemas.house_yaml import house_yaml
+from accmap.schemas.compilers.tables import load_table
 from accmap.verifier.needs import missing
 
 np = pytest.importorskip("numpy")
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 REAL = Path(__file__).with_name("real")
 RUN = Path(__file__).parents[2] / "framework_run.py"
-MODELS: dict[str, Any] = house_yaml(Path(__file__).with_name("huggingface_models.yaml").read_text("utf-8"))["models"]
+MODELS: dict[str, Any] = load_table(Path(__file__).with_name("huggingface_models.yaml").read_text("utf-8"))["models"]
 COUNTERS = ("fi_accu", "expert_load")
 LOADED, NOT_LOADED = ["qwen3", "qwen3_moe"], "deepseek_v3"
 """The families whose folder MindSpore Transformers 1.9 reads for training, and the one it trains and cannot read."""

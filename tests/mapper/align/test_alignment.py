@@ -15,14 +15,14 @@ from accmap.mapper.align.table import ALWAYS, alignment_table
 from accmap.mapper.differences import differences
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.recipe.vocabulary import vocabulary
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import Config, ReadOptions
-from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.reader import config_of, read_config
 from accmap.schemas.source import SourceText
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parents[2] / "examples"
-CASES: list[dict[str, Any]] = house_yaml((HERE / "cases.yaml").read_text("utf-8"))
+CASES: list[dict[str, Any]] = load_table((HERE / "cases.yaml").read_text("utf-8"))
 BASE = {
     "--num-layers": "2", "--hidden-size": "64", "--num-attention-heads": "4", "--seq-length": "32",
     "--max-position-embeddings": "32", "--micro-batch-size": "1", "--global-batch-size": "8", "--train-iters": "100",

@@ -18,15 +18,15 @@ from accmap.mapper.computed import mindformers as mindformers_formulas
 from accmap.mapper.computed.mindformers import model_class
 from accmap.mapper.computed.quantities import computed_of
 from accmap.mapper.computed.values import Values
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import Config, ReadOptions
-from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
 
 pytestmark = pytest.mark.frameworks
 
 HERE = Path(__file__).parent
-CASES: dict[str, Any] = house_yaml((HERE / "network_cases.yaml").read_text("utf-8"))
+CASES: dict[str, Any] = load_table((HERE / "network_cases.yaml").read_text("utf-8"))
 TREES = os.environ.get("ACCMAP_MEGATRON_TREES", "")
 WHEELS = os.environ.get("ACCMAP_MINDFORMERS_WHEELS", "")
 MEGATRON = ("0.12", "0.16", "0.19")

@@ -10,14 +10,14 @@ import yaml
 
 import accmap
 from accmap.mapper.computed.quantities import computed_of
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import Config, ReadOptions
-from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
 
 HERE = Path(__file__).parent
 EXAMPLE = HERE.parents[2] / "examples" / "deepseek_v3" / "mindformers.yaml"
-CASES: dict[str, list[dict[str, Any]]] = house_yaml((HERE / "quantity_cases.yaml").read_text("utf-8"))
+CASES: dict[str, list[dict[str, Any]]] = load_table((HERE / "quantity_cases.yaml").read_text("utf-8"))
 BASE = (
     "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 4 --hidden-size 64 --num-attention-heads 4 --lr 1e-4 "
     "--seq-length 64 --max-position-embeddings 64 --micro-batch-size 2 --global-batch-size 32 --train-iters 10 "

@@ -16,15 +16,15 @@ import pytest
 from accmap.mapper.computed import megatron
 from accmap.mapper.computed.objective import EVERY_TOKEN, STEP, Z_LOSS, balancing
 from accmap.mapper.computed.values import Values
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import Config, ReadOptions
-from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
 
 pytestmark = pytest.mark.frameworks
 
 HERE = Path(__file__).parent
-CASES: list[dict[str, Any]] = house_yaml((HERE / "objective_cases.yaml").read_text("utf-8"))["megatron"]
+CASES: list[dict[str, Any]] = load_table((HERE / "objective_cases.yaml").read_text("utf-8"))["megatron"]
 TREES = os.environ.get("ACCMAP_MEGATRON_TREES", "")
 VERSIONS = ("0.12", "0.13", "0.14", "0.15", "0.16", "0.17", "0.18", "0.19")
 COMMON = (

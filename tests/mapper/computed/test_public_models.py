@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from accmap.mapper.computed.quantities import computed_of
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
-from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from accmap.schemas.config import Config
 
 HERE = Path(__file__).parent
-MODELS: list[dict[str, Any]] = house_yaml((HERE / "public_models.yaml").read_text("utf-8"))
+MODELS: list[dict[str, Any]] = load_table((HERE / "public_models.yaml").read_text("utf-8"))
 UNITS = {"M": 10**6, "B": 10**9}
 SHARED = (
     "--seq-length 1024 --micro-batch-size 1 --global-batch-size 8 --train-iters 10 --lr 1e-4 --bf16 "

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from accmap.mapper.computed.quantities import computed_of
-from accmap.schemas.house_yaml import house_yaml
+from accmap.schemas.compilers.tables import load_table
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.frameworks
 
 MEGATRON = ("0.12", "0.15", "0.16", "0.19")
 MINDFORMERS = ("1.9", "1.8", "2.1")
-EXTRA: dict[str, Any] = house_yaml((HERE / "weights_cases.yaml").read_text("utf-8"))
+EXTRA: dict[str, Any] = load_table((HERE / "weights_cases.yaml").read_text("utf-8"))
 DECAY = "--weight-decay 0.1 --init-method-std 0.03"
 """Beside every case of Megatron-LM, so that nothing is a default that the other parts know."""
 

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from accmap.mapper.recipe.reading import recipe_of
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
-from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
 
 HERE = Path(__file__).parent
-CASES: dict[str, dict[str, Any]] = house_yaml((HERE / "models.yaml").read_text("utf-8"))["cases"]
+CASES: dict[str, dict[str, Any]] = load_table((HERE / "models.yaml").read_text("utf-8"))["cases"]
 PYTHONS = [sys.executable, *filter(None, os.environ.get("ACCMAP_TRANSFORMERS", "").split(":"))]
 """The interpreter of the tests, and others that have other versions of transformers."""
 pytestmark = pytest.mark.frameworks

@@ -18,15 +18,15 @@ from accmap.mapper.translate.model_file import model_file
 from accmap.mapper.translate.translation import translate
 from accmap.mapper.translate.writing import text_of
 from accmap.mappings.huggingface_compiled import FIELDS, WRITTEN
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import Config, ReadOptions
-from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.reader import config_of
 from accmap.schemas.rows import UndecidedError
 from accmap.schemas.source import SourceText
 
 HERE = Path(__file__).parent
-CASES: dict[str, dict[str, Any]] = house_yaml((HERE / "models.yaml").read_text("utf-8"))["cases"]
-EXPECTED: dict[str, dict[str, Any]] = house_yaml((HERE / "written.yaml").read_text("utf-8"))
+CASES: dict[str, dict[str, Any]] = load_table((HERE / "models.yaml").read_text("utf-8"))["cases"]
+EXPECTED: dict[str, dict[str, Any]] = load_table((HERE / "written.yaml").read_text("utf-8"))
 RUNS: list[dict[str, Any]] = EXPECTED["runs"]  # type: ignore[assignment]
 
 

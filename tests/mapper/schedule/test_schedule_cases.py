@@ -18,13 +18,13 @@ from accmap.mapper.schedule.explanation import summary
 from accmap.mapper.schedule.megatron import MegatronParameters, megatron_schedule
 from accmap.mapper.schedule.mindformers import MindFormersParameters, mindformers_schedule
 from accmap.mapper.schedule.mindformers_arguments import Inner, arguments_of, swallowed
-from accmap.schemas.house_yaml import house_yaml
+from accmap.schemas.compilers.tables import load_table
 
 CASES = Path(__file__).parent / "cases"
 
 
 def cases(name: str) -> list[Any]:
-    found = house_yaml((CASES / f"{name}.yaml").read_text(encoding="utf-8"))
+    found = load_table((CASES / f"{name}.yaml").read_text(encoding="utf-8"))
     return [pytest.param(case, id=case["name"]) for case in found]
 
 

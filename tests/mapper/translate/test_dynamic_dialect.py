@@ -19,12 +19,12 @@ import yaml
 from accmap.mapper.schedule.from_config import schedule_of
 from accmap.mapper.translate.mindformers_file import mindformers_text
 from accmap.mapper.translate.translation import Translation, translate
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import Config, ReadOptions
-from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
 
-CASES: list[dict[str, Any]] = house_yaml(
+CASES: list[dict[str, Any]] = load_table(
     (Path(__file__).parent / "cases" / "megatron_to_mindformers.yaml").read_text(encoding="utf-8")
 )
 NAMES = [case["name"] for case in CASES]

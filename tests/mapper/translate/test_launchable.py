@@ -12,12 +12,12 @@ import yaml
 from accmap.mapper.translate.startup_check import standing
 from accmap.mapper.translate.translation import translate
 from accmap.mapper.translate.writing import text_of
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import Config, ReadOptions
-from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
 
-CASES = house_yaml((Path(__file__).parent / "cases" / "launchable.yaml").read_text(encoding="utf-8"))
+CASES = load_table((Path(__file__).parent / "cases" / "launchable.yaml").read_text(encoding="utf-8"))
 BASE = {
     "--num-layers": "4", "--hidden-size": "64", "--num-attention-heads": "8", "--seq-length": "128",
     "--max-position-embeddings": "128", "--micro-batch-size": "2", "--train-iters": "100", "--lr": "1e-4",

@@ -18,8 +18,8 @@ from accmap.mapper.translate import mindformers_file, read_back
 from accmap.mapper.translate.translation import translate, translate_recipe
 from accmap.mapper.translate.update import update
 from accmap.mappings.tables import field_named
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
-from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from accmap.mapper.translate.target import Translation
     from accmap.schemas.config import Config
 
-CASES = house_yaml(Path(__file__).with_name("cases").joinpath("read_back.yaml").read_text("utf-8"))
+CASES = load_table(Path(__file__).with_name("cases").joinpath("read_back.yaml").read_text("utf-8"))
 EXAMPLE = Path(__file__).parents[3] / "examples" / "qwen3_dense"
 SCRIPT, YAML = EXAMPLE / "megatron.sh", EXAMPLE / "mindformers.yaml"
 

@@ -18,8 +18,8 @@ from accmap.mappings import compile_transformer_config
 from accmap.mappings.model import SharedField, TransformerConfigFile
 from accmap.mappings.tables import table
 from accmap.mappings.transformer_config import shared_fields
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
-from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.megatron.catalog import VERSIONS, catalog
 from accmap.schemas.mindformers.catalog import static_catalog
 from accmap.schemas.reader import config_of
@@ -88,7 +88,7 @@ def test_every_way_of_taking_a_value_is_known() -> None:
 
 
 def test_every_reason_names_its_source() -> None:
-    content = TransformerConfigFile.model_validate(house_yaml(TABLE.read_text(encoding="utf-8")))
+    content = TransformerConfigFile.model_validate(load_table(TABLE.read_text(encoding="utf-8")))
     used = {reason for field in content.fields for reason in field.harmless if isinstance(reason, str)}
     assert used <= set(content.reasons)
 

@@ -21,8 +21,8 @@ import pytest
 
 from accmap.mapper.translate.mindformers_file import mindformers_text
 from accmap.mapper.translate.translation import translate
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
-from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.json_values import json_value
 from accmap.schemas.reader import config_of, read_config
 from accmap.schemas.source import SourceText
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.frameworks
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 RUN = ROOT / "tests" / "framework_run.py"
-CASES = house_yaml((HERE / "cases" / "megatron_to_mindformers.yaml").read_text(encoding="utf-8"))
+CASES = load_table((HERE / "cases" / "megatron_to_mindformers.yaml").read_text(encoding="utf-8"))
 BASE = (
     "--num-layers 4 --hidden-size 64 --num-attention-heads 8 --seq-length 128 --max-position-embeddings 128 "
     "--micro-batch-size 2 --train-iters 100 --lr 1e-4 --vocab-size 1024"

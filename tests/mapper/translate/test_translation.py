@@ -16,8 +16,8 @@ from accmap.mapper.translate.megatron_file import _ORDER, _arguments, megatron_t
 from accmap.mapper.translate.mindformers_file import mindformers_document, mindformers_text
 from accmap.mapper.translate.translation import Translation, translate
 from accmap.mapper.translate.yaml_text import Alias, Anchored, scalar
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import Config, ReadOptions
-from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.megatron.catalog import catalog
 from accmap.schemas.reader import config_of, read_config
 from accmap.schemas.source import SourceText
@@ -25,7 +25,7 @@ from accmap.schemas.source import SourceText
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-CASES = house_yaml((Path(__file__).parent / "cases" / "megatron_to_mindformers.yaml").read_text(encoding="utf-8"))
+CASES = load_table((Path(__file__).parent / "cases" / "megatron_to_mindformers.yaml").read_text(encoding="utf-8"))
 BASE = (
     "--num-layers 4 --hidden-size 64 --num-attention-heads 8 --seq-length 128 --max-position-embeddings 128 "
     "--micro-batch-size 2 --train-iters 100 --lr 1e-4 --vocab-size 1024"

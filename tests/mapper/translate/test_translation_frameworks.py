@@ -11,14 +11,14 @@ import pytest
 
 from accmap.mapper.translate.mindformers_file import mindformers_text
 from accmap.mapper.translate.translation import translate
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
-from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
 
 pytestmark = pytest.mark.frameworks
 
-CASES = house_yaml((Path(__file__).parent / "cases" / "megatron_to_mindformers.yaml").read_text(encoding="utf-8"))
+CASES = load_table((Path(__file__).parent / "cases" / "megatron_to_mindformers.yaml").read_text(encoding="utf-8"))
 STATIC = [case for case in CASES if case.get("dialect") != "dynamic" and "version" not in case]
 CLASSES = {
     "deepseek_v3": ("deepseek3", "configuration_deepseek_v3", "DeepseekV3", True),

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from accmap.rules.defects_listed_compiled import LISTED
-from accmap.schemas.house_yaml import house_yaml
+from accmap.schemas.compilers.tables import load_table
 
 HERE = Path(__file__).parent
 TREES = os.environ.get("ACCMAP_MEGATRON_TREES", "")
 WHEELS = HERE.parents[2] / ".frameworks" / "mindformers"
-MEASURED: dict[str, dict[str, Any]] = house_yaml((HERE / "measured.yaml").read_text("utf-8"))
+MEASURED: dict[str, dict[str, Any]] = load_table((HERE / "measured.yaml").read_text("utf-8"))
 
 
 def test_every_measurement_is_repeated() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from accmap.mappings.tables import table
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.expressions import Expression
-from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.megatron import facts
 from accmap.schemas.megatron.compile_dialects import FOLDER
 from accmap.schemas.megatron.compile_validation import read_rows
@@ -55,7 +55,7 @@ def test_what_a_dialect_names_there_is(name: str) -> None:
 def test_the_facts_are_the_parsers(version: str) -> None:
     if TREES is None or not Path(TREES, version).is_dir():
         pytest.skip("ACCMAP_DIALECT_TREES names no source of MindSpeed-LLM")
-    content: dict[str, Any] = house_yaml((FOLDER / "mindspeed-llm.yaml").read_text("utf-8"))
+    content: dict[str, Any] = load_table((FOLDER / "mindspeed-llm.yaml").read_text("utf-8"))
     base = Path(TREES, version, "megatron") if Path(TREES, version, "megatron").is_dir() else Path(TREES, "megatron")
     found = parser_of(str(base), "mindspeed_llm", [str(Path(TREES, version, part)) for part in ("fork", "own")])
     known = facts.read(str(FOLDER / content["facts"])).of(version)
@@ -101,7 +101,7 @@ def test_the_facts_are_those_of_the_dataclass(version: str) -> None:
     if TREES is None or not Path(TREES, "ms-swift", version).is_dir():
         pytest.skip("ACCMAP_DIALECT_TREES names no source of ms-swift")
     pytest.importorskip("transformers")
-    content: dict[str, Any] = house_yaml((FOLDER / "ms-swift.yaml").read_text("utf-8"))
+    content: dict[str, Any] = load_table((FOLDER / "ms-swift.yaml").read_text("utf-8"))
     target = "swift.megatron.arguments.sft_args:MegatronSftArguments"
     found = parser_of_dataclass("swift", target, str(Path(TREES, "ms-swift", version)), ["arguments"])
     assert extracted(content, version, found) == facts.read(str(FOLDER / content["facts"])).of(version)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from accmap.schemas.megatron import extract, facts
 from accmap.schemas.megatron.catalog import VERSIONS
-from accmap.schemas.version_sets import text_of, versions_in
+from accmap.schemas.versions import text_of, versions_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable

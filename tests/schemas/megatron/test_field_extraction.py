@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from accmap.schemas.house_yaml import house_yaml
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.megatron import facts
 from accmap.schemas.megatron.compile_dialects import FOLDER
 from accmap.schemas.megatron.extract import ExtractionError
@@ -103,7 +103,7 @@ def test_the_facts_are_those_of_the_source(name: str, version: str) -> None:
     parts = [str(Path(TREES or "", name, version, part)) for part in ("fork", "own")]
     if TREES is None or not all(map(os.path.isdir, parts)):
         pytest.skip(f"ACCMAP_DIALECT_TREES names no source of {name}")
-    content: dict[str, Any] = house_yaml((FOLDER / f"{name}.yaml").read_text("utf-8"))
+    content: dict[str, Any] = load_table((FOLDER / f"{name}.yaml").read_text("utf-8"))
     found = extracted(content, version, of_sections(content, parts))
     known = facts.read(str(FOLDER / content["facts"])).of(version)
     assert {json.dumps(one, sort_keys=True) for one in found} == {json.dumps(one, sort_keys=True) for one in known}

@@ -10,20 +10,20 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import Config, ReadOptions
-from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.mindformers.dynamic import VERSIONS, catalog
 from accmap.schemas.mindformers.dynamic_file import dynamic_config
 from accmap.schemas.source import SourceText
 from accmap.schemas.versions import newest_until
-from accmap.schemas.yaml_text import read_yaml
+from accmap.schemas.yaml_reader.document import read_yaml
 
 if TYPE_CHECKING:
     from accmap.schemas.diagnostic import Diagnostic
 
 HERE = os.path.dirname(__file__)
 with open(os.path.join(HERE, "dynamic_cases.yaml"), encoding="utf-8") as _stream:
-    CASES: list[dict[str, Any]] = house_yaml(_stream.read())
+    CASES: list[dict[str, Any]] = load_table(_stream.read())
 
 MODEL_PROBLEMS = ("MAP05", "MAP06", "MAP07")
 

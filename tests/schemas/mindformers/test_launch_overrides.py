@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import Argument, Launch
-from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.mindformers.launch import is_dynamic_launch, is_mindformers_launch, overrides
 from accmap.schemas.mindformers.launch_options import OPTIONS
 from accmap.schemas.mindformers.launch_reading import custom_value
@@ -20,7 +20,7 @@ from accmap.schemas.source import Span
 
 HERE = os.path.dirname(__file__)
 with open(os.path.join(HERE, "launch_cases.yaml"), encoding="utf-8") as _stream:
-    CASES: list[dict[str, Any]] = house_yaml(_stream.read())
+    CASES: list[dict[str, Any]] = load_table(_stream.read())
 
 
 def launch_of(words: list[str], launcher: str | None = None) -> Launch:

@@ -10,9 +10,9 @@ import yaml
 
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.translate.translation import translate
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.diagnostic import UnreadableError
-from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.mindformers import compile_legacy
 from accmap.schemas.preconditions import NOT_KNOWN, unknown_class
 from accmap.schemas.reader import config_of
@@ -21,7 +21,7 @@ from accmap.schemas.source import SourceText
 if TYPE_CHECKING:
     from accmap.schemas.config import Config
 
-CASES: list[dict[str, Any]] = house_yaml((Path(__file__).parent / "legacy_cases.yaml").read_text(encoding="utf-8"))
+CASES: list[dict[str, Any]] = load_table((Path(__file__).parent / "legacy_cases.yaml").read_text(encoding="utf-8"))
 KNOWN = [case for case in CASES if "expected" in case]
 UNKNOWN = [case for case in CASES if "unknown" in case]
 

@@ -10,12 +10,12 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from accmap.schemas.house_yaml import house_yaml
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.mindformers.models import Dialect, model
 
 HERE = os.path.dirname(__file__)
 with open(os.path.join(HERE, "models_cases.yaml"), encoding="utf-8") as _stream:
-    CASES: list[dict[str, Any]] = house_yaml(_stream.read())
+    CASES: list[dict[str, Any]] = load_table(_stream.read())
 EXAMPLES = sorted(glob.glob(os.path.join(HERE, *[os.pardir] * 3, "examples", "*", "mindformers.yaml")))
 
 STATIC = [("static", version) for version in ("1.6", "1.9", "2.1")]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from accmap.schemas.compile_rows import TableError, read_table
+from accmap.schemas.compilers.rows import TableError, read_table
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.mindformers import compile_resolution, extract
 from accmap.schemas.mindformers.fact_file import facts_of, read_facts

@@ -17,15 +17,15 @@ from accmap.mapper.recipe.run_length import open_because
 from accmap.mapper.schedule.curve import UndecidedError
 from accmap.mapper.schedule.from_config import schedule_of
 from accmap.schemas.border.incoming import read_text
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import Config, ReadOptions
-from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.mindformers.effective import mindformers_config
 from accmap.schemas.source import SourceText
 
 HERE = Path(__file__).parent
 RUN = HERE.parents[1] / "framework_run.py"
 WHEELS = Path(os.environ.get("ACCMAP_MINDFORMERS", HERE.parents[2] / ".frameworks" / "mindformers"))
-CASES: list[dict[str, Any]] = house_yaml((HERE / "run_length_cases.yaml").read_text(encoding="utf-8"))
+CASES: list[dict[str, Any]] = load_table((HERE / "run_length_cases.yaml").read_text(encoding="utf-8"))
 BASE: dict[str, Any] = {
     "run_mode": "train",
     "use_legacy": False,

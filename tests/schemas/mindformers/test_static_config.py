@@ -13,10 +13,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import Config, ReadOptions
 from accmap.schemas.diagnostic import Kind, UnreadableError, finding
 from accmap.schemas.file_kind import may_be_mindformers
-from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.message import Problem
 from accmap.schemas.mindformers.catalog import STATIC_VERSIONS, static_catalog, static_version
 from accmap.schemas.mindformers.detect import dialect_and_version
@@ -27,9 +27,9 @@ from accmap.schemas.source import SourceText, Span
 HERE = os.path.dirname(__file__)
 ROOM = os.path.join(HERE, "..", "..", "..", "schemas", "mindformers")
 with open(os.path.join(HERE, "static_cases.yaml"), encoding="utf-8") as _stream:
-    CASES: list[dict[str, Any]] = house_yaml(_stream.read())
+    CASES: list[dict[str, Any]] = load_table(_stream.read())
 with open(os.path.join(HERE, "static_problems.yaml"), encoding="utf-8") as _stream:
-    PROBLEM_CASES: list[dict[str, Any]] = house_yaml(_stream.read())
+    PROBLEM_CASES: list[dict[str, Any]] = load_table(_stream.read())
 
 SMALL = """\
 use_legacy: False

@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 
 from accmap.schemas.border.incoming import read_text
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
-from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.mindformers.effective import mindformers_config
 
 HERE = Path(__file__).parent
 RUN = HERE.parents[1] / "framework_run.py"
-CASES: list[dict[str, Any]] = house_yaml((HERE / "static_cases.yaml").read_text(encoding="utf-8"))
+CASES: list[dict[str, Any]] = load_table((HERE / "static_cases.yaml").read_text(encoding="utf-8"))
 COMPARED = (
     "dense-defaults-of-the-class",
     "latent-attention-with-everything-written",

@@ -13,8 +13,8 @@ from accmap import convert
 from accmap.mapper.recipe.vocabulary import vocabulary
 from accmap.mappings.tables import table
 from accmap.schemas.border.incoming import read_text
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import Config, ReadOptions
-from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.mindformers.catalog import STATIC_VERSIONS, static_catalog
 from accmap.schemas.mindformers.catalog_source import switch_rows
 from accmap.schemas.mindformers.dynamic import catalog
@@ -23,7 +23,7 @@ from accmap.schemas.source import SourceText
 from accmap.schemas.truth import TESTS
 
 HERE = Path(__file__).resolve().parent
-CASES: list[dict[str, Any]] = house_yaml((HERE / "switch_cases.yaml").read_text("utf-8"))
+CASES: list[dict[str, Any]] = load_table((HERE / "switch_cases.yaml").read_text("utf-8"))
 EXAMPLE = HERE.parents[2] / "examples" / "deepseek_v3"
 NO_SWITCHES = frozenset(
     (

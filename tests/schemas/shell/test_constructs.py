@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.diagnostic import UnreadableError, finding
-from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.messages_compiled import say
 from accmap.schemas.shell.script import read_script
 from accmap.schemas.source import SourceText
 
-CASES = house_yaml((Path(__file__).parent / "cases" / "constructs.yaml").read_text(encoding="utf-8"))
+CASES = load_table((Path(__file__).parent / "cases" / "constructs.yaml").read_text(encoding="utf-8"))
 BASH = shutil.which("bash")
 RECORDER = '#!/bin/bash\nprintf "%s\\0" "$@" >> "{record}"\nprintf "\\1\\0" >> "{record}"\n'
 

@@ -12,11 +12,11 @@ import pytest
 
 from accmap.schemas.border.incoming import read_text
 from accmap.schemas.border.probes import names_in
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
-from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.shell.script import ScriptReading, read_script
 
-CASES = house_yaml((Path(__file__).parent / "cases" / "launches.yaml").read_text(encoding="utf-8"))
+CASES = load_table((Path(__file__).parent / "cases" / "launches.yaml").read_text(encoding="utf-8"))
 BASH = shutil.which("bash")
 RECORDER = '#!/bin/bash\nprintf "%s\\0" "$@" >> "{record}"\nprintf "\\1\\0" >> "{record}"\n'
 REMOTE = """#!/bin/bash

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.diagnostic import UnreadableError, finding
-from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.messages_compiled import say
 from accmap.schemas.shell import builtins, programs
 from accmap.schemas.shell.script import ScriptReading, looks_like_script, read_script
 from accmap.schemas.source import SourceText, Span
 
-CASES = house_yaml((Path(__file__).parent / "cases" / "readings.yaml").read_text(encoding="utf-8"))
+CASES = load_table((Path(__file__).parent / "cases" / "readings.yaml").read_text(encoding="utf-8"))
 
 
 def reading(script: str, **given: object) -> ScriptReading:

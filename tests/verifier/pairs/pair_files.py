@@ -7,10 +7,10 @@ from typing import Any
 
 import yaml
 
-from accmap.schemas.house_yaml import house_yaml
+from accmap.schemas.compilers.tables import load_table
 
 HERE = Path(__file__).parent
-TABLE: dict[str, Any] = house_yaml((HERE / "pairs.yaml").read_text("utf-8"))
+TABLE: dict[str, Any] = load_table((HERE / "pairs.yaml").read_text("utf-8"))
 
 
 def write_pair(pair: dict[str, Any], folder: Path) -> tuple[Path, Path]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from accmap.mapper.recipe.vocabulary import vocabulary
 from accmap.mappings.tables import table
-from accmap.schemas.house_yaml import house_yaml
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.megatron.catalog import catalog
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from accmap.mappings.tables import Row
     from accmap.schemas.config import Value
 
-VALUES: dict[str, list[Value]] = house_yaml(Path(__file__).with_name("contexts.yaml").read_text("utf-8"))["values"]
+VALUES: dict[str, list[Value]] = load_table(Path(__file__).with_name("contexts.yaml").read_text("utf-8"))["values"]
 """Values of fields of whose type nothing follows."""
 _DTYPES = ("float32", "bfloat16", "float16")
 

@@ -16,9 +16,9 @@ from accmap.mapper.translate.target import TargetSetting, Translation
 from accmap.mapper.translate.translation import translate
 from accmap.mapper.translate.writing import text_of
 from accmap.mappings.tables import field_named, rows_of, table
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.diagnostic import UnreadableError
-from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.megatron.catalog import catalog
 from accmap.schemas.megatron.forks import OWN
 from accmap.schemas.preconditions import require_accepted
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from accmap.mappings.tables import Row, Side
     from accmap.schemas.config import Config, Framework, Value
 
-TABLE: dict[str, Any] = house_yaml(Path(__file__).with_name("contexts.yaml").read_text("utf-8"))
+TABLE: dict[str, Any] = load_table(Path(__file__).with_name("contexts.yaml").read_text("utf-8"))
 CONTEXTS: dict[str, dict[FieldName, Value]] = TABLE["contexts"]
 SEQUENCES: dict[str, int] = TABLE["sequences"]
 """How fields begin that show in longer samples than the small models' own, and how long those are."""

@@ -14,7 +14,7 @@ import yaml
 
 from accmap.mappings.proof_digests import digests_of
 from accmap.mappings.tables import table
-from accmap.schemas.house_yaml import house_yaml
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.versions import names
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[3]
 PROOFS = ROOT / "mappings" / "proofs.yaml"
 STAR = [f"{name}x1.9" for name in names("megatron")] + [f"0.12x{name}" for name in names("mindformers")]
-_REASONS: dict[str, dict[str, Any]] = house_yaml(Path(__file__).with_name("reasons.yaml").read_text("utf-8"))
+_REASONS: dict[str, dict[str, Any]] = load_table(Path(__file__).with_name("reasons.yaml").read_text("utf-8"))
 REASONS: dict[str, dict[str, str]] = {
     name: {language: text[language] for language in ("en", "zh")}
     for part in ("outcomes", "fields")
@@ -104,7 +104,7 @@ def standing(pair: str) -> dict[str, dict[str, Any]]:
     """What `mappings/proofs.yaml` says of a pair (`0.12x1.9`), as a journal does, of the rows that are as they were."""
     marks, row_of = digests(), _rows()
     found: dict[str, dict[str, Any]] = {}
-    for field, entry in house_yaml(PROOFS.read_text("utf-8"))["fields"].items():
+    for field, entry in load_table(PROOFS.read_text("utf-8"))["fields"].items():
         row = row_of.get(field)
         if row is None or entry["digest"] != marks.get(row):
             continue

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from .fast_records import TYPE_CHECKING, NamedTuple
+from ..fast_records import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Literal
 
-    from .source import Span
+    from ..source import Span
+
 
 MAX_DEPTH = 100
 MAX_EXPANDED = 200_000
@@ -41,3 +42,21 @@ class Node(NamedTuple):
     flow: bool = False
     """A mapping or sequence written with braces or brackets."""
     size: int = 1
+
+
+def refuse_deep(text: str, loader: Any) -> None:
+    """`yaml.YAMLError` for a document that nests deeper than anything that a person writes.
+
+    PyYAML's C loader calls itself for each level of a document, and too many end the process.
+    """
+    import yaml
+
+    level = 0
+    for event in yaml.parse(text, Loader=loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            level += 1
+            if level > MAX_DEPTH:
+                mark: Any = event.start_mark
+                raise yaml.MarkedYAMLError(problem=f"more than {MAX_DEPTH} levels deep", problem_mark=mark)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            level -= 1

@@ -9,15 +9,15 @@ it knows.
 
 from __future__ import annotations
 
-from .fast_records import TYPE_CHECKING
-from .source import Span
-from .yaml_node import MAX_DEPTH, MAX_EXPANDED, Node
+from ..fast_records import TYPE_CHECKING
+from ..source import Span
+from .node import MAX_DEPTH, MAX_EXPANDED, Node
 
 if TYPE_CHECKING:
     from typing import Any, Protocol
 
-    from .diagnostic import Diagnostic
-    from .source import SourceText
+    from ..diagnostic import Diagnostic
+    from ..source import SourceText
 
     class Reader(Protocol):
         """What of the whole reader (`yaml_text.Reader`) this one needs."""

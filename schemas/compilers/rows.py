@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import yaml
 
-from .house_yaml import LOADER
+from .tables import LOADER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator

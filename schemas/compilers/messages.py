@@ -14,9 +14,9 @@ from typing import Any, Literal, cast
 
 import yaml
 
-from .literal_module import literal_module
+from .tables import literal_module
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("schemas", "mappings", "mapper", "rules", "evidence", "verifier", "cli")
 SOURCE = "messages.yaml"
 WORDS_IN = frozenset(("why", "expected", "what", "remedy", "context", "when", "about", "hint", "lost"))

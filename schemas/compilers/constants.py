@@ -1,27 +1,54 @@
-"""Makes `purposes_compiled.py` from `purposes.yaml`."""
+"""Makes `NAME_compiled.py` of each `NAME.yaml` of plain constants, and `purposes_compiled.py` of `purposes.yaml`."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from .house_yaml import house_yaml
-from .literal_module import literal_module
+from .tables import frozen, literal_module, load_table
 
-SOURCE = Path(__file__).with_name("purposes.yaml")
+ROOT = Path(__file__).resolve().parents[2]
+TABLES = {
+    "mappings/keys": "Keys that are asked for by what they are",
+    "schemas/megatron/names": "Flags that stand for others",
+    "schemas/mindformers/launch_options": "The options of run_mindformer.py, and keys at the top",
+    "evidence/score_names": "Columns of evaluation reports",
+    "evidence/seeding": "Code that fixes every seed",
+    "evidence/data/names": "Keys that name a tokenizer, and the types of tokens",
+    "evidence/dump/names": "Names in dumps, and what both sides call the same",
+    "evidence/logs/columns": "Columns of training logs",
+    "evidence/logs/gaps": "Gaps between training logs",
+    "evidence/weights/number_types": "Number types of weights",
+    "evidence/weights/names": "What a checkpoint says of its model",
+    "verifier/constants": "What models are built with, and what stands in",
+}
+
+
 KINDS = ("training", "post-training", "other-model", "data", "conversion", "inference", "evaluation", "tool")
 _NOTHING = ("", "")
 
 
 def products() -> dict[str, str]:
-    """The compiled module."""
-    content: dict[str, Any] = house_yaml(SOURCE.read_text("utf-8"))
+    """A module for each table of constants, and the one of the purposes of files."""
+    constants = {
+        f"{table}_compiled.py": literal_module(
+            f"{about}; compiled from {table.rpartition('/')[2]}.yaml.",
+            **frozen(load_table((ROOT / f"{table}.yaml").read_text("utf-8"))),
+        )
+        for table, about in TABLES.items()
+    }
+    return {**constants, "schemas/purposes_compiled.py": _purposes()}
+
+
+def _purposes() -> str:
+    content: dict[str, Any] = load_table((ROOT / "schemas" / "purposes.yaml").read_text("utf-8"))
     mindformers = content["mindformers"]
     tables: dict[str, object] = {
         "PROGRAMS": tuple(_program(entry, "name") for entry in content["programs"]),
         "MODULES": tuple(_program(entry, "name") for entry in content["modules"]),
         "ENGINES": tuple(
-            (*_program(entry, "name"), tuple(_words(entry)), tuple(entry["decides"])) for entry in content["engines"]
+            (*_program(entry, "name"), tuple(map(tuple, entry["words"])), tuple(entry["decides"]))
+            for entry in content["engines"]
         ),
         "RECIPES": tuple(_program(entry, "name") for entry in content["recipes"]),
         "ARGUMENTS": tuple(
@@ -41,12 +68,7 @@ def products() -> dict[str, str]:
         ),
     }
     about = "What a file is for; compiled from purposes.yaml."
-    return {"schemas/purposes_compiled.py": literal_module(about, **tables)}
-
-
-def _words(entry: dict[str, Any]) -> list[tuple[str, ...]]:
-    words: list[list[str]] = entry["words"]
-    return [tuple(row) for row in words]
+    return literal_module(about, **tables)
 
 
 def _program(entry: dict[str, Any], name: str) -> tuple[str, ...]:

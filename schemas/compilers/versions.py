@@ -1,6 +1,6 @@
 """Makes `versions_compiled.py` from `versions.yaml`.
 
-`python -m accmap.schemas.compile_versions FRAMEWORK` prints the distributions that hold the sources of its versions.
+`python -m accmap.schemas.compilers.versions FRAMEWORK` prints the distributions that hold the sources of its versions.
 """
 
 from __future__ import annotations
@@ -9,10 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from .house_yaml import house_yaml
-from .literal_module import literal_module
+from .tables import literal_module, load_table
 
-SOURCE = Path(__file__).with_name("versions.yaml")
+SOURCE = Path(__file__).resolve().parent.with_name("versions.yaml")
 DIALECTS = {
     "megatron": ("megatron",),
     "mindformers": ("static", "dynamic", "legacy"),
@@ -24,7 +23,7 @@ _MEMBERS = {"name", "number", "label", "tag", "wheel", "install", "mark", "trees
 
 def read_versions() -> dict[str, list[dict[str, Any]]]:
     """The authored list by framework; ValueError where a line is malformed."""
-    content: dict[str, list[dict[str, Any]]] = house_yaml(SOURCE.read_text("utf-8"))
+    content: dict[str, list[dict[str, Any]]] = load_table(SOURCE.read_text("utf-8"))
     if set(content) != set(DIALECTS):
         raise ValueError(f"{SOURCE}: {sorted(content)} are not {sorted(DIALECTS)}")
     for framework, entries in content.items():

@@ -9,20 +9,20 @@ be held in bounded time and memory, is one `UnreadableError` with its place.
 
 from __future__ import annotations
 
-from .diagnostic import Related, UnreadableError, finding
-from .fast_records import TYPE_CHECKING, NamedTuple, cast
-from .message import Problem, Words, verbatim
-from .messages_compiled import say
-from .shell.scanning import is_whole_number
-from .source import Span
-from .yaml_node import KEPT_AT, MAX_DEPTH, MAX_EXPANDED, SAME_VALUE, Node
+from ..diagnostic import Related, UnreadableError, finding
+from ..fast_records import TYPE_CHECKING, NamedTuple, cast
+from ..message import Problem, Words, verbatim
+from ..messages_compiled import say
+from ..shell.scanning import is_whole_number
+from ..source import Span
+from .node import KEPT_AT, MAX_DEPTH, MAX_EXPANDED, SAME_VALUE, Node
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, NoReturn
 
-    from .diagnostic import Diagnostic
-    from .source import SourceText
+    from ..diagnostic import Diagnostic
+    from ..source import SourceText
 
 _LIBYAML_TOO_DEEP = "exceeded maximum nesting depth"
 """The words of libyaml's own limit, which PyYAML's wheels have since 6.0.4."""
@@ -86,7 +86,7 @@ _recent: list[YamlDocument] = []
 
 
 def _read(source: SourceText) -> YamlDocument:
-    from .yaml_fast_path import Beyond, read_plain
+    from .fast_path import Beyond, read_plain
 
     reader = Reader(source)
     try:

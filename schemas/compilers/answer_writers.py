@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 
 from pydantic import BaseModel
 
-from .answer_parts import AsJson, From, Given, Late, LeftOut, OnlyWith, Said, Spoken
+from ..answers import MODELS, AsJson, From, Given, Late, LeftOut, OnlyWith, Said, Spoken
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from pydantic.fields import FieldInfo
 
-    from .answer_parts import Open
+    from ..answers import Open
 
     Model = type[Open]
 
@@ -32,12 +32,18 @@ def writers(about: str, models: Iterable[Model], known: Mapping[Any, str]) -> st
     imports = [f"from {home} import {', '.join(sorted(names))}" for home, names in sorted(homes.items())]
     body = [line for model in own for line in ("", "", *_function(model))]
     above = "." if own[0].__module__.split(".")[1] == "schemas" else "..schemas."
-    for home, name in (("json_values", "json_value"), ("lazy_json", "Late")):
-        if any(f"{name}(" in line for line in body):
-            imports.append(f"from {above}{home} import {name}")
+    used = [name for name in ("LazyList", "json_value") if any(f"{name}(" in line for line in body)]
+    if used:
+        imports.append(f"from {above}json_values import {', '.join(used)}")
     lines = [f'"""{about} Do not edit."""', "", "from __future__ import annotations", "", *imports]
     lines += ["", "TYPE_CHECKING = False", "if TYPE_CHECKING:", "    from typing import Any", *body]
     return "\n".join(lines) + "\n"
+
+
+def products() -> dict[str, str]:
+    """The writers of the answers of this room."""
+    text = writers("Writes the records of this room as the models of answers.py say; compiled from them.", MODELS, {})
+    return {"schemas/answers_compiled.py": text}
 
 
 def _name(model: type[BaseModel]) -> str:
@@ -120,7 +126,7 @@ def _value(name: str, field: FieldInfo, it: str) -> str:
     if _mark(field, OnlyWith):
         kind = next((part for part in get_args(kind) if part is not NoneType), kind)
     if _mark(field, Late):
-        return f"Late({_name(get_args(kind)[0])}, {source}, language)"
+        return f"LazyList({_name(get_args(kind)[0])}, {source}, language)"
     return _written(kind, source)
 
 

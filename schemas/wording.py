@@ -1,4 +1,4 @@
-"""The marks between texts, each language's own: the comma of a list, the colon after a name, brackets."""
+"""Words that all messages share: punctuation, terms for keys of JSON, reasons of the operating system."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from .message import joined as joined_by
 from .messages_compiled import say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Literal, TypeAlias
 
-    from .message import Words
+    from .message import Language, Words
 
     Mark: TypeAlias = Literal["comma", "clause", "semicolon", "colon", "stop", "or", "either", "and", "sentence"]
 
@@ -38,3 +38,23 @@ def first_of(names: Sequence[str], most: int) -> str:
 def in_brackets(text: str, language: str) -> str:
     """What follows in brackets; nothing where there is nothing."""
     return say.page("marks", language)("brackets", text) if text else ""
+
+
+def term(key: str, language: Language) -> str:
+    """The word for a key; in English the key itself is one."""
+    if language != "zh":
+        return key
+    said: Callable[[], Words] = getattr(say, f"term_{key.replace('-', '_')}")
+    return said().zh
+
+
+def system_reason(error: Exception) -> Words:
+    """The system's words for an error, and the same in Chinese where accmap has them."""
+    import errno
+
+    known: Words | None = getattr(error, "words", None)
+    if known is not None:
+        return known
+    number = error.errno if isinstance(error, OSError) else None
+    said = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return say.foreign(said, errno.errorcode.get(number or 0))
