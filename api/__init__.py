@@ -43,7 +43,7 @@ _HOMES = {
     "Differences": "loading", "Explanation": "asking", "Linted": "asking", "Loaded": "loading", "Paired": "asking",
     "Rates": "asking", "ReadBackError": "schemas.diagnostic", "ReadOptions": "schemas.config",
     "Setting": "schemas.config", "Span": "schemas.source", "UnreadableError": "schemas.diagnostic",
-    "UsageError": "schemas.usage", "convert": "loading", "diff": "loading", "explain": "asking", "lint": "asking",
+    "UsageError": "schemas.diagnostic", "convert": "loading", "diff": "loading", "explain": "asking", "lint": "asking",
     "load": "loading", "logs": "asking", "lr": "asking", "pair": "asking", "verify": "asking",
 }  # fmt: skip
 

@@ -47,7 +47,7 @@ def _purposes() -> str:
         "PROGRAMS": tuple(_program(entry, "name") for entry in content["programs"]),
         "MODULES": tuple(_program(entry, "name") for entry in content["modules"]),
         "ENGINES": tuple(
-            (*_program(entry, "name"), tuple(map(tuple, entry["words"])), tuple(entry["decides"]))
+            (*_program(entry, "name"), tuple(tuple(map(str, row)) for row in entry["words"]), tuple(entry["decides"]))
             for entry in content["engines"]
         ),
         "RECIPES": tuple(_program(entry, "name") for entry in content["recipes"]),

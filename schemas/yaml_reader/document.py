@@ -141,7 +141,7 @@ def _are_one(one: Any, other: Any) -> bool:
 
 
 class Reader:
-    """One pass over one file: over libyaml's events, or over the lines of plain YAML (`yaml_fast_path.py`)."""
+    """One pass over one file: over libyaml's events, or over the lines of plain YAML (`fast_path.py`)."""
 
     def __init__(self, source: SourceText) -> None:
         self.source = source

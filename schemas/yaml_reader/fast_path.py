@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..source import SourceText
 
     class Reader(Protocol):
-        """What of the whole reader (`yaml_text.Reader`) this one needs."""
+        """What of the whole reader (`document.Reader`) this one needs."""
 
         source: SourceText
         problems: list[Diagnostic]
