@@ -7,6 +7,7 @@ from pathlib import Path
 
 from accmap.cli.commands import named
 from accmap.evidence.playbook.table import stages
+from accmap.schemas.compilers.tables import load_table
 
 TESTS = Path(__file__).parent
 PROCEDURES = set((TESTS / "procedures.txt").read_text("utf-8").split())
@@ -18,6 +19,8 @@ def test_every_row_has_a_test() -> None:
         for path in TESTS.rglob("test_*.py")
         for row in re.findall(r'mark\.procedure\(\s*"([^"]+)"', path.read_text("utf-8"))
     }
+    for path in (TESTS / "rules" / "cases").glob("*.yaml"):
+        marked |= {row for case in load_table(path.read_text("utf-8")) for row in case.get("procedures", ())}
     assert marked == PROCEDURES
 
 

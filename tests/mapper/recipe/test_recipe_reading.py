@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -244,3 +245,25 @@ def test_the_entries_of_a_section_speak_for_the_fields_they_become() -> None:
     assert found.value("position.max_embeddings") == 64
     left = [entry.key for entry in found.unmapped]
     assert not [key for key in left if "rope_scaling" in key and not key.endswith("other")]
+
+
+@pytest.mark.parametrize(
+    ("key", "impact"),
+    [
+        ("remove_redundancy: True", "none"),  # 1.9.0 trainer/utils.py:load_ckpt alone
+        ("profiler_level: 1", "none"),  # 1.9.0 trainer/trainer.py hands it to the profiler's callback
+        ("auto_tune: True", "performance"),  # 1.9.0 dataset/base_dataset.py:init_dataset_config
+        ("auto_map: {AutoConfig: own.Config}", "none"),  # 1.6-2.1 model_config_utils.py:IGNORE_COMMON_HF_PARAMETER
+        ("router_aux_loss_coef: 0.5", "none"),  # 1.9.0 configuration_qwen3_moe.py: NotSupportedInfo.useless
+        ("grouped_lr_schedule: {default: {type: ConstantWarmUpLR, learning_rate: 2.e-4, warmup_steps: 1}}", "numerics"),
+    ],
+)
+def test_a_key_without_a_row_has_the_impact_of_what_reads_it(key: str, impact: str) -> None:
+    text = (Path(__file__).parents[3] / "examples" / "qwen3_moe" / "mindformers.yaml").read_text("utf-8")
+    of_the_model = key.startswith(("router", "auto_map"))
+    place = "    num_experts_per_tok: 4\n" if of_the_model else "run_mode: train\n"
+    assert place in text
+    text = text.replace(place, place + ("    " if of_the_model else "") + key + "\n")
+    recipe = recipe_of(config_of(SourceText("m.yaml", text), ReadOptions(), path="m.yaml"))
+    name = key.partition(":")[0]
+    assert {one.impact for one in recipe.unmapped if name in one.key} == {impact}
