@@ -224,7 +224,7 @@ class Compared(NamedTuple):
 def logs(*files: Name, benchmark: Sequence[Name] = (), experiment: Experiment = "standard") -> Compared:
     """Training logs, aligned by step and judged; the first one is the benchmark, or `benchmark` names its two runs."""
     from accmap.cli.evidence.logs_report import report_of
-    from accmap.evidence.logs.reading import read_run
+    from accmap.evidence.logs.log_reader import read_run
 
     require_word("experiment", experiment, EXPERIMENTS)
     names = [path_of(name) for name in files]

@@ -2,20 +2,29 @@
 
 A Python object takes some fifty bytes and more, where `[],` takes three: a file of some megabytes could ask for all
 memory of the machine. What a text holds is counted by its brackets, commas and colons before it is parsed.
+
+JSON of other programs that may be large: one member at a time, so that what is kept decides about the memory.
+
+`json.loads` makes of a file of 200 MB objects of a gigabyte and more, most of which are looked at once. Here a file is
+read in chunks, its members are decoded one after another and handed out, and the one who asked keeps of them what it
+needs, within a `Budget`. What is nested in one member has to fit into memory, so its text and its values are bounded.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 from ..schemas.border.incoming import whole_number
 from ..schemas.border.regular import open_regular
+from ..schemas.fast_records import NamedTuple
 from .messages_compiled import say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
+    from io import BufferedReader
 
 _EACH = 50
 """Bytes of memory for a value, at least."""
@@ -47,3 +56,202 @@ def parse_json(
         return json.loads(data.decode("utf-8-sig"), parse_int=whole_number, object_pairs_hook=pairs_hook)
     except RecursionError:
         raise ValueError(say.nested_too_deeply()) from None
+
+
+_CHUNK = 1 << 20
+_LONGEST = 1 << 24
+"""Characters of one member."""
+_MOST_VALUES = 1_000_000
+"""Values of one member, each of which takes fifty bytes and more."""
+_NEAR = 32
+"""An error so near to the end of what was read may be one of what was not read yet."""
+_BLANK = re.compile(r"[ \t\n\r]*")
+
+
+class BrokenJsonError(ValueError):
+    """Where a text stops being JSON, or is more than what it should be."""
+
+    def __init__(self, why: str, line: int, column: int) -> None:
+        super().__init__(why)
+        self.line = line
+        self.column = column
+
+
+class Member(NamedTuple):
+    """A member of an object of the file."""
+
+    within: tuple[str, ...]
+    """The keys of the objects that it stands in."""
+    key: str
+    value: Any
+
+
+class Budget:
+    """The memory that is kept of a file: some for every file, and twice the file's own size."""
+
+    def __init__(self, size: int, growth: int = 2, free: int = 64 << 20) -> None:
+        self._rest = growth * size + free
+
+    def take(self, size: int) -> None:
+        """ValueError where there is no room for so many more bytes."""
+        self._rest -= size
+        if self._rest < 0:
+            raise ValueError(say.too_many_small_values())
+
+
+def members(
+    path: str, limit: int, opened: Sequence[tuple[str, ...]] = (), skipped: Sequence[tuple[str, ...]] = ()
+) -> Iterator[Member]:
+    """The members of the object that a file is; OSError where it cannot be read or has more than `limit` bytes.
+
+    `opened` are objects whose members are handed out instead of themselves, where they have any; `skipped` are members
+    that nobody needs, which are read over piece by piece. A file that is no object has no members. BrokenJsonError
+    tells where it breaks, UnicodeDecodeError that it is not UTF-8.
+    """
+    with open_regular(path) as stream:
+        if os.fstat(stream.fileno()).st_size > limit:
+            import errno
+
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), path)
+        text = _Text(stream, limit)
+        if text.peek() == "{":
+            yield from _members(text, (), frozenset(opened), frozenset(skipped))
+        else:
+            text.value()
+        if text.peek():
+            raise text.broken("Extra data")
+
+
+def _members(
+    text: _Text, within: tuple[str, ...], opened: frozenset[tuple[str, ...]], skipped: frozenset[tuple[str, ...]]
+) -> Iterator[Member]:
+    for key in _keys(text):
+        place = (*within, key)
+        begin = text.peek()
+        if place in skipped and begin in ("{", "["):
+            _skip(text, begin)
+        elif place in opened and begin == "{":
+            empty = True
+            for member in _members(text, place, opened, skipped):
+                empty = False
+                yield member
+            if empty:
+                yield Member(within, key, {})
+        else:
+            yield Member(within, key, text.value())
+
+
+def _keys(text: _Text) -> Iterator[str]:
+    """The keys of the object that begins here, each with its value next."""
+    for _ in _each(text, "{", "}"):
+        if text.peek() != '"':
+            raise text.broken("Expecting property name enclosed in double quotes")
+        key = text.value()
+        text.take(":", "Expecting ':' delimiter")
+        yield key
+
+
+def _each(text: _Text, begin: str, end: str) -> Iterator[None]:
+    """Stops before each member of the object or list that begins here; whoever asks reads it."""
+    text.take(begin, "Expecting value")
+    if text.peek() != end:
+        yield
+        while text.peek() != end:
+            text.take(",", "Expecting ',' delimiter")
+            yield
+    text.take(end, "")
+
+
+def _skip(text: _Text, begin: str) -> None:
+    """Read over an object or a list, one member at a time."""
+    for _ in _keys(text) if begin == "{" else _each(text, "[", "]"):
+        text.value()
+
+
+class _Text:
+    """A file's text, of which only what is being decoded is held."""
+
+    def __init__(self, stream: BufferedReader, limit: int) -> None:
+        import codecs
+        import json
+
+        self._stream = stream
+        self._rest = limit
+        self._unicode = codecs.getincrementaldecoder("utf-8-sig")()
+        self._decode = json.JSONDecoder(parse_int=whole_number).raw_decode
+        self._error = json.JSONDecodeError
+        self._text = ""
+        self._at = 0
+        self._ended = False
+        self._line = self._column = 1
+
+    def peek(self) -> str:
+        """The next character that is no blank; nothing at the end."""
+        while True:
+            found = _BLANK.match(self._text, self._at)
+            assert found is not None
+            self._at = found.end()
+            if self._at < len(self._text):
+                return self._text[self._at]
+            if self._ended:
+                return ""
+            self._more()
+
+    def take(self, character: str, otherwise: str) -> None:
+        """Go over a character; BrokenJsonError where it is another."""
+        if self.peek() != character:
+            raise self.broken(otherwise)
+        self._at += 1
+
+    def value(self) -> Any:
+        """The value that begins here."""
+        self.peek()
+        while True:
+            try:
+                value, end = self._decode(self._text, self._at)
+            except self._error as error:
+                if self._ended or not self._may_go_on(error.msg, error.pos):
+                    raise self.broken(error.msg, error.pos) from None
+            except RecursionError:
+                raise self.broken("it is nested too deeply") from None
+            else:
+                # A number may go on, also after what it does not end with: `0.`, `1e-`.
+                if self._ended or end + 2 < len(self._text):
+                    self._at = end
+                    return value
+            self._more()
+            self._bounded()
+
+    def broken(self, why: str, at: int | None = None) -> BrokenJsonError:
+        """An error at a place, or here."""
+        end = self._at if at is None else at
+        before = self._text.count("\n", 0, end)
+        column = end - self._text.rfind("\n", 0, end) if before else self._column + end
+        return BrokenJsonError(why, self._line + before, column)
+
+    def _may_go_on(self, why: str, at: int) -> bool:
+        return why.startswith("Unterminated string") or at > len(self._text) - _NEAR
+
+    def _more(self) -> None:
+        """Read on, at least as much as is held: what is decoded again does not add up."""
+        done = self._text.count("\n", 0, self._at)
+        self._column = self._at - self._text.rfind("\n", 0, self._at) if done else self._column + self._at
+        self._line += done
+        held = self._text[self._at :]
+        data = self._stream.read(min(max(_CHUNK, len(held)), self._rest + 1))
+        self._rest -= len(data)
+        if self._rest < 0:
+            raise self.broken("it is larger than it was")
+        self._ended = not data
+        self._text = held + self._unicode.decode(data, final=self._ended)
+        self._at = 0
+
+    def _bounded(self) -> None:
+        """What goes on over several chunks is one large value."""
+        if len(self._text) <= 2 * _CHUNK:
+            return
+        if len(self._text) > _LONGEST + 2 * _CHUNK:
+            raise self.broken(f"one of its values has more than {_LONGEST} characters")
+        values = sum(map(self._text.count, ("[", "{", ",", ":")))
+        if values > _MOST_VALUES:
+            raise self.broken(f"one of its values holds {values} values, more than a file of its kind does")

@@ -6,6 +6,12 @@ is the stricter reading for any score up to 100, and `absolute` counts points of
 
 Read are: a number, JSON and YAML of any nesting (lm-evaluation-harness' `results`, OpenCompass' and EvalScope's
 reports among them), CSV with a column of names and one of scores (OpenCompass' summary), and lines `name score`.
+
+How an evaluation was made, as its report says it: two scores are one task's only where both were.
+
+lm-evaluation-harness (`lm_eval/evaluator.py:evaluate`) writes beside `results` how many samples of each task were
+taken, the shots, the task's version, and for which metrics a higher score is the better one. OpenCompass' summary has
+columns for the version (the prompt's hash) and the mode.
 """
 
 from __future__ import annotations
@@ -17,7 +23,7 @@ import json
 import math
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..schemas.border.incoming import read_text
 from ..schemas.diagnostic import UnreadableError, finding
@@ -27,12 +33,9 @@ from ..schemas.yaml_reader.node import refuse_deep
 from .bounded_json import parse_json
 from .messages_compiled import say
 from .score_names_compiled import ACCURACY, NAMES, NOT_SCORES, SCORES
-from .score_settings import NOTHING_SAID, Apart, lower_is_better, settings_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from .score_settings import Settings
 
 TOLERANCE = 0.4
 """Percent."""
@@ -479,3 +482,87 @@ def _number(written: Any) -> float | None:
         if re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|nan|[-+]?inf", text, re.IGNORECASE):
             return float(text)
     return None
+
+
+_LISTS = {"n-samples": "samples", "n-shot": "shots", "versions": "version"}
+_COLUMNS = ("version", "mode")
+_LOWER = re.compile(r"perplexity|bits_per_byte|(^|[/_])(ppl|wer|cer|mse|mae|brier_score)$|loss$")
+"""Metrics of which less is better, whatever a report says of them."""
+
+
+class Settings(NamedTuple):
+    """What a report says beside its scores."""
+
+    told: Mapping[tuple[str, str], str]
+    """By task and by what it is: `samples`, `shots`, `version`, `mode`."""
+    lower: frozenset[str]
+    """`task/metric` of which less is better."""
+
+
+class Apart(NamedTuple):
+    """A task that was not evaluated alike."""
+
+    task: str
+    what: str
+    scores: str
+    benchmark: str
+
+
+NOTHING_SAID = Settings({}, frozenset())
+"""Of a number, or a mere list of scores."""
+
+
+def settings_of(text: str) -> Settings:
+    """What a report's text says."""
+    text = text.strip()
+    if text.startswith("{"):
+        return _of_report(parse_json(text.encode("utf-8", "surrogatepass"), 2))
+    return Settings(dict(_of_table(text)), frozenset())
+
+
+def apart(scores: Settings, benchmark: Settings) -> Iterator[Apart]:
+    """What both reports say, and say otherwise."""
+    for (task, what), ours in scores.told.items():
+        theirs = benchmark.told.get((task, what), ours)
+        if ours != theirs:
+            yield Apart(task, what, ours, theirs)
+
+
+def lower_is_better(name: str, *reports: Settings) -> bool:
+    """Whether less of a metric (`task/metric`) is the better score."""
+    return any(name in report.lower for report in reports) or _LOWER.search(name.lower()) is not None
+
+
+def _of_report(report: Any) -> Settings:
+    found: dict[tuple[str, str], str] = {}
+    if not isinstance(report, dict):
+        return Settings(found, frozenset())
+    whole = cast("dict[str, Any]", report)
+    for key, what in _LISTS.items():
+        for task, value in _items_of(whole.get(key)):
+            known = value.get("effective") if isinstance(value, dict) else value  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+            if isinstance(known, (int, float, str)):
+                found[task, what] = str(known)
+    lower = {
+        f"{task}/{metric}"
+        for task, metrics in _items_of(whole.get("higher_is_better"))
+        for metric, higher in _items_of(metrics)
+        if higher is False
+    }
+    return Settings(found, frozenset(lower))
+
+
+def _items_of(written: Any) -> list[tuple[str, Any]]:
+    return list(cast("dict[str, Any]", written).items()) if isinstance(written, dict) else []
+
+
+def _of_table(text: str) -> Iterator[tuple[tuple[str, str], str]]:
+    try:
+        rows: Sequence[Sequence[str]] = list(csv.reader(io.StringIO(text)))
+    except csv.Error:
+        return  # no table; the scores were read by another form
+    header = [cell.strip().lower() for cell in rows[0]] if rows else []
+    for row in rows[1:]:
+        for what in _COLUMNS:
+            if what in header and len(row) == len(header):
+                yield (row[0].strip(), what), row[header.index(what)].strip()

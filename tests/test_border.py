@@ -70,7 +70,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     },
     "evidence/archives.py": {"zipfile.ZipFile": "of a stream that the door opened"},
     "evidence/arrays.py": {"memmap": "of a stream that the door opened"},
-    "evidence/data/indexed.py": {"memmap": "of a stream that the door opened"},
+    "evidence/data/indexed_file.py": {"memmap": "of a stream that the door opened"},
     "evidence/data/tokenizer.py": {"from_file": "the package `tokenizers` takes a path; the door has read it"},
     "evidence/dump/trees_torch.py": {"memmap": "of a stream that the door opened"},
     "evidence/logs/sources.py": {"gzip.GzipFile": "of a stream that the door opened"},

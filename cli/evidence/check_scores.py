@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from ...evidence.answers_compiled import check_scores_json
-from ...evidence.score_settings import apart
-from ...evidence.scores import TOLERANCE, check_scores, read_scores
+from ...evidence.scores import TOLERANCE, apart, check_scores, read_scores
 from ...schemas.border.outgoing import emit, json_text, page, painted
 from ...schemas.verdict import Unseen, concluded, unseen_json, word_of
 from ...schemas.wording import mark
@@ -22,8 +21,7 @@ from ..terminal import wants_colour
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ...evidence.score_settings import Settings
-    from ...evidence.scores import ScoreCheck
+    from ...evidence.scores import ScoreCheck, Settings
     from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
 

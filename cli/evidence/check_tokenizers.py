@@ -10,8 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...evidence.answers_compiled import check_tokenizers_json, tokenizer_json
-from ...evidence.data.tokenizer_named import is_tokenizer, named_tokenizer
-from ...evidence.data.tokenizer_pair import PROBES, compare, first_difference, open_tokenizer
+from ...evidence.data.tokenizer_pair import (
+    PROBES,
+    compare,
+    first_difference,
+    is_tokenizer,
+    named_tokenizer,
+    open_tokenizer,
+)
 from ...schemas.border.incoming import read_text
 from ...schemas.border.outgoing import emit, json_text, page, painted
 from ...schemas.verdict import word_of

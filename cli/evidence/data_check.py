@@ -74,7 +74,7 @@ def run(
     failed = [UnreadableError(diagnostic) for diagnostic in found.unreadable]
     for error in failed:
         report_unreadable(error, lang)
-    from ...evidence.data.report_json import to_json
+    from ...evidence.data.check import to_json
 
     answer = to_json(found, lang)
     if format == "json":
@@ -92,7 +92,7 @@ def sorted_out(
     files: Sequence[str], options: ReadOptions, stdin_name: str | None
 ) -> tuple[list[str], list[Config], list[UnreadableError]]:
     """Prefixes of data, one or two configurations, and the files that cannot be read."""
-    from ...evidence.data.indexed import prefix_of
+    from ...evidence.data.indexed_file import prefix_of
     from ...evidence.data.mindrecord import is_record
 
     prefixes: list[str] = []

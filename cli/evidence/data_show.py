@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ...evidence.data.batches import Batch, Fed
-    from ...evidence.data.pairing import Side
+    from ...evidence.data.pair_findings import Side
     from ...evidence.data.tokenizer import Tokenizer
     from ...schemas.config import ReadOptions
     from ...schemas.diagnostic import Language
@@ -210,7 +210,7 @@ def _lines(answer: Answer, language: Language, *, whole: bool) -> Iterator[str]:
 
 def _sample(fed: Fed, tokenizer: Tokenizer | None, language: Language, *, whole: bool) -> Iterator[str]:
     from ...evidence.data.messages_compiled import say as told
-    from ...evidence.data.pairing import piece_of
+    from ...evidence.data.pair_findings import piece_of
 
     yield told.fed(sample=fed.sample, rank=fed.rank, micro=fed.micro, pieces=piece_of(fed.drawn)).text(language)
     ids = " ".join(map(str, fed.ids if whole else fed.ids[:_IDS]))

@@ -5,8 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...evidence.answers_compiled import version_set_json
-from ...evidence.determinism import deterministic_variables, export_lines, seeding_code
-from ...evidence.environment import HERE, installed, judged, version_sets
+from ...evidence.environment import (
+    HERE,
+    deterministic_variables,
+    export_lines,
+    installed,
+    judged,
+    seeding_code,
+    version_sets,
+)
 from ...schemas.border.outgoing import emit, json_text, page, painted, say
 from ...schemas.reader import config_of
 from ...schemas.verdict import concluded

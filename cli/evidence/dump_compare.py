@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ...evidence.dump.compare import Comparison
-    from ...evidence.dump.compare_mapping import NameMapping
+    from ...evidence.dump.compare_names import NameMapping
     from ...evidence.dump.compare_parts import Merged, Part
     from ...evidence.dump.places import Place
     from ...evidence.dump.records import Tree
@@ -147,7 +147,7 @@ class Answer(NamedTuple):
 
 
 def _dump_answer(a: str, b: str, chosen: _Chosen, judge: Judge, configs: Configs) -> Answer:
-    from ...evidence.dump.compare_mapping import read_mapping
+    from ...evidence.dump.compare_names import read_mapping
     from ...evidence.dump.places import find_places
 
     for name in (a, b):

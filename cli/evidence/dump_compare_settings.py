@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...evidence.dump.compare_next import Parting, Settings, next_dump, settings_behind
+from ...evidence.dump.compare_divergence import Parting, Settings, next_dump, settings_behind
 from ..advisories import fitting, met
 
 if TYPE_CHECKING:

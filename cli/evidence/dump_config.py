@@ -6,10 +6,9 @@ import os
 import shlex
 from typing import TYPE_CHECKING
 
+from ...evidence.dump.config import README_FILES, readme
 from ...evidence.dump.config import plan as plan_of
-from ...evidence.dump.config_readme import FILES, readme
-from ...evidence.dump.config_request import DumpKind, Request, record_of, spans_of
-from ...evidence.dump.config_subject import subject_of
+from ...evidence.dump.config_request import DumpKind, Request, record_of, spans_of, subject_of
 from ...schemas.border.outgoing import emit, json_text, painted, say
 from ...schemas.border.writing import write_folder
 from ..exit_codes import BAD, FINE
@@ -78,7 +77,7 @@ def run(
     plan = plan_of(subject, request, os.path.abspath(directory))
     written: dict[str, str] = {}
     if not plan.failed:
-        texts = {**plan.files, **{name: readme(plan, language) for language, name in FILES.items()}}
+        texts = {**plan.files, **{name: readme(plan, language) for language, name in README_FILES.items()}}
         written = {os.path.join(directory, name): text for name, text in texts.items()}
         write_folder(directory, written, force=force)
     if format == "json":

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from ...evidence.logs.reading import read_run
+from ...evidence.logs.log_reader import read_run
 from ...evidence.logs.verdict import Grounds
 from ...schemas.border.outgoing import clear_screen, composed, emit, flush, json_text
 from ...schemas.border.writing import standing_already, write_text
@@ -26,7 +26,7 @@ from .logs_report import report_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ...evidence.logs.following import Followed
+    from ...evidence.logs.log_reader import Followed
     from ...evidence.logs.run import Run
     from ...evidence.logs.verdict import Experiment
     from ...mapper.recipe.values import Recipe
@@ -142,7 +142,7 @@ def _followed(answer: Callable[[Callable[[str], Run]], int], names: Sequence[str
     """Answer anew whenever a log has grown, until interrupted; the exit code is that of the last answer."""
     from time import sleep
 
-    from ...evidence.logs.following import Followed
+    from ...evidence.logs.log_reader import Followed
 
     logs = {name: Followed(name) for name in names}
     code = BAD

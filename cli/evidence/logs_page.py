@@ -11,9 +11,8 @@ import os
 from array import array
 from typing import TYPE_CHECKING
 
-from ...evidence.logs.columns import ABSENT, GRAD_NORM, LEARNING_RATE, LOSS
-from ...evidence.logs.figures import percent
-from ...evidence.logs.thinning import thinned
+from ...evidence.logs.columns import ABSENT, GRAD_NORM, LEARNING_RATE, LOSS, thinned
+from ...evidence.logs.criteria import percent
 from ...schemas.border.incoming import package_text
 from ...schemas.border.outgoing import markup
 from ...schemas.fast_records import NamedTuple
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from ...evidence.logs.comparing import Comparison
+    from ...evidence.logs.comparison import Comparison
     from ...evidence.logs.criteria import Criterion
     from ...evidence.logs.run import Run
     from .logs_report import Report

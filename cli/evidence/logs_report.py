@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...evidence.logs.comparing import Comparison, compare
+from ...evidence.logs.comparison import Comparison, compare
 from ...evidence.logs.verdict import NOTHING_MORE, overall, usable_alone
 from ...schemas.fast_records import NamedTuple
 

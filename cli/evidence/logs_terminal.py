@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ...evidence.logs.columns import ABSENT, LOSS
-from ...evidence.logs.figures import figure
+from ...evidence.logs.criteria import figure
 from ...schemas.border.outgoing import composed, painted
 from ...schemas.border.outgoing import page as as_page
 from ...schemas.versions import TITLES
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from ...evidence.logs.comparing import Comparison
+    from ...evidence.logs.comparison import Comparison
     from ...evidence.logs.criteria import Criterion
     from ...evidence.logs.run import Run
     from ...schemas.border.outgoing import Outgoing

@@ -11,8 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
 from typing import TYPE_CHECKING
 
-from ...evidence.playbook.launching import Layout
-from ...evidence.playbook.loading import completed, devices_of
+from ...evidence.playbook.launches import Layout, completed, devices_of
 from ...evidence.playbook.pages import pages
 from ...evidence.playbook.plan import FILE, Names, plan_of, reading_words
 from ...evidence.playbook.settings import FILE as SETTINGS

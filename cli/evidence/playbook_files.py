@@ -14,8 +14,8 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
-from ...evidence.data.planning import plan_of as data_plan_of
-from ...evidence.playbook.launching import Layout
+from ...evidence.data.check import plan_of as data_plan_of
+from ...evidence.playbook.launches import Layout
 from ...evidence.playbook.plan import FILE
 from ...evidence.playbook.settings import FILE as SETTINGS
 from ...evidence.playbook.settings import Settings, SettingsError, settings_of

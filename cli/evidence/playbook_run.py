@@ -23,7 +23,7 @@ from .playbook_status import judge, page, plan_in, standings_json, verdict_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...evidence.playbook.launching import Action
+    from ...evidence.playbook.launches import Action
     from ...evidence.playbook.plan import Plan
     from ...evidence.playbook.progress import Standing
     from ...evidence.playbook.table import Check, Stage

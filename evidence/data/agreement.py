@@ -1,4 +1,7 @@
-"""Two plans side by side: the same data, the same settings, the same samples in every step."""
+"""Two plans side by side: the same data, the same settings, the same samples in every step.
+
+Samples of one side looked up among the rows of the other, where the order of the rows is not known.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.regular import open_regular
 from ...schemas.fast_records import NamedTuple
-from .indexed import IndexedFile
-from .row_draws import RowDraws
+from .draws import RowDraws
+from .indexed_file import IndexedFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from .draws import Drawn
+    from .draws import AnyDraws, Drawn
     from .mindrecord import DataFile
     from .plan import Plan
-    from .row_draws import AnyDraws
     from .sampler import Slot
 
 _BLOCK = 8 * 1024 * 1024
@@ -302,8 +304,8 @@ def _restart(a: AnyDraws, b: AnyDraws) -> int | None:
 
 
 def _shares(split: str) -> tuple[float, ...] | str:
+    from .blend import shares
     from .problems import RefusedError
-    from .split import shares
 
     try:
         return shares(split)
@@ -327,3 +329,21 @@ def _blend_text(plan: Plan) -> str:
     if blend.weights is None:
         return " ".join(blend.prefixes)
     return " ".join(f"{weight:g} {prefix}" for weight, prefix in zip(blend.weights, blend.prefixes, strict=True))
+
+
+class Membership(NamedTuple):
+    """How many of the samples that were looked at are rows of the other side."""
+
+    looked_at: int
+    found: int
+    rows: int
+    missing: int | None
+    """The first sample that is no row."""
+
+
+def membership(samples: AnyDraws, rows: RowDraws, count: int) -> Membership:
+    """The first `count` samples among the rows."""
+    names = {named_by_tokens(rows, row) for row in range(rows.size)}
+    wanted = min(count, samples.size, samples.plan.samples or samples.size)
+    missing = [number for number in range(wanted) if named_by_tokens(samples, number) not in names]
+    return Membership(wanted, wanted - len(missing), rows.size, missing[0] if missing else None)

@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING
 
 from ...schemas.fast_records import NamedTuple
 from ...schemas.verdict import Unseen
+from .draws import RowDraws
 from .messages_compiled import say
 from .problems import RefusedError
-from .row_draws import RowDraws
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .draws import Drawn
-    from .pairing import Side
+    from .draws import AnyDraws, Drawn
+    from .pair_findings import Side
     from .plan import Plan
-    from .row_draws import AnyDraws
 
 Ids = tuple[int, ...]
 

@@ -1,33 +1,38 @@
-"""Data files and the configurations that use them, checked together."""
+"""Data files and the configurations that use them, checked together.
+
+A report as the contract's JSON.
+
+What a configuration asks of the data: each framework's own reading, and what no plan may ask for.
+"""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...schemas.diagnostic import Diagnostic, UnreadableError, finding
 from ...schemas.fast_records import NamedTuple
-from ...schemas.verdict import Unseen, concluded
+from ...schemas.verdict import Unseen, concluded, unseen_words
+from ..answers_compiled import data_check_json, data_set_json
 from .batches import not_read
-from .cache import cached_indices
 from .dataset import Asked, DataSet, dataset_of
-from .draws import Draws
-from .indexed import IndexedFile, read_indexed
+from .draws import Draws, RowDraws
+from .gpt_index import cached_indices
+from .indexed_file import IndexedFile, read_indexed
+from .megatron_plan import megatron_plan
 from .messages_compiled import say
+from .mindformers_plan import mindformers_plan, read_rows, settled
 from .mindrecord import is_record, named_files, read_records
-from .pairing import Side, pair_of
+from .pair_findings import Side, pair_of
 from .plan import told
-from .planning import plan_of
 from .problems import RefusedError, need_numpy
-from .record_plan import read_rows, settled
-from .row_draws import RowDraws
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ...schemas.config import Config
-    from .agreement import Agreement, Contents
-    from .membership import Membership
+    from ...schemas.diagnostic import Language
+    from .agreement import Agreement, Contents, Membership
     from .mindrecord import DataFile
     from .plan import Plan
 
@@ -265,3 +270,35 @@ def _decoded(sides: Sequence[Side], datasets: Sequence[DataSet], asked: Asked) -
                     Decoded(dataset.data.prefix, sequence, tokenizer.text(tokens[:-1]), tokenizer.text(tokens[1:]))
                 )
     return tuple(found)
+
+
+def to_json(report: Report, language: Language) -> dict[str, Any]:
+    """The answer of `accmap data check --format json`."""
+    digests = {} if report.contents is None else report.contents.digests
+    datasets = [data_set_json(one, language, checksum=digests.get(one.data.prefix)) for one in report.datasets]
+    return data_check_json(report, language, datasets=datasets)
+
+
+def plan_of(config: Config) -> Plan:
+    """What a configuration of either framework asks of the data."""
+    plan = megatron_plan(config) if config.framework == "megatron" else mindformers_plan(config)
+    return _with_amounts(plan._replace(open_words=tuple(unseen_words([config]))))
+
+
+def _with_amounts(plan: Plan) -> Plan:
+    """The plan; one that asks for nothing, or for less, draws no samples that could be compared."""
+    amounts = (
+        ("samples", plan.samples, say.training_samples),
+        ("sample_length", plan.sample_length, say.tokens_a_sample),
+        ("global_batch", plan.global_batch, say.samples_a_step),
+    )
+    wrong = [
+        told(
+            say.undecided(what=say.makes_without_at_least_1(key=plan.place(field).key, amount=amount, subject=said())),
+            plan.file,
+            plan.place(field).span,
+        )
+        for field, amount, said in amounts
+        if amount is not None and amount < 1
+    ]
+    return plan._replace(undecided=(*plan.undecided, *wrong)) if wrong else plan

@@ -24,7 +24,7 @@ from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.fast_records import NamedTuple
 from ...schemas.message import verbatim
 from ..bounded_json import parse_json
-from .indexed import IndexedFile
+from .indexed_file import IndexedFile
 from .messages_compiled import say
 from .problems import need_numpy, unreadable
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ...schemas.fast_records import NamedTuple
 from ...schemas.message import verbatim
 from ...schemas.wording import system_reason
-from ..json_members import BrokenJsonError, Budget, members
+from ..bounded_json import BrokenJsonError, Budget, members
 from .messages_compiled import say
 from .problems import unreadable
 

@@ -4,11 +4,24 @@ What a name stands for is what the frameworks load from it: a `tokenizer.json` (
 and MindSpore Transformers' through `AutoTokenizer.from_pretrained`), a SentencePiece `.model` (`Llama2Tokenizer`,
 `SentencePieceTokenizer`), or `vocab.json` with `merges.txt` (`GPT2BPETokenizer`; megatron 0.12
 training/tokenizer/tokenizer.py:build_tokenizer). A file is taken for itself, of a folder the first of these.
+
+The tokenizer that a launch script or a YAML names.
+
+Sources: megatron 0.12 `training/tokenizer/tokenizer.py:build_tokenizer` (`tokenizer_model`, or `vocab_file` with
+`merge_file`); mindformers 1.9 `models/build_tokenizer.py:build_tokenizer` and `dataset/handler/base_handler.py:
+BaseInstructDataHandler.build_tokenizer` (`pretrained_model_dir`, the handlers' own first), `processor.tokenizer` of
+older classes.
+
+The pieces and special ids of a SentencePiece model, without its package.
+
+A `.model` is one protocol buffer, `ModelProto` of `sentencepiece_model.proto` (0.2): field 1 is a piece, whose field 1
+is its text; field 2 is `TrainerSpec`, whose fields 40 to 43 are the ids of unknown, begin, end and padding.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.incoming import read_bytes
@@ -16,13 +29,15 @@ from ...schemas.fast_records import NamedTuple
 from ...schemas.message import verbatim
 from ...schemas.verdict import Unseen, concluded
 from .messages_compiled import say
-from .names_compiled import PROBES
+from .names_compiled import PROBES, TOKENIZERS
 from .problems import unreadable
-from .sentencepiece_file import read_model
+from .protocol_buffers import fields, signed
 from .tokenizer import SPECIAL, encoder, read_json, read_tokenizer, special_ids
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from ...schemas.config import Config, Setting
 
 _MOST_BYTES = 1 << 27
 _FLAGS = ("add_bos_token", "add_eos_token", "add_prefix_space", "legacy")
@@ -223,3 +238,72 @@ def _ids_of(packaged: Any | None) -> Callable[[str], list[int]] | None:
         return list(packaged.encode(text, add_special_tokens=False).ids)
 
     return encode
+
+
+def is_tokenizer(name: str) -> bool:
+    """Whether a word of the command line names a tokenizer itself, and no file that names one."""
+    return os.path.isdir(name) or name.endswith((".json", ".model"))
+
+
+def named_tokenizer(config: Config) -> str:
+    """Where the tokenizer of a configuration lies; UnreadableError where it names none, or none that is here."""
+    key, setting = _given(config)
+    if setting is None:
+        listed = ", ".join(TOKENIZERS.get(config.framework, ()))
+        return unreadable(say.tokenizer(path=config.file, why=say.it_names_no_tokenizer(keys=listed)), config.file)
+    value = setting.value
+    if not isinstance(value, str) or not setting.decided:
+        raw = " ".join(setting.raw or ()) or key
+        return unreadable(say.tokenizer(path=config.file, why=say.its_tokenizer_is_undecided(raw=raw)), config.file)
+    for place in (value, os.path.join(os.path.dirname(config.file), value)):
+        if os.path.exists(place):
+            return place
+    return unreadable(
+        say.tokenizer(path=config.file, why=say.its_tokenizer_is_not_here(key=key, path=value)), config.file
+    )
+
+
+def _given(config: Config) -> tuple[str, Setting | None]:
+    for form in TOKENIZERS.get(config.framework, ()):
+        for key, setting in config.settings.items():
+            if re.sub(r"\[\d+\]", "[*]", key) == form and (not setting.decided or setting.value):
+                return key, setting
+    return "", None
+
+
+_PIECES, _TRAINER, _TEXT = 1, 2, 1
+_SPECIAL = {40: "unk_token", 41: "bos_token", 42: "eos_token", 43: "pad_token"}
+_DEFAULTS = {"unk_token": 0, "bos_token": 1, "eos_token": 2, "pad_token": -1}
+_MOST_PIECES = 1 << 22
+
+
+class SentencePieceModel(NamedTuple):
+    """What a model file says of its vocabulary."""
+
+    pieces: dict[int, str]
+    special: dict[str, int]
+
+
+def read_model(data: bytes) -> SentencePieceModel:
+    """The vocabulary of a model; ValueError where the bytes are none."""
+    pieces: dict[int, str] = {}
+    special = dict(_DEFAULTS)
+    for field, _, value in fields(data, 0, len(data)):
+        if field == _PIECES and isinstance(value, tuple):
+            if len(pieces) >= _MOST_PIECES:
+                raise ValueError(say.pieces_too_many())
+            pieces[len(pieces)] = _text(data, value)
+        elif field == _TRAINER and isinstance(value, tuple):
+            for inner, _, number in fields(data, *value):
+                if inner in _SPECIAL and isinstance(number, int):
+                    special[_SPECIAL[inner]] = signed(number)
+    if not pieces:
+        raise ValueError(say.pieces_none())
+    return SentencePieceModel(pieces, {name: number for name, number in special.items() if number in pieces})
+
+
+def _text(data: bytes, place: tuple[int, int]) -> str:
+    for field, _, value in fields(data, *place):
+        if field == _TEXT and isinstance(value, tuple):
+            return data[value[0] : value[1]].decode("utf-8")
+    return ""

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ...schemas.border.regular import open_regular
 from ...schemas.fast_records import NamedTuple
-from .indexed import token_type, whole_numbers
+from .indexed_file import token_type, whole_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from .indexed import IndexedFile
+    from .indexed_file import IndexedFile
     from .mindrecord import DataFile
 
 CHUNK = 4 * 1024 * 1024

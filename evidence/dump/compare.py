@@ -25,7 +25,7 @@ from .statistics import EXACT, Judge, TensorResult, compare_routed, compare_tens
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from .compare_mapping import NameMapping
+    from .compare_names import NameMapping
     from .records import Tensor, Tree, Unit
 
 _LAID_OUT = ("linear_fc1", "linear_qkv", "activation_func", "experts")

@@ -22,7 +22,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Literal
 
 from ...schemas.fast_records import NamedTuple
-from .module_table import shared_modules
+from .compare_names import shared_modules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

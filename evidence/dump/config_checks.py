@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ...schemas.diagnostic import finding
 from ...schemas.message import NOTHING, Words
 from ...schemas.suggestion import closest
-from .config_request import by_any_name
+from .config_modules import by_any_name
 from .messages_compiled import say
 
 if TYPE_CHECKING:
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from ...schemas.config import Value
     from ...schemas.diagnostic import Diagnostic
     from .config_modules import ModulePair
-    from .config_request import Request, Span
-    from .config_subject import Subject
+    from .config_request import Request, Span, Subject
 
 MIN_STAGES = 2
 

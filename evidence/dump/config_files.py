@@ -2,19 +2,26 @@
 
 Sources: MindSpore 2.9 `tools/data_dump/dump_json_parser.cc` (the JSON), msprobe 26.2.0 `core/dump/common_config.py`
 and 8.3.3 `core/common_config.py` (its configuration), 8.3.3 `core/compare/utils.py` (compare.json).
+
+The lines to insert on both sides, and where.
 """
 
 from __future__ import annotations
 
+import os
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ...mappings.keys_compiled import SHORT_CHECKSUM
+from ...schemas.border.incoming import package_text
+from ...schemas.compilers.tables import load_table
+from ...schemas.fast_records import NamedTuple
 from ...schemas.versions import within
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from .config_request import Record, Request, Span
+    from .config_request import Record, Request, Side, Span
 
 STATISTICS = ("max", "min", "avg", "l2norm")
 
@@ -90,3 +97,38 @@ def yaml_text(content: Mapping[str, Any] | Sequence[Any], comment: str) -> str:
     import yaml
 
     return f"# {comment}\n" + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=200)
+
+
+class Insertion(NamedTuple):
+    """Lines of code, and the place in the framework's own file where they belong."""
+
+    side: Side
+    file: str
+    within: str
+    where: str
+    """`before` or `after`."""
+    anchor: str
+    code: str
+    en: str
+    zh: str
+
+
+def insertions(dialect: str, parts: int, configs: dict[Side, str]) -> tuple[Insertion, ...]:
+    """Every insertion of a pair; `parts` is how many models a rank of Megatron-LM holds."""
+    model = "unwrap_model(model)" if parts > 1 else "unwrap_model(model)[0]"
+    return (
+        *_of("megatron", "megatron", configs["megatron"], model),
+        *_of(dialect, "mindformers", configs["mindformers"]),
+    )
+
+
+def _of(block: str, side: Side, config: str, model: str = "") -> Iterator[Insertion]:
+    for row in _table()[block]:
+        key = "before" if "before" in row else "after"
+        code = row["code"].replace("{config}", config).replace("{model}", model)
+        yield Insertion(side, row["file"], row["within"], key, row[key], code, row["en"], row["zh"])
+
+
+@cache
+def _table() -> Any:
+    return load_table(package_text(os.path.dirname(__file__), "insertions.yaml"))

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 from ...schemas.fast_records import NamedTuple
 from .config_modules import apis_of, modules_of
-from .config_subject import chunks_of
+from .config_request import chunks_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from .config_modules import ModulePair
-    from .config_subject import Chunk, Subject
+    from .config_request import Chunk, Subject
 
 TOP = "TopLayer"
 """What msprobe calls the root of a dump."""

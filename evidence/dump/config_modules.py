@@ -13,15 +13,15 @@ from ...mapper.weight_layout import UndecidedSizeError, layout_of
 from ...mapper.weights import WeightTable
 from ...schemas.fast_records import NamedTuple
 from ...schemas.versions import number_of
-from .config_subject import LayoutUnknownError
+from .compare_names import module_table
+from .config_request import LayoutUnknownError
 from .messages_compiled import say
-from .module_table import module_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ...mapper.weights import Layout
-    from .config_subject import Subject
+    from .config_request import Request, Subject
 
 
 class ModulePair(NamedTuple):
@@ -212,3 +212,26 @@ def _class(given: Any, switches: Mapping[str, bool]) -> str:
         if _hold(where, switches):
             return name
     raise LookupError(f"no class of {given} fits {switches}")
+
+
+def with_places(request: Request, modules: Sequence[ModulePair]) -> Request:
+    """The request with the scope's modules as places of MindSpore Transformers, without their classes."""
+    known = by_any_name(modules)
+    return request._replace(
+        scope=tuple(
+            record._replace(place=known[record.place].mindformers) if record.place in known else record
+            for record in request.scope
+        )
+    )
+
+
+def by_any_name(modules: Sequence[ModulePair]) -> dict[str, ModulePair]:
+    """Every way to name a module: either side's place, with or without its class."""
+    found: dict[str, ModulePair] = {}
+    for module in modules:
+        found.setdefault(module.mindformers, module)
+        found.setdefault(f"{module.mindformers}.{module.mindformers_class}", module)
+        if module.megatron is not None:
+            found.setdefault(module.megatron, module)
+            found.setdefault(f"{module.megatron}.{module.megatron_class}", module)
+    return found

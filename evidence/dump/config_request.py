@@ -1,16 +1,30 @@
-"""What is wished of a dump, read from the words of a command line."""
+"""What is wished of a dump, read from the words of a command line.
+
+The pair that a dump is configured for: both recipes, and where every decoder layer runs on either side.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Literal
 
+from ...mapper.recipe.reading import recipe_of
+from ...mapper.translate.megatron_file import megatron_text
+from ...mapper.translate.mindformers_file import mindformers_text
+from ...mapper.translate.translation import translate_as_asked
+from ...schemas.config import ReadOptions
 from ...schemas.fast_records import NamedTuple
+from ...schemas.reader import config_of
+from ...schemas.source import SourceText
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .config_modules import ModulePair
+    from ...mapper.recipe.values import Recipe
+    from ...mappings.names_compiled import FieldName
+    from ...schemas.config import Config, Value
+    from ...schemas.message import Words
 
 DumpKind = Literal["msprobe", "mindspore-o0", "mindspore-o1", "mindspore-o2"]
 Side = Literal["megatron", "mindformers"]
@@ -81,24 +95,127 @@ def record_of(text: str) -> Record:
     return Record(given["place"], direction, int(given["call"] or 0))
 
 
-def resolved(request: Request, modules: Sequence[ModulePair]) -> Request:
-    """The request with the scope's modules as places of MindSpore Transformers, without their classes."""
-    known = by_any_name(modules)
-    return request._replace(
-        scope=tuple(
-            record._replace(place=known[record.place].mindformers) if record.place in known else record
-            for record in request.scope
-        )
-    )
+class Subject(NamedTuple):
+    """Both sides as they run; a side that no file gives is the translation of the other."""
+
+    megatron: Config
+    mindformers: Config
+    megatron_recipe: Recipe
+    mindformers_recipe: Recipe
+    derived: str | None = None
+    """The side that was translated, where only one file is given."""
+
+    @property
+    def dialect(self) -> str:
+        """The graph of the MindSpore Transformers side: `static` or `dynamic`."""
+        return "dynamic" if self.mindformers.dialect == "dynamic" else "static"
+
+    @property
+    def layers(self) -> int:
+        """How many decoder layers the model has, by the side that knows."""
+        return self.number("model.num_layers", 0)
+
+    def number(self, field: FieldName, default: int) -> int:
+        """A count that both sides should agree on: Megatron-LM's, else MindSpore Transformers'."""
+        for recipe in (self.megatron_recipe, self.mindformers_recipe):
+            value = recipe.value(field)
+            if isinstance(value, int) and not isinstance(value, bool):
+                return value
+        return default
 
 
-def by_any_name(modules: Sequence[ModulePair]) -> dict[str, ModulePair]:
-    """Every way to name a module: either side's place, with or without its class."""
-    found: dict[str, ModulePair] = {}
-    for module in modules:
-        found.setdefault(module.mindformers, module)
-        found.setdefault(f"{module.mindformers}.{module.mindformers_class}", module)
-        if module.megatron is not None:
-            found.setdefault(module.megatron, module)
-            found.setdefault(f"{module.megatron}.{module.megatron_class}", module)
-    return found
+def subject_of(configs: Sequence[Config], options: ReadOptions) -> Subject:
+    """The pair of one file or of two, one of each framework (ValueError where both are of one)."""
+    first = configs[0]
+    if len(configs) == 2:
+        sides = {config.framework: config for config in configs}
+        if len(sides) < 2:
+            raise ValueError(first.framework)
+        megatron, mindformers = sides["megatron"], sides["mindformers"]
+        return Subject(megatron, mindformers, recipe_of(megatron), recipe_of(mindformers))
+    if first.framework == "megatron":
+        translated = translate_as_asked(first, options)
+        written, name = mindformers_text(translated), "translated.yaml"
+        pinned = ReadOptions(mindformers=translated.version, dialect=translated.dialect)
+        other = config_of(SourceText(name, written), pinned, path=name)
+        return Subject(first, other, recipe_of(first), recipe_of(other), "mindformers")
+    translated = translate_as_asked(first, options)
+    name = "translated.sh"
+    size = recipe_of(first).value("parallel.world_size")
+    pinned = ReadOptions(megatron=translated.version, world_size=size if isinstance(size, int) else None)
+    other = config_of(SourceText(name, megatron_text(translated)), pinned, path=name)
+    return Subject(other, first, recipe_of(other), recipe_of(first), "megatron")
+
+
+class Chunk(NamedTuple):
+    """A run of decoder layers that Megatron-LM keeps in one model of one pipeline stage."""
+
+    stage: int
+    part: int
+    """Which of the stage's models, counted from 0: more than one with a virtual pipeline."""
+    first: int
+    """The number of its first layer in the whole model."""
+    layers: int
+
+
+class LayoutUnknownError(Exception):
+    """The layers of the pipeline stages cannot be told; the text says why, in both languages."""
+
+    def __init__(self, said: Words) -> None:
+        super().__init__(said)
+        self.words = said
+
+
+def chunks_of(subject: Subject) -> tuple[Chunk, ...]:
+    """Where Megatron-LM keeps each decoder layer: every stage and, in it, every part of a virtual pipeline.
+
+    Source: megatron-core 0.12 `transformer/transformer_layer.py:get_transformer_layer_offset`.
+    """
+    recipe, config = subject.megatron_recipe, subject.megatron
+    layers = subject.layers
+    stages = _count(recipe, "parallel.pipeline_size")
+    parts = _count(recipe, "parallel.virtual_pipeline_size")
+    if config.value("pipeline_model_parallel_layout"):
+        raise LayoutUnknownError(say.pipeline_model_parallel_layout_places())
+    given = recipe.value("parallel.pipeline_layers") if stages > 1 else None
+    if isinstance(given, list):
+        table = _told_rounds(given, parts)
+        if len(table) != parts or any(len(row) != stages for row in table) or sum(map(sum, table)) != layers:
+            raise LayoutUnknownError(
+                say.the_stages_have_layers_which(given=given, layers=layers, stages=stages, parts=parts)
+            )
+    else:
+        table = _even(config, layers, stages, parts)
+    found: list[Chunk] = []
+    first = 0
+    for part, row in enumerate(table):
+        for stage, count in enumerate(row):
+            found.append(Chunk(stage, part, first, count))
+            first += count
+    return tuple(sorted(found, key=lambda chunk: (chunk.stage, chunk.part)))
+
+
+def _told_rounds(given: Sequence[Value], parts: int) -> list[list[int]]:
+    """The layers of every stage, one row for each part; nothing where the numbers cannot be cut into the parts."""
+    rounds = [entry for entry in given if isinstance(entry, list)]
+    if rounds:
+        return [[count for count in row if isinstance(count, int)] for row in rounds]
+    counts = [count for count in given if isinstance(count, int)]
+    return [] if any(count % parts for count in counts) else [[count // parts for count in counts]] * parts
+
+
+def _even(config: Config, layers: int, stages: int, parts: int) -> list[list[int]]:
+    ahead = int(bool(config.value("account_for_embedding_in_pipeline_split")))
+    behind = int(bool(config.value("account_for_loss_in_pipeline_split")))
+    size, rest = divmod(layers + ahead + behind, stages * parts)
+    if rest:
+        raise LayoutUnknownError(say.layers_cannot_be_cut_into(layers=layers, stages=stages * parts))
+    table = [[size] * stages for _ in range(parts)]
+    table[0][0] -= ahead
+    table[-1][-1] -= behind
+    return table
+
+
+def _count(recipe: Recipe, field: FieldName) -> int:
+    value = recipe.value(field)
+    return value if isinstance(value, int) and value > 0 else 1

@@ -1,16 +1,28 @@
-"""What is known of a unit of a dump and of its tensors."""
+"""What is known of a unit of a dump and of its tensors.
+
+The tensors of a unit as they are kept: as bytes, a quarter of what the records take, and records when looked at.
+
+A dump of a large model describes a million tensors. Each is looked at once or twice, unit by unit.
+
+How dumps spell numbers, shapes, number types and the names of units.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+import marshal
+import os
+import re
+from collections.abc import Sequence
+from sys import intern
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ...schemas.fast_records import NamedTuple
+from .names_compiled import DTYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator
 
     from ...schemas.message import Words
-
 
 Role = Literal["input", "parameter", "output"]
 Direction = Literal["forward", "backward", ""]
@@ -83,3 +95,113 @@ class Tree(NamedTuple):
                 if tensor.statistics.norm is not None:
                     found = "statistics"
         return found
+
+
+class PackedTensors(Sequence[Tensor]):
+    """Some tensors, whose files, where they have any, lie in one folder."""
+
+    __slots__ = ("_count", "_data", "_folder")
+
+    def __init__(self, tensors: Iterable[Tensor], folder: str | None) -> None:
+        # What is interned is so again when it is looked at: results do not each hold a text of their own.
+        rows = [
+            (
+                intern(tensor.place),
+                intern(tensor.role),
+                intern(tensor.dtype),
+                tensor.shape,
+                tuple(tensor.statistics),
+                os.path.basename(tensor.path) if tensor.path else "",
+                tensor.value,
+            )
+            for tensor in tensors
+        ]
+        self._data = marshal.dumps(rows)
+        self._count = len(rows)
+        self._folder = folder
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Tensor]:
+        for place, role, dtype, shape, statistics, name, value in marshal.loads(self._data):
+            path = os.path.join(self._folder, name) if name and self._folder is not None else None
+            yield Tensor(place, role, dtype, shape, Statistics(*statistics), path, value)
+
+    @overload
+    def __getitem__(self, index: int) -> Tensor: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Tensor, ...]: ...
+    def __getitem__(self, index: int | slice) -> Tensor | tuple[Tensor, ...]:
+        return tuple(self)[index]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PackedTensors) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash((self._count, self._folder))
+
+    @property
+    def size(self) -> int:
+        """The bytes that are kept."""
+        return len(self._data)
+
+
+_MOST_DIGITS = 16
+
+
+def placed(parts: list[str]) -> tuple[str, str, Direction, int, Level] | None:
+    """Scope, kind, direction, call and level of a name of msprobe.
+
+    Modules are `Module.<path>.<Class>.forward.<call>`, APIs `Torch.matmul.<call>.forward`.
+    """
+    last, before = parts[-1], parts[-2] if len(parts) > 1 else ""
+    if before in ("forward", "backward") and is_whole(last) and len(parts) >= 4:
+        path = parts[:-2]
+        return ".".join(path[:-1]), intern(path[-1]), before, int(last), "module"  # pyright: ignore[reportReturnType]
+    if last in ("forward", "backward") and is_whole(before) and len(parts) >= 4:
+        path = parts[:-2]
+        return ".".join(path), intern(path[-1]), last, int(before), "api"  # pyright: ignore[reportReturnType]
+    return None
+
+
+def is_whole(text: str) -> bool:
+    """Whether a piece of a name is a count: `²` is a digit too, and a name may have thousands of them."""
+    return text.isascii() and text.isdigit() and len(text) < _MOST_DIGITS
+
+
+def sizes_in(text: str) -> tuple[int, ...]:
+    """The numbers of a shape as a table writes it."""
+    return tuple(int(size) for size in re.findall(r"[0-9]+", text) if len(size) < _MOST_DIGITS)
+
+
+def unit_named(name: str) -> Unit:
+    """A unit of which only the name is known."""
+    found = placed(name.split("."))
+    if found is None:
+        return Unit(name, name, "", "", 0, "operator", ())
+    scope, kind, direction, call, level = found
+    return Unit(name, scope, kind, direction, call, level, ())
+
+
+def dtype_name(written: str) -> str:
+    """A number type by its usual name: `torch.bfloat16`, `BFloat16` and `DT_BF16` are all `bfloat16`."""
+    short = written.rpartition(".")[2].strip().lower()
+    return DTYPES.get(short, short)
+
+
+def number(written: Any) -> float | None:
+    """A statistic as a number: `nan` and ` inf` too; None for what is not one."""
+    if isinstance(written, bool):
+        return float(written)
+    if isinstance(written, (int, float)):
+        try:
+            return float(written)
+        except OverflowError:  # a whole number of more than three hundred digits
+            return None
+    if isinstance(written, str):
+        try:
+            return float(written.strip().removesuffix("%"))
+        except ValueError:
+            return {"true": 1.0, "false": 0.0}.get(written.strip().lower())
+    return None

@@ -20,14 +20,13 @@ from typing import TYPE_CHECKING, Literal
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.fast_records import NamedTuple
 from ..arrays import TOLERANCES, coarser
-from ..json_members import Budget
+from ..bounded_json import Budget
 from .compare import unit_path
 from .compare_divergence import Divergence, UnitResult, first_divergence
 from .compare_gaps import Alone, Gap, Incomplete, alone_counts, compared_of, gaps_of, incomplete_of, without_numbers
 from .messages_compiled import say
 from .places import lies_in
-from .records import Statistics, Tensor, Unit
-from .spelling import dtype_name, number, sizes_in, unit_named
+from .records import Statistics, Tensor, Unit, dtype_name, number, sizes_in, unit_named
 from .statistics import EXACT, Judge, TensorResult, compare_tensors, smaller_end
 from .tables_sheet import broken, read_rows
 

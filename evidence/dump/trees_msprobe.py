@@ -11,18 +11,16 @@ from sys import intern
 from typing import TYPE_CHECKING, Any
 
 from ...schemas.diagnostic import UnreadableError, finding
-from ..json_members import BrokenJsonError, Budget, members
+from ..bounded_json import BrokenJsonError, Budget, members
 from .messages_compiled import say
-from .packed import PackedTensors
 from .places import cannot_be_read, file_names, lies_in, outside
-from .records import Role, Statistics, Tensor, Tree, Unit
-from .spelling import dtype_name, is_whole, number, placed
+from .records import PackedTensors, Role, Statistics, Tensor, Tree, Unit, dtype_name, is_whole, number, placed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from ...schemas.message import Words
-    from ..json_members import Member
+    from ..bounded_json import Member
     from .places import Place
 
 _ROLES: tuple[tuple[str, str, Role], ...] = (

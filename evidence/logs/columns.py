@@ -2,12 +2,18 @@
 
 A column that is not in these tables is kept under its own name: a loss because nothing may be lost from the sum that
 MindSpore Transformers prints, any other metric to be compared as it is. Columns of speed and progress are read over.
+
+Long curves thinned for an answer and for every picture: each extreme stays.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 ABSENT = -math.inf
 """Stands where a line has no such value. A loss of minus infinity that was really printed is kept as NaN."""
@@ -64,3 +70,27 @@ def own_name(name: str) -> str:
 def mtp_depths(names: list[str]) -> list[str]:
     """The columns that hold one depth of multi-token prediction each, as printed: not yet scaled."""
     return sorted(name for name in names if name.startswith("mtp_") and name.endswith("_loss") and name != MTP)
+
+
+POINTS = 2000
+"""How many points of a curve JSON and pictures hold; CSV has all."""
+
+
+def thinned(values: Sequence[float], most: int = POINTS) -> list[int]:
+    """At most so many rows, with the highest and the lowest of every piece: a spike stays visible."""
+    count = len(values)
+    if count <= most:
+        return list(range(count))
+    pieces = max(1, (most - 2) // 2)
+    rows = {0, count - 1}
+    for piece in range(pieces):
+        own = range(piece * count // pieces, max(piece * count // pieces + 1, (piece + 1) * count // pieces))
+        known = [row for row in own if math.isfinite(values[row])]
+        odd = next((row for row in own if values[row] != ABSENT and not math.isfinite(values[row])), None)
+        if odd is not None:
+            rows.add(odd)
+        if known:
+            rows.add(min(known, key=values.__getitem__))
+            if odd is None:
+                rows.add(max(known, key=values.__getitem__))
+    return sorted(rows)

@@ -1,7 +1,13 @@
-"""One thing that is judged, with its limit."""
+"""One thing that is judged, with its limit.
+
+Numbers of logs as a person reads them.
+
+From which difference on a single step is odd or wrong.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Literal
 
 from ...schemas.fast_records import NamedTuple
@@ -29,3 +35,24 @@ class Criterion(NamedTuple):
     def label(self) -> Words:
         """What a person calls it."""
         return getattr(say, f"criterion_{self.name.replace(' ', '_')}")()
+
+
+def figure(value: float) -> str:
+    """A loss or a norm."""
+    return f"{value:.6g}"
+
+
+def percent(share: float) -> str:
+    """A share."""
+    if math.isnan(share):
+        return "nan"
+    return "∞" if math.isinf(share) else f"{share * 100:.3g}%"
+
+
+ODD, WRONG, CERTAIN = (0.005, 0.005), (0.01, 0.01), (0.1, 0.1)
+"""Limits of one step's difference: absolute, and as a share. `CERTAIN` is ten times the limit of a mean."""
+
+
+def beyond(size: float, level: float, limits: tuple[float, float]) -> bool:
+    """Whether a difference is beyond an absolute limit and beyond one that is a share."""
+    return size > limits[0] and size > limits[1] * level

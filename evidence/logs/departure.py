@@ -10,22 +10,38 @@ hide those after them, however many they are, and neither a smooth difference no
 Two curves *stay apart* from the first step on where the difference is beyond 0.01 and beyond 1% of the loss, is so for
 four fifths of the next steps (a twentieth of the run, 5 to 50), and for at least half of all steps to the end. With
 fewer than three steps left nothing is said to last.
+
+What a mean does not see: single steps whose losses or global norms are wrong, and odd values of one log.
+
+- A *loss* that is wrong at one step, or at any number of them (`departure.py`), is a mismatch; an odd one, within 1%,
+  leaves the answer undecided, as a late gap under 1% is left to an evaluation of downstream tasks.
+- A *global norm* is odd if one side's is more than twice the other's (what is lost in three decimals apart), beyond the
+  noise of the steps before it or more than ten times it. The published limit is a mean over all steps; an odd norm
+  leaves the answer undecided.
+- In one log, zeros and values far above those around them are named: a norm 20 times, a loss 1.5 times their median.
 """
 
 from __future__ import annotations
 
 import math
+from array import array
 from bisect import bisect_left, bisect_right
 from operator import sub
+from statistics import median
 from typing import TYPE_CHECKING
 
 from ...schemas.fast_records import NamedTuple
-from .limits import CERTAIN, ODD, WRONG, beyond
+from .alignment import Pair
+from .columns import ABSENT, GRAD_NORM, LOSS, SKIPPED
+from .criteria import CERTAIN, ODD, WRONG, Criterion, beyond, figure
+from .messages_compiled import say
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from .alignment import Pair
+    from ...schemas.message import Words
+    from .alignment import Alignment
+    from .run import Run
 
 LASTING = WRONG
 BLOCK = 16
@@ -170,3 +186,153 @@ def _lasting(differences: Sequence[float], levels: Sequence[float]) -> int | Non
         if upto[end] - upto[row] >= 0.8 * (end - row) and 2 * (upto[count] - upto[row]) >= count - row:
             return row
     return None
+
+
+NORM_DECIMALS = 0.0005
+"""What is lost in Megatron-LM's three decimals of a norm."""
+NORM_FACTOR, NORM_CERTAIN = 2.0, 10.0
+OUTLIERS = {LOSS: 1.5, GRAD_NORM: 20.0}
+"""From how many times the median around it on a value is far above it."""
+_AROUND = 64
+
+
+def norm_share(a: float, b: float) -> float:
+    """How far two norms lie apart as a share of the smaller one, with what three decimals lose as its least."""
+    size = abs(b - a)
+    return 0.0 if size <= NORM_DECIMALS else size / max(min(abs(a), abs(b)), NORM_DECIMALS)
+
+
+def without_skipped(pair: Pair, a: Run, b: Run, shift: int = 0) -> Pair:
+    """A pair without the steps that one of the runs skipped, whose norms say nothing."""
+    skipped = {step - moved for run, moved in ((a, 0), (b, shift)) for step in _skipped(run)}
+    if not skipped:
+        return pair
+    rows = [row for row, step in enumerate(pair.steps) if step not in skipped]
+    steps, windows = (array("q", (column[row] for row in rows)) for column in (pair.steps, pair.windows))
+    ours, theirs = (array("d", (column[row] for row in rows)) for column in (pair.a, pair.b))
+    return Pair(steps, ours, theirs, windows)
+
+
+def _skipped(run: Run) -> Iterator[int]:
+    skipped = run.columns.get(SKIPPED)
+    if skipped is not None and skipped.count(0.0) < len(skipped):
+        yield from (step for step, count in zip(run.steps, skipped, strict=True) if count > 0)
+
+
+def single_steps(
+    a: Run, b: Run, aligned: Alignment, found: Departure, *, decides: bool, shift: int = 0
+) -> Iterator[Criterion]:
+    """The criteria of single losses and norms; they decide for the standard, whose limits are means."""
+    yield _losses(aligned.loss, found, decides=decides)
+    norms = _norms(without_skipped(aligned.norm, a, b, shift), decides=decides)
+    if norms is not None:
+        yield norms
+
+
+def _losses(loss: Pair, found: Departure, *, decides: bool) -> Criterion:
+    if not found.spikes:
+        return Criterion("spikes", "info", say.no_spikes(), decides=False)
+    wrong = [spike for spike in found.spikes if spike.wrong]
+    shown = wrong or found.spikes
+    first, worst = shown[0], max(shown, key=lambda spike: spike.size)
+    said = (say.wrong_steps if wrong else say.odd_steps)(
+        count=f"{sum(spike.length for spike in shown):,}",
+        step=f"{first.step:,}",
+        a=figure(loss.a[first.row]),
+        b=figure(loss.b[first.row]),
+        worst=f"{loss.steps[worst.worst]:,}",
+        difference=figure(loss.b[worst.worst] - loss.a[worst.worst]),
+    )
+    status = "info" if not decides else "fail" if wrong else "undecided"
+    return Criterion("spikes", status, said, worst.size, None, first.step, decides)
+
+
+class _OddNorm(NamedTuple):
+    row: int
+    factor: float
+
+
+def odd_norms(norm: Pair) -> list[_OddNorm]:
+    """The rows in which one norm is far above the other."""
+    pairs = enumerate(zip(norm.a, norm.b, strict=True))
+    candidates = [row for row, (a, b) in pairs if (a > NORM_FACTOR * b or b > NORM_FACTOR * a) and _is_far_above(a, b)]
+    if not candidates:
+        return []
+    ratios = [_log_ratio(a, b) for a, b in zip(norm.a, norm.b, strict=True)]
+    floors = [math.log(NORM_CERTAIN)] * len(candidates)
+    return [_OddNorm(row, math.exp(size)) for row, size in noisy_rows(ratios, candidates, floors)]
+
+
+def _is_far_above(a: float, b: float) -> bool:
+    """Whether one norm is more than twice the other, whatever their last decimals were."""
+    low, high = (abs(a), abs(b)) if abs(a) <= abs(b) else (abs(b), abs(a))
+    return NORM_FACTOR * (low + NORM_DECIMALS) < high - NORM_DECIMALS < math.inf
+
+
+def _log_ratio(a: float, b: float) -> float:
+    """The logarithm of B's norm as a share of A's; NaN if one of them is not finite."""
+    if not (math.isfinite(a) and math.isfinite(b)):
+        return math.nan
+    return math.log(max(abs(b), NORM_DECIMALS) / max(abs(a), NORM_DECIMALS))
+
+
+def _norms(norm: Pair, *, decides: bool) -> Criterion | None:
+    odd = odd_norms(norm)
+    if not odd:
+        return None
+    first, worst = odd[0], max(odd, key=lambda one: one.factor)
+    said = say.odd_norms(
+        count=f"{len(odd):,}",
+        step=f"{norm.steps[first.row]:,}",
+        a=figure(norm.a[first.row]),
+        b=figure(norm.b[first.row]),
+        worst=f"{norm.steps[worst.row]:,}",
+        factor=f"{worst.factor:.3g}",
+    )
+    status = "undecided" if decides else "info"
+    return Criterion("norm spikes", status, said, worst.factor, NORM_FACTOR, norm.steps[first.row], decides)
+
+
+def oddities(run: Run) -> Iterator[Criterion]:
+    """Zeros and values far above those around them in one log; whether the other log has them, too, is judged apart."""
+    skipped = set(_skipped(run))
+    for name, factor in OUTLIERS.items():
+        values = run.columns.get(name)
+        if values is None:
+            continue
+        zeros = [step for step, value in zip(run.steps, values, strict=True) if value == 0.0] if 0.0 in values else []
+        yield from _told(run, name, [step for step in zeros if step not in skipped], say.zeros)
+        above = [run.steps[row] for row in _outliers(values, factor)]
+        yield from _told(run, name, [step for step in above if step not in skipped], say.outliers, factor=f"{factor:g}")
+
+
+def _told(
+    run: Run, name: str, steps: Sequence[int], sentence: Callable[..., Words], **more: object
+) -> Iterator[Criterion]:
+    if steps:
+        values = {
+            "name": run.name,
+            "column": name.replace("_", " "),
+            "count": f"{len(steps):,}",
+            "first": f"{steps[0]:,}",
+        }
+        said = sentence(**values, last=f"{steps[-1]:,}", **more)
+        yield Criterion("oddities", "info", said, float(len(steps)), None, steps[0], decides=False)
+
+
+def _outliers(values: Sequence[float], factor: float) -> Iterator[int]:
+    """The rows far above the median of the block around them and of as many rows before them."""
+    for start in range(0, len(values), _AROUND):
+        block = values[start : start + _AROUND]
+        if not max(block) > factor * min(block) and ABSENT not in block:
+            continue
+        usual = _median(block)
+        for row, value in enumerate(block, start):
+            if factor * usual < value < math.inf and factor * _median(values[max(0, row - _AROUND) : row]) < value:
+                yield row
+
+
+def _median(values: Sequence[float]) -> float:
+    """The median of what is finite; infinite if that is too little to tell."""
+    known = [value for value in values if math.isfinite(value)]
+    return median(known) or math.inf if len(known) >= _AROUND // 4 else math.inf

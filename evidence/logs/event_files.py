@@ -2,21 +2,32 @@
 
 Only scalars are kept: `simple_value`, or a tensor of one number, as newer writers do. A damaged record ends the
 reading, as it does in TensorBoard; what stands before it is used, and where it is damaged is said.
+
+Event files as a run: the tags of both frameworks by step, later files and later values winning.
 """
 
 from __future__ import annotations
 
+import os
 import struct
+from array import array
 from typing import TYPE_CHECKING
 
 from ...schemas.fast_records import NamedTuple
 from ..data.protocol_buffers import FIXED32, FIXED64, fields, signed
+from .columns import ABSENT, LOSS, is_loss, own_name, told
+from .columns_compiled import MEGATRON_TAGS, MINDFORMERS_TAGS
+from .local_norms import NormList
 from .messages_compiled import say
+from .problems import problem, refuse
+from .run import Run, interval_of, rises, segments_of
+from .sources import EVENT_FILES, beginning, opened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from typing import BinaryIO
 
+    from ...schemas.diagnostic import Diagnostic
     from ...schemas.message import Words
 
 _LARGEST = 1 << 26
@@ -45,9 +56,12 @@ class Scalar(NamedTuple):
     value: float
 
 
-def begins_record(beginning: bytes) -> bool:
-    """Whether bytes begin with the length of a record and its right checksum."""
-    return len(beginning) >= 12 and struct.unpack_from("<I", beginning, 8)[0] == masked_crc(beginning[:8])
+def is_event_file(path: str) -> bool:
+    """True if a file is one of TensorBoard's, by its name or by its first record's length and checksum."""
+    if os.path.basename(path).startswith(EVENT_FILES):
+        return True
+    head = beginning(path)
+    return len(head) >= 12 and struct.unpack_from("<I", head, 8)[0] == masked_crc(head[:8])
 
 
 def scalars(stream: BinaryIO) -> Iterator[Scalar]:
@@ -167,3 +181,87 @@ def _tensor(data: bytes) -> float | None:
                 return None
             numbers.append(float(struct.unpack(packed, value)[0]))
     return numbers[0] if len(numbers) == 1 else None
+
+
+_NORM = "local_norm/"
+_DYNAMIC = frozenset(("throughput", "mtp-1-loss"))
+_STATIC = frozenset(("lm-loss", "B-samples-per-day", "model-flops-throughput-per-npu", "mtp-loss"))
+
+
+def read_events(name: str, paths: tuple[str, ...]) -> Run:
+    """The run that the event files of one process tell, in the order of their names, which begin with the time."""
+    tags: dict[str, dict[int, float]] = {}
+    problems: list[Diagnostic] = []
+    steps: list[int] = []
+    for path in paths:
+        damage = _read(path, tags, steps)
+        if damage is not None:
+            damaged = say.bad_record(offset=damage.offset, why=damage.why, records=damage.records)
+            if not tags:
+                refuse(damaged, path)
+            problems.append(problem(damaged, path))
+    megatron = "lm loss" in tags
+    if not megatron and "loss" not in tags:
+        found = ", ".join(sorted(tag for tag in tags if not tag.endswith(" vs samples"))[:8]) or "none"
+        refuse(say.no_scalars(tags=found), paths[-1])
+    known = MEGATRON_TAGS if megatron else MINDFORMERS_TAGS
+    return _run(name, paths, tags, known, _dialect(tags, megatron=megatron), steps, problems)
+
+
+def _read(path: str, tags: dict[str, dict[int, float]], steps: list[int]) -> DamagedError | None:
+    """Add one file's scalars; the damage that ended it, where there is one."""
+    try:
+        with opened(path) as stream:
+            for scalar in scalars(stream):
+                tags.setdefault(scalar.tag, {})[scalar.step] = told(scalar.value)
+                if scalar.tag in ("lm loss", "loss"):
+                    steps.append(scalar.step)
+    except DamagedError as error:
+        return error
+    return None
+
+
+def _dialect(tags: Mapping[str, object], *, megatron: bool) -> str:
+    """Which graph wrote the tags: the static one prints a throughput only along with others."""
+    if megatron:
+        return ""
+    return "dynamic" if _DYNAMIC & tags.keys() and not _STATIC & tags.keys() else "static"
+
+
+def _run(
+    name: str,
+    paths: tuple[str, ...],
+    tags: Mapping[str, Mapping[int, float]],
+    known: Mapping[str, str],
+    dialect: str,
+    order: list[int],
+    problems: list[Diagnostic],
+) -> Run:
+    columns: dict[str, Mapping[int, float]] = {}
+    norms: dict[int, dict[str, float]] = {}
+    for tag, values in tags.items():
+        if tag.startswith(_NORM):
+            for step, value in values.items():
+                norms.setdefault(step, {})[tag.removeprefix(_NORM)] = value
+        elif tag in known or (is_loss(tag) and "/" not in tag and "validation" not in tag):
+            columns[known.get(tag) or own_name(tag)] = values
+    steps = array("q", sorted(columns[LOSS]))
+    rising = rises(order)
+    segments = segments_of(order, (), rising=rising)
+    for segment in segments[1:]:
+        before, after = order[segment.start - 1], order[segment.start]
+        repeated = len(set(order[: segment.start]).intersection(order[segment.start : segment.end]))
+        problems.append(problem(say.restart(before=before, after=after, repeated=repeated), paths[-1]))
+    return Run(
+        name,
+        "megatron" if known is MEGATRON_TAGS else "mindformers",
+        dialect,
+        "events",
+        paths,
+        steps,
+        {key: array("d", (values.get(step, ABSENT) for step in steps)) for key, values in columns.items()},
+        array("q", [1]) * len(steps),
+        interval_of(order),
+        tuple(problems),
+        tuple(NormList(step, tuple(found), tuple(found.values())) for step, found in sorted(norms.items())),
+    )

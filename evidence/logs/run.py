@@ -10,12 +10,11 @@ from operator import lt, sub
 from typing import TYPE_CHECKING
 
 from ...schemas.fast_records import NamedTuple
-from .beginning import Beginning
-from .columns import ABSENT, GRAD_NORM, LEARNING_RATE, LM_LOSS, LOSS, NAN_ITERATIONS, SKIPPED, present
-from .limits import ODD, beyond
+from .columns import ABSENT, GRAD_NORM, LEARNING_RATE, LM_LOSS, LOSS, NAN_ITERATIONS, SKIPPED, present, thinned
+from .criteria import ODD, beyond
 from .messages_compiled import say
 from .problems import problem
-from .thinning import thinned
+from .start_lines import Beginning
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -33,7 +33,8 @@ _WORKER = re.compile(r"worker_(\d+)\.log(?:\.gz)?")
 _RANK = re.compile(r"(?:info|mindformers)\.log(?:\.(\d+))?(?:\.gz)?")
 _RANK_FOLDER = re.compile(r"rank_(\d+)")
 _OTHER = re.compile(r".*\.(?:log|txt|out)(?:\.gz)?")
-_EVENTS = "events.out.tfevents"
+EVENT_FILES = "events.out.tfevents"
+"""What the names of TensorBoard event files begin with."""
 _DEEPEST = 4
 _MOST_FILES = 20_000
 
@@ -77,7 +78,7 @@ def streams(name: str) -> list[Stream]:
         worker, rank = _WORKER.fullmatch(file), _RANK.fullmatch(file)
         if worker is not None:
             workers.append(Stream(int(worker[1]), (path,)))
-        elif file.startswith(_EVENTS):
+        elif file.startswith(EVENT_FILES):
             events.append(path)
         elif rank is not None and _RANK_FOLDER.fullmatch(os.path.basename(folder)):
             ranks.setdefault(folder, []).append((int(rank[1] or 0), path))
@@ -111,15 +112,6 @@ def _files(name: str) -> Iterator[tuple[str, str]]:
 def _unlisted(error: OSError) -> None:
     path = str(error.filename)
     raise unreadable(say_of_files.denied(path=path, why=system_reason(error)), path)
-
-
-def is_event_file(path: str) -> bool:
-    """Whether a file is a TensorBoard event file, by its name or by its first record's checksum."""
-    if os.path.basename(path).startswith(_EVENTS):
-        return True
-    from .event_files import begins_record
-
-    return begins_record(beginning(path))
 
 
 def opened(path: str) -> BinaryIO:

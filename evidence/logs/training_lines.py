@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING
 
 from ...schemas.fast_records import NamedTuple
 from .columns import ABSENT, LARGEST, LEARNING_RATE, is_loss, is_metric, own_name, told
-from .fixed_width import FEWEST, Even, even_of
 from .messages_compiled import say
 from .problems import excerpt, problem
-from .shape import Shape, Taken, shape_of
+from .shape import FEWEST, Even, Shape, Taken, even_of, shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -31,15 +31,12 @@ from ...schemas.verdict import Unseen, concluded
 from ...schemas.wording import joined
 from .alignment import same_windows
 from .columns import ABSENT, LEARNING_RATE, SKIPPED
-from .criteria import Criterion
-from .departure import departure
-from .figures import figure, percent
+from .criteria import Criterion, figure, percent
+from .departure import NORM_DECIMALS, departure, norm_share, oddities, single_steps, without_skipped
 from .gaps import Gap, gaps_between, weighed
-from .iterations import iterations_apart
 from .local_norms import FIRST_STEPS
 from .messages_compiled import say
-from .metrics import metrics
-from .single_steps import NORM_DECIMALS, norm_share, oddities, single_steps, without_skipped
+from .metrics import iterations_apart, metrics
 from .verdict_evidence import APART, GUIDE_STEPS, SAME_LOCAL, TOGETHER, beginning_agrees, steps_covered
 
 if TYPE_CHECKING:

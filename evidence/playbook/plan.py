@@ -9,7 +9,7 @@ from ...mapper.align.alignment import align, steps
 from ...mapper.conditions import holds
 from ...schemas.border.outgoing import shell_word
 from ...schemas.fast_records import NamedTuple
-from .launching import MADE, Layout, actions_of
+from .launches import MADE, Layout, actions_of
 from .messages_compiled import say
 from .table import Stage, stages
 

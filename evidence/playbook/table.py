@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ...mappings.tables import Condition
     from ...schemas.diagnostic import Language
-    from .launching import Action
+    from .launches import Action
 
 
 class Answer(NamedTuple):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ...schemas.border.writing import NewFile
 from ...schemas.fast_records import NamedTuple
 from ...schemas.message import verbatim
-from ..json_members import Budget, members
+from ..bounded_json import Budget, members
 from .messages_compiled import say
 from .number_types import FLOATS, not_finite
 from .number_types import cast as cast_numbers

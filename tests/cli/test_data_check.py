@@ -15,9 +15,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "evidence" / "data"))
 from data_writer import script, write_data, write_text, yaml
 
+from accmap.evidence.data.check import plan_of
 from accmap.evidence.data.draws import Draws
-from accmap.evidence.data.indexed import read_indexed
-from accmap.evidence.data.planning import plan_of
+from accmap.evidence.data.indexed_file import read_indexed
 from accmap.schemas.reader import read_config
 
 if TYPE_CHECKING:

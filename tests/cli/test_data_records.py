@@ -14,9 +14,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "evidence" / "data"))
 from data_writer import script, write_text
 from record_writer import page, record, row, rows_yaml, write_rows
 
+from accmap.evidence.data.check import plan_of
 from accmap.evidence.data.draws import Draws
-from accmap.evidence.data.indexed import read_indexed
-from accmap.evidence.data.planning import plan_of
+from accmap.evidence.data.indexed_file import read_indexed
 from accmap.schemas.reader import read_config
 
 Run = Any

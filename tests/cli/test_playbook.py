@@ -344,8 +344,7 @@ def test_settings_that_cannot_be_used(accmap, book: Path, change: tuple[str, str
 
 
 def test_larger_layouts_are_spread_over_machines() -> None:
-    from accmap.evidence.playbook.launching import Layout, actions_of
-    from accmap.evidence.playbook.loading import completed
+    from accmap.evidence.playbook.launches import Layout, actions_of, completed
     from accmap.evidence.playbook.settings import Machines, Settings
 
     small = Settings()._replace(

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accmap.evidence.score_settings import Settings, apart
-from accmap.evidence.scores import ScoreCheck, check_scores, read_scores
+from accmap.evidence.scores import ScoreCheck, Settings, apart, check_scores, read_scores
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.diagnostic import UnreadableError
 

@@ -16,12 +16,12 @@ sys.path.insert(0, str(Path(__file__).parent))
 from data_writer import CODES, write_data
 
 from accmap.evidence.data import tokens as token_module
-from accmap.evidence.data.indexed import DTYPES, prefix_of, read_indexed
+from accmap.evidence.data.indexed_file import DTYPES, prefix_of, read_indexed
 from accmap.evidence.data.tokens import scan, sequence_at
 from accmap.schemas.diagnostic import UnreadableError
 
 if TYPE_CHECKING:
-    from accmap.evidence.data.indexed import IndexedFile
+    from accmap.evidence.data.indexed_file import IndexedFile
 
 SEQUENCES = st.lists(st.lists(st.integers(0, 120), max_size=12), min_size=1, max_size=20)
 GOOD = [[1, 2, 3], [4, 5], [6]]

@@ -11,12 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accmap.evidence.data.blend import asked, blend_of, normalised, turns
+from accmap.evidence.data.blend import asked, blend_of, normalised, ranges, shares, turns
 from accmap.evidence.data.gpt_index import gpt_index
 from accmap.evidence.data.megatron_plan import megatron_plan
 from accmap.evidence.data.problems import RefusedError
 from accmap.evidence.data.sampler import CyclicOrder, Permutation, block_step, dealt_step
-from accmap.evidence.data.split import ranges, shares
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of

@@ -15,8 +15,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from record_writer import rows_yaml
 
 from accmap.evidence.data.check import side_of
+from accmap.evidence.data.draws import RowDraws
 from accmap.evidence.data.mindrecord import RecordFile, named_files, read_records
-from accmap.evidence.data.row_draws import RowDraws
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import read_config
 

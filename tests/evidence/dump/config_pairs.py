@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accmap.evidence.dump.config_subject import Subject, subject_of
+from accmap.evidence.dump.config_request import Subject, subject_of
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import read_config
 

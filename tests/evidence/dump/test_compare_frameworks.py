@@ -18,8 +18,8 @@ from accmap.cli.lean import main
 from accmap.evidence.arrays import measure
 from accmap.evidence.dump import tables
 from accmap.evidence.dump.compare import Comparison, compare_trees
-from accmap.evidence.dump.compare_mapping import NameMapping, read_mapping
-from accmap.evidence.dump.compare_next import settings_behind
+from accmap.evidence.dump.compare_divergence import settings_behind
+from accmap.evidence.dump.compare_names import NameMapping, read_mapping
 from accmap.evidence.dump.places import find_places
 from accmap.evidence.dump.statistics import Judge
 from accmap.evidence.dump.trees import read_tree

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from accmap.evidence.dump.compare import Comparison, compare_trees, inside
-from accmap.evidence.dump.compare_mapping import read_mapping
-from accmap.evidence.dump.compare_next import next_dump, settings_behind
+from accmap.evidence.dump.compare_divergence import next_dump, settings_behind
+from accmap.evidence.dump.compare_names import read_mapping
 from accmap.evidence.dump.overflow import scan
 from accmap.evidence.dump.places import find_places
 from accmap.evidence.dump.records import Statistics, Tensor

@@ -16,11 +16,10 @@ from typing import Any
 import pytest
 
 from accmap.evidence.dump.config import Plan, plan
-from accmap.evidence.dump.config_code import insertions
+from accmap.evidence.dump.config_files import insertions
 from accmap.evidence.dump.config_mapping import mappings_of, naming
 from accmap.evidence.dump.config_modules import modules_of
-from accmap.evidence.dump.config_request import Request, Span, record_of
-from accmap.evidence.dump.config_subject import Subject, chunks_of
+from accmap.evidence.dump.config_request import Request, Span, Subject, chunks_of, record_of
 
 sys.path.insert(0, str(Path(__file__).parent))
 from config_pairs import ROOT, pair_of

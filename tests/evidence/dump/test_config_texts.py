@@ -10,13 +10,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from accmap.evidence.dump.config import Plan, plan
-from accmap.evidence.dump.config_code import insertions
+from accmap.evidence.dump.config import Plan, plan, readme
+from accmap.evidence.dump.config_files import insertions
 from accmap.evidence.dump.config_mapping import mappings_of
 from accmap.evidence.dump.config_modules import modules_of
-from accmap.evidence.dump.config_readme import readme
-from accmap.evidence.dump.config_request import Request, Span, record_of
-from accmap.evidence.dump.config_subject import Chunk, LayoutUnknownError, chunks_of
+from accmap.evidence.dump.config_request import Chunk, LayoutUnknownError, Request, Span, chunks_of, record_of
 from accmap.schemas.border.outgoing import markdown
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -335,7 +333,7 @@ def test_the_readme_says_all(tmp_path: Path, name: str, language: str) -> None:
 
 
 def test_one_file_is_enough(tmp_path: Path) -> None:
-    from accmap.evidence.dump.config_subject import subject_of
+    from accmap.evidence.dump.config_request import subject_of
     from accmap.schemas.config import ReadOptions
 
     pair = pair_of("moe_softmax", tmp_path)

@@ -11,8 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accmap.evidence.determinism import deterministic_variables, export_lines, seeding_code
-from accmap.evidence.environment import Installed, installed, judged, satisfies, set_of, version_sets
+from accmap.evidence.environment import (
+    Installed,
+    deterministic_variables,
+    export_lines,
+    installed,
+    judged,
+    satisfies,
+    seeding_code,
+    set_of,
+    version_sets,
+)
 from accmap.evidence.messages_compiled import say
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.reader import read_config

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from writing_logs import dynamic_line, megatron_line, static_line
 
-from accmap.evidence.logs.comparing import compare
-from accmap.evidence.logs.reading import LogReader
+from accmap.evidence.logs.comparison import compare
+from accmap.evidence.logs.log_reader import LogReader
 from accmap.evidence.logs.verdict import Grounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from accmap.evidence.logs.comparing import Comparison
+    from accmap.evidence.logs.comparison import Comparison
     from accmap.evidence.logs.run import Run
     from accmap.evidence.logs.verdict import Experiment
 

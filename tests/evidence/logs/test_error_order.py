@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from planted_errors import RANK, REWRITTEN, Error, chain, compared, drawn, gapped, lines_of, planted, rewritten, twin
 
-from accmap.evidence.logs.comparing import compare
-from accmap.evidence.logs.reading import read_run
+from accmap.evidence.logs.comparison import compare
+from accmap.evidence.logs.log_reader import read_run
 from accmap.evidence.logs.verdict import Grounds
 
 if TYPE_CHECKING:

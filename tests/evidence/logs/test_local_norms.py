@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 from writing_logs import megatron_line, static_line
 
-from accmap.evidence.logs.comparing import Comparison, compare
+from accmap.evidence.logs.comparison import Comparison, compare
 from accmap.evidence.logs.local_norms import NormList, below_the_model, matched
+from accmap.evidence.logs.log_reader import LogReader
 from accmap.evidence.logs.parameter_order import order_of
-from accmap.evidence.logs.reading import LogReader
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.weights import Layout, WeightTable
 from accmap.schemas.border.incoming import read_text

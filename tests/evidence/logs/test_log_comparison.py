@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from writing_logs import dynamic_line, falling, megatron_line, megatron_run, static_line, static_run
 
-from accmap.evidence.logs.comparing import Comparison, compare
-from accmap.evidence.logs.composition import Extras, comparable
-from accmap.evidence.logs.reading import LogReader
+from accmap.evidence.logs.alignment import Extras, comparable
+from accmap.evidence.logs.comparison import Comparison, compare
+from accmap.evidence.logs.log_reader import LogReader
 from accmap.evidence.logs.verdict import Grounds
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.schemas.config import ReadOptions

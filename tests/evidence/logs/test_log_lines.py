@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from writing_logs import dynamic_line, falling, megatron_line, megatron_run, static_line, static_run
 
 from accmap.evidence.logs.columns import ABSENT, LOSS
-from accmap.evidence.logs.fixed_width import FEWEST
-from accmap.evidence.logs.reading import LogReader, read_run
-from accmap.evidence.logs.shape import Shape
+from accmap.evidence.logs.log_reader import LogReader, read_run
+from accmap.evidence.logs.shape import FEWEST, Shape
 from accmap.evidence.logs.sources import Piece
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.diagnostic import UnreadableError

@@ -19,9 +19,9 @@ from writing_logs import (
 )
 
 from accmap.evidence.logs.columns import GRAD_NORM, LEARNING_RATE, LOSS
-from accmap.evidence.logs.comparing import compare
-from accmap.evidence.logs.event_files import begins_record, masked_crc
-from accmap.evidence.logs.reading import read_run
+from accmap.evidence.logs.comparison import compare
+from accmap.evidence.logs.event_files import is_event_file, masked_crc
+from accmap.evidence.logs.log_reader import read_run
 from accmap.evidence.logs.verdict import Grounds
 from accmap.schemas.diagnostic import UnreadableError
 
@@ -263,7 +263,9 @@ class TestEventFiles:
             with pytest.raises(UnreadableError) as told:
                 read_run(str(path))
             assert told.value.diagnostic.kind.code == code
-        assert not begins_record(b"plain text of a log")
+        log = tmp_path / "run.log"
+        log.write_bytes(b"plain text of a log")
+        assert not is_event_file(str(log))
 
 
 def later(text: str) -> str:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from accmap.evidence.logs.reading import LogReader
+from accmap.evidence.logs.log_reader import LogReader
+from accmap.evidence.logs.parallel_reading import processes_for, read_spread
 from accmap.evidence.logs.sources import opened, pieces
-from accmap.evidence.logs.spreading import processes_for, read_spread
 
 LINES = 9000
 MEGATRON = (

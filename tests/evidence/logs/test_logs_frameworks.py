@@ -12,8 +12,8 @@ import pytest
 
 from accmap.evidence.logs.columns import GRAD_NORM, LEARNING_RATE, LOSS, SKIPPED
 from accmap.evidence.logs.local_norms import NormList
+from accmap.evidence.logs.log_reader import read_run
 from accmap.evidence.logs.parameter_order import order_of
-from accmap.evidence.logs.reading import read_run
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.schemas.border.incoming import read_text
 from accmap.schemas.config import ReadOptions

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from writing_logs import falling, megatron_run
 
-from accmap.evidence.logs.comparing import compare
-from accmap.evidence.logs.reading import LogReader
+from accmap.evidence.logs.comparison import compare
+from accmap.evidence.logs.log_reader import LogReader
 from accmap.evidence.logs.verdict import Grounds
 
 if TYPE_CHECKING:

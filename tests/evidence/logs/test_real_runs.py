@@ -13,8 +13,8 @@ import pytest
 from writing_logs import retold
 
 from accmap.cli.lean import main
-from accmap.evidence.logs.comparing import Comparison, compare
-from accmap.evidence.logs.reading import LogReader
+from accmap.evidence.logs.comparison import Comparison, compare
+from accmap.evidence.logs.log_reader import LogReader
 from accmap.evidence.logs.verdict import Experiment, Grounds
 from accmap.schemas.compilers.tables import load_table
 

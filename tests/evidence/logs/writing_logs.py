@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from accmap.evidence.logs.columns import GRAD_NORM, LEARNING_RATE, LOSS
 from accmap.evidence.logs.event_files import masked_crc
-from accmap.evidence.logs.reading import LogReader
+from accmap.evidence.logs.log_reader import LogReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -1,4 +1,40 @@
-"""Training lines of other programs that build on Megatron: one record a line, read as columns.
+"""Megatron-LM's training lines, versions 0.12 to 0.19 and the older ones of public logs.
+
+    [2025-01-01 10:00:00] iteration       10/    1000 | consumed samples:          160 | … | lm loss: 1.068E+01 | …
+
+What stands before `iteration` (the rank that a launcher adds, the time) does not matter. Facts, each measured on
+`training.py:training_log` of every version:
+
+- Every value but the losses is the iteration's own; a loss is the mean over the iterations since the last line that
+  were not skipped. `--log-interval N` prints at multiples of N; from 0.16 on also after the first iteration of a
+  process, and that line does not begin a new mean: with an interval of 1 the second line is the mean of the first two
+  iterations. The second one's loss is taken out of it. These versions print the time with microseconds.
+- Rank 0 says "[before the start of training step]" before a process's first iteration: a run that was resumed where its
+  checkpoint stood begins a new mean there, although its steps go on.
+- A loss is printed only where its mean is > 0 (0.12 to 0.16) or >= 0 (from 0.17): a NaN mean leaves the column out.
+- The learning rate is read after the scheduler's step: it is the next iteration's, in every version. Core 0.4 and 0.5
+  print it with three decimals, later versions with six.
+- The losses of the auxiliary kind (`load_balancing_loss`, `mtp_1 loss`, …) are not part of `lm loss`. Up to 0.14
+  `mtp_N loss` is the last iteration's value divided by the interval, from 0.15 a mean.
+
+MindSpore Transformers' training lines: the static graph's of 1.6 to 1.9 and 2.1, and the dynamic graph's of 2.x.
+
+    … - INFO - { Epoch:[  1/  2], step:[   10/  500], loss: 10.683, per_step_time: 412ms, lr: 1e-05, …
+    … - INFO - { step:[   10/ 1000], loss:  10.683002, per_step_time:    412ms, lr: 1.000000e-05, grad_norm: … }
+
+What stands before the brace (time, module, rank) does not matter. Facts, measured on
+`core/callback/callback.py:MFLossMonitor` and `pynative/callback/loss_callback.py:LossCallback`:
+
+- A loss is the step's own, whatever `per_print_times` is; without data sinking it is followed by the epoch's mean
+  (`loss:[10.683/10.702]`), which is not used. 1.6 prints three decimals, later versions six.
+- Static: the loss is the sum of language-model, auxiliary and multi-token-prediction loss; with
+  `print_separate_loss` (from 1.7) the parts follow it. The learning rate is the one the step used.
+- Dynamic: the loss is the language model's. The learning rate is asked for after the step was counted: it is the
+  next step's, as Megatron's. `grad_norm: NaN` means that there is none; a real NaN is printed as `nan`.
+- With pipeline stages every rank prints a line; a stage without the loss prints `N/A` (dynamic) or a number without
+  meaning (static, which warns that only the last card's is valid, or rank 0's with the zero-bubble schedule).
+
+Training lines of other programs that build on Megatron: one record a line, read as columns.
 
     Training epoch 0, iteration 9/999 | lr: 3.0e-06 | global_step: 9 | reduced_train_loss: 11.03 | …      NeMo
     {"loss": 1.06, "grad_norm": 0.5, "learning_rate": 1e-05, "iteration": "10/1000"}                       ms-swift
@@ -22,10 +58,83 @@ from typing import TYPE_CHECKING, cast
 
 from ...schemas.fast_records import NamedTuple
 from .columns import GRAD_NORM, LEARNING_RATE, LOSS
+from .columns_compiled import MEGATRON, MINDFORMERS
 from .training_lines import Form, piped_value, plain_steps
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+MEGATRON_FORM = Form(
+    framework="megatron",
+    dialect="",
+    head=rb"iteration +(\d{1,12})/ *\d+ \|",
+    steps=plain_steps,
+    marks=(b"| elapsed time per iteration (", b"| number of skipped iterations:", b"| lm loss: "),
+    separator=b"|",
+    known=MEGATRON,
+    value=piped_value,
+    last=("number of nan iterations", "number of skipped iterations", "grad norm", "loss scale"),
+    begun=re.compile(rb"iteration +\d+/|iteration {2,}\d*$"),
+    ended=re.compile(rb"\|\s*$"),
+    later=re.compile(rb"\d:\d\d\.\d+\] iteration"),
+    start=b"[before the start of training step]",
+    fixed_rates=True,
+)
+
+
+LAST_CARD = b"the loss on the last card is valid"
+FIRST_CARD = b"loss is valid only on rank 0"
+"""What the static graph says about pipelines, `MFLossMonitor._fix_loss_for_parallel`."""
+
+
+def _epoch_steps(groups: Sequence[Sequence[bytes]]) -> list[int]:
+    epochs, steps, lengths = groups
+    if len(set(epochs)) == 1 and len(set(lengths)) == 1:
+        before = (int(epochs[0]) - 1) * int(lengths[0])
+        return [before + int(step) for step in steps]
+    return [
+        (int(epoch) - 1) * int(length) + int(step) for epoch, step, length in zip(epochs, steps, lengths, strict=True)
+    ]
+
+
+def _value(name: bytes, wanted: bool) -> bytes:
+    words = b", *" + re.escape(name) + b": *"
+    if not wanted:
+        return words + rb"(?:\[[^\]\n]*\]|[^,\n}]*)"
+    if name == b"loss":
+        return b", *loss:(?:" + rb" *N/A \([^)\n]*\)| *\[? *([^ \]/,\n(]+)(?:/[^\],\n]*)?\]?)"
+    return words + rb"\[? *([^\],\n}]*)\]?"
+
+
+STATIC = Form(
+    framework="mindformers",
+    dialect="static",
+    head=rb"Epoch:\[ *(\d{1,9})/ *\d+\], step:\[ *(\d{1,9})/ *(\d{1,9})\](?=, )",
+    steps=_epoch_steps,
+    marks=(b", per_step_time:", b"], loss:"),
+    separator=b", ",
+    known=MINDFORMERS,
+    value=_value,
+    last=("global_norm", "loss_scale", "overflow cond", "lr", "per_step_time"),
+    begun=re.compile(rb"\{ Epoch:\["),
+    ended=re.compile(rb"global_norm: (?:\[[^\]]*\]|None)\s*$|train_throughput_per_npu: [\d.]+T\s*$"),
+)
+DYNAMIC = Form(
+    framework="mindformers",
+    dialect="dynamic",
+    head=rb"\{ step:\[ *(\d{1,12})/ *\d+\](?=, )",
+    steps=plain_steps,
+    marks=(b", per_step_time:", b", loss:"),
+    separator=b", ",
+    known=MINDFORMERS,
+    value=_value,
+    last=("grad_norm", "per_step_time"),
+    begun=re.compile(rb"\{ step:\["),
+    ended=re.compile(rb"\}\s*$"),
+    nothing=frozenset((b"NaN",)),
+    suspicious=b"NaN",
+)
+
 
 MARK = b"accmap record "
 _NEMO = re.compile(rb"Training epoch \d+, iteration +(\d{1,12})/ *\d+ (\|.*)$")

@@ -1,26 +1,41 @@
-"""A name on the command line read into a run: a log, a compressed log, a directory of workers, event files."""
+"""A name on the command line read into a run: a log, a compressed log, a directory of workers, event files.
+
+A log that is still being written: what was read is kept, only what was added is read.
+"""
 
 from __future__ import annotations
 
 import math
+import os
 import re
 import zlib
 from typing import TYPE_CHECKING
 
+from ...schemas.border.regular import open_regular
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import NamedTuple
 from ...schemas.message import NOTHING, verbatim
-from .beginning import Beginning, told_in
 from .columns import ABSENT, LOSS, SKIPPED, own_name
+from .event_files import is_event_file, read_events
+from .line_forms import (
+    DIALECTS,
+    DYNAMIC,
+    FIRST_CARD,
+    LAST_CARD,
+    MEGATRON_FORM,
+    STATIC,
+    Dialect,
+    dialect_of,
+    form_of,
+    rewritten,
+)
 from .local_norms import NormScanner
-from .megatron_lines import FORM as MEGATRON
 from .messages_compiled import say
-from .mindformers_lines import DYNAMIC, FIRST_CARD, LAST_CARD, STATIC
+from .parallel_reading import LEARNT, processes_for, read_spread
 from .problems import excerpt, problem, refuse
-from .records import DIALECTS, Dialect, dialect_of, form_of, rewritten
 from .run import Run, run_of
-from .sources import Piece, Stream, is_event_file, opened, pieces, streams
-from .spreading import LEARNT, processes_for, read_spread
+from .sources import Piece, Stream, opened, pieces, streams
+from .start_lines import Beginning, told_in
 from .training_lines import Form, Lines
 
 if TYPE_CHECKING:
@@ -30,7 +45,7 @@ if TYPE_CHECKING:
     from ...schemas.message import Words
 
 FORMS: dict[str, tuple[Form, bytes]] = {
-    "megatron": (MEGATRON, b"iteration "),
+    "megatron": (MEGATRON_FORM, b"iteration "),
     "static": (STATIC, b"Epoch:["),
     "dynamic": (DYNAMIC, b"{ step:["),
 }
@@ -126,8 +141,6 @@ def _differing(run: Run, other: Run, chosen: str, name: str) -> list[Diagnostic]
 
 def _read(stream: Stream, name: str) -> _Reading:
     if stream.paths[0] != "-" and is_event_file(stream.paths[0]):
-        from .event_tags import read_events
-
         return _Reading(stream, read_events(name, stream.paths), 1, binary=True, last_card=False, first_card=False)
     reader = LogReader()
     for path in stream.paths:
@@ -290,3 +303,69 @@ def _why_no_loss(lines: Lines) -> Words:
         return say.every_iteration_skipped()
     others = [name for name in lines.columns if name.endswith("loss")]
     return say.other_losses_alone(names=", ".join(map(own_name, others))) if others else say.nan_left_out()
+
+
+class Followed:
+    """One log by its name. A directory, event files and compressed logs are read anew when they change."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._reader = LogReader()
+        self._offset = 0
+        self._line = 1
+        self._identity: tuple[int, int] | None = None
+        self._seen: object = None
+
+    def grown(self) -> bool:
+        """Read what was added; whether anything was."""
+        state = _state(self.name)
+        if state == self._seen:
+            return False
+        self._seen = state
+        if os.path.isfile(self.name):
+            self._go_on()
+        return True
+
+    def _go_on(self) -> None:
+        with open_regular(self.name) as stream:
+            status = os.fstat(stream.fileno())
+            identity = status.st_dev, status.st_ino
+            if identity != self._identity or status.st_size < self._offset:
+                # Another file stands there, or it was cut: begin again.
+                self._reader, self._offset, self._line, self._identity = LogReader(), 0, 1, identity
+            stream.seek(self._offset)
+            while True:
+                read = stream.read(1 << 22)
+                end = read.rfind(b"\n") + 1
+                if not end:
+                    break
+                self._reader.take(read[:end], self._line, self.name)
+                self._line += read.count(b"\n", 0, end)
+                self._offset += end
+                stream.seek(self._offset)
+
+    def run(self) -> Run | None:
+        """The run so far; None while no training line is there."""
+        if os.path.isfile(self.name):
+            found = self._reader.run(self.name, (self.name,))
+            if found is not None:
+                return found
+        return read_run(self.name) if os.path.exists(self.name) and os.path.getsize(self.name) else None
+
+
+def _state(name: str) -> object:
+    try:
+        status = os.stat(name)
+    except OSError:
+        return None
+    if not os.path.isdir(name):
+        return status.st_mtime_ns, status.st_size
+    states: list[tuple[str, int, int]] = []
+    for folder, _, files in os.walk(name):
+        for file in files:
+            try:
+                below = os.stat(os.path.join(folder, file))
+            except OSError:
+                continue
+            states.append((file, below.st_mtime_ns, below.st_size))
+    return tuple(sorted(states))
