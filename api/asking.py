@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Literal
 
-    from accmap.cli.curve_report import Report as CurveReport
     from accmap.cli.evidence.logs_report import Report as LogsReport
+    from accmap.cli.pages.curve_report import Report as CurveReport
     from accmap.evidence.logs.verdict import Experiment
     from accmap.loading import Source
     from accmap.mapper.align.pair import Change
@@ -77,11 +77,11 @@ def lint(
 
     The profile is the configuration's, or else "align".
     """
+    from accmap.cli.commands.lint import settings_of
     from accmap.cli.configuration import Configuration, find_configuration
-    from accmap.cli.lint import settings_of
-    from accmap.cli.lint_inputs import Reader
-    from accmap.cli.linting import lint as linted
-    from accmap.cli.searching import found_files
+    from accmap.cli.linting.file_search import found_files
+    from accmap.cli.linting.linter import lint as linted
+    from accmap.cli.linting.settings import Reader
     from accmap.schemas.config import ReadOptions as Options
     from accmap.schemas.diagnostic import with_causes
 
@@ -162,7 +162,7 @@ class Rates(NamedTuple):
 @asked
 def lr(a: Source, b: Source | None = None, *, options: ReadOptions | None = None) -> Rates:
     """The learning rate of every run at the steps that tell its curve; `verdict` is None for one file alone."""
-    from accmap.cli.lr import report_of, verdict_of
+    from accmap.cli.commands.lr import report_of, verdict_of
     from accmap.mapper.schedule.curve import UndecidedError, shared_steps
     from accmap.mapper.schedule.from_config import schedule_of
     from accmap.schemas.diagnostic import UnreadableError
@@ -193,7 +193,7 @@ def verify(
     a: Name, b: Name, *, stage: Stage = "all", seeds: int = 1, options: ReadOptions | None = None
 ) -> Verification:
     """Both real models on small inputs; ModuleNotFoundError, with what to install, where a framework is missing."""
-    from accmap.cli.verify import missing_sentence, verified
+    from accmap.cli.commands.verify import missing_sentence, verified
     from accmap.schemas.config import ReadOptions as Options
     from accmap.verifier.needs import MissingFrameworkError
 
@@ -258,7 +258,7 @@ class Explanation(NamedTuple):
 @asked
 def explain(word: str, language: Language = "en") -> Explanation:
     """What a finding's code, a flag, a key or a recipe field is."""
-    from accmap.cli.explain import explained, unknown
+    from accmap.cli.commands.explain import explained, unknown
 
     require_word("language", language, LANGUAGES)
     word = str(word)

@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping
 from functools import wraps
 
+from accmap.cli.argument_parser import counts_from_one
 from accmap.cli.messages_compiled import say
-from accmap.cli.parsing import counts_from_one
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.diagnostic import UsageError
 from accmap.schemas.fast_records import TYPE_CHECKING, cast

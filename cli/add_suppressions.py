@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ..schemas.diagnostic import Diagnostic, Language
     from ..schemas.source import SourceText
-    from .linting import Report
+    from .linting.linter import Report
 
 
 _WHOLE = 0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ..schemas.border.outgoing import composed, emit, tell, visible
 from ..schemas.border.writing import rewrite
 from ..schemas.fast_records import TYPE_CHECKING
-from .lint_inputs import Reader
-from .linting import lint
+from .linting.linter import lint
+from .linting.settings import Reader
 from .messages_compiled import say as usage
 
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from ..schemas.border.outgoing import Outgoing
     from ..schemas.diagnostic import Language
     from ..schemas.source import SourceText
-    from .lint_inputs import Settings
-    from .linting import Report
+    from .linting.linter import Report
+    from .linting.settings import Settings
 
 
 def mend_files(

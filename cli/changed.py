@@ -10,8 +10,8 @@ import os
 
 from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.message import verbatim
+from .argument_parser import UsageError
 from .messages_compiled import say
-from .parsing import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -34,7 +34,7 @@ def compiled(content: Mapping[str, Any]) -> dict[str, str]:
         "The options of these commands; compiled from options.yaml.",
         READING=tuple(reading.values()),
         QUIET=shared["quiet"],
-        COMMANDS=commands("commands", ""),
+        COMMANDS=commands("commands", "commands."),
     )
     evidence = literal_module(
         "The options of these commands; compiled from ../options.yaml.", COMMANDS=commands("evidence", "evidence.")

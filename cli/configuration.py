@@ -12,8 +12,8 @@ from ..schemas.border.probes import is_link, owners, stands
 from ..schemas.diagnostic import UnreadableError
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
 from ..schemas.wording import joined
+from .argument_parser import UsageError
 from .messages_compiled import say
-from .parsing import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

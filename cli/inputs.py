@@ -29,8 +29,8 @@ def load(name: str, options: ReadOptions, stdin_name: str | None = None, *, mode
 def a_run(config: Config) -> Config:
     """The configuration; UsageError for a model's `config.json`, which trains nothing."""
     if config.framework == "huggingface":
+        from .argument_parser import UsageError
         from .messages_compiled import say
-        from .parsing import UsageError
 
         raise UsageError(say.a_model_is_no_run(file=config.file))
     return config
@@ -61,8 +61,8 @@ def _of_its_pair(name: str, options: ReadOptions) -> ReadOptions:
     """What the configuration says of the pair that a file belongs to: its length, and conditions that it settles."""
     if not _is_configured(name):
         return options
+    from .argument_parser import branches_of
     from .configuration import find_configuration
-    from .parsing import branches_of
 
     found = find_configuration(name, confine=options.confine is not None)
     if not found.pairs_with(name):

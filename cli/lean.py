@@ -121,14 +121,22 @@ def _main(words: list[str]) -> int:
             return known
     asks = any(word in _HELP for word in words) or words[:1] in ([word] for word in _COMPLETION)
     if not words or asks or "_ACCMAP_COMPLETE" in os.environ:
-        from .commands import is_known
-
-        if asks and not is_known(words):
+        if asks and not _names_a_command(words):
             return _usage(_unknown(words), words)
-        from .app import run_application
+        from .help_pages import run_application
 
         return run_application(words)
     return _run(words)
+
+
+def _names_a_command(words: Sequence[str]) -> bool:
+    """True if the words before the first option name a command, a group of them, or nothing at all."""
+    from itertools import takewhile
+
+    from .options import command_named, group_members
+
+    plain = list(takewhile(lambda word: not word.startswith("-"), words[:2]))
+    return not plain or command_named(words) is not None or (len(plain) == 1 and bool(group_members(plain[0])))
 
 
 def _with_its_command(words: list[str]) -> list[str]:
@@ -148,29 +156,25 @@ def _version(words: list[str]) -> int:
 
     sys.stdout.write(f"accmap {__version__}\n")
     if any(word in _VERBOSE for word in words):
-        from .about import tell_about
+        from .version_details import tell_about
 
         tell_about()
     return FINE
 
 
 def _run(words: list[str]) -> int:
-    from .options import COMMANDS
+    from .options import COMMANDS, command_named
 
-    command = COMMANDS.get(words[0])
-    if command is None:
-        from .commands import named
-
-        command = named(words)
+    command = COMMANDS.get(words[0]) or command_named(words)
     if command is None:
         return _usage(_unknown(words), words)
-    from .parsing import UsageError, parse
+    from .argument_parser import UsageError, parse
 
     try:
         parsed = parse(command, words[len(command.name.split()) :])
     except UsageError as error:
         return _usage(error.said, words)
-    from .running import run_command
+    from .command_runner import run_command
 
     return run_command(command, parsed)
 
@@ -179,19 +183,19 @@ def _unknown(words: list[str]) -> Words:
     """What is wrong with the name of a command, and what was probably meant."""
     from ..schemas.suggestion import closest
     from ..schemas.wording import joined
-    from .commands import ALL_COMMANDS, members
     from .messages_compiled import say
+    from .options import all_commands, group_members
 
-    group = joined(members(words[0]), "or")
+    group = joined(group_members(words[0]), "or")
     if group:
         if len(words) == 1:
             return say.is_followed_by(word=words[0], members=group)
         return say.is_followed_by_not(word=words[0], members=group, given=words[1])
-    swapped = (name for name in ALL_COMMANDS if sorted(name) == sorted(words[0]))
-    close = next(swapped, None) or closest(words[0], ALL_COMMANDS)
+    swapped = (name for name in all_commands() if sorted(name) == sorted(words[0]))
+    close = next(swapped, None) or closest(words[0], all_commands())
     if close:
         return say.no_command_but(word=words[0], close=close)
-    return say.no_command_among(word=words[0], commands=", ".join(ALL_COMMANDS))
+    return say.no_command_among(word=words[0], commands=", ".join(all_commands()))
 
 
 def _usage(message: Words, words: Sequence[str]) -> int:

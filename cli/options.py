@@ -1,8 +1,8 @@
 """Every command and every option, from the table that `options.yaml` is.
 
-It feeds the parser of every command line (`parsing.py`, which imports nothing heavy) and the Typer application
-(`app.py`), which prints help and completes words in a shell. The commands that look at real runs stand in a table of
-their own (`evidence/options_compiled.py`), so that a lint, which runs before every launch, does not read it.
+It feeds the parser of every command line (`argument_parser.py`, which imports nothing heavy) and the Typer application
+(`help_pages.py`), which prints help and completes words in a shell. The commands that look at real runs stand in a
+table of their own (`evidence/options_compiled.py`), so that a lint, which runs before every launch, does not read it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .options_compiled import QUIET as _QUIET
 from .options_compiled import READING as _READING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, Literal, TypeAlias
 
 Kind: TypeAlias = "Literal['flag', 'value', 'list', 'rest']"
@@ -63,15 +63,34 @@ def _options(rows: Iterable[tuple[Any, ...]]) -> tuple[Option, ...]:
     return tuple(map(Option._make, rows))
 
 
-def commands(rows: Mapping[str, tuple[Any, ...]]) -> dict[str, Command]:
-    """The commands of compiled rows, by name."""
+def _commands(rows: Mapping[str, tuple[Any, ...]]) -> dict[str, Command]:
     return {name: Command(*row)._replace(options=_options(row[7])) for name, row in rows.items()}
 
 
 READING = _options(_READING)
 (QUIET,) = _options([_QUIET])
 """No progress: the one option that no command sees."""
-COMMANDS = commands(_COMMANDS)
+COMMANDS = _commands(_COMMANDS)
+_every: dict[str, Command] = {}
+
+
+def all_commands() -> Mapping[str, Command]:
+    """All commands of the program by name, those that look at real runs included."""
+    if not _every:
+        from .evidence.options_compiled import COMMANDS as OF_EVIDENCE
+
+        _every.update({**COMMANDS, **_commands(OF_EVIDENCE)})
+    return _every
+
+
+def command_named(words: Sequence[str]) -> Command | None:
+    """The command that the first words name; a name of two words goes before one of its first."""
+    return all_commands().get(" ".join(words[:2])) or all_commands().get(words[0])
+
+
+def group_members(group: str) -> tuple[str, ...]:
+    """The second words that may follow a first one: `dump` has `config` and `compare`."""
+    return tuple(name.partition(" ")[2] for name in all_commands() if name.startswith(f"{group} "))
 
 
 def options_of(command: Command) -> tuple[Option, ...]:

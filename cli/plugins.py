@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from .argument_parser import UsageError
 from .messages_compiled import say
-from .parsing import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

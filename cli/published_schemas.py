@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .argument_parser import UsageError
 from .messages_compiled import say
-from .parsing import UsageError
 from .schemas_compiled import SCHEMAS
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"

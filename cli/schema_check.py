@@ -12,11 +12,11 @@ from ..schemas.fast_records import NamedTuple
 from ..schemas.wording import mark
 from ..schemas.yaml_reader.document import read_yaml
 from .answers_compiled import schema_check_json
+from .argument_parser import UsageError
 from .configuration import find_configuration, read_configuration, toml_table
 from .exit_codes import BAD, FINE
 from .inputs import read_input
 from .messages_compiled import say
-from .parsing import UsageError
 from .published_schemas import NAMES, schema_of
 from .schema_faults import Fault, faults
 from .schema_places import JsonPlaces, nearest, toml_places, yaml_place

@@ -7,9 +7,9 @@ from ..schemas.border.outgoing import clear_screen, tell
 from ..schemas.border.probes import state_of
 from ..schemas.diagnostic import UnreadableError
 from ..schemas.fast_records import TYPE_CHECKING
+from .argument_parser import UsageError
+from .command_runner import report
 from .exit_codes import FINE, UNUSABLE
-from .parsing import UsageError
-from .running import report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -50,8 +50,8 @@ ALLOWED: dict[str, dict[str, str]] = {
     "schemas/mindformers/probe.py": {"*": DEVELOPERS},
     "schemas/mindformers/source_digests.py": {"*": DEVELOPERS},
     "cli/configuration_page.py": {"read_text": "a table of the repository, when its page is made"},
-    "cli/init.py": {"sys.stdin.readline": "a yes or no of whoever sits at the terminal"},
-    "cli/lsp_server.py": {"os.fdopen": "the editor's own channel, apart from whatever is printed"},
+    "cli/commands/init.py": {"sys.stdin.readline": "a yes or no of whoever sits at the terminal"},
+    "cli/language_server/server.py": {"os.fdopen": "the editor's own channel, apart from whatever is printed"},
     "rules/source_links.py": {"read_text": "tables of the repository, when the pages are made"},
     "evidence/data/tokenizer_pair.py": {"from_file": "a package's own format; both were read and bounded before"},
     "schemas/installation.py": {"read_text": "what pip has noted beside this program"},
@@ -224,9 +224,9 @@ LOOKS = frozenset((
 LOOKING: dict[str, str] = {
     "cli/cache.py": "entries of its own folder, and the program itself",
     "cli/changed.py": "what git says is not cached",
-    "cli/init.py": "no lint imports it",
-    "cli/lsp_files.py": "no lint imports it",
-    "cli/searching.py": "what a search finds is not cached",
+    "cli/commands/init.py": "no lint imports it",
+    "cli/language_server/open_files.py": "no lint imports it",
+    "cli/linting/file_search.py": "what a search finds is not cached",
     "schemas/installation.py": "no lint imports it",
 }
 """What looks elsewhere than through `schemas/border/probes.py`, and why."""

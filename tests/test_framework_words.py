@@ -31,10 +31,10 @@ _BUILDER = "builds the real model or runs its trainer, under the framework's own
 _REFERENCE = "a model of its own that reads Megatron-LM's arguments"
 _SCHEDULER = "the scheduler's own arguments: the typed record of the curve that is computed from them"
 EXCEPTIONS: dict[str, tuple[int, str]] = {
-    "cli/curve_page.py": (4, "the curve's own record: which of its numbers a page shows"),
-    "cli/lr.py": (1, "the curve's own record"),
-    "cli/key_history.py": (3, "the shape of the fact file, whose groups it searches"),
-    "cli/key_search.py": (4, "the shape of the fact file, whose groups it searches"),
+    "cli/pages/curve_page.py": (4, "the curve's own record: which of its numbers a page shows"),
+    "cli/commands/lr.py": (1, "the curve's own record"),
+    "cli/reference/key_history.py": (3, "the shape of the fact file, whose groups it searches"),
+    "cli/reference/key_search.py": (4, "the shape of the fact file, whose groups it searches"),
     "mapper/schedule/equivalents.py": (38, _SCHEDULER),
     "mapper/schedule/explanation.py": (3, _SCHEDULER),
     "mapper/schedule/from_config.py": (59, _SCHEDULER),

@@ -26,11 +26,12 @@ ARGUMENTS = "a function of shipped tables and of all its arguments"
 DEVELOPERS = "a program of developers, which reads one tree"
 MEMORIES: dict[str, str] = {
     "cli/configuration.py:_parts": TEXT,
-    "cli/key_search.py:_known": TABLE,
-    "cli/key_search.py:_said_by": ARGUMENTS,
-    "cli/key_search.py:_row_paths": TABLE,
-    "cli/key_search.py:_row_arguments": TABLE,
-    "cli/key_search.py:_plain": TEXT,
+    "cli/options.py:_every": TABLE,
+    "cli/reference/key_search.py:_known": TABLE,
+    "cli/reference/key_search.py:_said_by": ARGUMENTS,
+    "cli/reference/key_search.py:_row_paths": TABLE,
+    "cli/reference/key_search.py:_row_arguments": TABLE,
+    "cli/reference/key_search.py:_plain": TEXT,
     "cli/progress.py:_busy_with": COMMAND,
     "cli/progress.py:_language": COMMAND,
     "evidence/data/tokenizer.py:_LETTERS": TABLE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from accmap.cli.commands import named
+from accmap.cli.options import command_named
 from accmap.evidence.playbook.table import stages
 from accmap.schemas.compilers.tables import load_table
 
@@ -29,6 +29,6 @@ def test_every_row_has_a_command() -> None:
     for stage in stages():
         for check in stage.checks:
             words = [check.judge, *(tuple(line.split()[1:]) for line in check.do if line.startswith("accmap "))]
-            if check.ticks or any(word and named(word) for word in words):
+            if check.ticks or any(word and command_named(word) for word in words):
                 found.update(check.sources)
     assert found == PROCEDURES

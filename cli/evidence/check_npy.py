@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 from ...schemas.border.outgoing import emit, json_text, page, painted
 from ...schemas.verdict import PARTIAL, UNDECIDED, unseen_json, word_of
 from ...schemas.wording import listed
+from ..argument_parser import UsageError
+from ..command_runner import report
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..messages_compiled import say
-from ..parsing import UsageError
-from ..running import report
 from ..terminal import wants_colour
 
 if TYPE_CHECKING:

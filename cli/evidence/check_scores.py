@@ -13,9 +13,9 @@ from ...evidence.scores import TOLERANCE, apart, check_scores, read_scores
 from ...schemas.border.outgoing import emit, json_text, page, painted
 from ...schemas.verdict import Unseen, concluded, unseen_json, word_of
 from ...schemas.wording import mark
+from ..argument_parser import UsageError
 from ..exit_codes import BAD, FINE
 from ..messages_compiled import say
-from ..parsing import UsageError
 from ..terminal import wants_colour
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from ...schemas.border.outgoing import emit, json_text, tell
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.installation import install_command
 from ...schemas.json_values import json_value
+from ..argument_parser import UsageError, counts_from_one
+from ..command_runner import report as report_unreadable
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..inputs import load
 from ..messages_compiled import say
-from ..parsing import UsageError, counts_from_one
-from ..running import report as report_unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,10 +13,10 @@ from ...schemas.border.outgoing import emit, json_text, page, tell
 from ...schemas.diagnostic import Diagnostic, UnreadableError, finding
 from ...schemas.fast_records import NamedTuple
 from ...schemas.verdict import unseen_json
+from ..argument_parser import UsageError, counts_from_one
+from ..command_runner import report as report_unreadable
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..messages_compiled import say
-from ..parsing import UsageError, counts_from_one
-from ..running import report as report_unreadable
 from ..terminal import shortened, width
 from .data_check import said_missing, sorted_out
 

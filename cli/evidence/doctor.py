@@ -17,11 +17,11 @@ from ...evidence.environment import (
 from ...schemas.border.outgoing import emit, json_text, page, painted, say
 from ...schemas.reader import config_of
 from ...schemas.verdict import concluded
-from ..advisories import advisories_of, as_record, beside, met, title
+from ..argument_parser import UsageError
 from ..exit_codes import BAD, FINE
 from ..inputs import read_input
 from ..messages_compiled import say as usage
-from ..parsing import UsageError
+from ..reference.advisories import advisories_of, as_record, beside, met, title
 from ..terminal import wants_colour
 
 if TYPE_CHECKING:

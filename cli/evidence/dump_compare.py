@@ -20,9 +20,9 @@ from ...schemas.border.writing import deliver, standing_already
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.fast_records import NamedTuple
 from ...schemas.wording import first_of
+from ..argument_parser import UsageError, require_jobs
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..messages_compiled import say as usage
-from ..parsing import UsageError, require_jobs
 from ..progress import at_step
 from .dump_compare_settings import parting
 

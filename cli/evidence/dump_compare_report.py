@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.outgoing import page, painted
 from ...schemas.wording import first_of
-from ..advisories import title
 from ..messages_compiled import say
+from ..reference.advisories import title
 from ..terminal import shortened, wants_colour
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...evidence.dump.compare_divergence import Parting, Settings, next_dump, settings_behind
-from ..advisories import fitting, met
+from ..reference.advisories import fitting, met
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +49,7 @@ def _settings(fields: Sequence[str], direction: str, configs: Configs) -> Settin
         return Settings()
     from ...mapper.differences import differences
     from ...mapper.recipe.reading import recipe_of
-    from ..verify import findings_of
+    from ..commands.verify import findings_of
 
     one, other = (recipe_of(config) for config, _source in configs)
     rows = tuple(

@@ -11,10 +11,10 @@ from ...evidence.dump.config import plan as plan_of
 from ...evidence.dump.config_request import DumpKind, Request, record_of, spans_of, subject_of
 from ...schemas.border.outgoing import emit, json_text, painted, say
 from ...schemas.border.writing import write_folder
+from ..argument_parser import UsageError
 from ..exit_codes import BAD, FINE
 from ..inputs import load
 from ..messages_compiled import say as usage
-from ..parsing import UsageError
 from ..terminal import wants_colour
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from ...evidence.dump.messages_compiled import say as told
 from ...schemas.border.outgoing import emit, json_text, page
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.verdict import PARTIAL, UNDECIDED, Unseen, concluded, unseen_json, word_of
+from ..argument_parser import require_jobs
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..messages_compiled import say
-from ..parsing import require_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

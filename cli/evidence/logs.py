@@ -16,11 +16,11 @@ from ...schemas.border.writing import standing_already, write_text
 from ...schemas.config import ReadOptions
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.reader import check_versions
+from ..argument_parser import UsageError, counts_from_one
+from ..command_runner import report as tell
 from ..exit_codes import BAD, FINE
 from ..inputs import opened
 from ..messages_compiled import say
-from ..parsing import UsageError, counts_from_one
-from ..running import report as tell
 from .logs_report import report_of
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _configuration(name: str, options: ReadOptions) -> tuple[Config, SourceText]
 def _known_of(read: Sequence[tuple[Config, SourceText]]) -> tuple[list[Recipe], Sequence[Diagnostic]]:
     """The recipes of configurations and the defects that they meet; whoever gives none does not wait for the rules."""
     from ...mapper.recipe.reading import recipe_of
-    from ..advisories import met
+    from ..reference.advisories import met
 
     configs = [config for config, _ in read]
     return [recipe_of(config) for config in configs], met(configs, [source for _, source in read])

@@ -16,9 +16,9 @@ from ...evidence.logs.criteria import percent
 from ...schemas.border.incoming import package_text
 from ...schemas.border.outgoing import markup
 from ...schemas.fast_records import NamedTuple
-from ..advisories import title
 from ..messages_compiled import say
-from ..page_shell import acted, bullets, document
+from ..pages.page_shell import acted, bullets, document
+from ..reference.advisories import title
 from .logs_csv import share
 
 if TYPE_CHECKING:

@@ -56,7 +56,7 @@ def report_of(
     off = {quantity for one in comparisons for quantity in _off(one.verdict.criteria)}
     fit: tuple[Diagnostic, ...] = ()
     if defects:
-        from ..advisories import fitting
+        from ..reference.advisories import fitting
 
         fit = fitting(defects, off)
     return Report(tuple(runs), comparisons, alone, "benchmark" if twins else experiment, answer, language, fit)

@@ -13,10 +13,10 @@ from ...schemas.border.outgoing import composed, painted
 from ...schemas.border.outgoing import page as as_page
 from ...schemas.versions import TITLES
 from ...schemas.wording import listed
-from ..advisories import title
-from ..curve_scale import COLUMNS, MARGIN, step_labels, ticks
-from ..dot_plot import STYLES, beside, can_draw, drawn, plain, stroke
 from ..messages_compiled import say
+from ..pages.curve_scale import COLUMNS, MARGIN, step_labels, ticks
+from ..pages.dot_plot import STYLES, beside, can_draw, drawn, plain, stroke
+from ..reference.advisories import title
 from ..terminal import columns as columns_of
 from ..terminal import wants_colour, wrapped
 

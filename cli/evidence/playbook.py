@@ -21,10 +21,10 @@ from ...mapper.recipe.reading import recipe_of
 from ...schemas.border.incoming import read_regular
 from ...schemas.border.outgoing import emit, json_text, say
 from ...schemas.border.writing import write_folder, write_text
+from ..argument_parser import UsageError
 from ..exit_codes import BAD, FINE
 from ..inputs import load
 from ..messages_compiled import say as usage
-from ..parsing import UsageError
 from .playbook_files import given_settings, may_be_written, plan_text, trees_here, with_ticks, written_before
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from ...mapper.align.alignment import PLACEHOLDER
 from ...schemas.border.incoming import read_text
 from ...schemas.border.regular import open_regular
 from ...schemas.diagnostic import UnreadableError
+from ..argument_parser import UsageError
 from ..messages_compiled import say as usage
-from ..parsing import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

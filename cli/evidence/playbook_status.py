@@ -17,9 +17,9 @@ from ...schemas.border.outgoing import emit, json_text, painted, say
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.verdict import Unseen, concluded, unseen_json
 from ...schemas.wording import mark
+from ..argument_parser import UsageError
 from ..exit_codes import BAD, FINE
 from ..messages_compiled import say as usage
-from ..parsing import UsageError
 from ..terminal import padded, wants_colour
 from .playbook import PROGRAM
 from .playbook_files import layout_of

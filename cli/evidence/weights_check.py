@@ -15,10 +15,10 @@ from ...evidence.answers_compiled import not_loaded_json, weight_row_json
 from ...evidence.weights.not_loaded import is_hugging_face
 from ...schemas.border.outgoing import emit, json_text, painted, say, tell
 from ...schemas.verdict import PARTIAL, Unseen, concluded, unseen_json, word_of
+from ..argument_parser import UsageError
 from ..exit_codes import BAD, FINE
 from ..inputs import load, read_input
 from ..messages_compiled import say as usage
-from ..parsing import UsageError
 from ..progress import at_step
 from ..terminal import in_bytes, wants_colour
 

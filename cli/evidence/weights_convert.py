@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Literal
 from ...evidence.answers_compiled import weight_file_json
 from ...schemas.border.outgoing import emit, json_text, say, tell
 from ...schemas.wording import system_reason
+from ..argument_parser import UsageError
 from ..exit_codes import BAD, FINE
 from ..inputs import load
 from ..messages_compiled import say as usage
-from ..parsing import UsageError
 from ..progress import at_step
 from ..terminal import in_bytes
 

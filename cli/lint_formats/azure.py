@@ -10,7 +10,7 @@ from .places import place_of
 if TYPE_CHECKING:
     from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
-    from ..linting import Report
+    from ..linting.linter import Report
 
 
 def write(report: Report, language: Language) -> Outgoing:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ...rules.checklist import Row
     from ...rules.subject import Side, Subject
     from ...schemas.diagnostic import Diagnostic, Language
-    from ..linting import Report
+    from ..linting.linter import Report
 
 State: TypeAlias = "Literal['failed', 'passed', 'undecided', 'alone', 'none']"
 """A row is passed only by what the files say; a remark on it, and what no file says, leave it to a person."""

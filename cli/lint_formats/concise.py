@@ -10,7 +10,7 @@ from .places import place_of, summary_line
 if TYPE_CHECKING:
     from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Diagnostic, Language
-    from ..linting import Report
+    from ..linting.linter import Report
 
 
 def _line(entry: Diagnostic, language: Language) -> str:

@@ -9,7 +9,7 @@ from .checklist import checklists
 if TYPE_CHECKING:
     from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
-    from ..linting import Report
+    from ..linting.linter import Report
 
 _HEAD = ("files", "id", "checklist", "key", "state", "codes", "megatron", "mindformers", "what")
 

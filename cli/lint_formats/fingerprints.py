@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ...schemas.diagnostic import Diagnostic
-    from ..linting import Report
+    from ..linting.linter import Report
 
 
 def digests_of(report: Report) -> Callable[[Diagnostic], str]:

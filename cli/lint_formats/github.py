@@ -9,7 +9,7 @@ from .following import messages
 if TYPE_CHECKING:
     from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
-    from ..linting import Report
+    from ..linting.linter import Report
 
 _COMMANDS = {"error": "error", "warning": "warning", "info": "notice"}
 

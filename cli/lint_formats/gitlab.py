@@ -10,7 +10,7 @@ from .following import messages
 if TYPE_CHECKING:
     from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
-    from ..linting import Report
+    from ..linting.linter import Report
 
 _SEVERITIES = {"error": "major", "warning": "minor", "info": "info"}
 

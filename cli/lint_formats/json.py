@@ -6,12 +6,12 @@ from ...schemas.answers_compiled import diagnostic_json
 from ...schemas.border.outgoing import json_text, json_with, json_with_number
 from ...schemas.diagnostic import causes_of
 from ...schemas.fast_records import TYPE_CHECKING
-from ..linting import counted
+from ..linting.linter import counted
 
 if TYPE_CHECKING:
     from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
-    from ..linting import Report
+    from ..linting.linter import Report
 
 
 def write(report: Report, language: Language) -> Outgoing:

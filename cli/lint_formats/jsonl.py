@@ -9,7 +9,7 @@ from ...schemas.fast_records import TYPE_CHECKING
 if TYPE_CHECKING:
     from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
-    from ..linting import Report
+    from ..linting.linter import Report
 
 
 def write(report: Report, language: Language) -> Outgoing:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from ...schemas.diagnostic import Language
     from ...schemas.source import Span
-    from ..linting import Report
+    from ..linting.linter import Report
 
 
 def place_of(file: str, span: Span | None) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Diagnostic, Fix, Language
     from ...schemas.source import Span
-    from ..linting import Report
+    from ..linting.linter import Report
 
 _LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 _FINGERPRINT = "accmapFinding/v1"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Diagnostic, Language
     from ...schemas.source import SourceText, Span
-    from ..linting import Report
+    from ..linting.linter import Report
 
 
 _COLOURS = {"stops": "red", "numbers": "red", "depends": "yellow", "advice": "blue"}

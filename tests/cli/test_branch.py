@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from accmap.cli.parsing import UsageError, branches_of
+from accmap.cli.argument_parser import UsageError, branches_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from accmap.cli.commands import ALL_COMMANDS
-from accmap.cli.options import options_of
+from accmap.cli.options import all_commands, options_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,10 +48,10 @@ def _mistakes(command: Command) -> Iterator[list[str]]:
             yield [*files, name, "no-assignment"]
 
 
-@pytest.mark.parametrize("name", ALL_COMMANDS)
+@pytest.mark.parametrize("name", all_commands())
 def test_wrong_use_of_every_command(accmap, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv("ACCMAP_LANG", "zh")
-    for words in _mistakes(ALL_COMMANDS[name]):
+    for words in _mistakes(all_commands()[name]):
         answer = accmap(*name.split(), *words)
         assert answer.code == 2, words
         assert all(in_chinese(line) for line in answer.err.splitlines()), (words, answer.err)
@@ -71,9 +70,9 @@ GONE = {
 }
 
 
-@pytest.mark.parametrize("name", [name for name in ALL_COMMANDS if name != "rules"])
+@pytest.mark.parametrize("name", [name for name in all_commands() if name != "rules"])
 def test_a_file_that_is_not_there(accmap, name: str) -> None:
-    words = GONE.get(name, ["gone.sh"] * max(1, ALL_COMMANDS[name].minimum))
+    words = GONE.get(name, ["gone.sh"] * max(1, all_commands()[name].minimum))
     answer = accmap(*name.split(), *words, "--lang", "zh")
     assert answer.code == 2
     said = answer.err or answer.out  # a linter's findings are its answer
@@ -203,7 +202,7 @@ def test_each_command_s_own_refusals(
 
 
 @pytest.mark.table(4)
-@pytest.mark.parametrize("name", ["", "dump", "check", *ALL_COMMANDS])
+@pytest.mark.parametrize("name", ["", "dump", "check", *all_commands()])
 def test_help_has_no_english_left(accmap, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv("ACCMAP_LANG", "zh")
     page = accmap(*name.split(), "--help").out
@@ -220,10 +219,10 @@ def test_help_in_the_language_of_the_line(accmap, line: str) -> None:
 
 
 @pytest.mark.table(5)
-@pytest.mark.parametrize("name", ALL_COMMANDS)
+@pytest.mark.parametrize("name", all_commands())
 def test_the_usage_line_is_the_table_s(accmap, name: str) -> None:
     page = accmap(*name.split(), "--help").out.splitlines()
-    assert page[0] == f"Usage: accmap {name} [OPTIONS] {ALL_COMMANDS[name].operands}"
+    assert page[0] == f"Usage: accmap {name} [OPTIONS] {all_commands()[name].operands}"
     assert "Arguments:" not in page
 
 
@@ -253,7 +252,7 @@ def test_a_bug_is_told_in_chinese(accmap, monkeypatch: pytest.MonkeyPatch) -> No
     def broken(*_given: object, **_named: object) -> None:
         raise RuntimeError("surprise")
 
-    monkeypatch.setattr("accmap.cli.show.load", broken)
+    monkeypatch.setattr("accmap.cli.commands.show.load", broken)
     answer = accmap("show", "x.sh", "--lang", "zh")
     assert answer.code == 3
     assert "accmap 的缺陷" in answer.err

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from accmap.cli.commands import ALL_COMMANDS
-from accmap.cli.options import options_of
+from accmap.cli.options import all_commands, options_of
 from accmap.mapper.recipe.vocabulary import vocabulary
 from accmap.mappings.tables import table
 from accmap.schemas.megatron.catalog import VERSIONS, catalog
@@ -77,7 +76,7 @@ def _split(names: object) -> set[str]:
 def names() -> frozenset[str]:
     """Every word that is part of a name which a file or a command line may hold."""
     known = _split([*KEPT.values(), SCORES])
-    for name, command in ALL_COMMANDS.items():
+    for name, command in all_commands().items():
         known |= _split(name) | _split([[*option.names, option.choices] for option in options_of(command)])
     for name, field in vocabulary().items():
         known |= _split(name) | _split(field.type)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from accmap.cli.advisories import advisories_of, beside
+from accmap.cli.reference.advisories import advisories_of, beside
 from accmap.rules import defects
 from accmap.rules.defects_listed_compiled import LISTED
 from accmap.schemas.versions import names

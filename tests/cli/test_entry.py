@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import accmap as package
-from accmap.cli.commands import ALL_COMMANDS
+from accmap.cli.options import all_commands
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,16 +22,16 @@ def test_version(accmap) -> None:
 
 def test_no_words_at_all_print_the_commands(accmap) -> None:
     answer = accmap()
-    assert all(name.split()[0] in answer.out for name in ALL_COMMANDS)
+    assert all(name.split()[0] in answer.out for name in all_commands())
 
 
 @pytest.mark.table(5)
-@pytest.mark.parametrize("name", ALL_COMMANDS)
+@pytest.mark.parametrize("name", all_commands())
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_help_of_every_command_in_both_languages(accmap, name: str, language: str) -> None:
     answer = accmap(*name.split(), "--help", "--lang", language)
     assert answer.code == 0
-    command = ALL_COMMANDS[name]
+    command = all_commands()[name]
     assert (command.help_zh if language == "zh" else command.help).split("，")[0][:20] in answer.out
 
 
@@ -107,7 +107,7 @@ def test_a_bug_is_exit_code_three(accmap, monkeypatch: pytest.MonkeyPatch) -> No
     def broken(*_given: object, **_named: object) -> None:
         raise RuntimeError("surprise")
 
-    monkeypatch.setattr("accmap.cli.show.load", broken)
+    monkeypatch.setattr("accmap.cli.commands.show.load", broken)
     answer = accmap("show", "x.sh")
     assert answer.code == 3
     assert "surprise" in answer.err

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from accmap.cli.explain_key import explained_key
-from accmap.cli.key_history import argument_history, class_defaults, key_history
-from accmap.cli.key_search import known_keys, named, nearest_names
+from accmap.cli.reference.key_explanation import explained_key
+from accmap.cli.reference.key_history import argument_history, class_defaults, key_history
+from accmap.cli.reference.key_search import known_keys, named, nearest_names
 from accmap.cli.terminal import columns
 from accmap.mapper.recipe.vocabulary import vocabulary
 from accmap.mappings.tables import table

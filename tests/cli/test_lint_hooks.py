@@ -17,8 +17,8 @@ HOOKS = load_table((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
 
 
 def test_every_hook_names_a_command_that_exists() -> None:
+    from accmap.cli.argument_parser import parse
     from accmap.cli.options import COMMANDS
-    from accmap.cli.parsing import parse
 
     assert [hook["id"] for hook in HOOKS] == ["accmap-lint", "accmap-pair", "accmap-convert-check"]
     for hook in HOOKS:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from accmap.cli.parallel import shares
+from accmap.cli.linting.parallel import shares
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 COUNT = 18
@@ -86,7 +86,7 @@ def test_many_files_are_spread_and_remembered(tmp_path: Path) -> None:
     )
     names = [f"p{number}/{name}" for number in range(4) for name in ("megatron.sh", "mindformers.yaml")]
     script = (
-        "import os, sys\nimport accmap.cli.lint as lint, accmap.cli.parallel as parallel\n"
+        "import os, sys\nimport accmap.cli.commands.lint as lint, accmap.cli.linting.parallel as parallel\n"
         "lint._MANY = 4\nos.sched_getaffinity = lambda _: {0, 1}\nspread = parallel.spread\n"
         "def told(*given, **more):\n    print('spread', file=sys.stderr)\n    return spread(*given, **more)\n"
         "parallel.spread = told\nfrom accmap.cli.lean import main\nsys.exit(main())\n"
@@ -126,7 +126,7 @@ def test_shares_get_smaller_and_leave_nothing_out(count: int, jobs: int) -> None
 @pytest.mark.parametrize(("jobs", "first"), [("1", 0), ("2", 1)])
 def test_how_far_it_is_is_noted(accmap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: str, first: int) -> None:
     told: list[tuple[int, str]] = []
-    for module in ("progress", "parallel"):
+    for module in ("progress", "linting.parallel"):
         monkeypatch.setattr(f"accmap.cli.{module}.at_step", lambda number, _total, what: told.append((number, what)))
     names = [str(tmp_path / f"{number}.sh") for number in range(12)]
     for name in names:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from accmap.cli.language_server.cursor import choices
+from accmap.cli.language_server.open_files import OpenFiles
 from accmap.cli.lean import main
-from accmap.cli.lsp_files import OpenFiles
-from accmap.cli.lsp_words import choices
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.versions import names
 
@@ -379,6 +379,6 @@ def test_without_the_library_the_command_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "lsprotocol", None)
-    monkeypatch.delitem(sys.modules, "accmap.cli.lsp_server", raising=False)
+    monkeypatch.delitem(sys.modules, "accmap.cli.language_server.server", raising=False)
     assert main(["lsp"]) == 2
     assert "[lsp]" in capsys.readouterr().err

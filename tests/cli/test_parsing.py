@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from accmap.cli.commands import ALL_COMMANDS
-from accmap.cli.options import COMMANDS, options_of
-from accmap.cli.parsing import UsageError, parse
+from accmap.cli.argument_parser import UsageError, parse
+from accmap.cli.options import COMMANDS, all_commands, options_of
 
 SHOW = COMMANDS["show"]
 
@@ -60,17 +59,17 @@ def test_explain_takes_the_flags_of_other_programs() -> None:
     assert parsed.values["lang"] == "zh"
 
 
-@pytest.mark.parametrize("name", ALL_COMMANDS)
+@pytest.mark.parametrize("name", all_commands())
 def test_no_two_options_of_a_command_share_a_name_or_a_destination(name: str) -> None:
-    options = options_of(ALL_COMMANDS[name])
+    options = options_of(all_commands()[name])
     names = [text for option in options for text in option.names]
     assert len(names) == len(set(names))
     assert len({option.dest for option in options}) == len(options)
 
 
-@pytest.mark.parametrize("name", ALL_COMMANDS)
+@pytest.mark.parametrize("name", all_commands())
 def test_every_row_speaks_both_languages(name: str) -> None:
-    command = ALL_COMMANDS[name]
+    command = all_commands()[name]
     for row in (command, *options_of(command)):
         assert row.help.endswith((".", "…"))
         assert any("\u4e00" <= letter <= "\u9fff" for letter in row.help_zh), row

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from changed_examples import FILES, NAMES, RAMPED, SCRIPT, YAML, changed, example, pairs, ramped, read
 
 import accmap as library
-from accmap.cli.lsp_files import OpenFiles
+from accmap.cli.language_server.open_files import OpenFiles
 from accmap.mapper.comparison import Comparison, compare
 from accmap.mapper.differences import difference_of
 from accmap.mapper.recipe.reading import recipe_of

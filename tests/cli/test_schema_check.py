@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from accmap.cli.commands import ALL_COMMANDS
+from accmap.cli.options import all_commands
 from accmap.cli.published_schemas import NAMES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -205,7 +205,7 @@ def test_standard_input(accmap: Any) -> None:
 
 def test_every_json_answer_has_a_schema() -> None:
     commands = {
-        name for name, command in ALL_COMMANDS.items() if any("json" in option.choices for option in command.options)
+        name for name, command in all_commands().items() if any("json" in option.choices for option in command.options)
     }
     known = {*NAMES, "schema"}
     assert {name for name in commands if name.replace(" ", "-") not in known} == set()

@@ -59,8 +59,8 @@ def test_every_key_of_the_configuration_is_shown_as_it_is_written(accmap, tmp_pa
 @pytest.mark.parametrize("language", ["md", "zh-CN.md"])
 def test_the_plugin_that_is_shown_works(language: str) -> None:
     from accmap.cli.configuration import Configuration
-    from accmap.cli.lint_inputs import Reader, Settings
-    from accmap.cli.linting import lint
+    from accmap.cli.linting.linter import lint
+    from accmap.cli.linting.settings import Reader, Settings
     from accmap.schemas.config import ReadOptions
 
     text = (ROOT / "docs" / f"plugins.{language}").read_text("utf-8")
@@ -75,8 +75,8 @@ def test_the_plugin_that_is_shown_works(language: str) -> None:
 
 @pytest.mark.parametrize("language", ["md", "zh-CN.md"])
 def test_pipelines_are_yaml_and_name_options_that_exist(language: str) -> None:
+    from accmap.cli.argument_parser import parse
     from accmap.cli.options import COMMANDS
-    from accmap.cli.parsing import parse
 
     text = (ROOT / "docs" / f"ci.{language}").read_text("utf-8")
     for block in re.findall(r"^```yaml\n(.*?)^```", text, re.DOTALL | re.MULTILINE):

@@ -110,12 +110,12 @@ def test_settings_and_extras_that_are_shown_exist(accmap, tmp_path: Path, page: 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_a_command_within_a_sentence_has_the_options_it_is_named_with(page: Path) -> None:
-    from accmap.cli.commands import members, named
+    from accmap.cli.options import command_named, group_members
 
     prose = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
     for said in re.findall(r"`accmap ([a-z][^`]*)`", prose):
         words = said.split()
-        command = named(words)
-        assert command is not None or members(words[0]), said
+        command = command_named(words)
+        assert command is not None or group_members(words[0]), said
         options = {one for option in options_of(command) for one in option.names} if command else set[str]()
         assert {word.partition("=")[0] for word in words if word.startswith("--")} <= options, said

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from accmap.cli import progress
-from accmap.cli.commands import ALL_COMMANDS
 from accmap.cli.evidence import logs
+from accmap.cli.options import all_commands
 from accmap.schemas.border import outgoing
 from accmap.schemas.border.regular import open_regular
 from accmap.schemas.named_module import named_module
@@ -133,9 +133,9 @@ def test_many_files_are_counted_in_the_language_of_the_configuration(
     assert "/6：" in accmap("lint", "--no-cache", ".").err
 
 
-@pytest.mark.parametrize("name", sorted(ALL_COMMANDS))
+@pytest.mark.parametrize("name", sorted(all_commands()))
 def test_every_command_is_told_of(accmap, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
-    command = ALL_COMMANDS[name]
+    command = all_commands()[name]
     monkeypatch.setattr(named_module(command.module, "accmap.cli"), "run", busy)
     monkeypatch.setattr(progress, "QUIET", 0.01)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from accmap.cli.key_search import named
+from accmap.cli.reference.key_search import named
 from accmap.mapper.lenses.registry import LENSES
 from accmap.mapper.recipe.vocabulary import COMPUTED, vocabulary
 from accmap.mapper.translate.translation import translate

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from accmap.cli.configuration import Configuration
-from accmap.cli.lint_inputs import Reader, Settings
-from accmap.cli.linting import checked
-from accmap.cli.pairing import read_side
+from accmap.cli.linting.file_groups import read_side
+from accmap.cli.linting.linter import checked
+from accmap.cli.linting.settings import Reader, Settings
 from accmap.mapper.recipe.reading import side_of
 from accmap.mapper.recipe.vocabulary import vocabulary
 from accmap.mappings.tables import table

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from planting import SETTINGS, planted_pair
 
-from accmap.cli.lint_inputs import Reader
-from accmap.cli.linting import lint
+from accmap.cli.linting.linter import lint
+from accmap.cli.linting.settings import Reader
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.rules.fixes import Seen, mend
 from accmap.schemas.config import ReadOptions

@@ -11,9 +11,9 @@ import yaml
 from planting import SCRIPT, SETTINGS, YAML, planted_pair, sides_of
 from rewriting import NOTATION, rewritten_launch, rewritten_yaml
 
-from accmap.cli.lint import exit_code
-from accmap.cli.lint_inputs import Reader
-from accmap.cli.linting import lint
+from accmap.cli.commands.lint import exit_code
+from accmap.cli.linting.linter import lint
+from accmap.cli.linting.settings import Reader
 from accmap.schemas.source import SourceText
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from accmap.cli.configuration import Configuration
-from accmap.cli.lint_inputs import Reader, Settings
-from accmap.cli.linting import checked
-from accmap.cli.pairing import read_side
+from accmap.cli.linting.file_groups import read_side
+from accmap.cli.linting.linter import checked
+from accmap.cli.linting.settings import Reader, Settings
 from accmap.mapper.translate.mindformers_file import mindformers_text
 from accmap.mapper.translate.translation import translate
 from accmap.schemas.config import ReadOptions

@@ -27,7 +27,7 @@ from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import read_config
 
 if TYPE_CHECKING:
-    from accmap.cli.lint_inputs import Settings
+    from accmap.cli.linting.settings import Settings
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SHIPPED = ("qwen3_dense", "qwen3_moe", "deepseek_v3")

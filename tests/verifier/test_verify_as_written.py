@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from accmap import load
-from accmap.cli.verify import verified
+from accmap.cli.commands.verify import verified
 from accmap.schemas.border.outgoing import json_text
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.json_values import json_value

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from accmap.cli.advisories import met
+from accmap.cli.commands.verify import rules_for, shown_defects, unseen_errors
 from accmap.cli.lean import main
-from accmap.cli.verify import rules_for, shown_defects, unseen_errors
-from accmap.cli.verify_report import html_page, text_page
+from accmap.cli.pages.verify_report import html_page, text_page
+from accmap.cli.reference.advisories import met
 from accmap.mapper.modules import MODULES, fields_of
 from accmap.schemas.border.incoming import read_text
 from accmap.schemas.config import ReadOptions

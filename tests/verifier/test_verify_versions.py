@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from accmap.cli.commands.verify import verified
 from accmap.cli.lean import main
-from accmap.cli.verify import verified
 from accmap.schemas.config import Basis, ReadOptions
 from accmap.schemas.diagnostic import UsageError
 from accmap.verifier import installations, prepare

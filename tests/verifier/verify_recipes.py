@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from prove import sources
 
 from accmap import ReadBackError, ReadOptions, UnreadableError, UsageError, convert, load, pair
-from accmap.cli.verify import verified
+from accmap.cli.commands.verify import verified
 from accmap.verifier.processes import Limits
 from accmap.verifier.workers import Workers
 

@@ -86,8 +86,8 @@ def _child(order: dict[str, Any]) -> None:
 
 
 def _serve() -> None:
+    import accmap.cli.commands.lint
     import accmap.cli.evidence
-    import accmap.cli.lint
     import accmap.mapper.recipe.reading
     import accmap.schemas.mindformers.effective
     import accmap.schemas.shell.script

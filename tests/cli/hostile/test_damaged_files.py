@@ -192,7 +192,7 @@ def test_a_refusal_of_the_system_is_no_bug(accmap, monkeypatch: pytest.MonkeyPat
     def broken(*_given: object, **_named: object) -> None:
         raise PermissionError(13, "Permission denied", "somewhere")
 
-    monkeypatch.setattr("accmap.cli.show.load", broken)
+    monkeypatch.setattr("accmap.cli.commands.show.load", broken)
     assert accmap("show", "x.sh") == (2, "", "accmap: somewhere: Permission denied\n")
     assert accmap("show", "x.sh", "--lang", "zh").err == "accmap: somewhere：权限不足\n"
 

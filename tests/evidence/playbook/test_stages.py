@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from accmap.cli.commands import named
-from accmap.cli.parsing import parse
+from accmap.cli.argument_parser import parse
+from accmap.cli.options import command_named
 from accmap.evidence.playbook.pages import pages
 from accmap.evidence.playbook.plan import Names, PlanError, plan_from, plan_of
 from accmap.evidence.playbook.progress import next_of, standing
@@ -46,7 +46,7 @@ def commands() -> list[tuple[str, ...]]:
 
 @pytest.mark.parametrize("words", commands(), ids=" ".join)
 def test_every_command_exists_and_takes_its_options(words: tuple[str, ...]) -> None:
-    command = named(words)
+    command = command_named(words)
     assert command is not None
     parse(command, words[len(command.name.split()) :])
 
@@ -161,7 +161,7 @@ def test_every_row_of_the_guide_has_its_command_on_the_page(name: str) -> None:
         assert shown, row
         for words in shown:
             words = ["1" if word in ("K", "N") else word for word in words]
-            command = named(words)
+            command = command_named(words)
             assert command is not None, words
             parse(command, words[len(command.name.split()) :])
 

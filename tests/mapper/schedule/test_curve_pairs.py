@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from accmap.cli.lr import report_of, verdict_of
+from accmap.cli.commands.lr import report_of, verdict_of
 from accmap.mapper.schedule.comparison import compare
 from accmap.mapper.schedule.curve import Schedule, UndecidedError
 from accmap.mapper.schedule.megatron import STYLES, WSD_STYLES, MegatronParameters, megatron_schedule

@@ -10,7 +10,7 @@ from candidates import candidates
 from minimal_pairs import AS_WRITTEN, SEQUENCES, WRITTEN, Bench, NotWrittenError, Written
 from recording import CLOSER, DEFECTS
 
-from accmap.cli.verify import findings_of
+from accmap.cli.commands.verify import findings_of
 from accmap.mapper.computed.quantities import computed_of
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.recipe.vocabulary import COMPUTED, vocabulary

@@ -1,0 +1,147 @@
+"""Runs a parsed command: folds the reading options, finds the command's module, and turns failure into exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from ..schemas.border.inputs import Inputs, exchange_inputs
+from ..schemas.border.outgoing import forget_colours, tell, tell_crash
+from ..schemas.config import ReadOptions
+from ..schemas.diagnostic import Language, ReadBackError, UnreadableError
+from ..schemas.fast_records import TYPE_CHECKING
+from ..schemas.named_module import named_module
+from ..schemas.reader import check_versions
+from .argument_parser import Parsed, UsageError, branches_of, counts_from_one
+from .exit_codes import BROKEN, UNUSABLE
+from .language import language_of
+from .messages_compiled import say
+from .options import QUIET, Command, reading_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+
+def run_command(command: Command, parsed: Parsed) -> int:
+    """The exit code of the command."""
+    outer = exchange_inputs(Inputs(noted=command.name == "lint"))
+    forget_colours()
+    try:
+        return _run(command, parsed)
+    finally:
+        exchange_inputs(outer)
+
+
+def _run(command: Command, parsed: Parsed) -> int:
+    values = dict(parsed.values)
+    values["lang"] = language_of(values.get("lang"))
+    if values.get("output") == "-":
+        values["output"] = None  # standard output, as for other programs
+    try:
+        if command.reads:
+            reading = {option.dest: values.pop(option.dest) for option in reading_of(command)}
+            values["options"] = check_versions(read_options(reading, parsed.files))
+            values["stdin_name"] = reading["stdin_filename"]
+        module = named_module(command.module, __package__)
+        if not _is_told_of(command, parsed.files, values):
+            return module.run(parsed.files, **values)
+        from .progress import Clock
+
+        with Clock(values["lang"]):
+            return module.run(parsed.files, **values)
+    except UnreadableError as error:
+        report(error, values["lang"])  # pyright: ignore[reportArgumentType]
+        return UNUSABLE
+    except ReadBackError as error:
+        for line in error.message(values["lang"]).split("\n"):  # pyright: ignore[reportArgumentType]
+            tell(line)
+        return BROKEN
+    except UsageError as error:
+        tell(f"accmap: {error.message(values['lang'])}")  # pyright: ignore[reportArgumentType]
+        return UNUSABLE
+    except OSError as error:
+        if error.filename is None:
+            raise  # nobody reads the answer, or it cannot be written
+        from ..schemas.wording import system_reason
+
+        said = say.of_file(file=error.filename, said=system_reason(error))
+        tell(f"accmap: {said.text(str(values['lang']))}")
+        return UNUSABLE
+    except Exception as error:
+        from .not_built import is_not_built
+
+        if is_not_built(error):
+            raise
+        return _bug(error, str(values["lang"]))
+
+
+def _is_told_of(command: Command, files: Sequence[str], values: dict[str, Any]) -> bool:
+    """Whether somebody wants to know how far a command is that takes long.
+
+    One that goes on until it is interrupted shows its answers instead, and what is typed in is not written over.
+    """
+    quiet = values.pop("quiet") if QUIET in command.options else values.get("quiet", False)
+    if quiet or command.runs_others or not sys.stderr.isatty() or values.get("follow") or values.get("watch"):
+        return False
+    return not ("-" in files and sys.stdin.isatty())
+
+
+def report(error: UnreadableError, language: Language) -> None:
+    """One line on stderr for a file that cannot be read."""
+    diagnostic = error.diagnostic
+    place = diagnostic.file if diagnostic.span is None else diagnostic.span.at(diagnostic.file)
+    tell(f"{place}: {diagnostic.kind.code} {diagnostic.message(language)}")
+
+
+def read_options(values: Mapping[str, object], files: Sequence[str] = ()) -> ReadOptions:
+    """The reading options of a command line as the readers take them."""
+    variables: dict[str, str] = dict(os.environ) if values["env"] else {}
+    for assignment in _words(values["var"]):
+        name, equals, value = assignment.partition("=")
+        if not equals or not name.isidentifier():
+            raise UsageError(say.var_takes_name_value_not(assignment=assignment))
+        variables[name] = value
+    counts = {name: _count(values, name) for name in ("world_size", "launch", "steps", "dataset_size")}
+    return ReadOptions(
+        megatron=_text(values["megatron"]),
+        mindformers=_text(values["mindformers"]),
+        transformers=_text(values["transformers"]),
+        dialect=_text(values["dialect"]),
+        variables=variables,
+        positional=_words(values["arg"]),
+        unset_empty=bool(values["unset_empty"]),
+        declared=_words(values["declare"]),
+        encoding=_text(values["encoding"]),
+        confine=_confinement(files) if values["confine"] else None,
+        branches=branches_of(_words(values["branch"])),
+        **counts,
+    )
+
+
+def _confinement(files: Sequence[str]) -> str:
+    from .configuration import Configuration, confinement
+
+    return confinement(Configuration(), files[0] if files else "")
+
+
+def _count(values: Mapping[str, object], name: str) -> int | None:
+    """A number of things; there is at least one of them."""
+    number = values.get(name)
+    if isinstance(number, int) and number < 1:
+        raise counts_from_one(f"--{name.replace('_', '-')}", number)
+    return number if isinstance(number, int) else None
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _words(value: object) -> tuple[str, ...]:
+    return tuple(str(word) for word in value) if isinstance(value, list) else ()  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+
+
+def _bug(error: Exception, language: str) -> int:
+    tell_crash(error)
+    tell(say.bug_in_accmap(name=type(error).__name__).text(language))
+    return BROKEN

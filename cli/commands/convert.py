@@ -1,0 +1,255 @@
+"""`accmap convert SRC`: the other framework's configuration, and a report of what could not be carried over."""
+
+from __future__ import annotations
+
+import os
+
+from ...mapper.translate.read_back import require_said
+from ...mapper.translate.startup_check import obstacles, of_network, standing
+from ...mapper.translate.translation import translate_as_asked
+from ...mapper.translate.writing import text_of
+from ...schemas.border.outgoing import composed, emit, json_text, tell
+from ...schemas.border.writing import one_file, rewrite, write_texts
+from ...schemas.fast_records import TYPE_CHECKING
+from ...schemas.file_kind import require_training
+from ...schemas.huggingface.reading import FILE
+from ...schemas.preconditions import require_accepted
+from ..accepting import accepted_losses, close_report
+from ..argument_parser import UsageError
+from ..exit_codes import BAD
+from ..inputs import a_run, load, opened, read_input
+from ..messages_compiled import say
+from .loss_report import print_obstacles, print_problems, print_report, tell_written
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...mapper.translate.startup_check import Obstacle
+    from ...mapper.translate.target import Translation
+    from ...mapper.translate.update import Updated
+    from ...schemas.border.outgoing import Outgoing
+    from ...schemas.config import Config, Framework, ReadOptions
+    from ...schemas.diagnostic import Language
+
+
+def run(
+    files: Sequence[str],
+    *,
+    options: ReadOptions,
+    stdin_name: str | None,
+    to: Framework | None,
+    output: str | None,
+    report: str | None,
+    update: str | None,
+    base: str | None,
+    strict: bool,
+    accept_loss: Sequence[str],
+    no_read_back: bool,
+    no_comments: bool,
+    force: bool,
+    lang: Language,
+) -> int:
+    """Write the translation; 1 where it cannot run, or something that changes numbers could not be carried over."""
+    _require_places(output, report, update, base)
+    accepted = accepted_losses(files[0], accept_loss, lang)
+    config = load(files[0], options, stdin_name, model=True)
+    require_training(config)
+    require_accepted(config)
+    _require_target(config, to)
+    if _writes_a_model(to, output):
+        other = any((update, base, no_read_back, no_comments))
+        return _model_alone(config, output, report, accepted, lang, strict=strict, force=force, other=other)
+    if base is not None:
+        config, translation, text = _based(
+            config, base, options, to, lang, held=not no_read_back, comments=not no_comments
+        )
+    else:
+        translation = _translated(config, options, to, update, lang, held=not no_read_back)
+        text = text_of(translation, comments=not no_comments, language=lang)
+    stops, source_stops = obstacles(translation, text), standing(config)
+    new_files: dict[str, str] = {}
+    if output is not None:
+        new_files[output] = text
+    if report is not None:
+        new_files[report] = _report_text(translation, stops, source_stops, lang)
+    write_texts(new_files, force=force)
+    if output is None and update is None:
+        emit(composed(text))
+    print_obstacles(output or update or translation.source, stops, lang)
+    print_obstacles(config.file, source_stops, lang)
+    print_problems(config, lang)
+    print_report(translation, lang)
+    tell_written(new_files, lang)
+    code = close_report(translation.rows, accepted, lang, strict=strict)
+    return BAD if stops or source_stops or config.purpose is not None else code
+
+
+def _writes_a_model(to: Framework | None, output: str | None) -> bool:
+    """Whether a `config.json` is asked for: by name, or by the name of the file."""
+    return to == "huggingface" or (to is None and os.path.basename(output or "") == FILE)
+
+
+def _model_alone(
+    config: Config,
+    output: str | None,
+    report: str | None,
+    accepted: Sequence[str],
+    language: Language,
+    *,
+    strict: bool,
+    force: bool,
+    other: bool,
+) -> int:
+    """Write the `config.json` of a run's network."""
+    from ...mapper.translate.model_file import model_file
+
+    if other or config.framework == "huggingface":
+        raise UsageError(say.a_model_is_written_alone())
+    made = model_file(config)
+    text = json_text(made.keys, 2)
+    stops = of_network(config)
+    files = {} if output is None else {output: text}
+    if report is not None:
+        files[report] = _report_text(made.translation, stops, stops, language)
+    write_texts(files, force=force)
+    if output is None:
+        emit(composed(text))
+    print_obstacles(output or FILE, stops, language)
+    print_obstacles(config.file, stops, language)
+    print_problems(config, language, of_run=False)
+    print_report(made.translation, language)
+    tell_written(files, language)
+    code = close_report(made.translation.rows, accepted, language, strict=strict)
+    return BAD if stops or config.purpose is not None else code
+
+
+def _report_text(
+    translation: Translation, stops: Sequence[Obstacle], source_stops: Sequence[Obstacle], language: Language
+) -> Outgoing:
+    """The loss report as JSON, with what stops each of the two files."""
+    each = {"will_not_run": stops, "source_will_not_run": source_stops}
+    told = {name: [stop.to_json(language) for stop in found] for name, found in each.items()}
+    return json_text({**translation.to_json(language), **told}, 2)
+
+
+def _require_places(output: str | None, report: str | None, update: str | None, base: str | None) -> None:
+    if base is not None and update is not None:
+        raise UsageError(say.base_is_not_changed())
+    if output is not None and update is not None:
+        raise UsageError(say.output_writes_a_new_file())
+    if report is not None and output == report:
+        raise one_file(report, report)
+
+
+def _require_target(config: Config, to: Framework | None) -> None:
+    if config.framework == "huggingface" and to is None:
+        raise UsageError(say.which_framework())
+
+
+def _translated(
+    config: Config, options: ReadOptions, to: Framework | None, update: str | None, language: Language, *, held: bool
+) -> Translation:
+    """The translation; a file that is to be updated decides what is left open, and is brought to it.
+
+    Unless `held` is off, what is written has to be what the report says, read back.
+    """
+    standing = None if update is None else _Standing(update, options)
+    dialect, family = (None, None) if standing is None else (standing.dialect, standing.family)
+    asked = options._replace(dialect=options.dialect or dialect)
+    translation = translate_as_asked(config, asked, to, family)
+    if held:
+        require_said(translation)
+    if standing is not None:
+        found = standing.bring_to(translation, language, held=held)
+        left = (*translation.unsaid, *found.unsaid)
+        translation = translation._replace(unsaid=left, written=found.config, rows=found.rows)
+    return translation
+
+
+def _based(
+    model: Config,
+    base: str,
+    options: ReadOptions,
+    to: Framework | None,
+    language: Language,
+    *,
+    held: bool,
+    comments: bool,
+) -> tuple[Config, Translation, str]:
+    """The run of another file with the model of this one; a file of the target's framework keeps its own text."""
+    from ...mapper.recipe.reading import recipe_of
+    from ...mapper.translate.read_back import read_back
+    from ...mapper.translate.replace_model import with_model
+    from ...mapper.translate.translation import translate_recipe
+    from ...mapper.translate.update import update
+    from ...schemas.config import partner
+    from ...schemas.reader import config_of
+
+    if model.framework != "huggingface":
+        raise UsageError(say.base_is_for_a_model())
+    source, options = opened(base, options)
+    config = a_run(config_of(source, options, path=base))
+    require_training(config)
+    require_accepted(config)
+    recipe = with_model(recipe_of(config), recipe_of(model))
+    version = options.version(to or partner(config.framework))
+    dialect = options.dialect
+    if to == config.framework:
+        version = version or config.framework_version
+        dialect = "dynamic" if config.dialect == "dynamic" else dialect
+    made = translate_recipe(recipe, config, to, version, dialect)._replace(model=model.file)
+    translation = read_back(made, config)
+    if held:
+        require_said(translation)
+    if to != config.framework:
+        return config, translation, text_of(translation, comments=comments, language=language)
+    found = update(source.text, translation, config, options)
+    _tell_by_hand(base, found, language)
+    return config, translation._replace(written=found.config, rows=found.rows), found.text
+
+
+def _tell_by_hand(path: str, found: Updated, language: Language) -> None:
+    """Say on stderr what was not brought about, and what otherwise than expected; losses are said by their rows."""
+    lost = {row.field for row in found.rows if row.changes_numbers}
+    for refusal in found.refused + found.remarks:
+        if refusal.field is None or refusal.field not in lost:
+            tell(f"{path}: {', '.join(refusal.keys) or refusal.field}: {refusal.reason(language)}")
+
+
+class _Standing:
+    """A file that is there already and is brought to the translated run."""
+
+    def __init__(self, path: str, options: ReadOptions) -> None:
+        from ...schemas.reader import config_of
+
+        self.path = path
+        self.options = options
+        self.source = read_input(path, None)
+        self.config = config_of(self.source, options, path=path)
+        require_training(self.config)
+
+    @property
+    def dialect(self) -> str | None:
+        """The dialect to write; None where the default will do."""
+        return "dynamic" if self.config.dialect == "dynamic" else None
+
+    @property
+    def family(self) -> str | None:
+        """The model class to keep where it does as well as any other."""
+        if self.config.framework != "mindformers":
+            return None
+        from ...mapper.recipe.reading import recipe_of
+
+        family = recipe_of(self.config).value("model.family")
+        return family if isinstance(family, str) else None
+
+    def bring_to(self, translation: Translation, language: Language, *, held: bool) -> Updated:
+        """Write what differs, say on stderr what has to be done by hand, and answer with what became of the file."""
+        from ...mapper.translate.update import update
+
+        found = update(self.source.text, translation, self.config, self.options)
+        if held:
+            require_said(translation._replace(unsaid=found.unsaid))
+        rewrite(self.source, found.text)
+        _tell_by_hand(self.path, found, language)
+        return found

@@ -1,0 +1,227 @@
+"""`accmap defects`: the frameworks' known defects, those that concern a file, and what an upgrade changes for it."""
+
+from __future__ import annotations
+
+from ...mapper.computed.comparison import same
+from ...mapper.computed.words import in_both
+from ...mapper.differences import Difference, Found, differences
+from ...mapper.recipe.reading import recipe_of
+from ...mappings.tables import table
+from ...schemas.border.outgoing import emit, json_text, painted, say
+from ...schemas.diagnostic import UsageError
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
+from ...schemas.megatron.dialects import dialect_versions
+from ...schemas.reader import check_versions, config_of
+from ...schemas.versions import minor_of, names
+from ...schemas.wording import in_brackets, term
+from ..exit_codes import FINE
+from ..inputs import a_run, opened
+from ..messages_compiled import say as usage
+from ..reference.advisories import advisories_of, as_record, has, met
+from ..terminal import padded, shortened, wants_colour, width
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    from ...mapper.recipe.values import Recipe
+    from ...schemas.config import Config, Framework, ReadOptions
+    from ...schemas.diagnostic import Diagnostic, Language
+    from ...schemas.source import SourceText
+
+_FRAMEWORKS: tuple[Framework, ...] = ("megatron", "mindformers")
+_FORKS = ("mindspeed-llm",)
+_STYLE = {"error": "red", "warning": "yellow", "info": "cyan"}
+
+
+def run(
+    files: Sequence[str],
+    *,
+    options: ReadOptions,
+    stdin_name: str | None,
+    format: str,  # noqa: A002 - the option's name
+    lang: Language,
+    framework: str | None,
+    version: str | None,
+    since: str | None,
+    from_: str | None,
+    to: str | None,
+) -> int:
+    """Print the table, what concerns the file, or what another version changes for it; 0 unless it cannot be read."""
+    if bool(from_) != bool(to):
+        raise UsageError(usage.from_and_to_belong_together())
+    upgrade = (from_, to) if from_ and to else None
+    if files:
+        if framework or version or since:
+            raise UsageError(
+                usage.framework_version_and_since_choose(),
+            )
+        if upgrade is not None:
+            return _upgraded(files[0], options, stdin_name, upgrade, format, lang)
+        return _of_file(files[0], options, stdin_name, format, lang)
+    rows = _chosen(framework, version, since, upgrade)
+    if format == "json":
+        emit(json_text([as_record(code, row, lang) for code, row in rows.items()]))
+        return FINE
+    colour = wants_colour()
+    for code, row in rows.items():
+        severity = painted(padded(term(row["severity"], lang), 8), _STYLE[row["severity"]], colour)
+        head = f"{row['framework']} {row['affected']['versions']}"
+        title = shortened(row["title"][lang == "zh"], max(40, width() - 50))
+        say(f"{code}  {severity} {head:<24} {padded(term(row['evidence']['kind'], lang), 9)} {title}")
+    return FINE
+
+
+def _chosen(
+    framework: str | None, version: str | None, since: str | None, upgrade: tuple[str, str] | None
+) -> Mapping[str, Mapping[str, Any]]:
+    """The advisories that the options leave; UsageError where a version is not one of the framework's."""
+    asked = [one for one in (version, since, *(upgrade or ())) if one is not None]
+    minors = {minor_of(one) or one for one in asked}
+    every = _orders()
+    orders = {one: order for one, order in every.items() if framework in (None, one) and minors <= set(order)}
+    if not orders:
+        known = "; ".join(f"{one}: {', '.join(order)}" for one, order in every.items())
+        raise UsageError(usage.no_framework_has(listed=", ".join(asked), listed2=known))
+
+    def chosen(row: Mapping[str, Any]) -> bool:
+        order = orders.get(row["framework"])
+        if order is None:
+            return False
+        if upgrade is not None:
+            return has(row, upgrade[0]) != has(row, upgrade[1])
+        later = order if since is None else order[order.index(minor_of(since) or since) :]
+        return bool(set(row["in"]) & set(later)) and (version is None or has(row, version))
+
+    return {code: row for code, row in advisories_of().items() if chosen(row)}
+
+
+def _orders() -> dict[str, tuple[str, ...]]:
+    """The versions of every framework and fork that has advisories, oldest first."""
+    return {**{one: names(one) for one in _FRAMEWORKS}, **{one: dialect_versions(one) for one in _FORKS}}
+
+
+class _At(NamedTuple):
+    """A file as one version reads it."""
+
+    config: Config
+    found: Mapping[str, Diagnostic]
+
+
+def _of_file(name: str, options: ReadOptions, stdin_name: str | None, form: str, language: Language) -> int:
+    """What concerns a file."""
+    here = _read(*opened(name, options, stdin_name))
+    if form == "json":
+        found = [one.to_json(language) for one in here.found.values()]
+        emit(json_text({"file": here.config.file, **here.config.basis.to_json(language), "defects": found}))
+    else:
+        say(f"{painted(here.config.file, 'bold', wants_colour())}  {here.config.basis.text(language)}")
+        _list(here.found.values(), language)
+    return FINE
+
+
+def _upgraded(
+    name: str, options: ReadOptions, stdin_name: str | None, upgrade: tuple[str, str], form: str, language: Language
+) -> int:
+    """What another version changes for a file."""
+    source, options = opened(name, options, stdin_name)
+    framework = a_run(config_of(source, options, path=source.name)).framework
+    before, after = (_read(source, _at(framework, version, options)) for version in upgrade)
+    parts = _parts(before, after)
+    changed = _changed(before.config, after.config)
+    if form == "json":
+        answer: dict[str, Any] = {"file": after.config.file, "from": upgrade[0], "to": upgrade[1]}
+        answer |= {key: [one.to_json(language) for one in listed] for key, listed in parts.items()}
+        emit(json_text({**answer, "changed": [row.to_json() for row in changed]}))
+        return FINE
+    say(f"{painted(after.config.file, 'bold', wants_colour())}  {framework} {upgrade[0]} → {upgrade[1]}")
+    word: Callable[..., str] = usage.page("defects", language)
+    for key, listed in parts.items():
+        _headed(word(key))
+        _list(listed, language)
+    _headed(word("changed"))
+    for row in changed:
+        a, b = (_value(one, language) for one in (row.a, row.b))
+        impact = in_brackets(term(row.impact, language), language)
+        say(f"  {row.field or (row.a and row.a.key)}: {a} → {b}{impact}")
+    if not changed:
+        say(f"  {word('nothing')}")
+    return FINE
+
+
+def _parts(before: _At, after: _At) -> dict[str, list[Diagnostic]]:
+    """What an upgrade loses, gains and keeps, and what the new version alone says of the file."""
+    known = {(one.kind.code, one.span) for one in before.config.problems}
+    return {
+        "lost": [one for code, one in before.found.items() if code not in after.found],
+        "gained": [one for code, one in after.found.items() if code not in before.found],
+        "kept": [one for code, one in after.found.items() if code in before.found],
+        "problems": [one for one in after.config.problems if (one.kind.code, one.span) not in known],
+    }
+
+
+def _at(framework: Framework, version: str, options: ReadOptions) -> ReadOptions:
+    return check_versions(
+        options._replace(megatron=version) if framework == "megatron" else options._replace(mindformers=version)
+    )
+
+
+def _read(source: SourceText, options: ReadOptions) -> _At:
+    """What concerns a file, as one version reads it."""
+    config = a_run(config_of(source, options, path=source.name))
+    return _At(config, {one.kind.code: one for one in met([config], [source])})
+
+
+def _changed(before: Config, after: Config) -> list[Difference]:
+    """The recipe's values that nothing but the version changes, those that change numbers first."""
+    a, b = recipe_of(before), recipe_of(after)
+    rows = [row for row in differences(a, b) if row.field is not None and row.counts is not False]
+    told = [row for row in rows if row.status == "different" or (row.status.startswith("only") and _says(row))]
+    told += _defaults_without_field(before, after, {key for recipe in (a, b) for key in _behind(recipe)})
+    return sorted(told, key=lambda row: (row.impact != "numerics", row.impact))
+
+
+def _behind(recipe: Recipe) -> Iterator[str]:
+    """The keys that some field speaks for."""
+    for value in recipe.fields.values():
+        yield from value.keys
+
+
+def _defaults_without_field(before: Config, after: Config, spoken_for: Collection[str]) -> Iterator[Difference]:
+    """Defaults that the version changes and no recipe field says; what nobody has judged may change numbers."""
+    known = table()
+    for key, ours in before.settings.items():
+        theirs = after.settings.get(key)
+        if theirs is None or key in spoken_for or not ours.origin == theirs.origin == "default":
+            continue
+        if same(ours.value, theirs.value):
+            continue
+        reason = known.megatron_reason(key) if before.framework == "megatron" else known.mindformers_reason(key)
+        a, b = (Found(one.value, "default", key, None) for one in (ours, theirs))
+        yield Difference(None, a, b, "different", "numerics" if reason is None else reason[0])
+
+
+def _says(row: Difference) -> bool:
+    """Whether a value that one version alone has says something."""
+    found = row.a or row.b
+    return found is not None and found.value not in (None, False)
+
+
+def _value(found: Found | None, language: Language) -> str:
+    return "-" if found is None else shortened(in_both(str(found.value)).text(language), 40)
+
+
+def _headed(heading: str) -> None:
+    say()
+    say(painted(heading, "bold", wants_colour()))
+
+
+def _list(found: Iterable[Diagnostic], language: Language) -> None:
+    """Findings one under the other."""
+    colour = wants_colour()
+    listed = list(found)
+    for one in listed:
+        place = "" if one.span is None else f":{one.span.line}:{one.span.column}"
+        say(f"  {painted(one.kind.code, _STYLE[one.kind.severity], colour)} {place} {one.message(language)}")
+    if not listed:
+        say(f"  {usage.no_known_defect().text(language)}")

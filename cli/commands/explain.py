@@ -1,0 +1,98 @@
+"""`accmap explain CODE|KEY`: what a code means, or what a flag, key or recipe field corresponds to."""
+
+from __future__ import annotations
+
+from ...schemas.border.outgoing import emit, json_text, page, painted, tell
+from ...schemas.fast_records import TYPE_CHECKING
+from ...schemas.wording import term
+from ..exit_codes import FINE, UNUSABLE
+from ..messages_compiled import say
+from ..terminal import wants_colour
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...rules.pages import Page
+    from ...schemas.border.outgoing import Outgoing
+    from ...schemas.diagnostic import Language
+    from ...schemas.message import Words
+
+
+def run(files: Sequence[str], *, format: str, lang: Language) -> int:  # noqa: A002 - the option's name
+    """Explain each word; 2 where one is neither a code nor a key."""
+    code = FINE
+    for word in files:
+        found = explained(word, lang, format)
+        if found is None:
+            tell(f"accmap: {unknown(word).text(lang)}")
+            code = UNUSABLE
+        else:
+            emit(found)
+    return code
+
+
+def explained(word: str, language: Language, form: str) -> Outgoing | None:
+    """What a code, a flag or a key is, in one of the forms; None where it is none of them."""
+    from ...rules.pages import page as page_of
+
+    described = page_of(word.upper(), language) or _of_evidence(word.upper(), language)
+    if described is not None:
+        return _written(described, form)
+    from ..reference.key_explanation import explained_key
+
+    return explained_key(word, language, form)
+
+
+def _of_evidence(word: str, language: Language) -> Page | None:
+    """The page of a code that a command of evidence reports."""
+    if not word.startswith("EVD"):
+        return None
+    from ...evidence.codes import codes
+    from ...rules.pages import Page, heading
+
+    found = codes().get(word)
+    if found is None:
+        return None
+    zh = language == "zh"
+    sentences = "\n".join(f"- {kind.zh if zh else kind.en}" for kind in found.kinds)
+    facts = (
+        term(found.kinds[0].severity, language),
+        ", ".join(f"accmap {name}" for name in found.commands.split(", ")),
+    )
+    return Page(found.code, found.kinds[0].name, facts, ((heading("message", language), sentences),))
+
+
+def _written(described: Page, form: str) -> Outgoing:
+    if form == "json":
+        answer = {
+            "code": described.code,
+            "name": described.name,
+            "facts": list(described.facts),
+            "sections": [{"heading": heading, "text": text} for heading, text in described.sections],
+        }
+        return json_text(answer)
+    if form == "markdown":
+        return page(described.markdown().removesuffix("\n").split("\n"))
+    colour = wants_colour()
+    lines = [
+        f"{painted(described.code, 'bold', colour)} {described.name}",
+        painted(" · ".join(described.facts), "dim", colour),
+    ]
+    for heading, text in described.sections:
+        lines += ["", painted(heading, "bold", colour)]
+        lines += [
+            f"  {line}" if line else ""
+            for line in text.replace("```bash\n", "").replace("```yaml\n", "").replace("\n```", "").split("\n")
+        ]
+    return page([*lines, ""])
+
+
+def unknown(word: str) -> Words:
+    """That a word is nothing of these, and what was probably meant."""
+    from ...rules.pages import every_page
+    from ...schemas.suggestion import suggestion
+    from ..reference.key_search import nearest_names
+
+    names = nearest_names(word)
+    hint = say.perhaps_one_of(listed=", ".join(names)) if names else suggestion(word.upper(), every_page())
+    return say.neither_code_nor_key(word=word, hint=hint)

@@ -1,0 +1,167 @@
+"""The loss report for a person: what a translation could not carry over exactly, the gravest first."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+
+from ...mappings.messages_compiled import say as of_rows
+from ...schemas.border.outgoing import painted, tell
+from ...schemas.config import Basis
+from ...schemas.fast_records import TYPE_CHECKING
+from ...schemas.wording import listed, mark, term
+from ..messages_compiled import say
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ...mapper.translate.report import ReportRow
+    from ...mapper.translate.startup_check import Obstacle
+    from ...mapper.translate.target import Translation
+    from ...schemas.config import Config
+    from ...schemas.diagnostic import Diagnostic, Language
+    from ..messages_compiled import LossReportWords
+
+_STYLE = {"dropped": "red", "unresolved": "red", "approximate": "yellow", "conditional": "cyan"}
+_STYLE_OF = {"error": "red", "warning": "yellow"}
+_RANK = ("unresolved", "dropped", "approximate", "conditional")
+_IMPACT = ("numerics", "performance", "none")
+_MOST_PROBLEMS = 10
+_LEFT_OPEN = ("MAP034",)
+"""What leaves values open that no word of the file can be shown for: how many devices there are."""
+
+
+def print_problems(config: Config, language: Language, *, of_run: bool = True) -> None:
+    """Print to stderr what is wrong with the source itself, so that its translation is not taken for a run's.
+
+    To the network alone, unless `of_run`, it is all one on how many devices it would be trained.
+    """
+    left_open = _LEFT_OPEN if of_run else ()
+    telling = [one for one in config.problems if _is_grave(one) or one.kind.code in left_open]
+    colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+    if config.purpose is not None:
+        tell(f"{config.file}: {config.purpose.problem.message(language)}")
+    for problem in telling[:_MOST_PROBLEMS]:
+        span, severity = problem.span, problem.kind.severity
+        place = config.file if span is None else span.at(config.file)
+        word = painted(term(severity, language), _STYLE_OF[severity], colour)
+        tell(f"{place}: {word} {problem.kind.code} {problem.message(language)}")
+    if len(telling) > _MOST_PROBLEMS:
+        tell(_word(language)("more", count=len(telling) - _MOST_PROBLEMS, file=config.file))
+
+
+def _word(language: Language) -> LossReportWords:
+    return say.page("loss_report", language)
+
+
+def _is_grave(problem: Diagnostic) -> bool:
+    """What a framework stops at, and what makes a file read otherwise than it looks; keys have rows of the report."""
+    severity = problem.kind.severity
+    return severity == "error" or (severity == "warning" and problem.kind.code.startswith("SYN"))
+
+
+def print_obstacles(file: str, obstacles: Sequence[Obstacle], language: Language) -> None:
+    """Print to stderr why the written file will not run, before anything else is said of it."""
+    colour, word = sys.stderr.isatty() and not os.environ.get("NO_COLOR"), _word(language)
+    for obstacle in obstacles:
+        line = word("stops", file=file, reason=obstacle.message(language))
+        more = "" if obstacle.instead is None else word("instead", instead=obstacle.instead)
+        tell(painted(line, "red", colour) + more)
+
+
+def tell_written(names: Iterable[str], language: Language) -> None:
+    """Which files were written, whatever is said of what they lack."""
+    for name in names:
+        tell(say.file_written(name=name).text(language))
+
+
+def print_report(translation: Translation, language: Language) -> None:
+    """Print the rows that need a person's eye to stderr, and a line that counts all of them."""
+    colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+    said: set[tuple[tuple[str, ...], str]] = set()
+    lines: dict[tuple[object, ...], tuple[ReportRow, list[str]]] = {}
+    for row in sorted(filter(_is_told, translation.rows), key=_harm):
+        if row.source and (row.source, row.en) in said:
+            continue  # two fields of one key, with one thing to say
+        said.add((row.source, row.en))
+        names = [*map(_whole, row.source)] or [row.field or ""]
+        # What has one thing to say stands in one line.
+        lines.setdefault((row.defines_model, row.status, row.impact, row.en), (row, []))[1].extend(names)
+    for row, names in lines.values():
+        tell(_line(row, list(dict.fromkeys(names)), language, colour))
+    tell(_count(translation, language))
+    proofs = _proofs(translation, language)
+    if proofs:
+        tell(proofs)
+    tell(_versions(translation, language))
+
+
+_OF_THE_RUN = "run."
+"""Fields of how a run goes and when it ends: what is lost of them is told although no number changes."""
+
+
+def _is_told(row: ReportRow) -> bool:
+    """Whether a person needs to know; a default that is only about speed is in the report for programs."""
+    if row.status not in _RANK or (row.status == "conditional" and not row.en):
+        return False
+    if row.status == "unresolved" or row.impact == "numerics":
+        return True
+    ends = row.status == "dropped" and (row.field or "").startswith(_OF_THE_RUN)
+    return row.explicit and (row.impact != "none" or ends)
+
+
+def _harm(row: ReportRow) -> tuple[bool, int, int]:
+    """What makes another network comes first, then what changes numbers, then speed."""
+    return (not row.defines_model, _IMPACT.index(row.impact), _RANK.index(row.status))
+
+
+def _whole(key: str) -> str:
+    """The list that a key is an entry of, or the key itself."""
+    return key.rpartition("[")[0] if key.endswith("]") else key
+
+
+def _line(row: ReportRow, names: list[str], language: Language, colour: bool) -> str:
+    word = _word(language)
+    impact = word("model") if row.defines_model else term(row.impact, language)
+    named = f" {', '.join(filter(None, names))}".rstrip()
+    status = painted(term(row.status, language), _STYLE[row.status], colour)
+    return word("line", status=status, impact=impact, named=named, said=row.zh if language == "zh" else row.en)
+
+
+def _count(translation: Translation, language: Language) -> str:
+    counts: dict[str, int] = {}
+    silent = 0
+    for row in translation.rows:
+        if row.field is None and row.resolved and row.impact == "none":
+            silent += 1
+        else:
+            counts[row.status] = counts.get(row.status, 0) + 1
+    word = _word(language)
+    named = [word("of", count=count, words=term(status, language)) for status, count in sorted(counts.items())]
+    if silent:
+        named.append(word("silent", silent))
+    return f"{translation.source}{mark('colon', language)}{listed(named, language, 'clause')}"
+
+
+def _proofs(translation: Translation, language: Language) -> str:
+    """How many exact rows that change numbers the real models have proved; the others are exact by reading."""
+    versions = translation.proved_versions
+    held = [row for row in translation.rows if row.impact == "numerics" and row.status == "exact" and row.field]
+    words = Counter(str(proof["words"]) for row in held if (proof := row.proof(versions, language)) is not None)
+    if not held:
+        return ""
+    word = _word(language)
+    named = [word("of", count=count, words=said) for said, count in words.most_common()]
+    left = len(held) - sum(words.values())
+    if left:
+        named.append(word("of", count=left, words=of_rows.exact_by_reading().text(language)))
+    return word("exact", count=len(held), named=listed(named, language, "clause"))
+
+
+def _versions(translation: Translation, language: Language) -> str:
+    """Both versions, and whether each was given, detected or assumed."""
+    basis = translation.recipe.basis
+    target = Basis(translation.target_framework, translation.version, translation.version_origin)
+    named = [entry.name(language) for entry in (basis, target) if entry is not None]
+    return " -> ".join(named)

@@ -1,0 +1,264 @@
+"""`accmap lr A [B]`: learning-rate curves, computed exactly, drawn, and compared.
+
+With one file: its curve, and the settings of the other framework that equal it. With two: where they part, by how
+much and why. Exit code 1 says that the learning rates of two files differ; weight decay and loss scale are reported.
+"""
+
+from __future__ import annotations
+
+from ...mapper.schedule.comparison import compare
+from ...mapper.schedule.curve import UndecidedError, sample_steps, shared_steps
+from ...mapper.schedule.explanation import explain, summary
+from ...mapper.schedule.from_config import schedule_of
+from ...schemas.border.outgoing import composed, csv_text, json_text, tell
+from ...schemas.border.writing import deliver
+from ...schemas.fast_records import TYPE_CHECKING
+from ...schemas.file_kind import require_schedule
+from ...schemas.verdict import Unseen, concluded, unseen_json, unseen_words, word_of
+from ...schemas.wording import listed, mark
+from ..argument_parser import UsageError
+from ..exit_codes import BAD, FINE, UNUSABLE
+from ..inputs import load
+from ..messages_compiled import say
+from ..pages.curve_report import Report, Series
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ...mapper.schedule.comparison import Comparison
+    from ...mapper.schedule.curve import Curve, Schedule
+    from ...mapper.schedule.equivalents import Equivalent
+    from ...schemas.border.outgoing import Outgoing
+    from ...schemas.config import Config, ReadOptions
+    from ...schemas.diagnostic import Diagnostic, Language
+
+SAMPLES = 241
+MOST_STEPS = 1_000_000
+"""Of every step's own point; each is held while the answer is made."""
+
+
+def run(
+    files: Sequence[str],
+    *,
+    options: ReadOptions,
+    stdin_name: str | None = None,
+    format: str = "text",  # noqa: A002 - the option's name
+    all_steps: bool = False,
+    log_shift: bool = False,
+    output: str | None = None,
+    force: bool = False,
+    lang: Language = "en",
+) -> int:
+    """Print or write the curves; 1 where two of them differ, 2 where one cannot be computed."""
+    configs = [load(name, options, stdin_name) for name in files]
+    try:
+        report = curves(files, configs, options.steps, lang, all_steps=all_steps, log_shift=log_shift)
+    except UndecidedError as error:
+        for line in problem_lines(error.problems, files, lang):
+            tell(line)
+        return UNUSABLE
+    deliver(rendered(report, format, to_file=output is not None), output, force=force)
+    return FINE if report.comparison is None or verdict_of(report) == "equal" else BAD
+
+
+def curves(
+    files: Sequence[str],
+    configs: Sequence[Config],
+    steps: int | None,
+    language: Language,
+    *,
+    all_steps: bool = False,
+    log_shift: bool = False,
+) -> Report:
+    """The curves of one file or two; UnreadableError or UndecidedError where one cannot be computed."""
+    for config in configs:
+        require_schedule(config)
+    schedules = [schedule_of(config) for config in configs]
+    count = shared_steps(schedules, steps)
+    if all_steps and count > MOST_STEPS:
+        raise UsageError(say.all_steps_lists_at_most(most_steps=MOST_STEPS, count=count))
+    report = report_of(files, schedules, count, all_steps=all_steps, log_shift=log_shift, language=language)
+    known = {"bases": tuple(config.basis for config in configs), "open_words": tuple(unseen_words(configs))}
+    return _owned_up(report._replace(**known))
+
+
+def verdict_of(report: Report) -> str | None:
+    """What is said of two curves; one alone is compared with nothing."""
+    if report.comparison is None:
+        return None
+    return concluded(
+        "equal", "different", wrong=not report.comparison.same, compared=report.steps, unseen=unseen(report)
+    )
+
+
+def _owned_up(report: Report) -> Report:
+    """A summary that begins with the verdict where the curves are equal only as far as they were compared."""
+    verdict = word_of(verdict_of(report) or "", report.language)
+    if verdict is None:
+        return report
+    left = listed((one.text(report.language) for one in unseen(report)), report.language, "semicolon")
+    said = say.page("lr", report.language)("partly", verdict=verdict.capitalize(), left=left)
+    return report._replace(summary=said + report.summary)
+
+
+_PARTS = ("decoupled", "grouped", "from_checkpoint")
+"""Other curves of the same run: for some of its parameters, or the one that a checkpoint holds."""
+
+
+def unseen(report: Report) -> list[Unseen]:
+    """What of two runs' rates was not compared: open words, steps of the longer one, curves of some parameters."""
+    if report.comparison is None:
+        return []
+    found = list(report.open_words)
+    lengths = [one.schedule.steps for one in report.series]
+    if None not in lengths and len(set(lengths)) > 1:
+        text = f"steps from {report.steps} on"
+        found.append(Unseen(text, *say.one_run_is_shorter().both()))
+    for one in report.series:
+        notes = (note for note in one.schedule.notes if note.name in _PARTS)
+        found += [Unseen(one.file, note.message("en"), note.message("zh")) for note in notes]
+    if not report.comparison.proven:
+        bound = f"{report.comparison.bound:.3g}"
+        found.append(Unseen("steps between those looked at", *say.proven_only_up_to(bound=bound).both()))
+    return found
+
+
+def problem_lines(problems: Sequence[Diagnostic], files: Sequence[str], language: Language) -> Iterator[str]:
+    """Why there is no curve; a problem without a file of its own concerns all of them."""
+    for problem in problems:
+        place = problem.file or ", ".join(files)
+        if problem.span is not None:
+            place = problem.span.at(place)
+        yield f"{place}: {problem.kind.code} {problem.message(language)}"
+
+
+def report_of(
+    files: Sequence[str],
+    schedules: Sequence[Schedule],
+    steps: int,
+    *,
+    all_steps: bool = False,
+    log_shift: bool = False,
+    language: Language = "en",
+) -> Report:
+    """Compare what is to be compared, and put the rest into words."""
+    curves = [schedule.learning_rate for schedule in schedules]
+    comparison = compare(curves[0], curves[1], steps) if len(schedules) == 2 else None
+    shown = range(steps) if all_steps else _steps_to_show(curves, steps, comparison)
+    series = tuple(
+        Series(letter, file, schedule, int(log_shift and schedule.framework == "megatron"), tuple(shown))
+        for letter, file, schedule in zip("AB", files, schedules, strict=False)
+    )
+    if comparison is None:
+        equivalent = _equivalent(schedules[0], steps)
+        return Report(series, steps, None, _alone(schedules[0], steps, language), (), (), equivalent, language)
+    a, b = schedules
+    remarks = _remarks(a, b, steps, language)
+    reasons = explain(a, b, comparison)
+    return Report(series, steps, comparison, summary(a, b, comparison, language), reasons, remarks, None, language)
+
+
+def _steps_to_show(curves: Sequence[Curve], steps: int, comparison: Comparison | None) -> list[int]:
+    chosen = set(sample_steps(curves, steps, SAMPLES))
+    if comparison is not None:
+        chosen.add(comparison.at_step)
+        if comparison.first_difference is not None:
+            chosen.add(comparison.first_difference)
+    return sorted(chosen)
+
+
+def _equivalent(schedule: Schedule, steps: int) -> Equivalent | None:
+    from ...mapper.schedule.equivalents import nearest_megatron, nearest_mindformers
+
+    try:
+        return (
+            nearest_mindformers(schedule, steps)
+            if schedule.framework == "megatron"
+            else nearest_megatron(schedule, steps)
+        )
+    except ValueError:
+        return None
+
+
+def _alone(schedule: Schedule, steps: int, language: Language) -> str:
+    """One curve in a sentence."""
+    traits = schedule.traits
+    word = say.page("lr", language)
+    words = [word("schedule", type=schedule.type, steps=f"{steps:,}", peak=f"{traits.peak:g}")]
+    if traits.warmup:
+        words.append(word("warmup", steps=f"{traits.warmup:g}"))
+    if traits.end is not None and traits.final is not None:
+        words.append(word("down", end=f"{traits.end:g}", final=f"{traits.final:g}"))
+    return listed(words, language, "clause") + mark("stop", language)
+
+
+def _remarks(a: Schedule, b: Schedule, steps: int, language: Language) -> tuple[str, ...]:
+    """What the run's length, the weight decay and the loss scale say about the pair."""
+    word = say.page("lr", language)
+    found: list[str] = []
+    if a.steps and b.steps and a.steps != b.steps:
+        found.append(word("lengths", a=f"{a.steps:,}", b=f"{b.steps:,}", steps=f"{steps:,}"))
+    quantities = (
+        (word("weight_decay"), a.weight_decay, b.weight_decay),
+        (word("loss_scale"), a.loss_scale, b.loss_scale),
+    )
+    for name, one, other in quantities:
+        if one is None or other is None:
+            continue
+        comparison = compare(one, other, steps)
+        if comparison.same:
+            found.append(word("equal", name=name))
+            continue
+        step = comparison.first_difference or 0
+        values = {"a": f"{one.value(step):g}", "b": f"{other.value(step):g}"}
+        found.append(word("differs", name=name, step=f"{step:,}", **values))
+    return tuple(found)
+
+
+def rendered(report: Report, form: str, *, to_file: bool = False) -> Outgoing:
+    """The report in one of the formats."""
+    if form == "json":
+        return json_text(to_json(report))
+    if form == "csv":
+        return _csv(report)
+    if form == "text":
+        from ..pages.curve_terminal import page
+
+        return page(report, to_file=to_file)
+    if form == "html":
+        from ..pages.curve_page import web_page
+
+        return composed(web_page(report))
+    from ..pages.curve_svg import drawing
+
+    return composed(drawing(report))
+
+
+def to_json(report: Report) -> dict[str, object]:
+    """The contract's answer of `lr`."""
+    from ..answers_compiled import lr_json
+
+    language = report.language
+    based = zip(report.series, report.bases, strict=False)
+    return lr_json(
+        report,
+        language,
+        verdict=verdict_of(report),
+        not_compared=unseen_json(unseen(report), language),
+        versions=[{"file": series.file, **basis.to_json(language)} for series, basis in based],
+    )
+
+
+def _csv(report: Report) -> Outgoing:
+    names = ["step", *(f"lr_{series.letter.lower()}" for series in report.series)]
+    comparison = report.comparison
+    if comparison is not None:
+        names.append("difference_of_peak")
+    rows = [names]
+    for step in report.series[0].steps:
+        values = [series.value(step) for series in report.series]
+        cells = [str(step), *(repr(value) for value in values)]
+        if comparison is not None:
+            cells.append(repr(abs(values[0] - values[1]) / (comparison.peak or 1.0)))
+        rows.append(cells)
+    return csv_text(rows)

@@ -1,0 +1,43 @@
+"""`accmap lsp`: the server that an editor starts, for findings while a file is typed in."""
+
+from __future__ import annotations
+
+import sys
+
+from ...schemas.border.outgoing import tell
+from ...schemas.fast_records import TYPE_CHECKING
+from ...schemas.installation import install_command
+from ..argument_parser import UsageError
+from ..exit_codes import FINE
+from ..messages_compiled import say
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...schemas.config import ReadOptions
+    from ...schemas.diagnostic import Language
+
+_LIBRARY = ("attrs", "cattrs", "lsprotocol", "pygls")
+
+
+def run(
+    files: Sequence[str],
+    *,
+    options: ReadOptions,
+    stdin_name: str | None,
+    profile: str | None,
+    remarks: bool,
+    lang: Language,
+) -> int:
+    """Answer an editor on standard input and output until it says that it ends."""
+    del files, stdin_name
+    try:
+        from ..language_server.server import serve
+    except ModuleNotFoundError as error:
+        if str(error.name).partition(".")[0] not in _LIBRARY:
+            raise
+        raise UsageError(say.lsp_needs_a_library(command=install_command("lsp"))) from None
+    if sys.stdin.isatty():
+        tell(f"accmap lsp: {say.lsp_waits_for_an_editor().text(lang)}")
+    serve(options, profile, lang, remarks=remarks)
+    return FINE

@@ -1,0 +1,110 @@
+"""`accmap pair SRC -d DIR`: a launch script and a YAML that describe the same run, with a README for both launches."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from ...mapper.align.alignment import steps
+from ...mapper.align.pair import pair_of
+from ...mapper.align.readme import FILES, readme
+from ...mapper.translate.read_back import require_said
+from ...mapper.translate.startup_check import obstacles
+from ...schemas.border.outgoing import emit, json_text, painted, say
+from ...schemas.border.writing import write_folder
+from ...schemas.fast_records import TYPE_CHECKING
+from ...schemas.file_kind import require_training
+from ...schemas.json_values import json_value
+from ...schemas.preconditions import require_accepted
+from ..accepting import accepted_losses, close_report
+from ..argument_parser import UsageError
+from ..exit_codes import BAD
+from ..inputs import load
+from ..messages_compiled import say as usage
+from ..terminal import wants_colour
+from .loss_report import print_obstacles, print_problems, print_report
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...mapper.align.pair import Pair
+    from ...schemas.config import ReadOptions
+    from ...schemas.diagnostic import Language
+
+
+def run(
+    files: Sequence[str],
+    *,
+    options: ReadOptions,
+    stdin_name: str | None,
+    directory: str | None,
+    align: bool,
+    step: int | None,
+    experiment: str | None,
+    init_weights: bool,
+    no_comments: bool,
+    force: bool,
+    accept_loss: Sequence[str],
+    no_read_back: bool,
+    format: str,  # noqa: A002 - the option's name
+    lang: Language,
+) -> int:
+    """Write the pair; nothing is written where one of its files may not be."""
+    if directory is None:
+        raise UsageError(usage.pair_needs_the_directory_to())
+    _check_step(step)
+    accepted = accepted_losses(files[0], accept_loss, lang)
+    config = load(files[0], options, stdin_name, model=True)
+    require_training(config)
+    require_accepted(config)
+    pair = pair_of(
+        config,
+        megatron=options.megatron,
+        mindformers=options.mindformers,
+        dialect=options.dialect,
+        step=step if step is not None else 0 if align else None,
+        initial_weights=init_weights,
+        trial=experiment,
+    )
+    if not no_read_back:
+        require_said(pair.megatron, pair.mindformers)
+    texts = pair.texts(comments=not no_comments, language=lang)
+    texts.update({name: readme(pair, language) for language, name in FILES.items()})
+    written = {os.path.join(directory, name): text for name, text in texts.items()}
+    write_folder(directory, written, force=force)
+    sides = {"example.sh": pair.megatron, "example.yaml": pair.mindformers}
+    stops = [(name, stop) for name, side in sides.items() for stop in obstacles(side, texts[name])]
+    if format == "json":
+        failing = [{"file": name, **stop.to_json(lang)} for name, stop in stops]
+        emit(json_text({**pair.to_json(lang), "files": list(written), "will_not_run": failing}))
+    else:
+        _page(pair, list(written), lang)
+        for name, stop in stops:
+            print_obstacles(name, (stop,), lang)
+        print_problems(config, lang)
+        print_report(pair.mindformers._replace(rows=pair.rows, source=pair.source), lang)
+    code = close_report(pair.rows, accepted, lang, strict=False)
+    return BAD if stops or config.purpose is not None else code
+
+
+def _check_step(step: int | None) -> None:
+    last = len(steps()) - 1
+    if step is not None and not 0 <= step <= last:
+        raise UsageError(usage.step_takes_0_to_not(last=last, step=step))
+
+
+def _page(pair: Pair, names: Sequence[str], language: Language) -> None:
+    colour, word = wants_colour(), usage.page("pair", language)
+    if pair.alignment is not None:
+        number, step = pair.alignment.number, pair.alignment.step
+        line = word("step", number=number, last=len(steps()) - 1, name=step.name, text=step.text(language))
+        say(painted(line, "bold", colour))
+        for field in pair.alignment.returned:
+            say(f"  + {field}")
+        if number and not pair.alignment.returned:
+            say(f"  {word('same')}")
+    for change in pair.changes:
+        before, after = (json.dumps(json_value(value), ensure_ascii=False) for value in (change.before, change.after))
+        say(f"  {change.field}  {before} -> {after}  {painted(change.reason(language), 'dim', colour)}")
+    for name in names:
+        say(usage.file_written(name=name).text(language))

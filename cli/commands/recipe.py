@@ -1,0 +1,95 @@
+"""`accmap recipe FILE`: what a run is, in the vocabulary that both frameworks share."""
+
+from __future__ import annotations
+
+from ...mapper.recipe.reading import recipe_of
+from ...mapper.recipe.run_length import open_because
+from ...schemas.border.outgoing import emit, json_text, painted, say
+from ...schemas.fast_records import TYPE_CHECKING
+from ...schemas.json_values import json_value
+from ...schemas.wording import term
+from ..inputs import load
+from ..messages_compiled import say as usage
+from ..summary_line import summary_line
+from ..terminal import shortened, wants_colour, width
+from ..undecided_fields import print_open
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...mapper.recipe.values import Recipe
+    from ...schemas.config import ReadOptions
+    from ...schemas.diagnostic import Language
+
+_MOST_KEYS = 12
+
+
+def run(
+    files: Sequence[str],
+    *,
+    options: ReadOptions,
+    stdin_name: str | None,
+    format: str,  # noqa: A002 - the option's name
+    lang: Language,
+) -> int:
+    """Print the recipe; 0 unless the file cannot be read."""
+    config = load(files[0], options, stdin_name, model=True)
+    recipe = recipe_of(config)
+    reasons = open_because(config, recipe)
+    if format == "json":
+        answer = recipe.to_json(lang)
+        answer["summary"] = summary_line(recipe.fields, lang)
+        for name, reason in reasons.items():
+            answer["fields"][name]["reason"] = reason.text(lang)  # type: ignore[index]  # pyright: ignore[reportIndexIssue]
+        emit(json_text(answer))
+    else:
+        _page(recipe, lang)
+        print_open(reasons, lang)
+    return 0
+
+
+def _page(recipe: Recipe, language: Language) -> None:
+    colour = wants_colour()
+    say(painted(recipe.file, "bold", colour), f"{recipe.framework} {recipe.version} ({recipe.dialect})")
+    if recipe.basis is not None:
+        say(painted(recipe.basis.text(language), "dim", colour))
+        if recipe.basis.purpose is not None:
+            say(recipe.basis.purpose.problem.message(language))
+    summary = summary_line(recipe.fields, language)
+    if summary:
+        say(summary)
+    topic = ""
+    for name, found in recipe.fields.items():
+        if name.partition(".")[0] != topic:
+            topic = name.partition(".")[0]
+            say()
+            say(painted(topic, "bold", colour))
+        value = "?" if not found.decided else _shown(name, found.value, language)
+        place = "" if found.span is None else found.span.at()
+        origin = painted(
+            f"{term(found.origin, language)} {place} {_keys(found.keys)}".replace("  ", " ").rstrip(), "dim", colour
+        )
+        say(f"  {name:<40} {shortened(value, max(20, width() - 70)):<20} {origin}".rstrip())
+    if recipe.unmapped:
+        say()
+        say(painted(usage.without_a_field().text(language), "bold", colour))
+        for entry in recipe.unmapped:
+            place = "" if entry.span is None else f":{entry.span.line}:{entry.span.column}"
+            reason = entry.zh if language == "zh" else entry.en
+            say(f"  {entry.key:<40} {painted(place, 'dim', colour)} {reason}")
+
+
+def _keys(keys: Sequence[str]) -> str:
+    return ", ".join(keys[:_MOST_KEYS]) + (", …" if len(keys) > _MOST_KEYS else "")
+
+
+def _shown(name: str, value: object, language: Language) -> str:
+    import json
+
+    value = json_value(value)  # type: ignore[arg-type]
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if language == "zh" and name.startswith("computed."):
+        from ...mapper.computed.words import in_both
+
+        return in_both(text).zh
+    return text

@@ -1,0 +1,471 @@
+"""`accmap verify A B`: both real models, shrunk from the two files, on the same weights and tokens.
+
+0 for a match, 1 for a mismatch, a match in part or a pair that cannot be verified, 2 where a framework is missing (with
+the one command that installs it) or a file cannot be read. Progress goes to stderr, the answer to stdout or to
+`--output`.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ...schemas.border.outgoing import composed, json_text, page, tell, visible
+from ...schemas.border.writing import deliver, write_folder
+from ...schemas.diagnostic import UnreadableError
+from ...schemas.fast_records import TYPE_CHECKING
+from ...schemas.file_kind import require_training
+from ...schemas.json_values import json_value
+from ...schemas.preconditions import require_accepted, unknown_class
+from ...schemas.reader import config_of
+from ...schemas.wording import joined, listed
+from ...verifier.constants_compiled import SIZE_OPTIONS
+from ...verifier.not_compared import NotCompared, Values
+from ..argument_parser import UsageError, counts_from_one
+from ..exit_codes import BAD, FINE, UNUSABLE
+from ..inputs import a_run, read_input
+from ..messages_compiled import say
+from ..progress import busy_with
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+    from typing import Any
+
+    from ...mapper.recipe.values import Recipe
+    from ...mappings.names_compiled import FieldName
+    from ...schemas.border.outgoing import Outgoing
+    from ...schemas.config import Basis, Config, ReadOptions, Value
+    from ...schemas.diagnostic import Diagnostic, Language
+    from ...schemas.source import SourceText
+    from ...verifier.verification import Verification
+    from ...verifier.workers import Workers
+    from ..configuration import Configuration
+
+
+LEAST_SEQUENCE = 16
+"""Tokens of a sample: in a shorter one ends of documents and padding would take each other's places."""
+_MOST_RULES = 6
+_NOT_CARRIED = "not-carried-over"
+"""The rule of what the other framework cannot do at all; of a pair, too, it looks at one file."""
+
+
+def run(
+    files: Sequence[str],
+    *,
+    options: ReadOptions,
+    stdin_name: str | None = None,
+    format: str = "text",  # noqa: A002 - the option's name
+    stage: str = "all",
+    seeds: int | None = None,
+    against: str | None = None,
+    megatron_source: str | None = None,
+    mindformers_source: str | None = None,
+    megatron_python: str | None = None,
+    mindformers_python: str | None = None,
+    prepare: bool = False,
+    closest: bool = False,
+    precision: str = "auto",
+    graph: bool = False,
+    no_shrink: bool = False,
+    small_files: str | None = None,
+    timeout: int | None = None,
+    memory: int | None = None,
+    output: str | None = None,
+    force: bool = False,
+    lang: Language = "en",
+    **sizes: int | None,
+) -> int:
+    """Verify a pair and print the report."""
+    from ...verifier.interpreters import place_of
+    from ...verifier.needs import MissingFrameworkError
+
+    if len(files) == 1 and not against:
+        raise UsageError(say.verify_needs_two_files_a())
+    chosen = _sizes(sizes)
+    if seeds is not None and seeds < 1:
+        raise counts_from_one("--seeds", seeds)
+    named = (("megatron", megatron_source), ("mindformers", mindformers_source))
+    pythons = (("megatron", megatron_python), ("mindformers", mindformers_python))
+    chosen_options = {
+        "sizes": chosen,
+        "keep_sizes": no_shrink,
+        "stage": stage,
+        "seeds": seeds or 1,
+        "against": "torch" if against else "",
+        "limits": _limits(timeout, memory),
+        "sources": {framework: folder for framework, folder in named if folder},
+        "pythons": {framework: place_of(path) for framework, path in pythons if path},
+        "closest": closest,
+        "precision": precision,
+        "graph": graph,
+    }
+    try:
+        found, findings, configs = verified(files, options, chosen_options, stdin_name, prepared=prepare, language=lang)
+    except MissingFrameworkError as error:
+        tell(f"accmap: {missing_sentence(error, lang)}")
+        return UNUSABLE
+    shown = shown_defects(found, findings)
+    text = _rendered(found, rules_for(found, findings), format, lang, [config.basis for config in configs], shown)
+    if small_files is not None:
+        write_folder(small_files, dict(_small_files(small_files, found, lang)), force=force)
+    deliver(text, output, force=force)
+    return FINE if found.verdict == "match" else BAD
+
+
+def _small_files(folder: str, found: Verification, language: Language) -> Iterator[tuple[str, str]]:
+    """Path and text of each small file; two of one framework are told apart by their places."""
+    if not found.small:
+        tell(f"accmap: {say.verify_built_nothing_small().text(language)}")
+    frameworks = [one.config.framework for one in found.small]
+    for place, (one, source) in enumerate(zip(found.small, found.files, strict=False)):
+        config = one.config
+        apart = f"_{'ab'[place]}" if frameworks.count(config.framework) > 1 else ""
+        ending = ".sh" if config.framework == "megatron" else ".yaml"
+        said = say.verify_small_file_of(source=visible(os.path.basename(source)), version=config.framework_version)
+        yield os.path.join(folder, f"{config.framework}{apart}{ending}"), f"# {said.text(language)}\n{one.text}"
+
+
+def verified(
+    names: Sequence[str],
+    options: ReadOptions,
+    chosen: dict[str, Any],
+    stdin_name: str | None = None,
+    *,
+    prepared: bool = False,
+    language: Language = "en",
+    workers: Workers | None = None,
+) -> tuple[Verification, Sequence[Diagnostic], Sequence[Config]]:
+    """What both models say of a pair, what the linter reports of it, and its files as they were read.
+
+    `workers` are processes that other pairs share.
+    """
+    from ...verifier.processes import termination_interrupts
+    from ...verifier.verify import Options, verify
+    from ..configuration import find_configuration
+    from .lint import start_of
+
+    texts = [read_input(name, stdin_name) for name in names]
+    configs = _trained(texts, options)
+    against, store = chosen.get("against"), _store()
+    if against and chosen.get("precision") == "as-written":
+        raise UsageError(say.verify_precision_needs_two())
+    a, b = _pair(configs, against)
+    if chosen.get("graph") and "static" not in (a.dialect, b.dialect):
+        raise UsageError(say.verify_graph_needs_a_static_one())
+    if prepared:
+        given: Collection[str] = chosen.get("sources", ())
+        _prepare([config for config in (a, b) if config.framework not in given], store, language)
+    configuration = find_configuration(start_of(names, stdin_name))
+    every: dict[str, Any] = {"store": store, "accepted": configuration.unexercised, "precision": "auto", **chosen}
+    with termination_interrupts():
+        found = verify(a, b, Options(**every), workers=workers, progress=busy_with, language=language)
+    if against or found.verdict == "not-verifiable":
+        return found, (), configs
+    findings = findings_of(configs, texts)
+    shown = shown_defects(found, findings)
+    stage, asked = chosen.get("stage", "all"), found.worst.asked()
+    unrun = unexercised(configs, findings, stage, language, asked=asked, matched=found.verdict == "match")
+    tried = found.typed_fields()
+    left = [
+        *(entry for entry in unrun if entry.field not in tried),
+        *unseen_errors(findings, shown, language),
+    ]
+    return _in_part(found, left, configuration, language), findings, configs
+
+
+def _trained(texts: Sequence[SourceText], options: ReadOptions) -> list[Config]:
+    """The files read; UnreadableError or a refusal where one is no training run of a known class."""
+    configs = [a_run(config_of(text, options, path=text.name)) for text in texts]
+    for config in configs:
+        require_training(config)
+        require_accepted(config)
+        unknown = unknown_class(config)
+        if unknown is not None:
+            raise UnreadableError(unknown)
+    return configs
+
+
+def _in_part(
+    found: Verification, left: list[NotCompared], configuration: Configuration, language: Language
+) -> Verification:
+    """The answer with what was not run; what the project's configuration accepts decides nothing."""
+    from ..configuration import ignored_configurations
+
+    ignored = ignored_configurations(configuration, language)
+    if ignored is not None:
+        tell(f"accmap: {ignored}")
+    told = [*left, *(entry for entry in found.not_compared if entry.accepted)]
+    names = {entry.field for entry in told}
+    for name in configuration.unexercised:
+        if name not in names:
+            tell(f"accmap: {say.verify_accepts_in_vain(path=configuration.path, name=name).text(language)}")
+    return found.in_part(left, configuration.unexercised)
+
+
+def rules_for(found: Verification, findings: Sequence[Diagnostic] = ()) -> tuple[str, ...]:
+    """The codes of the rules that cover a divergence.
+
+    First what the linter itself reports of this pair about the fields behind the module, the gravest first; then the
+    rules that would speak of these fields: of those that differ, where any do.
+    """
+    if found.divergence is None:
+        return ()
+    behind = set(found.divergence_fields)
+    told = [entry for entry in findings if entry.kind.severity != "info" and behind.intersection(entry.fields)]
+    told.sort(key=lambda entry: entry.kind.severity != "error")
+    codes = [*(entry.kind.code for entry in told), *_speaking_of(found)]
+    return tuple(dict.fromkeys(codes))[:_MOST_RULES]
+
+
+def shown_defects(found: Verification, findings: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """The known defects that concern the files, fit the divergence, and are in the versions that really ran."""
+    if found.divergence is None:
+        return ()
+    from ..reference.advisories import advisories_of, beside, fitting, has
+
+    rows, ran = (
+        advisories_of(),
+        {"megatron": found.versions.get("megatron-core"), "mindformers": found.versions.get("mindformers")},
+    )
+    fit = fitting(findings, ("loss", "gradient", "weights"), found.divergence_fields)
+    # What stands in for Transformer Engine on a CPU has none of its defects, and no fork runs.
+    return tuple(
+        one
+        for one in fit
+        if has(rows[one.kind.code], ran.get(rows[one.kind.code]["framework"]) or "") and beside(rows[one.kind.code], {})
+    )
+
+
+_CERTAIN = ("DEF", "MAP108", "MAP126")
+"""Known defects, what loads and cannot run, and what stops where it is built."""
+
+
+def unseen_errors(
+    findings: Sequence[Diagnostic], shown: Sequence[Diagnostic], language: Language
+) -> Iterator[NotCompared]:
+    """What is certain to change the numbers of the files, or to stop one, and did not show in what was run.
+
+    Small models are of legal sizes, and of few layers and experts.
+    """
+    for one in findings:
+        if one.kind.code.startswith(_CERTAIN) and one.kind.severity == "error" and one not in shown:
+            yield NotCompared(one.kind.code, one.message(language))
+
+
+def findings_of(configs: Sequence[Config], sources: Sequence[SourceText]) -> Sequence[Diagnostic]:
+    """What the linter reports of the pair."""
+    from ...mapper.recipe.reading import recipe_of
+    from ...rules.engine import check
+    from ...rules.subject import Side, Subject
+
+    sides = {
+        config.framework: Side(config, recipe_of(config), source)
+        for config, source in zip(configs, sources, strict=True)
+    }
+    return check(Subject(sides.get("megatron"), sides.get("mindformers"), "train", {}, {})).diagnostics
+
+
+def unexercised(
+    configs: Sequence[Config],
+    findings: Sequence[Diagnostic],
+    stage: str,
+    language: Language = "en",
+    *,
+    asked: Collection[str] = (),
+    matched: bool = False,
+) -> list[NotCompared]:
+    """What is known to change numbers between the files and no model was asked about, with both values.
+
+    Of two frameworks the linter knows it; two files of one framework have the same settings. Where the models
+    `matched`, what they were asked about and certainly differs did not show: a capacity that no small expert meets.
+    """
+    from ...mapper.recipe.reading import recipe_of
+    from ...verifier.coverage import exercised, given_alike, left_open, reach_of
+
+    a, b = (recipe_of(config) for config in configs)
+    reach = reach_of(*configs)
+    known = _alike(a, b, language) if a.framework == b.framework else _by_rules(a, b, findings, language)
+    open_reason = say.verify_left_open().text(language)
+    found = {field: NotCompared(field, open_reason, values) for field, values in left_open(*configs).items()}
+    for field, entry, certain in known:
+        if field is not None and given_alike(field, entry.values or ()):
+            continue
+        if field is None or (_counts(field, a, b) and not exercised(field, stage, asked, reach)):
+            found.setdefault(entry.field, entry)
+        elif matched and certain and _may_hide(field, a, b):
+            found.setdefault(field, entry._replace(reason=say.verify_unseen().text(language)))
+    return [*found.values(), *_unknown_arguments(configs, language)]
+
+
+def _unknown_arguments(configs: Sequence[Config], language: Language) -> Iterator[NotCompared]:
+    """What a version does not know of a launch, where the other framework cannot have it, either.
+
+    What a fork makes of it may change the numbers.
+    """
+    from ...mapper.recipe.reading import recipe_of
+
+    for config in configs if len({config.framework for config in configs}) > 1 else ():
+        for entry in recipe_of(config).unmapped:
+            setting = config.settings.get(entry.key)
+            if entry.impact == "numerics" and setting is not None and setting.acceptance == "unknown":
+                yield NotCompared(setting.flag or entry.key, say.verify_unknown_argument().text(language))
+
+
+def _counts(field: FieldName, a: Recipe, b: Recipe) -> bool:
+    """Whether a difference in a field changes numbers, as far as that can be read."""
+    from ...mapper.gates import counts
+    from ...mapper.recipe.vocabulary import vocabulary
+
+    return vocabulary()[field].impact == "numerics" and counts(field, a, b) is not False
+
+
+def _may_hide(field: FieldName, a: Recipe, b: Recipe) -> bool:
+    """Whether a difference may change numbers that small models do not show."""
+    from ...verifier.micro_batches import settled
+
+    return _counts(field, a, b) and not settled(field, a, b)
+
+
+def _by_rules(
+    a: Recipe, b: Recipe, findings: Sequence[Diagnostic], language: Language
+) -> Iterator[tuple[FieldName | None, NotCompared, bool]]:
+    """What the linter found, and whether it is certain: a field whose values differ, or, of a pair, a key without one.
+
+    What a rule says of one file counts, too, where the other file's value is another.
+    """
+    from ...mapper.differences import difference_of
+    from ...mappings.tables import field_named
+    from ...rules.registry import codes, rule
+
+    paired = {code for code in codes() if rule(code).scope == "pair"}
+    for finding in findings:
+        if finding.kind.severity == "info":
+            continue
+        reason = finding.message(language)
+        of_both = finding.kind.name == _NOT_CARRIED or finding.kind.code in paired
+        if of_both and not finding.fields:
+            yield None, NotCompared(str(dict(finding.values).get("key", finding.kind.name)), reason), True
+        for field in map(field_named, finding.fields):
+            row = difference_of(field, a, b)
+            if row is not None and row.status != "equal":
+                values = Values(*(_value(side, field) for side in (a, b)))
+                yield field, NotCompared(field, reason, values), of_both and finding.kind.severity == "error"
+
+
+def _value(recipe: Recipe, field: FieldName) -> Value:
+    """A field's value; one that a side leaves open behaves as the neutral one does."""
+    from ...mapper.recipe.vocabulary import vocabulary
+
+    value = recipe.value(field)
+    return vocabulary()[field].default if value is None else value
+
+
+def _alike(a: Recipe, b: Recipe, language: Language) -> Iterator[tuple[FieldName | None, NotCompared, bool]]:
+    """Fields and keys whose values differ between two files of one framework."""
+    from ...mapper.differences import COMPUTED, differences
+
+    reason = say.files_differ_here().text(language)
+    for row in differences(a, b):
+        if row.status != "equal" and row.impact == "numerics" and not (row.field or "").startswith(COMPUTED):
+            sides = (row.a, row.b)
+            key = next((side.key for side in sides if side is not None and side.key), "")
+            values = Values(*(None if side is None else side.value for side in sides))
+            yield row.field, NotCompared(row.field or key, reason, values), row.status == "different"
+
+
+def _speaking_of(found: Verification) -> tuple[str, ...]:
+    from ...rules import registry
+
+    differing = {entry.field for entry in found.differing}
+    wanted = differing or set(found.divergence_fields)
+    codes: list[tuple[int, str]] = []
+    for code in registry.codes():
+        rule = registry.rule(code)
+        shared = wanted.intersection(rule.fields)
+        # Without a difference between the files, only a rule with a check of its own can have seen anything.
+        if shared and (differing or rule.check):
+            codes.append((-len(shared), code))
+    return tuple(code for _shared, code in sorted(codes))
+
+
+def _pair(configs: Sequence[Config], against: str | None) -> tuple[Config, Config]:
+    from ...verifier.needs import missing
+
+    if len(configs) == 2 and not against:
+        return configs[0], configs[1]
+    usable = [config for config in configs if not missing(config.framework)]
+    one = (usable or list(configs))[0]
+    return one, one
+
+
+def _store() -> str | None:
+    """Where prepared frameworks stand; None where this user has no place for them."""
+    import os
+
+    from ..cache import directory
+
+    above = directory()
+    return None if above is None else os.path.join(above, "frameworks")
+
+
+def _prepare(configs: Sequence[Config], store: str | None, language: Language) -> None:
+    """Download what is not here; what cannot be is told, and by the verdict."""
+    from ...verifier.installations import chosen, wheel_of
+    from ...verifier.prepare import prepare
+
+    if store is None:
+        raise UsageError(say.prepare_needs_a_place())
+    for config in configs:
+        framework = config.framework
+        wheel = wheel_of(framework, config.framework_version)
+        here, _why = chosen(config.basis, source=None, store=store, closest=False)
+        if here is None and wheel is not None:
+            prepare(framework, wheel, store, lambda line: tell(f"accmap verify: {line.text(language)}"))
+
+
+def _sizes(given: dict[str, int | None]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for option, value in given.items():
+        if value is None:
+            continue
+        if value < 1:
+            raise counts_from_one(f"--{option}", value)
+        if option == "sequence" and value < LEAST_SEQUENCE:
+            raise UsageError(say.verify_sequence_too_short(least=LEAST_SEQUENCE, length=value))
+        found[SIZE_OPTIONS[option]] = value
+    return found
+
+
+def _limits(timeout: int | None, memory: int | None) -> Any:
+    from ...verifier.processes import Limits
+
+    usual = Limits()
+    return Limits(float(timeout or usual.seconds), float(memory or usual.megabytes))
+
+
+def missing_sentence(error: Any, language: Language) -> str:
+    """What is missing, and the one command that installs it."""
+    from ...schemas.installation import install_command
+
+    if error.python is not None:
+        return say.verify_python_lacks(path=error.python, packages=joined(error.modules)).text(language)
+    return say.verify_needs(packages=joined(error.modules), command=install_command("verify")).text(language)
+
+
+def _rendered(
+    found: Verification,
+    rules: tuple[str, ...],
+    format: str,  # noqa: A002 - the option's name
+    language: Language,
+    bases: Sequence[Basis] = (),
+    defects: Sequence[Diagnostic] = (),
+) -> Outgoing:
+    read_as = [{"file": file, **basis.to_json(language)} for file, basis in zip(found.files, bases, strict=False)]
+    answer = found.to_json(rules, [one.to_json(language) for one in defects], read_as)
+    if format == "json":
+        return json_text(json_value(answer))
+    from ..pages.verify_report import html_page, text_page
+
+    if format == "html":
+        return html_page(answer, language)
+    said = listed((basis.text(language) for basis in bases), language, "semicolon")
+    return composed(text_page(answer, language) + page([said]))

@@ -1,0 +1,1 @@
+"""The server that an editor starts: files that it has open, findings, hover texts and completions."""

@@ -1,0 +1,217 @@
+"""What an editor shows of the word under the cursor, and what may be written where it stands.
+
+Lines and columns count from 1 in characters, as everywhere in accmap.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ...mapper.recipe.vocabulary import COMPUTED
+from ...rules.naming import describe_origin, labels, shown
+from ...rules.places import places_of
+from ...schemas.border.outgoing import markdown, markdown_code
+from ...schemas.config import explicit_of
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
+from ...schemas.megatron.catalog import DEFAULT_VERSION
+from ...schemas.megatron.forks import catalog, fork_of
+from ...schemas.mindformers.catalog import DEFAULT_STATIC
+from ..linting.file_search import YAMLS
+from ..messages_compiled import say
+from ..reference.key_explanation import explained_key
+from ..reference.key_search import dynamic_defaults, static_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ...mappings.names_compiled import FieldName
+    from ...rules.subject import Side, Subject
+    from ...schemas.config import Config
+    from ...schemas.diagnostic import Language
+    from ...schemas.megatron.catalog import ArgumentFact
+    from ...schemas.source import SourceText, Span
+    from ...schemas.yaml_reader.node import Node
+    from .open_files import OpenFiles
+
+_WORD = re.compile(r"--[A-Za-z][\w-]*|\b[A-Z][A-Z0-9_]{3,}\b")
+"""What a script may be asked about: a flag, or a variable of the environment."""
+_FLAG_BEGUN = re.compile(r"(?<![\w-])--[\w-]*$")
+_VALUE_BEGUN = re.compile(r"(?<![\w-])(--[A-Za-z][\w-]*)(?:=|[ \t]+)([\w.-]*)$")
+_KEY_BEGUN = re.compile(r"^([ ]*)([A-Za-z_]\w*|)$")
+_KEY = re.compile(r"^([ ]*)([A-Za-z_]\w*):(?:[ \t]*(?:&\w+[ \t]*)?(?:#.*)?)$")
+_MOST_FIELDS = 3
+
+
+class Choice(NamedTuple):
+    """A word that may be written, in place of the `begun` characters before the cursor."""
+
+    text: str
+    begun: int
+    detail: str
+    asked: str | None = None
+    """What `meaning_of` explains."""
+
+
+def meaning(files: OpenFiles, path: str, line: int, column: int, language: Language) -> tuple[str, Span | None] | None:
+    """What stands at a place, as Markdown: its value on both sides, and what the tables say of it."""
+    source, seen = files.source(path), files.seen(path)
+    if source is None or line > source.line_count:
+        return None
+    if seen is None:
+        name, span, values = _word_at(source.line(line), column), None, ""
+    else:
+        side, subject = seen
+        key, span = _key_at(side, line, column)
+        name = key if side.framework == "mindformers" else _word_at(source.line(line), column)
+        values = "" if key is None else _values(side, subject, key, language)
+        if not name and key is not None:  # the value of a flag
+            setting = side.setting(key)
+            name = None if setting is None else setting.flag
+    found = None if name is None else meaning_of(name, language)
+    told = "\n\n".join(filter(None, (values, found)))
+    return (told, span) if told else None
+
+
+def meaning_of(name: str, language: Language) -> str | None:
+    """What the tables say of a flag or a key, as Markdown."""
+    return explained_key(name, language, "markdown")
+
+
+def choices(files: OpenFiles, path: str, line: int, column: int) -> list[Choice]:
+    """What may be written at a place: a flag, one of its values, or a key of the section."""
+    source, config = files.source(path), files.last_read(path)
+    if source is None or line > source.line_count:
+        return []
+    before = source.line(line)[: column - 1]
+    framework = "mindformers" if path.endswith(YAMLS) else "megatron"
+    if config is not None and config.framework != framework:
+        return []  # a script that launches MindSpore Transformers, a YAML of Megatron-LM's arguments
+    if framework == "mindformers":
+        return list(_keys(source, config, line, before))
+    return list(_flags(config, before))
+
+
+def _word_at(text: str, column: int) -> str | None:
+    at = column - 1
+    return next((one.group() for one in _WORD.finditer(text) if one.start() <= at < one.end()), None)
+
+
+def _key_at(side: Side, line: int, column: int) -> tuple[str | None, Span | None]:
+    """The key whose name or value stands at a place of the file itself."""
+    document = side.config.document
+    found = None if document is None else _node_at("", document.root, line, column)
+    if found is not None:
+        return found
+    for setting in explicit_of(side.config.settings):
+        if setting.span is not None and setting.span.file is None and _holds(setting.span, line, column):
+            return setting.key, setting.span
+    return None, None
+
+
+def _node_at(path: str, node: Node | None, line: int, column: int) -> tuple[str, Span] | None:
+    for key, below in () if node is None else node.items.items():
+        place = f"{path}.{key}" if path else str(key)
+        if below.key_span is not None and _holds(below.key_span, line, column):
+            return place, below.key_span
+        found = _node_at(place, below, line, column)
+        if found is not None:
+            return found
+    for number, below in enumerate(() if node is None else node.entries):
+        found = _node_at(f"{path}[{number}]", below, line, column)
+        if found is not None:
+            return found
+    return None
+
+
+def _holds(span: Span, line: int, column: int) -> bool:
+    return (span.line, span.column) <= (line, column) < (span.end_line, span.end_column)
+
+
+def _values(side: Side, subject: Subject, key: str, language: Language) -> str:
+    """What the key comes to: the fields of the recipe that it decides, on each side."""
+    told: list[str] = []
+    for name in _fields_of(side, key):
+        label = labels(name).text(language)
+        told.append(f"**{markdown(label)}** ({markdown_code(str(name))})\n")
+        told += [f"- {_value(one, name, language)}" for one in subject.sides]
+        told.append("")
+    return "\n".join(told).rstrip()
+
+
+def _fields_of(side: Side, key: str) -> list[FieldName]:
+    read = side.recipe.fields.items()
+    fields: list[FieldName] = [name for name, one in read if key in one.keys and not name.startswith(COMPUTED)]
+    return fields[:_MOST_FIELDS]
+
+
+def _value(side: Side, name: FieldName, language: Language) -> str:
+    field = side.field(name)
+    framework = "Megatron-LM" if side.framework == "megatron" else "MindSpore Transformers"
+    if field is None:
+        return f"{framework}: {say.lsp_has_no_such_setting().text(language)}"
+    if not field.decided:
+        return f"{framework}: {say.lsp_cannot_be_known().text(language)}"
+    origin = describe_origin(side, name, places_of(side).spots(name)).text(language)
+    return f"{framework}: {markdown_code(shown(field.value))} ({markdown(origin)})"
+
+
+def _flags(config: Config | None, before: str) -> Iterator[Choice]:
+    known = catalog(DEFAULT_VERSION) if config is None else catalog(config.framework_version, fork_of(config))
+    value = _VALUE_BEGUN.search(before)
+    if value is not None:
+        fact = known.by_option.get(value[1])
+        if fact is not None:
+            yield from [Choice(str(choice), len(value[2]), _described(fact)) for choice in fact.choices or ()]
+        return
+    begun = _FLAG_BEGUN.search(before)
+    if begun is not None:
+        for option, fact in known.by_option.items():
+            if option.startswith("--"):
+                yield Choice(option, len(begun[0]), _described(fact), option)
+
+
+def _described(fact: ArgumentFact) -> str:
+    if fact.action != "store":
+        return ""
+    default = "" if fact.default is None else f" = {shown(fact.default)}"
+    return f"{fact.type or 'str'}{default}"
+
+
+def _keys(source: SourceText, config: Config | None, line: int, before: str) -> Iterator[Choice]:
+    begun = _KEY_BEGUN.match(before)
+    if begun is None:
+        return
+    section = _section(source, line, len(begun[1]))
+    if section is None:
+        return
+    prefix = f"{section}." if section else ""
+    names = dict.fromkeys([path[len(prefix) :].partition(".")[0] for path in _known(config) if path.startswith(prefix)])
+    document = None if config is None else config.document
+    node = None if document is None else document.find(section) if section else document.root
+    for name in names:
+        if node is None or name not in node.items:
+            yield Choice(name, len(begun[2]), "", f"{prefix}{name}")
+
+
+def _known(config: Config | None) -> Iterable[str]:
+    if config is None:
+        return static_keys(DEFAULT_STATIC)
+    return (dynamic_defaults if config.dialect == "dynamic" else static_keys)(config.framework_version)
+
+
+def _section(source: SourceText, line: int, indent: int) -> str | None:
+    """The section in which a line of some indentation stands; None within a list, or where that cannot be told."""
+    path: list[str] = []
+    for number in range(line - 1, 0, -1):
+        if indent == 0:
+            break
+        text = source.line(number)
+        own = len(text) - len(text.lstrip(" "))
+        if not text.strip() or text.lstrip().startswith("#") or own >= indent:
+            continue
+        key = _KEY.match(text)
+        if key is None:
+            return None
+        path.append(key[2])
+        indent = own
+    return ".".join(reversed(path))

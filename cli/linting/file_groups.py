@@ -1,0 +1,328 @@
+"""Which files belong together: the configuration says; of the others, one of each framework is a pair."""
+
+from __future__ import annotations
+
+import os
+
+from ...mappings.keys_compiled import MODEL_FOLDERS, RUN_MODE, TOKENIZER_MODEL
+from ...schemas.border.incoming import require_inside, require_no_way_out
+from ...schemas.border.probes import names_in
+from ...schemas.diagnostic import Diagnostic, UnreadableError, finding
+from ...schemas.fast_records import TYPE_CHECKING
+from ...schemas.file_kind import trains_gpt, without_training
+from ...schemas.messages_compiled import say
+from ..argument_parser import UsageError, branches_of
+from ..configuration import confinement
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from ...rules.subject import Folder, Side
+    from ...schemas.config import Config
+    from ...schemas.source import SourceText
+    from .settings import Reader, Settings
+
+
+class Gathering:
+    """Files that are read and handed out in their groups of one or two, each as soon as it is whole.
+
+    What was handed out is forgotten unless another group still needs it: a thousand pairs take the memory of a few.
+    """
+
+    def __init__(
+        self,
+        files: Sequence[str],
+        settings: Settings,
+        reader: Reader,
+        sides: Mapping[str, Side] | None = None,
+    ) -> None:
+        self.pairs: list[tuple[str, str]] = []
+        self._read = sides or {}
+        """The files that were read before, by the names that they are given."""
+        self._settings = settings
+        self._reader = reader
+        self._names = list(dict.fromkeys(files))
+        self._files: dict[str, str | None] = {}
+        """Every name that was read, and the file's own name; None for one that cannot be read."""
+        self._sides: dict[str, Side] = {}
+        self._unreadable: dict[str, Diagnostic] = {}
+        self._remarks: dict[str, Diagnostic] = {}
+        self._absolute: dict[str, str] = {}
+        self._awaited: frozenset[str] = frozenset()
+        """The files that have a configured partner, which is compared with nothing where they cannot be read."""
+        self._open: dict[str, Diagnostic] = {}
+        """Scripts whose launch hangs on what nobody gave: of them, alone, nothing is known to be wrong."""
+        self._model: Folder | None = None
+        """The model that was named beside the runs."""
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that were read: those that were named, then the partners that were pulled in."""
+        order = dict.fromkeys((*self._names, *self._files))
+        said = {**self._remarks, **self._open}
+        read = (self._files.get(name) or (name if name in said else None) for name in order)
+        return tuple(file for file in read if file is not None)
+
+    @property
+    def read(self) -> int:
+        """How many files were taken so far, read or not."""
+        return len(self._files)
+
+    def places(self) -> dict[str, int]:
+        """When each file was taken, by the name it was given and its own; groups are handed out in this order."""
+        order = enumerate(self._files.items())
+        return {known: place for place, names in order for known in names if known is not None}
+
+    @property
+    def remarks(self) -> list[Diagnostic]:
+        """What is said of files in which there is nothing to check; no louder than the rules that were asked for."""
+        if not self._open:
+            return list(self._remarks.values())
+        from ...rules.engine import Selection
+
+        heard = Selection(self._settings.select, self._settings.ignore).heard
+        said = (
+            one if heard(one.kind.code) else one._replace(kind=one.kind._replace(severity="info"))
+            for one in self._open.values()
+        )
+        return [*self._remarks.values(), *said]
+
+    @property
+    def unreadable(self) -> list[Diagnostic]:
+        """Why files could not be read, in the same order."""
+        order = dict.fromkeys((*self._names, *self._unreadable))
+        return [self._unreadable[name] for name in order if name in self._unreadable]
+
+    def groups(self) -> Iterator[tuple[Side, ...]]:
+        """Every group: a file with its configured partner; of the others, one of each framework is a pair."""
+        self._describe()
+        partners = self._partners()
+        self._awaited = frozenset(partners)
+        if partners:
+            yield from self._configured([name for name in self._names if name in partners], partners)
+        rest = [name for name in self._names if name not in partners]
+        if self.is_one_pair(rest):
+            yield self._group(*self._of("megatron"), *self._of("mindformers"))
+            rest = [name for name in rest if not self._trains(name)]
+        elif len(self._names) == len(rest) == len(self._sides) == 2:
+            self._half(*self._sides.values())
+        for name in rest:
+            file = self._take(name)
+            if file is not None:
+                yield (self._sides.pop(file),)
+        self._await_two()
+
+    def _describe(self) -> None:
+        """A model's `config.json` among the names is what the others are compared with."""
+        for name in [one for one in self._names if one.endswith(".json")]:
+            file = self._take(name)
+            if file is None or self._sides[file].framework != "huggingface":
+                continue
+            from ...rules.subject import Folder
+
+            side = self._sides.pop(file)
+            self._names.remove(name)
+            self._model = Folder(side.recipe, None)
+            self._remarks.update({f"{file} {one.kind.code}": one for one in side.config.problems})
+
+    def is_one_pair(self, names: Sequence[str]) -> bool:
+        """Whether there is just one file of each framework among the names."""
+        for name in names:
+            if len(self._of("megatron")) > 1 or len(self._of("mindformers")) > 1:
+                return False
+            self._take(name)
+        return len(self._of("megatron")) == len(self._of("mindformers")) == 1
+
+    def _trains(self, name: str) -> bool:
+        file = self._take(name)
+        return file is not None and trains_gpt(self._sides[file].config)
+
+    def _of(self, framework: str) -> list[Side]:
+        return [side for side in self._sides.values() if side.framework == framework and trains_gpt(side.config)]
+
+    def _shown(self, name: str) -> str:
+        return (self._reader.stdin_name or "<stdin>") if name == "-" else name
+
+    def _partners(self) -> dict[str, str]:
+        """The configured partner of each file that has one."""
+        configuration = self._settings.configuration
+        if not configuration.pairs:
+            return {}
+        found = {name: configuration.partner(self._shown(name)) for name in self._names}
+        return {name: partner for name, partner in found.items() if partner is not None}
+
+    def _await_two(self) -> None:
+        """Of two files that were named, one that was read waits for the other: without it, nothing was compared."""
+        waits = len(self._names) == 2 and any(self._files.get(name) for name in self._names)
+        if waits:
+            self._unreadable.update(self._open)
+            self._open.clear()
+
+    def _configured(self, names: Sequence[str], partners: Mapping[str, str]) -> Iterator[tuple[Side, ...]]:
+        places = {self._place(self._shown(name)): name for name in reversed(self._names)}
+        last: dict[str, str] = {}
+        for name in names:
+            for place in self._places(self._shown(name), partners[name]):
+                last[place] = name
+        paired: set[str] = set()
+        for name in names:
+            file, partner = self._take(name), partners[name]
+            if file is not None and file not in paired:
+                side = self._sides[file]
+                other = self._partner(partner, places)
+                if other is None or other.framework == side.framework or not _comparable(side, other):
+                    if other is not None:
+                        self._half(side, other)
+                    yield (side,)
+                else:
+                    paired.update((file, other.config.file))
+                    yield self._group(*sorted((side, other), key=lambda entry: entry.framework))
+            for place in self._places(self._shown(name), partner):
+                if last[place] == name:
+                    self._sides.pop(self._files.get(places.get(place, "")) or "", None)
+
+    def _group(self, script: Side, yaml: Side) -> tuple[Side, ...]:
+        self.pairs.append((script.config.file, yaml.config.file))
+        return script, yaml
+
+    def _half(self, *sides: Side) -> None:
+        """Says of a pair of which the script trains that its configuration does not."""
+        script, yaml = sorted(sides, key=lambda entry: entry.framework)
+        mode = yaml.config.settings.get(RUN_MODE)
+        purpose = yaml.config.purpose
+        if (script.framework, yaml.framework) != ("megatron", "mindformers") or mode is None or mode.span is None:
+            return
+        if trains_gpt(script.config) and purpose is not None and not purpose.trains_gpt:
+            said = say.one_side_trains(mode=str(mode.value), script=script.config.file)
+            self._remarks[f"{yaml.config.file} {script.config.file}"] = finding(said, yaml.config.file, mode.span)
+
+    def _place(self, name: str) -> str:
+        """Where a file is, whatever it is called."""
+        known = self._absolute.get(name)
+        if known is None:
+            known = self._absolute[name] = os.path.abspath(name)
+        return known
+
+    def _places(self, *names: str | None) -> list[str]:
+        return [self._place(name) for name in names if name is not None]
+
+    def _partner(self, partner: str, places: dict[str, str]) -> Side | None:
+        """The configured partner, among the named files or beside them."""
+        name = places.get(self._place(partner))
+        file = None if name is None else self._take(name)
+        if file is None:
+            name = os.path.relpath(partner)
+            file = self._take(name, strictly=True)
+            if file is not None:
+                places[self._place(partner)] = name
+        return None if file is None else self._sides[file]
+
+    def _take(self, name: str, *, strictly: bool = False) -> str | None:
+        """Read a file unless that was done; the file's own name, or None where it cannot be read.
+
+        A caller may name a file anywhere; what a configuration names is `strictly` kept to where it may be.
+        """
+        if name in self._files:
+            return self._files[name]
+        self._files[name] = None
+        try:
+            side = self._read.get(name) or read_side(name, self._settings, self._reader, strictly=strictly)
+        except UnreadableError as error:
+            remark = without_training(error.diagnostic, self._reader.sources.get(error.diagnostic.file))
+            problem = _as_sure_as_it_is(error.diagnostic, name)
+            if remark is not None:
+                self._remarks[name] = remark
+            elif problem.kind.effect == "depends" and not strictly and name not in self._awaited:
+                self._open[name] = problem
+            else:
+                self._unreadable[name] = problem
+            return None
+        except (UsageError, ModuleNotFoundError):  # a mistake of the caller, and a checkout that is not built
+            raise
+        except Exception as error:  # noqa: BLE001 - a bug of a reader must not lose what the other files have to say
+            from ...rules.engine import crashed
+            from ...schemas.border.outgoing import tell_crash
+
+            tell_crash(error)
+            self._unreadable[name] = crashed("reading", error, name)
+            return None
+        if side.model is None or side.model.key == TOKENIZER_MODEL:
+            side = side._replace(model=self._model or side.model)
+        self._sides[side.config.file] = side
+        self._files[name] = side.config.file
+        return side.config.file
+
+
+_NOT_HERE = ("SYN900", "SYN944")
+
+
+def _as_sure_as_it_is(problem: Diagnostic, name: str) -> Diagnostic:
+    """Why a file could not be read: where that depends on what it does not say, nothing is known to be wrong.
+
+    A file that a launch names by its absolute path may well be there where the run starts.
+    """
+    kind = problem.kind
+    if kind.code in _NOT_HERE and problem.file != name and os.path.isabs(problem.file):
+        kind = kind._replace(effect="depends")
+    if kind.effect != "depends":
+        return problem
+    return problem._replace(kind=kind._replace(severity="warning"))
+
+
+def _comparable(*sides: Side) -> bool:
+    return all(trains_gpt(side.config) for side in sides)
+
+
+def read_side(name: str, settings: Settings, reader: Reader, *, strictly: bool = False) -> Side:
+    """One file, its effective values and its recipe, and the model that it points to."""
+    from ...mapper.recipe.reading import recipe_of
+    from ...rules.subject import Side
+    from ...schemas.reader import config_of
+
+    options = settings.options
+    opened = reader.open_named
+    if options.confine is not None:
+        shown = (reader.stdin_name or "") if name == "-" else name
+        root = confinement(settings.configuration, shown)
+        if name != "-":
+            (require_inside if strictly else require_no_way_out)(name, root)
+        opened = reader.within(root)
+        options = options._replace(confine=None)  # the reader sees to it
+    source = reader.open(name)
+    if options.steps is None and options.dataset_size is None:
+        steps, samples = settings.configuration.length_of(source.name)
+        options = options._replace(steps=steps, dataset_size=samples)
+    branches = settings.configuration.branches_in(source.name)
+    if branches:
+        options = options._replace(branches={**branches_of(branches, "branch"), **options.branches})
+    config = config_of(source, options, path=source.name, open_file=opened, list_directory=names_in)
+    return Side(config, recipe_of(config), source, _model_of(config, opened, options.transformers))
+
+
+def _model_of(config: Config, opened: Callable[[str], SourceText], version: str | None) -> Folder | None:
+    """The model in a folder that a run names, where it is here and is one whose code is known."""
+    for key in MODEL_FOLDERS.get(config.framework, ()):
+        setting = config.settings.get(key)
+        if setting is None or setting.origin != "explicit" or not isinstance(setting.value, str) or not setting.value:
+            continue
+        folder = setting.value
+        for place in (folder, os.path.join(os.path.dirname(config.file), folder)):
+            found = _described(os.path.join(place, "config.json"), key, opened, version)
+            if found is not None:
+                return found
+    return None
+
+
+def _described(path: str, key: str | None, opened: Callable[[str], SourceText], version: str | None) -> Folder | None:
+    try:
+        source = opened(path)
+    except UnreadableError:
+        return None  # whether there has to be one, the framework's own reader says
+    from ...mapper.recipe.reading import recipe_of
+    from ...rules.subject import Folder
+    from ...schemas.huggingface.reading import huggingface_config, is_model
+
+    try:
+        return Folder(recipe_of(huggingface_config(source, version)), key) if is_model(source) else None
+    except UnreadableError:
+        return None  # a model whose code is not known

@@ -1,0 +1,83 @@
+"""Which files an operand of `lint` stands for: a folder is searched by content, and so is what a pattern finds."""
+
+from __future__ import annotations
+
+import os
+
+from ...schemas.border.incoming import read_regular
+from ...schemas.border.probes import is_file, is_folder
+from ...schemas.diagnostic import UnreadableError
+from ...schemas.fast_records import TYPE_CHECKING
+from .settings import is_pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+SCRIPTS = (".sh", ".bash", ".slurm", ".sbatch")
+YAMLS = (".yaml", ".yml")
+_PASSED_OVER = frozenset(("node_modules", "__pycache__", "site-packages", "venv"))
+_MOST_ENTRIES = 200_000
+_LARGEST = 1_000_000
+_STARTS = (b"pretrain_", b"--num-layers", b"--num-attention-heads", b"run_mindformer", b"posttrain_gpt")
+_ARGUMENTS = (b"\nMODEL_ARGS:", b"_target_: megatron.bridge.", b"backend: megatron")
+"""What a functional-test recipe, Megatron-Bridge's `run_config.yaml` and FlagScale's experiments do not go without."""
+_SECTIONS = (b"runner_config:", b"model_config:", b"train_dataset:", b"run_mode:", b"model_type:")
+
+
+def found_files(operands: Sequence[str]) -> list[str]:
+    """The files that the operands stand for, each once; a name that is none stands for itself, and is complained of."""
+    found: dict[str, None] = {}
+    for operand in operands:
+        if is_folder(operand):
+            found.update(dict.fromkeys(sorted(below(operand))))
+        elif is_pattern(operand):
+            found.update(dict.fromkeys(_matches(operand)))
+        else:
+            found[operand] = None
+    return list(found)
+
+
+def below(folder: str) -> Iterator[str]:
+    """Files under a folder that look like a launch or a YAML of either framework; links to folders are not followed."""
+    entries = 0
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _PASSED_OVER)
+        entries += len(files)
+        if entries > _MOST_ENTRIES:
+            return
+        for name in files:
+            path = os.path.normpath(os.path.join(place, name))
+            if name.endswith((*SCRIPTS, *YAMLS)) and looks_like_training(path):
+                yield path
+
+
+def looks_like_training(path: str) -> bool:
+    """Whether a file has words that a launch, or a YAML of either framework, does not go without.
+
+    It is only a sieve: what passes is read, and what then turns out to train nothing is said to.
+    """
+    try:
+        return sounds_like_training(path, read_regular(path, limit=_LARGEST))
+    except UnreadableError:
+        return False
+
+
+def sounds_like_training(name: str, data: bytes) -> bool:
+    """The same of the bytes of a file."""
+    if name.endswith(YAMLS):
+        asked = any(mark in b"\n" + data for mark in _ARGUMENTS)
+        return asked or sum(mark in data for mark in _SECTIONS) > 1
+    return any(mark in data for mark in _STARTS)
+
+
+def _matches(pattern: str) -> list[str]:
+    """Those of the files that a pattern finds that look like training; itself where it finds nothing at all."""
+    from glob import iglob
+    from itertools import islice
+
+    matches = sorted(islice(iglob(pattern, recursive=True), _MOST_ENTRIES))
+    return [path for path in matches if _is_asked_for(path)] if matches else [pattern]
+
+
+def _is_asked_for(path: str) -> bool:
+    return is_file(path) and path.endswith((*SCRIPTS, *YAMLS)) and looks_like_training(path)

@@ -1,0 +1,189 @@
+"""The linter at work: files in their groups, checked by the rules, and everything that is to be said of them."""
+
+from __future__ import annotations
+
+import os
+
+from ...schemas.diagnostic import causes_of, once
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
+from .file_groups import Gathering
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from ...rules.engine import Outcome, Selection
+    from ...rules.subject import Side, Subject
+    from ...schemas.border.outgoing import Outgoing
+    from ...schemas.config import Basis
+    from ...schemas.diagnostic import Diagnostic
+    from ...schemas.source import SourceText
+    from .settings import Reader, Settings
+
+
+_FEW = 4
+"""Files that never take a second."""
+_COMMENT = "accmap:"
+"""What every comment that silences findings has in it (`rules/suppressions.py`)."""
+
+
+class Report(NamedTuple):
+    """What a run of the linter has to say."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    suppressed: int
+    files: tuple[str, ...]
+    pairs: tuple[tuple[str, str], ...]
+    sources: Mapping[str, SourceText]
+    subjects: tuple[Subject, ...]
+    unreadable: tuple[Diagnostic, ...]
+    """Why files could not be read."""
+    crashed: bool
+    settings: tuple[str, str | None] = ("align", None)
+    """The profile, and the configuration file that was used."""
+    shows_remarks: bool = False
+    """Whether a page for people lists what is advice."""
+    shows_all: bool = False
+    """Whether a page for people shows every finding at length, however many."""
+    quiet: bool = False
+    """Whether it shows findings alone."""
+    versions: tuple[tuple[str, Basis], ...] = ()
+    """Every file that was read, and the version whose facts were used for it."""
+    written: tuple[Outgoing, ...] = ()
+    """Each finding as JSON without its cause, where the process that found it has written it already."""
+
+    def counts(self) -> dict[str, int]:
+        """How many findings of each severity; what follows from another one is not another one."""
+        return counted(self.diagnostics, causes_of(self.diagnostics))[0]
+
+
+def counted(found: Sequence[Diagnostic], causes: Sequence[int | None]) -> tuple[dict[str, int], dict[str, int]]:
+    """How many findings of each severity there are by themselves, and how many that follow from another one."""
+    alone: dict[str, int] = {"error": 0, "warning": 0, "info": 0}
+    following = dict(alone)
+    for entry, cause in zip(found, causes, strict=True):
+        (alone if cause is None else following)[entry.kind.severity] += 1
+    return alone, following
+
+
+def lint(
+    settings: Settings,
+    files: Sequence[str],
+    reader: Reader,
+    *,
+    with_subjects: bool = False,
+    sides: Mapping[str, Side] | None = None,
+) -> Report:
+    """Every finding about the files, in their pairs; what was read from them only `with_subjects`.
+
+    `sides` are those of the files that the caller has read already.
+    """
+    gathered = _Gathered(settings, files, reader, sides)
+    for group in gathered.groups():
+        gathered.take(group, checked(group, settings), with_subjects=with_subjects)
+    return gathered.report()
+
+
+class _Gathered:
+    """Files in their groups, and what was found about them."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        files: Sequence[str],
+        reader: Reader,
+        sides: Mapping[str, Side] | None = None,
+    ) -> None:
+        self._settings = settings
+        self._many = len(files) if len(files) > _FEW else 0
+        self._reader = reader
+        self._gathering = Gathering(files, settings, reader, sides)
+        self._found: list[tuple[tuple[str, ...], Sequence[Diagnostic]]] = []
+        self._subjects: list[Subject] = []
+        self._crashed = False
+        self._versions: dict[str, Basis] = {}
+
+    def groups(self) -> Iterator[tuple[Side, ...]]:
+        """Each group as soon as it is whole."""
+        for group in self._gathering.groups():
+            if self._many:
+                from ..progress import at_step
+
+                at_step(self._gathering.read, self._many, group[0].config.file)
+            yield group
+
+    def take(self, group: Sequence[Side], outcome: Outcome, *, with_subjects: bool) -> None:
+        """Keep what was found about a group."""
+        self._versions.update({side.config.file: side.config.basis for side in group})
+        self._found.append((tuple(side.config.file for side in group), outcome.diagnostics))
+        self._crashed = self._crashed or outcome.crashed
+        if with_subjects:
+            self._subjects.append(_subject(group, self._settings))
+
+    def report(self) -> Report:
+        """All of it."""
+        gathering, settings, found = self._gathering, self._settings, self._found
+        unreadable = gathering.unreadable
+        found += [((entry.file,), (entry,)) for entry in (*unreadable, *gathering.remarks)]
+        places = gathering.places()
+        # Whatever was read ahead of what; of a group the last, for its partner may be another group's as well.
+        found.sort(key=lambda one: max(places.get(name, -1) for name in one[0]))
+        every = [entry for _, told in found for entry in told]
+        kept, suppressed = _silenced(once(every), self._reader, settings)
+        return Report(
+            tuple(kept),
+            suppressed,
+            gathering.files,
+            tuple(gathering.pairs),
+            self._reader.sources,
+            tuple(self._subjects),
+            tuple(unreadable),
+            self._crashed or any(entry.kind.code == "SYN990" for entry in unreadable),
+            (settings.profile, settings.configuration.path and os.path.relpath(settings.configuration.path)),
+            versions=tuple(self._versions.items()),
+        )
+
+
+def checked(group: Sequence[Side], settings: Settings) -> Outcome:
+    """The findings of one pair or of a lone file, and whether a rule failed."""
+    from ...rules.engine import check
+
+    return check(_subject(group, settings), _selection(settings), settings.plugins)
+
+
+def _subject(group: Sequence[Side], settings: Settings) -> Subject:
+    from ...rules.subject import Subject
+
+    sides = {side.framework: side for side in group}
+    return Subject(
+        sides.get("megatron"), sides.get("mindformers"), settings.profile, settings.configuration.rule_options, {}
+    )
+
+
+def _selection(settings: Settings) -> Selection:
+    from ...rules.engine import Selection
+
+    return Selection(settings.select, settings.ignore, settings.configuration.severities)
+
+
+def _silenced(diagnostics: list[Diagnostic], reader: Reader, settings: Settings) -> tuple[list[Diagnostic], int]:
+    configuration = settings.configuration
+    before = len(diagnostics)
+    if configuration.values.get("per-file-ignores"):
+        diagnostics = [
+            entry
+            for entry in diagnostics
+            if not any(
+                entry.kind.code.startswith(code) or code == "ALL" for code in configuration.ignored_for(entry.file)
+            )
+        ]
+    dropped = before - len(diagnostics)
+    spoken = [source for source in reader.sources.values() if _COMMENT in source.text]
+    if not spoken:
+        return diagnostics, dropped
+    from ...rules.selection import every_code
+    from ...rules.suppressions import silence, suppressions_in
+
+    comments = [comment for source in spoken for comment in suppressions_in(source)]
+
+    kept, silent = silence(diagnostics, comments, every_code())
+    return kept, silent + dropped

@@ -1,0 +1,151 @@
+"""`accmap lint -j N`: pairs are read and checked in several processes, then put together in order."""
+
+from __future__ import annotations
+
+import os
+from itertools import chain
+
+from ...schemas.border.inputs import Inputs, add_notes, exchange_inputs, is_noting, noted_inputs, remember_input
+from ...schemas.border.probes import exists
+from ...schemas.diagnostic import once
+from ...schemas.fast_records import TYPE_CHECKING
+from ..progress import at_step
+from .file_groups import Gathering
+from .linter import lint
+from .settings import Reader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any, TypeAlias
+
+    from ...schemas.diagnostic import Language
+    from .linter import Report
+    from .settings import Settings
+
+    Answer: TypeAlias = tuple[Report, Mapping[str, bytes] | None, tuple[str, ...]]
+    """A report, notes on what was read, and the names of the files."""
+
+
+def spread(
+    files: Sequence[str],
+    settings: Settings,
+    jobs: int,
+    *,
+    with_subjects: bool,
+    ahead: Language | None = None,
+) -> Report | None:
+    """The report over all files; None where they are too few to be worth a process each.
+
+    What the processes read counts as read here. Where JSON of the findings alone is wanted, each process writes its
+    own `ahead`, in that language, and keeps the texts of its files to itself.
+    """
+    from functools import partial
+    from multiprocessing import get_context
+
+    groups = named_groups(files, settings)
+    if len(groups) < 2 or "-" in files:
+        return None
+    work = partial(_some, settings, with_subjects, is_noting(), ahead)
+    # The first group is read here: what that loads, the processes that are split off have.
+    answers = work(groups[:1])
+    with get_context().Pool(min(jobs, len(groups)), _begin) as pool:
+        for some in pool.imap(work, shares(groups[1:], jobs)):
+            answers += some
+            at_step(len(answers), len(groups), groups[len(answers) - 1][0])
+    for _, noted, names in answers:
+        add_notes(noted)
+        for name in names:
+            remember_input(name)
+    return _together([report for report, _, _ in answers])
+
+
+def named_groups(files: Sequence[str], settings: Settings) -> list[tuple[str, ...]]:
+    """The files as they belong together: one with its configured partner, one pair of the others, or each alone."""
+    configuration = settings.configuration
+    absolute = {name: os.path.abspath(name) for name in reversed(files)}
+    given = {place: name for name, place in absolute.items()}
+    taken: set[str] = set()
+    groups: list[tuple[str, ...]] = []
+    rest: list[str] = []
+    for name in dict.fromkeys(files):
+        if absolute[name] in taken:
+            continue
+        partner = configuration.partner(name)
+        if partner is None:
+            rest.append(name)
+            continue
+        taken.add(absolute[name])
+        place = os.path.abspath(partner)
+        if place in given and exists(partner):
+            taken.add(place)
+            groups.append((name, given[place]))
+        else:
+            groups.append((name,))  # a partner that was not named is read with it, and not checked alone
+    if Gathering(rest, settings, Reader(encoding=settings.options.encoding)).is_one_pair(rest):
+        return [*groups, tuple(rest)]
+    return [*groups, *((name,) for name in rest)]
+
+
+_MOST_AT_ONCE = 64
+
+
+def shares(groups: Sequence[tuple[str, ...]], jobs: int) -> Iterator[Sequence[tuple[str, ...]]]:
+    """The groups as processes take them: many at first, in the end so few that none waits long for another's."""
+    at = 0
+    while at < len(groups):
+        few = max(1, min(_MOST_AT_ONCE, (len(groups) - at) // (jobs * 3)))
+        yield groups[at : at + few]
+        at += few
+
+
+def _begin() -> None:
+    """Leave what was loaded before the process was split off out of every search for garbage: it lives as long."""
+    import gc
+
+    gc.freeze()
+
+
+def _some(
+    settings: Settings,
+    with_subjects: bool,
+    noted: bool,
+    as_json: Language | None,
+    groups: Sequence[tuple[str, ...]],
+) -> list[Answer]:
+    """The report on each group and the names of its files; with the first, the notes on what was read for all."""
+    outer = exchange_inputs(Inputs(noted=noted))
+    reports = [
+        lint(settings, group, Reader(encoding=settings.options.encoding), with_subjects=with_subjects)
+        for group in groups
+    ]
+    names = [tuple(report.sources) for report in reports]
+    if as_json is not None:
+        from ..lint_formats.json import written_ahead
+
+        reports = [written_ahead(report, as_json)._replace(sources={}) for report in reports]
+    notes = [noted_inputs(), *(None for _ in groups[1:])]
+    exchange_inputs(outer)
+    return list(zip(reports, notes, names, strict=True))
+
+
+def _together(reports: Sequence[Report]) -> Report:
+    def every(name: str) -> Iterator[Any]:
+        return chain.from_iterable(getattr(report, name) for report in reports)
+
+    found = list(every("diagnostics"))
+    kept, texts = once(found), tuple(every("written"))
+    if texts and len(kept) < len(found):
+        there = zip(found, texts, strict=True)  # in the same order, so that each is looked for behind the last
+        texts = tuple([next(text for entry, text in there if entry is one) for one in kept])
+    return reports[0]._replace(
+        diagnostics=tuple(kept),
+        written=texts,
+        suppressed=sum([report.suppressed for report in reports]),
+        files=tuple(dict.fromkeys(every("files"))),
+        pairs=tuple(dict.fromkeys(every("pairs"))),
+        sources={name: source for report in reports for name, source in report.sources.items()},
+        subjects=tuple(every("subjects")),
+        unreadable=tuple(once(list(every("unreadable")))),
+        crashed=any(report.crashed for report in reports),
+        versions=tuple(dict(every("versions")).items()),
+    )

@@ -1,0 +1,149 @@
+"""Learning-rate curves for a terminal: 80 columns, legible without colour and without Unicode.
+
+A is a solid line, B a dotted one, in braille dots; where the encoding has none, `*` and `o`. Below them, how far the
+two lie apart, as a row of blocks on a logarithmic scale.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ...schemas.border.outgoing import composed, painted
+from ...schemas.border.outgoing import page as as_page
+from ...schemas.fast_records import TYPE_CHECKING
+from ..messages_compiled import say
+from ..terminal import wants_colour, wrapped
+from .curve_scale import COLUMNS, MARGIN, rate_label, step_labels, ticks
+from .dot_plot import STYLES, beside, can_draw, drawn, plain, stroke
+
+if TYPE_CHECKING:
+    from ...schemas.border.outgoing import Outgoing
+    from ..messages_compiled import CurveTerminalWords
+    from .curve_report import Report, Series
+
+ROWS = 14
+_BLOCKS = " ▁▂▃▄▅▆▇█"
+_ASCII_BLOCKS = " .:-=+*#@"
+_DIFFERENCE = "|A-B|"
+
+
+def _word(report: Report) -> CurveTerminalWords:
+    return say.page("curve_terminal", report.language)
+
+
+def page(report: Report, *, to_file: bool = False) -> Outgoing:
+    """The whole answer as text."""
+    colour = wants_colour() and not to_file
+    unicode = to_file or can_draw()
+    lines = _wrapped(report.summary)
+    lines += [line for remark in report.remarks for line in _wrapped(remark)]
+    lines += ["", *_plot(report, colour, unicode), ""]
+    lines += _legend(report, colour, unicode)
+    for series, basis in zip(report.series, report.bases, strict=False):
+        lines += _wrapped(f"{series.letter}  {basis.text(report.language)}", "    ")
+    for series in report.series:
+        for note in series.schedule.notes:
+            lines += _wrapped(f"{series.letter}  {_word(report)('note')}: {note.message(report.language)}", "    ")
+    lines += _equivalent(report)
+    text = as_page(line.rstrip() for line in lines)
+    return text if unicode else composed(plain(text))
+
+
+def _wrapped(text: str, indent: str = "") -> list[str]:
+    return wrapped(text, 79, indent)
+
+
+def _plot(report: Report, colour: bool, unicode: bool) -> list[str]:
+    columns = _columns(report.steps)
+    values = [[series.value(step) for step in columns] for series in report.series]
+    finite = [value for row in values for value in row if math.isfinite(value)]
+    top, bottom = max([*finite, 0.0]), min([*finite, 0.0])
+    if top == bottom:
+        top = bottom + 1.0
+    marks = [mark for mark in ticks(bottom, top, 4) if bottom <= mark <= top + (top - bottom) * 1e-3]
+    cells = drawn(values, bottom, top, ROWS, colour=colour, unicode=unicode)
+    labels = {round((top - mark) / (top - bottom) * (ROWS - 1)): rate_label(mark, top) for mark in marks}
+    corner, bar = ("┼", "─") if unicode else ("+", "-")
+    lines = beside(labels, cells, MARGIN, unicode=unicode)
+    lines.append(" " * (MARGIN - 1) + corner + bar * COLUMNS)
+    lines.append(step_labels(_word(report)("step"), 0, report.steps))
+    if len(values) == 2:
+        lines.append(_difference_row(report, columns, unicode, colour))
+    return lines
+
+
+def _columns(steps: int) -> list[int]:
+    """The steps drawn: one for every dot column."""
+    count = COLUMNS * 2
+    return [round((steps - 1) * index / (count - 1)) for index in range(count)]
+
+
+def _difference_row(report: Report, columns: list[int], unicode: bool, colour: bool) -> str:
+    comparison = report.comparison
+    assert comparison is not None
+    a, b = (series.curve for series in report.series)
+    blocks = _BLOCKS if unicode else _ASCII_BLOCKS
+    special = {comparison.at_step, comparison.first_difference}
+    line = ""
+    for x in range(COLUMNS):
+        first, last = columns[2 * x], columns[min(2 * x + 2, len(columns) - 1)]
+        steps = {first, columns[2 * x + 1], *(step for step in special if step is not None and first <= step <= last)}
+        size = max(_apart(a.value(step), b.value(step)) for step in steps) / (comparison.peak or 1.0)
+        level = 0 if size < comparison.tolerance else 8 if size >= 1 else max(1, round(8 + math.log10(size) * 8 / 9))
+        line += blocks[min(8, level)]
+    return f"{_DIFFERENCE:>{MARGIN - 2}} {'│' if unicode else '|'}" + painted(line, "red", colour)
+
+
+def _apart(one: float, other: float) -> float:
+    size = abs(one - other)
+    return size if math.isfinite(size) else 0.0 if math.isnan(one) and math.isnan(other) else 1e300
+
+
+def _legend(report: Report, colour: bool, unicode: bool) -> list[str]:
+    lines: list[str] = []
+    for index, series in enumerate(report.series):
+        sample = painted(stroke(index, unicode=unicode), STYLES[index], colour)
+        lines.append(f"{series.letter} {sample}  {_name(series)}")
+        if series.shift:
+            lines.append(f"       {_word(report)('log')}")
+    if len(report.series) == 2:
+        lines.append(f"{_DIFFERENCE}  {_word(report)('of-peak')}")
+    return lines
+
+
+def _name(series: Series) -> str:
+    from ...schemas.versions import TITLES
+
+    schedule = series.schedule
+    file = series.file if len(series.file) <= 30 else "…" + series.file[-29:]
+    return f"{file}: {TITLES[schedule.framework]} {schedule.version}, {schedule.type}"
+
+
+def _equivalent(report: Report) -> list[str]:
+    found = report.equivalent
+    if found is None:
+        return []
+    from ...schemas.versions import TITLES
+
+    word = _word(report)
+    name = TITLES[found.schedule.framework]
+    if found.exact:
+        lines = ["", word("equal-settings", name)]
+    else:
+        share = found.comparison.max_difference_of_peak * 100
+        at = f"{found.comparison.at_step:,}"
+        lines = ["", *_wrapped(word("near-settings", framework=name, share=f"{share:.3g}", step=at))]
+    if found.schedule.framework == "mindformers":
+        lines.append("  lr_schedule:")
+        lines += [f"    {key}: {yaml_number(value)}" for key, value in found.settings.items()]
+    else:
+        lines += [f"  --{key.replace('_', '-')} {value}" for key, value in found.settings.items()]
+    return lines
+
+
+def yaml_number(value: object) -> str:
+    """A value as YAML 1.1 reads it: 1e-05 without a dot would be text."""
+    text = str(value)
+    if isinstance(value, float) and "e" in text and "." not in text:
+        return text.replace("e", ".0e")
+    return text

@@ -1,0 +1,114 @@
+"""Curves as text: braille dots, or letters where the encoding has no braille, one row of characters a line.
+
+The first curve is a solid line, the others are dotted; without Unicode each has a letter of its own.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import TYPE_CHECKING
+
+from ...schemas.border.outgoing import painted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+STYLES = ("cyan", "yellow", "magenta", "green", "blue", "red")
+_DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
+_LETTERS = "*ox+@%"
+
+
+def can_draw() -> bool:
+    """Whether standard output takes braille."""
+    try:
+        "⣿█┤".encode(_encoding())
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def plain(text: str) -> str:
+    """The text as standard output's encoding can write it."""
+    encoding = _encoding()
+    for letter, written in (("…", "..."), ("−", "-"), ("∞", "inf"), ("→", "->")):
+        text = text.replace(letter, written)
+    return text.encode(encoding, "replace").decode(encoding)
+
+
+def _encoding() -> str:
+    return sys.stdout.encoding or "ascii"
+
+
+def drawn(
+    curves: Sequence[Sequence[float]], bottom: float, top: float, rows: int, *, colour: bool, unicode: bool
+) -> list[str]:
+    """Curves with two values a column, as so many rows of text."""
+    return (_braille if unicode else _letters)(curves, bottom, top, rows, colour)
+
+
+def beside(labels: Mapping[int, str], cells: Sequence[str], width: int, *, unicode: bool) -> list[str]:
+    """The rows of a plot with the axis before them, and the labels of some."""
+    side, marked = ("│", "┤") if unicode else ("|", "|")
+    return [
+        f"{labels.get(index, ''):>{width - 2}} {marked if labels.get(index) else side}{row}"
+        for index, row in enumerate(cells)
+    ]
+
+
+def _height(value: float, bottom: float, top: float, size: int) -> int | None:
+    if not math.isfinite(value):
+        return None
+    return min(size - 1, max(0, round((top - value) / (top - bottom) * (size - 1))))
+
+
+def _braille(curves: Sequence[Sequence[float]], bottom: float, top: float, rows: int, colour: bool) -> list[str]:
+    grids = [_dots(row, bottom, top, rows, dotted=index > 0) for index, row in enumerate(curves)]
+    lines: list[str] = []
+    for y in range(rows):
+        line = ""
+        for x in range(len(curves[0]) // 2):
+            owners = [index for index, grid in enumerate(grids) if grid[y][x]]
+            bits = 0
+            for index in owners:
+                bits |= grids[index][y][x]
+            letter = chr(0x2800 + bits) if bits else " "
+            line += (
+                painted(letter, STYLES[owners[0] % len(STYLES)] if len(owners) == 1 else "bold", colour)
+                if bits
+                else letter
+            )
+        lines.append(line)
+    return lines
+
+
+def _dots(row: Sequence[float], bottom: float, top: float, rows: int, *, dotted: bool) -> list[list[int]]:
+    """One curve as braille bits; a dotted one leaves every other pair of columns out."""
+    grid = [[0] * (len(row) // 2) for _ in range(rows)]
+    before: int | None = None
+    for x, value in enumerate(row):
+        y = _height(value, bottom, top, rows * 4)
+        if y is not None and not (dotted and x % 4 >= 2):
+            reach = range(min(y, before) + 1, max(y, before)) if before is not None and abs(y - before) > 1 else ()
+            for at in (y, *(at for at in reach if not dotted or at % 2)):
+                grid[at // 4][x // 2] |= _DOTS[at % 4][x % 2]
+        before = y
+    return grid
+
+
+def _letters(curves: Sequence[Sequence[float]], bottom: float, top: float, rows: int, colour: bool) -> list[str]:
+    width = len(curves[0]) // 2
+    grid = [[" "] * width for _ in range(rows)]
+    for index, row in enumerate(curves):
+        letter = _LETTERS[index % len(_LETTERS)]
+        for x in range(width):
+            y = _height(row[2 * x], bottom, top, rows)
+            if y is not None:
+                grid[y][x] = "#" if grid[y][x] not in (" ", letter) else letter
+    styles = {**dict(zip(_LETTERS, STYLES, strict=True)), "#": "bold"}
+    return ["".join(painted(cell, styles[cell], colour) if cell != " " else cell for cell in line) for line in grid]
+
+
+def stroke(index: int, *, unicode: bool) -> str:
+    """The sample of a curve that a legend shows."""
+    return ("⠒⠒⠒" if index == 0 else "⠒ ⠒") if unicode else _LETTERS[index % len(_LETTERS)] * 3

@@ -1,0 +1,258 @@
+"""The answer of `accmap verify` for people: a page of text, and a self-contained HTML page with bars."""
+
+from __future__ import annotations
+
+from ...schemas.border.outgoing import composed, markup, page, painted
+from ...schemas.fast_records import TYPE_CHECKING
+from ...schemas.plain_values import plain
+from ..messages_compiled import say
+from ..reference.advisories import title
+from ..terminal import wants_colour
+from .page_shell import beside
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any, TypeAlias
+
+    from ...schemas.border.outgoing import Outgoing
+    from ...schemas.diagnostic import Language
+    from ..messages_compiled import VerifyWords
+
+Answer: TypeAlias = "dict[str, Any]"
+
+_TABLES = (
+    "structure", "loss", "parts", "logits", "gradients", "gradient_elements", "norms", "training", "clipping",
+    "updates", "expert_bias", "rates", "dropout", "scales", "samples", "padding", "initialisation",
+)  # fmt: skip
+_STYLES = {"match": "green", "partial": "yellow", "mismatch": "red", "not-verifiable": "yellow"}
+_KEYS = ("parameter", "step", "name", "part")
+_MOST_LINES = 6
+
+
+def text_page(answer: Answer, language: Language) -> Outgoing:
+    """The report for a terminal."""
+    colour = wants_colour()
+    word = say.page("verify", language)
+    verdict = answer["verdict"]
+    sides = " · ".join(f"{side} {file}" for side, file in zip(answer["sides"], answer["files"], strict=False))
+    instead = "".join(f" ({entry['reason']})" for entry in answer["not_compared"] if _is_version(entry))
+    lines = [f"{painted(word(verdict), _STYLES[verdict], colour)}{instead}  {sides}"]
+    lines += [f"  {word('ran')}: {line}" for line in _ran_lines(answer, word)]
+    lines += _failure_lines(answer, word)
+    lines += _unexercised_lines(answer, word)
+    lines += _divergence_lines(answer, word, language)
+    for table in _TABLES:
+        lines += _table_lines(_rows(answer, table), word, word(table), colour)
+    lines += _precision_lines(answer, word)
+    if answer["shrunk"]:
+        sizes = ", ".join(
+            f"{field} {_short(sizes[0])} → {_short(sizes[1])}" for field, sizes in answer["shrunk"].items()
+        )
+        lines += ["", f"{word('shrunk')}: {sizes}"]
+    if answer["stand_ins"]:
+        names = ", ".join(dict.fromkeys(f"{entry['side']}/{entry['name']}" for entry in answer["stand_ins"]))
+        lines.append(f"{word('stand_ins')}: {names}")
+    rest = [entry["field"] for entry in answer["not_compared"] if not (entry.get("differs") or entry.get("accepted"))]
+    lines.append(f"{word('not_compared')}: " + ", ".join(rest))
+    return page(lines)
+
+
+def _failure_lines(answer: Answer, word: VerifyWords) -> list[str]:
+    """Why a side could not be run, and what to do about it."""
+    lines: list[str] = []
+    for failure in answer["failures"]:
+        place = f" ({failure['where']})" if failure["where"] else ""
+        lines.append(f"  {word('failures')}: {failure['side']}: {failure['reason']}{place}")
+        if failure["explanation"]:
+            lines.append(f"    {failure['explanation']}")
+        if failure["kind"] in ("crash", "timeout", "memory"):
+            lines += [f"    {line}" for line in failure["log"][-10:]]
+    return lines
+
+
+def _precision_lines(answer: Answer, word: VerifyWords) -> list[str]:
+    """How both sides round in the files' own types."""
+    found = answer["precision"]
+    if found is None or found["agrees"] is None:
+        return []
+    types = " · ".join(found["compute"])
+    shown = ", ".join(f"{row['name']} {row['a']:.2f} | {row['b']:.2f}" for row in found["errors"][:2])
+    lines = ["", f"{word('precision')} ({types}): {word('errors')}: {shown}"]
+    wrong = [row for row in found["errors"] if not row["agrees"]]
+    return lines + [f"  ✗ {row['name']}  {row['a']:.2f} | {row['b']:.2f}" for row in wrong[:_MOST_LINES]]
+
+
+def _ran_lines(answer: Answer, word: VerifyWords) -> list[str]:
+    """What each side was run with, which graph of it or by whose reading, and from where."""
+    whole, small, unread = word("parsed"), word("parsed_small"), word("unparsed")
+    read = {(True, True): whole, (True, False): small, (False, True): unread, (False, False): unread}
+    said = (
+        word(one["graph"]) if one["graph"] else read.get((one["parsed"], one["own_launch"])) for one in answer["ran"]
+    )
+    how = (f" ({words})" if words else "" for words in said)
+    each = zip(answer["ran"], how, strict=True)
+    return [f"{one['framework']} {one['version']}{said}  {one['path']}" for one, said in each]
+
+
+def _is_version(entry: dict[str, Any]) -> bool:
+    """Whether an entry says that another version ran."""
+    return str(entry["field"]).endswith(".version") and bool(entry.get("differs"))
+
+
+def _unexercised_lines(answer: Answer, word: VerifyWords) -> list[str]:
+    """What makes a match partial, with both values."""
+    told = [entry for entry in answer["not_compared"] if entry.get("differs") and not _is_version(entry)]
+    lines = [
+        f"  {word('unexercised' if 'a' in entry else 'unproved')}: {_differing(entry)}: {entry['reason']}"
+        for entry in told
+    ]
+    let = [entry for entry in answer["not_compared"] if entry.get("accepted")]
+    return lines + [f"  {word('accepted')}: {_differing(entry)}" for entry in let]
+
+
+def _differing(entry: dict[str, Any]) -> str:
+    both = f" ({_short(entry['a'])} | {_short(entry['b'])})" if "a" in entry else ""
+    return f"{entry['field']}{both}"
+
+
+def _divergence_lines(answer: Answer, word: VerifyWords, language: Language) -> list[str]:
+    divergence = answer["first_divergence"]
+    if divergence is None:
+        return []
+    direction = say.page("verify_direction", language)(divergence["direction"])
+    lines = [f"  {word('first')} {divergence['module']}, {direction}"]
+    if divergence["differing"]:
+        told = ", ".join(map(_differing, divergence["differing"]))
+        lines.append(f"  {word('differ')} {told}")
+    elif divergence["fields"]:
+        lines.append(f"  {word('depends')} {', '.join(divergence['fields'])}")
+    if divergence["rules"]:
+        lines.append(f"  {word('rules')}: {', '.join(divergence['rules'])}")
+    known = divergence["defects"]
+    return [*lines, *(f"  {word('defect')} {one['code']}: {title(one['code'], language)}" for one in known)]
+
+
+def _table_lines(rows: Sequence[dict[str, Any]], word: VerifyWords, heading: str, colour: bool) -> list[str]:
+    if not rows:
+        return []
+    wrong = [row for row in rows if not row["agrees"]]
+    count = word("all", len(rows)) if not wrong else f"{len(rows) - len(wrong)} " + word("of", len(rows))
+    shown = wrong[:_MOST_LINES] if wrong else [max(rows, key=lambda row: row["relative"] or 0)]
+    lines = ["", f"{painted(heading, 'bold', colour)}: {count}"]
+    for row in shown:
+        marked = painted("✗", "red", colour) if not row["agrees"] else painted("✓", "green", colour)
+        lines.append(f"  {marked} {_name(row)}  {_number(row['a'])}  {_number(row['b'])}  {_difference(row)}")
+    if len(wrong) > _MOST_LINES:
+        lines.append(f"  … {len(wrong) - _MOST_LINES}")
+    return lines
+
+
+def _rows(answer: Answer, table: str) -> list[dict[str, Any]]:
+    found = answer[table]
+    return [found] if isinstance(found, dict) else list(found or ())
+
+
+def _name(row: dict[str, Any]) -> str:
+    return str(next((row[key] for key in _KEYS if key in row), ""))
+
+
+def _number(value: Any) -> str:
+    return "-" if value is None else f"{value:.8g}" if isinstance(value, float) else str(value)
+
+
+def _difference(row: dict[str, Any]) -> str:
+    note = f"  {row['note']}" if row.get("note") else ""
+    return ("" if row["relative"] is None else f"{row['relative']:.1e}") + note
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, dict):
+        sides: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
+        return "|".join(_short(sides[side]) for side in sorted(sides))
+    return plain(value)
+
+
+def html_page(answer: Answer, language: Language) -> Outgoing:
+    """The report as one HTML file that needs nothing else."""
+    word, style = say.page("verify", language), beside("verify_report.css")
+    verdict = answer["verdict"]
+    parts = [
+        f"<!doctype html><html lang='{'zh' if language == 'zh' else 'en'}'><meta charset='utf-8'>",
+        f"<meta name='viewport' content='width=device-width'><title>{word('title')}</title><style>{style}</style>",
+        f"<h1>{word('title')} <span class='v {verdict}'>{markup(word(verdict))}</span></h1>",
+        "<p>"
+        + " · ".join(
+            f"{markup(side)} <code>{markup(file)}</code>"
+            for side, file in zip(answer["sides"], answer["files"], strict=False)
+        )
+        + "</p>",
+    ]
+    for failure in answer["failures"]:
+        parts += _html_failure(failure, word)
+    parts += [f"<p>{word('ran')}: <code>{markup(line)}</code></p>" for line in _ran_lines(answer, word)]
+    parts += [f"<p>{markup(str(entry['reason']))}</p>" for entry in answer["not_compared"] if _is_version(entry)]
+    told = (*_unexercised_lines(answer, word), *_divergence_lines(answer, word, language))
+    parts += [f"<p>{markup(line.strip())}</p>" for line in told]
+    for table in _TABLES:
+        rows = _rows(answer, table)
+        if rows:
+            parts.append(_html_table(rows, word(table), answer, word))
+    parts += [_plain_table(name, rows) for name, rows in _conditions(answer, word).items()]
+    return composed("\n".join(parts) + "\n")
+
+
+def _html_failure(failure: Mapping[str, Any], word: VerifyWords) -> Iterator[str]:
+    place = f" <code>{markup(failure['where'])}</code>" if failure["where"] else ""
+    yield f"<p><b>{markup(failure['side'])}</b>: {markup(failure['reason'])}{place}</p>"
+    if failure["explanation"]:
+        yield f"<p>{markup(failure['explanation'])}</p>"
+    log = "\n".join(map(markup, failure["log"]))
+    yield f"<details><summary>{word('log')}</summary><pre>{log}</pre></details>"
+
+
+def _conditions(answer: Answer, word: VerifyWords) -> dict[str, list[tuple[str, ...]]]:
+    """What the models were given and run with, by the title of its table."""
+
+    def padding(token: object) -> str:
+        return "" if token is None else f"pad {token}"
+
+    return {
+        word("shrunk"): [(field, _short(sizes[0]), _short(sizes[1])) for field, sizes in answer["shrunk"].items()],
+        word("inputs"): [
+            (f"seed {one['seed']}", f"{one['batch']} × {one['sequence']}", padding(one["padding_token"]))
+            for one in answer["inputs"]
+        ],
+        word("stand_ins"): [(entry["side"], entry["name"], entry["description"]) for entry in answer["stand_ins"]],
+        word("not_compared"): [(entry["field"], entry["reason"]) for entry in answer["not_compared"]],
+        word("versions"): list(answer["versions"].items()),
+    }
+
+
+def _html_table(rows: Sequence[dict[str, Any]], title: str, answer: Answer, word: VerifyWords) -> str:
+    heads = (word("name"), *answer["sides"], word("relative"), "")
+    lines = [f"<h2>{markup(title)}</h2><table><tr>" + "".join(f"<th>{markup(head)}" for head in heads) + "</tr>"]
+    for row in rows:
+        wide = _bar(row["relative"])
+        shade = "" if row["agrees"] else " class='no'"
+        lines.append(
+            f"<tr{shade}><td><code>{markup(_name(row))}</code><td class='n'>{_number(row['a'])}<td class='n'>"
+            f"{_number(row['b'])}<td class='n'>{markup(_difference(row))}<td style='width:9rem'>"
+            f"<div class='bar' style='width:{wide:.0f}%'></div></tr>"
+        )
+    return "".join(lines) + "</table>"
+
+
+def _bar(relative: float | None) -> float:
+    """The length of a difference on a logarithmic scale from 1e-9 to 1, in percent."""
+    if relative is None:
+        return 100.0
+    from math import log10
+
+    return min(100.0, max(0.0, (log10(max(relative, 1e-9)) + 9) / 9 * 100))
+
+
+def _plain_table(title: str, rows: Sequence[Sequence[object]]) -> str:
+    if not rows:
+        return ""
+    body = "".join("<tr>" + "".join(f"<td>{markup(str(cell))}" for cell in row) + "</tr>" for row in rows)
+    return f"<h2>{markup(title)}</h2><table>{body}</table>"

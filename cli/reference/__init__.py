@@ -1,0 +1,1 @@
+"""A reader of the tables: flags, keys and their history, and known defects, in words."""

@@ -1,0 +1,138 @@
+"""Known defects for the commands that list them, and for those that look at a run and ask which of them fit."""
+
+from __future__ import annotations
+
+from ...mapper.recipe.reading import recipe_of
+from ...rules.defects import CANCELLED, mended
+from ...rules.engine import Selection, check
+from ...rules.subject import Side, Subject
+from ...schemas.fast_records import TYPE_CHECKING
+from ...schemas.versions import minor_of, release_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from typing import Any
+
+    from ...schemas.config import Config
+    from ...schemas.diagnostic import Diagnostic, Language
+    from ...schemas.source import SourceText
+
+_PACKAGES = {
+    "megatron": "NVIDIA/Megatron-LM",
+    "mindformers": "mindspore/mindformers",
+    "mindspeed-llm": "Ascend/MindSpeed-LLM",
+}
+
+
+def advisories_of(framework: str | None = None, version: str | None = None) -> Mapping[str, Mapping[str, Any]]:
+    """The advisories by code: all of them, a framework's, or those that a version of it (`0.15`, `0.15.3`) has."""
+    from ...rules.defects_listed_compiled import LISTED
+
+    return {
+        code: row
+        for code, row in LISTED.items()
+        if framework in (None, row["framework"]) and (version is None or has(row, version))
+    }
+
+
+def has(row: Mapping[str, Any], version: str) -> bool:
+    """Whether a version of the advisory's framework has the defect, or some patch release of it."""
+    minor = minor_of(version) or version
+    return minor in row["in"] and not mended(release_of(version), row["affected"]["patched"].get(minor, ""))
+
+
+def beside(row: Mapping[str, Any], versions: Mapping[str, str]) -> bool:
+    """Whether the package that decides beside the framework is installed in a release that has the defect."""
+    package = row["affected"]["package"]
+    if package is None:
+        return True
+    ours = _rank(versions.get(package["name"], ""))
+    first, below = (_rank(package[key] or "") for key in ("at_least", "below"))
+    return ours is not None and (first is None or first <= ours) and (below is None or ours < below)
+
+
+def _rank(version: str) -> tuple[tuple[int, ...], bool] | None:
+    """Where a version stands among the others: `2.8.0+cu12` as `2.8`, `2.8.0rc1` before it; None for no version."""
+    import re
+
+    found = re.match(r"v?(\d+(?:\.\d+)*)(.*)", version.strip(), re.ASCII | re.DOTALL)
+    if found is None:
+        return None
+    numbers = [int(part) for part in found[1].split(".")]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    early = re.match(r"[-_.]?(?:alpha|beta|preview|pre|rc|dev|a|b|c)[-_.]?\d*(?![a-z])", found[2].lower())
+    return tuple(numbers), early is None
+
+
+def met(configs: Sequence[Config], sources: Sequence[SourceText]) -> tuple[Diagnostic, ...]:
+    """The known defects that concern one or two files; a pair of two frameworks is asked as one."""
+    sides = [Side(config, recipe_of(config), source) for config, source in zip(configs, sources, strict=True)]
+    groups = [sides] if len({side.framework for side in sides}) == len(sides) else [[side] for side in sides]
+    found: list[Diagnostic] = []
+    for group in groups:
+        by_name = {side.framework: side for side in group}
+        subject = Subject(by_name.get("megatron"), by_name.get("mindformers"), "align", {}, {})
+        found += check(subject, Selection(select=("DEF",))).diagnostics
+    return tuple(found)
+
+
+def fitting(
+    found: Iterable[Diagnostic], quantities: Collection[str], fields: Collection[str] = ()
+) -> tuple[Diagnostic, ...]:
+    """Of the defects that concern the files, those with an effect on what is off, where it shows.
+
+    What cancels between the two files explains no difference between them.
+    """
+    rows = advisories_of()
+    return tuple(
+        one
+        for one in found
+        if one.kind.code in rows
+        and set(quantities) & set(rows[one.kind.code]["quantities"])
+        and (not fields or set(fields) & set(one.fields))
+        and CANCELLED not in dict(one.values)
+    )
+
+
+def title(code: str, language: Language) -> str:
+    """An advisory in one sentence."""
+    return advisories_of()[code]["title"][language == "zh"]
+
+
+def as_record(code: str, row: Mapping[str, Any], language: Language) -> dict[str, Any]:
+    """One advisory as databases of vulnerabilities write theirs, with what is ours beside it."""
+    place = language == "zh"
+    events = [{"introduced": row["affected"]["first"]}]
+    if row["affected"]["fixed"]:
+        events.append({"fixed": row["affected"]["fixed"]})
+    return {
+        "id": code,
+        "summary": row["title"][place],
+        "details": " ".join((row["effect"][place], row["do"][place])),
+        "affected": [
+            {
+                "package": {"ecosystem": "GitHub", "name": _PACKAGES[row["framework"]]},
+                "versions": list(row["in"]),
+                "ranges": [{"type": "GIT", "events": events}],
+            }
+        ],
+        "severity": row["severity"],
+        "references": [
+            *({"type": "REPORT", "text": source} for source in row["sources"]),
+            *({"type": "EVIDENCE", "text": place} for place in row["evidence"]["code"]),
+        ],
+        "database_specific": {
+            "name": row["name"],
+            "framework": row["framework"],
+            "dialects": list(row["dialects"]),
+            "patched": row["affected"]["patched"],
+            "package": row["affected"]["package"],
+            "when": row["when"],
+            "quantities": list(row["quantities"]),
+            "cancels": list(row["cancels"]),
+            "evidence": row["evidence"]["kind"],
+            "figures": row["evidence"]["figures"][place] if row["evidence"]["figures"] else None,
+            "test": row["evidence"]["test"],
+        },
+    }
