@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from accmap.schemas.compilers import constants
@@ -277,7 +275,7 @@ def test_what_trains_is_taken_where_both_stand_in_one_script() -> None:
 
 
 def test_every_program_row_says_where_it_was_seen() -> None:
-    content = load_table(Path(constants.SOURCE).read_text("utf-8"))
+    content = load_table((constants.ROOT / "schemas" / "purposes.yaml").read_text("utf-8"))
     for part in ("programs", "modules", "recipes", "arguments"):
         assert all(row["source"] for row in content[part])
 
