@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accmap.schemas.border.outgoing import markup
+from accmap.schemas.border.text_output import markup
 from accmap.schemas.fast_records import TYPE_CHECKING
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..schemas.border.outgoing import tell
+from ..schemas.border.text_output import tell
 from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.wording import joined
 from .configuration import find_configuration, ignored_configurations

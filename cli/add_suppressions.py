@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..schemas.border.outgoing import tell
-from ..schemas.border.writing import rewrite
+from ..schemas.border.file_output import rewrite
+from ..schemas.border.text_output import tell
 from ..schemas.fast_records import TYPE_CHECKING
 from .exit_codes import FINE, UNUSABLE
 from .messages_compiled import say

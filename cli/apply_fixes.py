@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..schemas.border.outgoing import composed, emit, tell, visible
-from ..schemas.border.writing import rewrite
+from ..schemas.border.file_output import rewrite
+from ..schemas.border.text_output import composed, emit, tell, visible
 from ..schemas.fast_records import TYPE_CHECKING
 from .linting.linter import lint
 from .linting.settings import Reader
@@ -12,7 +12,7 @@ from .messages_compiled import say as usage
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ..schemas.border.outgoing import Outgoing
+    from ..schemas.border.text_output import Outgoing
     from ..schemas.diagnostic import Language
     from ..schemas.source import SourceText
     from .linting.linter import Report

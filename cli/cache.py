@@ -11,9 +11,8 @@ import os
 import stat
 import sys
 
-from ..schemas.border.inputs import digest
+from ..schemas.border.inputs import digest, open_regular, read_at_once
 from ..schemas.border.probes import stamp_key, state_of
-from ..schemas.border.regular import open_regular, read_at_once
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,7 +104,7 @@ def store(words: "Sequence[str]", version: str, noted: "Mapping[str, bytes]", te
     lines = [str(code)]
     lines += [f"{known.hex()} {key.encode('utf-8', 'surrogateescape').hex()}" for key, known in states.items()]
     rest = "\n".join(lines).encode() + b"\n\n" + text.encode("utf-8", "surrogatepass")
-    from ..schemas.border.writing import NewFile
+    from ..schemas.border.file_output import NewFile
 
     try:
         with NewFile(os.path.join(folder, entry_name(words, version)), lasting=False) as new:

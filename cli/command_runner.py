@@ -6,7 +6,7 @@ import os
 import sys
 
 from ..schemas.border.inputs import Inputs, exchange_inputs
-from ..schemas.border.outgoing import forget_colours, tell, tell_crash
+from ..schemas.border.text_output import forget_colours, tell, tell_crash
 from ..schemas.config import ReadOptions
 from ..schemas.diagnostic import Language, ReadBackError, UnreadableError
 from ..schemas.fast_records import TYPE_CHECKING

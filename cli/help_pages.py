@@ -17,7 +17,7 @@ import typer
 from typer.completion import get_completion_script  # pyright: ignore[reportPrivateImportUsage] - it has no other name
 from typer.core import TyperCommand, TyperGroup
 
-from ..schemas.border.outgoing import composed, emit
+from ..schemas.border.text_output import composed, emit
 from .language import language_in
 from .messages_compiled import say
 from .options import Command, Option, all_commands, group_members, options_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ..schemas.border.incoming import read_standard_input, read_text
+from ..schemas.border.file_input import read_standard_input, read_text
 from ..schemas.border.probes import is_file, is_folder, stands
 from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.reader import config_of
@@ -45,7 +45,7 @@ def described(name: str) -> str:
 def opened(name: str, options: ReadOptions, stdin_name: str | None = None) -> tuple[SourceText, ReadOptions]:
     """The text of a file named on the command line, read once, and the options with what its place adds."""
     if options.confine is not None:
-        from ..schemas.border.incoming import require_no_way_out
+        from ..schemas.border.file_input import require_no_way_out
         from .configuration import Configuration, confinement
 
         # Two files of one command may belong to two projects; each is kept to its own.

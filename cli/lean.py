@@ -76,12 +76,12 @@ def _guarded(given: list[str]) -> int:
         from .messages_compiled import say
 
         said = say.answer_cannot_be_written(reason=system_reason(error))
-        from ..schemas.border.outgoing import tell
+        from ..schemas.border.text_output import tell
 
         tell(f"accmap: {said.text(language_in(given))}")
         return UNUSABLE
     except ModuleNotFoundError as error:
-        from ..schemas.border.outgoing import tell
+        from ..schemas.border.text_output import tell
         from .language import language_in
         from .not_built import is_not_built, not_built
 
@@ -203,7 +203,7 @@ def _usage(message: Words, words: Sequence[str]) -> int:
     from .messages_compiled import say
 
     language = language_in(words)
-    from ..schemas.border.outgoing import tell
+    from ..schemas.border.text_output import tell
 
     for said in (message, say.where_to_look()):
         tell(f"accmap: {said.text(language)}")

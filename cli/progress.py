@@ -7,7 +7,7 @@ import sys
 from time import monotonic
 
 from ..schemas.border.inputs import latest_input
-from ..schemas.border.outgoing import await_answer, transient
+from ..schemas.border.text_output import await_answer, transient
 from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.message import verbatim
 from .messages_compiled import say

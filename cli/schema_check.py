@@ -7,7 +7,7 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from ..schemas.border.outgoing import emit, json_text, page
+from ..schemas.border.text_output import emit, json_text, page
 from ..schemas.fast_records import NamedTuple
 from ..schemas.wording import mark
 from ..schemas.yaml_reader.document import read_yaml

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..schemas.border.outgoing import say
+from ..schemas.border.text_output import say
 from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.wording import mark
 

@@ -7,7 +7,7 @@ import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
 
-from ..schemas.border.outgoing import say
+from ..schemas.border.text_output import say
 from ..schemas.installation import installation
 from ..schemas.versions import known_names
 from .cache import directory

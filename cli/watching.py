@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..schemas.border.inputs import OPENED, Inputs, exchange_inputs
-from ..schemas.border.outgoing import clear_screen, tell
 from ..schemas.border.probes import state_of
+from ..schemas.border.text_output import clear_screen, tell
 from ..schemas.diagnostic import UnreadableError
 from ..schemas.fast_records import TYPE_CHECKING
 from .argument_parser import UsageError

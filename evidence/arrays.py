@@ -23,7 +23,7 @@ import os
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from ..schemas.border.regular import open_regular
+from ..schemas.border.inputs import open_regular
 from ..schemas.diagnostic import UnreadableError, finding, unreadable
 from ..schemas.fast_records import NamedTuple
 from ..schemas.installation import install_command

@@ -17,8 +17,8 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from ..schemas.border.incoming import whole_number
-from ..schemas.border.regular import open_regular
+from ..schemas.border.file_input import whole_number
+from ..schemas.border.inputs import open_regular
 from ..schemas.fast_records import NamedTuple
 from .messages_compiled import say
 

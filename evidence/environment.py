@@ -17,8 +17,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ..mapper.align.table import alignment_table
-from ..schemas.border.incoming import package_text
-from ..schemas.border.regular import open_regular
+from ..schemas.border.file_input import package_text
+from ..schemas.border.inputs import open_regular
 from ..schemas.compilers.tables import load_table
 from ..schemas.diagnostic import finding
 from ..schemas.fast_records import NamedTuple

@@ -25,7 +25,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any, cast
 
-from ..schemas.border.incoming import read_text
+from ..schemas.border.file_input import read_text
 from ..schemas.diagnostic import UnreadableError, finding
 from ..schemas.fast_records import NamedTuple
 from ..schemas.message import Words, verbatim

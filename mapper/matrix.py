@@ -13,7 +13,7 @@ from typing import Any
 from ..mappings.messages_compiled import say
 from ..mappings.proofs import proved_on, quantity_proofs
 from ..mappings.tables import table
-from ..schemas.border.incoming import package_text
+from ..schemas.border.file_input import package_text
 from ..schemas.compilers.tables import load_table
 from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.versions import known_names

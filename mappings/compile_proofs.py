@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..schemas.compilers.tables import literal_module, load_table
+from .compile_tables import TOPICS
 from .model import ProofsFile
-from .proof_digests import digests_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from .model import FieldProofs
+
 
 HERE = Path(__file__).parent
 SOURCE = HERE / "proofs.yaml"
@@ -65,3 +68,20 @@ def products() -> dict[str, str]:
     """The compiled module."""
     about = "What the real models have said of the rows; compiled from proofs.yaml."
     return {"mappings/proofs_compiled.py": literal_module(about, **standing())}
+
+
+_PROSE = ("sources", "note")
+"""What a reader is told of a row changes nothing of what is carried over."""
+
+
+def digests_of(text: Callable[[str], str]) -> dict[str, str]:
+    """The first field of every row → a digest; `text` gives a table file by name."""
+    found: dict[str, str] = {}
+    for topic in TOPICS:
+        content: dict[str, Any] = load_table(text(f"{topic}.yaml"))
+        for row in content["rows"]:
+            said = {name: value for name, value in row.items() if name not in _PROSE}
+            said.setdefault("only", content.get("only", []))
+            packed = json.dumps(said, sort_keys=True, ensure_ascii=False)
+            found[row.get("field") or row["fields"][0]] = hashlib.sha256(packed.encode()).hexdigest()[:12]
+    return found

@@ -7,13 +7,14 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from ..schemas.compilers.tables import frozen, literal_module, load_table
+from ..schemas.compilers.tables import frozen, literal_module, load_table, members
 from ..schemas.megatron.catalog import VERSIONS, catalog
 from ..schemas.megatron.compile_validation import read_rows
-from .model import FamiliesFile, Skeleton, TableFile, UnmappedFile
+from .model import FamiliesFile, Harmless, Skeleton, StopsFile, TableFile, TransformerConfigFile, UnmappedFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+
 
 HERE = Path(__file__).parent
 FACTS = HERE.parent / "schemas" / "mindformers"
@@ -27,6 +28,8 @@ _SIDE_MEMBERS = {
     "key", "keys", "lens", "resolved", "read", "aliases", "alternatives", "environment", "section", "since", "until",
     "fixed",
 }  # fmt: skip
+_WEIGHT_TABLES = ("blocks", "parameters", "norm", "kind", "aliases", "renames", "splits", "others")
+_RECORDS = ("blocks", "parameters")
 
 
 def topics() -> list[Path]:
@@ -242,15 +245,93 @@ def compiled_families() -> dict[str, Any]:
     return {"WEIGHTS": content["weights"], "FAMILIES": families, "SKELETONS": skeletons}
 
 
+def _stops() -> tuple[Any, ...]:
+    content = StopsFile.model_validate(_table("stops"))
+    return tuple(
+        members(stop, "sources", side=side, at=at, when=conditions(stop.when))
+        for stop in content.stops
+        for side, at in stop.places().items()
+    )
+
+
+def _shared_fields() -> dict[str, Any]:
+    """The fields of both frameworks' TransformerConfig, and the reasons why a difference has no effect."""
+    content = TransformerConfigFile.model_validate(_table("transformer_config"))
+    reasons: list[Harmless] = list(content.reasons.values())
+    places = {name: place for place, name in enumerate(content.reasons)}
+    fields: list[tuple[Any, ...]] = []
+    for field in content.fields:
+        why: list[int] = []
+        for reason in field.harmless:
+            if isinstance(reason, str):
+                why.append(places[reason])
+            else:
+                if reason not in reasons:
+                    reasons.append(reason)
+                why.append(reasons.index(reason))
+        arguments = field.arguments or [field.name]
+        fields.append(members(field, arguments=arguments, harmless=why))
+    closed = {name: (why.en, why.zh) for name, why in content.closed.items()}
+    return {"CLOSED": closed, "REASONS": tuple(map(_reason, reasons)), "FIELDS": tuple(fields)}
+
+
+def _reason(reason: Harmless) -> tuple[Any, ...]:
+    own = members(reason, "en", "zh", "sources", when=conditions(reason.when))
+    return (*own, reason.en, reason.zh)
+
+
+def _weights() -> dict[str, Any]:
+    """The parameters of both frameworks."""
+    table = _table("weights")
+    return {name.upper(): tuple(table[name]) if name in _RECORDS else table[name] for name in _WEIGHT_TABLES}
+
+
+def _huggingface_weights() -> dict[str, Any]:
+    """The rows of transformers' parameters, each with its families, relation and True for a transposed matrix."""
+    table = _table("weights_huggingface")
+    rows: list[tuple[str, tuple[str, ...], str, bool, tuple[str, ...] | None]] = []
+    for section in table["parameters"]:
+        families = tuple(section["families"]) if "families" in section else None
+        for megatron, theirs, *how in section["rows"]:
+            names = (theirs,) if isinstance(theirs, str) else tuple(theirs)
+            relation = how[0] if how else "same"
+            if relation not in ("same", "stacked", "heads") or how[1:] not in ([], ["turned"]):
+                raise ValueError(f"weights_huggingface.yaml: {megatron}: {how}")
+            rows.append((megatron, names, relation, how[1:] == ["turned"], families))
+    homeless = {family: (one["en"], one["zh"]) for family, one in table["homeless"].items()}
+    return {"PARAMETERS": tuple(rows), "OTHERS": tuple(table["others"]), "HOMELESS": homeless}
+
+
+def _table(name: str) -> dict[str, Any]:
+    return load_table((HERE / f"{name}.yaml").read_text("utf-8"))
+
+
+_CONSTANTS: dict[str, tuple[str, Callable[[], dict[str, Any]]]] = {
+    "families": (
+        "Model families and the frames of written files; compiled from families.yaml and skeleton.yaml.",
+        compiled_families,
+    ),
+    "stops": ("What loads and cannot run; compiled from stops.yaml.", lambda: {"STOPS": _stops()}),
+    "transformer_config": (
+        "The fields of both TransformerConfigs; compiled from transformer_config.yaml.",
+        _shared_fields,
+    ),
+    "weights": ("Parameters of both frameworks; compiled from weights.yaml.", _weights),
+    "weights_huggingface": (
+        "Parameters of transformers' models; compiled from weights_huggingface.yaml.",
+        _huggingface_weights,
+    ),
+}
+"""Compiled module → its first line, and the maker of its constants."""
+
+
 def products() -> dict[str, str]:
-    """The compiled modules: what every reading needs, what only some ask for, and the families."""
+    """The compiled modules: what every reading needs, what only some ask for, and the tables beside the rows."""
     tables = compiled()
     notes = tables.pop("NOTES")
-    families = "Model families and the frames of written files; compiled from families.yaml and skeleton.yaml."
     return {
         "mappings/tables_compiled.py": literal_module("The mapping tables; compiled from the YAML files.", **tables),
         "mappings/notes_compiled.py": literal_module(
             "The notes of the mapping tables' rows; compiled from the YAML files.", NOTES=notes
         ),
-        "mappings/families_compiled.py": literal_module(families, **compiled_families()),
-    }
+    } | {f"mappings/{name}_compiled.py": literal_module(about, **make()) for name, (about, make) in _CONSTANTS.items()}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
-    from ..schemas.border.outgoing import Outgoing
+    from ..schemas.border.text_output import Outgoing
     from ..schemas.diagnostic import Diagnostic
     from ..schemas.source import SourceText
 
@@ -103,7 +103,7 @@ def written(
     entries: Sequence[Diagnostic], sources: Mapping[str, SourceText], files: Iterable[str], folder: str
 ) -> Outgoing:
     """The text of a baseline file in a folder."""
-    from ..schemas.border.outgoing import json_text
+    from ..schemas.border.text_output import json_text
 
     def name_of(file: str) -> str:
         return path_from(folder, file)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..schemas.compilers.tables import literal_module, load_table
 from ..schemas.message import Words
-from ..schemas.mindformers.catalog import DEFAULT_STATIC
+from ..schemas.mindformers.versions import DEFAULT_STATIC
 from . import compile_defects as defects
 from .messages_compiled import say
 from .source_links import link_of

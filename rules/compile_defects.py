@@ -231,7 +231,7 @@ def _arguments() -> frozenset[str]:
 def _paths() -> frozenset[str]:
     """The keys of a YAML of MindSpore Transformers."""
     from ..mappings.tables import table
-    from ..schemas.mindformers.catalog import STATIC_VERSIONS, static_catalog
+    from ..schemas.mindformers.versions import STATIC_VERSIONS, static_catalog
 
     found: set[str] = set()
     for version in STATIC_VERSIONS:

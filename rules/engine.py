@@ -161,7 +161,7 @@ class _Run:
         return found
 
     def _crash(self, code: str, error: Exception) -> None:
-        from ..schemas.border.outgoing import tell_crash
+        from ..schemas.border.text_output import tell_crash
 
         self.crashed = True
         tell_crash(error)

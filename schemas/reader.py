@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from .border.incoming import MAX_ARGUMENTS, confined, encoding_problem, read_named, read_text, refuse_larger
+from .border.file_input import MAX_ARGUMENTS, confined, encoding_problem, read_named, read_text, refuse_larger
 from .border.probes import names_in
 from .config import ReadOptions
 from .diagnostic import UnreadableError, finding
@@ -425,7 +425,7 @@ def check_versions(options: ReadOptions, where: str | None = None) -> ReadOption
 
         normalise_version(options.megatron, where or "--megatron")
     if options.mindformers is not None:
-        from .mindformers.catalog import known_version
+        from .mindformers.versions import known_version
 
         known_version(options.mindformers, where or "--mindformers")
     if options.transformers is not None:

@@ -11,7 +11,7 @@ import importlib.util
 import os
 from typing import TYPE_CHECKING, Literal
 
-from ..schemas.border.regular import open_regular
+from ..schemas.border.inputs import open_regular
 from ..schemas.diagnostic import UsageError
 from ..schemas.fast_records import NamedTuple
 from ..schemas.message import Words

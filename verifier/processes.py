@@ -18,7 +18,7 @@ import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from ..schemas.border.regular import open_regular
+from ..schemas.border.inputs import open_regular
 from ..schemas.fast_records import NamedTuple
 from .interpreters import started
 

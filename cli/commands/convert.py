@@ -8,8 +8,8 @@ from ...mapper.translate.read_back import require_said
 from ...mapper.translate.startup_check import obstacles, of_network, standing
 from ...mapper.translate.translation import translate_as_asked
 from ...mapper.translate.writing import text_of
-from ...schemas.border.outgoing import composed, emit, json_text, tell
-from ...schemas.border.writing import one_file, rewrite, write_texts
+from ...schemas.border.file_output import one_file, rewrite, write_texts
+from ...schemas.border.text_output import composed, emit, json_text, tell
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.file_kind import require_training
 from ...schemas.huggingface.reading import FILE
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ...mapper.translate.startup_check import Obstacle
     from ...mapper.translate.target import Translation
     from ...mapper.translate.update import Updated
-    from ...schemas.border.outgoing import Outgoing
+    from ...schemas.border.text_output import Outgoing
     from ...schemas.config import Config, Framework, ReadOptions
     from ...schemas.diagnostic import Language
 

@@ -7,7 +7,7 @@ from ...mapper.computed.words import in_both
 from ...mapper.differences import Difference, Found, differences
 from ...mapper.recipe.reading import recipe_of
 from ...mappings.tables import table
-from ...schemas.border.outgoing import emit, json_text, painted, say
+from ...schemas.border.text_output import emit, json_text, painted, say
 from ...schemas.diagnostic import UsageError
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.dialects import dialect_versions

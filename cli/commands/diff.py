@@ -6,7 +6,7 @@ import json
 
 from ...mapper.comparison import compare
 from ...mapper.recipe.reading import recipe_of
-from ...schemas.border.outgoing import emit, json_text, painted, say
+from ...schemas.border.text_output import emit, json_text, painted, say
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.json_values import json_value
 from ...schemas.wording import listed, term

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...schemas.border.outgoing import emit, json_text, page, painted, tell
+from ...schemas.border.text_output import emit, json_text, page, painted, tell
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.wording import term
 from ..exit_codes import FINE, UNUSABLE
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...rules.pages import Page
-    from ...schemas.border.outgoing import Outgoing
+    from ...schemas.border.text_output import Outgoing
     from ...schemas.diagnostic import Language
     from ...schemas.message import Words
 

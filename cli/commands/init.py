@@ -7,9 +7,9 @@ import sys
 from typing import TYPE_CHECKING
 
 from ...mapper.recipe.reading import recipe_of
-from ...schemas.border.outgoing import say as print_line
-from ...schemas.border.outgoing import tell
-from ...schemas.border.writing import write_text
+from ...schemas.border.file_output import write_text
+from ...schemas.border.text_output import say as print_line
+from ...schemas.border.text_output import tell
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.file_kind import trains_gpt
 from ...schemas.reader import read_config

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
-from ...schemas.border.incoming import is_pipe, require_inside
+from ...schemas.border.file_input import is_pipe, require_inside
 from ...schemas.border.inputs import is_noting, noted_inputs, stop_noting
-from ...schemas.border.outgoing import emit, flush, tell
 from ...schemas.border.probes import is_folder
+from ...schemas.border.text_output import emit, flush, tell
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
 from ...schemas.named_module import named_module
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...rules.rule import Rule
-    from ...schemas.border.outgoing import Outgoing
+    from ...schemas.border.text_output import Outgoing
     from ...schemas.config import ReadOptions
     from ...schemas.diagnostic import Language
 
@@ -382,7 +382,7 @@ def _against_baseline(report: Report, path: str | None, wishes: Wishes) -> Repor
 def without_accepted(report: Report, path: str) -> Report:
     """The findings that a baseline does not have."""
     from ...rules.baseline import read, without
-    from ...schemas.border.incoming import read_json
+    from ...schemas.border.file_input import read_json
 
     try:
         accepted = read(read_json(path), os.path.dirname(os.path.abspath(path)))
@@ -420,7 +420,7 @@ def _emit(text: Outgoing, wishes: Wishes) -> None:
 
 def _replace(path: str, text: Outgoing, *, force: bool) -> None:
     """A report is written anew by every run: the one of the last run is replaced, and nobody else's file."""
-    from ...schemas.border.writing import write_text
+    from ...schemas.border.file_output import write_text
     from ..lint_formats.overwrite_guard import is_ours
 
     write_text(path, text, force=force or is_ours(path))

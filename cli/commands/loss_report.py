@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 
 from ...mappings.messages_compiled import say as of_rows
-from ...schemas.border.outgoing import painted, tell
+from ...schemas.border.text_output import painted, tell
 from ...schemas.config import Basis
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.wording import listed, mark, term

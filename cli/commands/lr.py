@@ -10,8 +10,8 @@ from ...mapper.schedule.comparison import compare
 from ...mapper.schedule.curve import UndecidedError, sample_steps, shared_steps
 from ...mapper.schedule.explanation import explain, summary
 from ...mapper.schedule.from_config import schedule_of
-from ...schemas.border.outgoing import composed, csv_text, json_text, tell
-from ...schemas.border.writing import deliver
+from ...schemas.border.file_output import deliver
+from ...schemas.border.text_output import composed, csv_text, json_text, tell
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.file_kind import require_schedule
 from ...schemas.verdict import Unseen, concluded, unseen_json, unseen_words, word_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ...mapper.schedule.comparison import Comparison
     from ...mapper.schedule.curve import Curve, Schedule
     from ...mapper.schedule.equivalents import Equivalent
-    from ...schemas.border.outgoing import Outgoing
+    from ...schemas.border.text_output import Outgoing
     from ...schemas.config import Config, ReadOptions
     from ...schemas.diagnostic import Diagnostic, Language
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from ...schemas.border.outgoing import tell
+from ...schemas.border.text_output import tell
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.installation import install_command
 from ..argument_parser import UsageError

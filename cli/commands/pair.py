@@ -10,8 +10,8 @@ from ...mapper.align.pair import pair_of
 from ...mapper.align.readme import FILES, readme
 from ...mapper.translate.read_back import require_said
 from ...mapper.translate.startup_check import obstacles
-from ...schemas.border.outgoing import emit, json_text, painted, say
-from ...schemas.border.writing import write_folder
+from ...schemas.border.file_output import write_folder
+from ...schemas.border.text_output import emit, json_text, painted, say
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.file_kind import require_training
 from ...schemas.json_values import json_value

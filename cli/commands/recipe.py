@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...mapper.recipe.reading import recipe_of
 from ...mapper.recipe.run_length import open_because
-from ...schemas.border.outgoing import emit, json_text, painted, say
+from ...schemas.border.text_output import emit, json_text, painted, say
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.json_values import json_value
 from ...schemas.wording import term

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from ...mapper.comparison import compare
 from ...mapper.schedule.curve import UndecidedError
-from ...schemas.border.outgoing import composed
-from ...schemas.border.writing import deliver
+from ...schemas.border.file_output import deliver
+from ...schemas.border.text_output import composed
 from ...schemas.diagnostic import UnreadableError, UsageError
 from ...schemas.fast_records import TYPE_CHECKING
 from ..exit_codes import BAD

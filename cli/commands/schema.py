@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...schemas.border.outgoing import emit, json_text, page
+from ...schemas.border.text_output import emit, json_text, page
 from ..argument_parser import UsageError
 from ..messages_compiled import say
 from ..published_schemas import NAMES, schema_of
@@ -50,6 +50,6 @@ def _require_versions(megatron: str | None, mindformers: str | None) -> None:
 
         normalise_version(megatron)
     if mindformers is not None:
-        from ...schemas.mindformers.catalog import known_version
+        from ...schemas.mindformers.versions import known_version
 
         known_version(mindformers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...mapper.computed.quantities import computed_of
-from ...schemas.border.outgoing import emit, json_text, painted, say
+from ...schemas.border.text_output import emit, json_text, painted, say
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.file_kind import trains_gpt
 from ...schemas.json_values import json_value

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 
-from ...schemas.border.outgoing import composed, json_text, page, tell, visible
-from ...schemas.border.writing import deliver, write_folder
+from ...schemas.border.file_output import deliver, write_folder
+from ...schemas.border.text_output import composed, json_text, page, tell, visible
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.file_kind import require_training
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from ...mapper.recipe.values import Recipe
     from ...mappings.names_compiled import FieldName
-    from ...schemas.border.outgoing import Outgoing
+    from ...schemas.border.text_output import Outgoing
     from ...schemas.config import Basis, Config, ReadOptions, Value
     from ...schemas.diagnostic import Diagnostic, Language
     from ...schemas.source import SourceText

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, cast
 
-from ...schemas.border.outgoing import emit, json_text, page, painted
+from ...schemas.border.text_output import emit, json_text, page, painted
 from ...schemas.verdict import PARTIAL, UNDECIDED, unseen_json, word_of
 from ...schemas.wording import listed
 from ..argument_parser import UsageError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...evidence.array_check import ArrayCheck, FilesCheck
-    from ...schemas.border.outgoing import Outgoing
+    from ...schemas.border.text_output import Outgoing
     from ...schemas.diagnostic import Language
 
 _STYLES = {"equal": "green", "close": "green", "different": "red", "undecided": "yellow"}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ...evidence.answers_compiled import check_scores_json
 from ...evidence.scores import TOLERANCE, apart, check_scores, read_scores
-from ...schemas.border.outgoing import emit, json_text, page, painted
+from ...schemas.border.text_output import emit, json_text, page, painted
 from ...schemas.verdict import Unseen, concluded, unseen_json, word_of
 from ...schemas.wording import mark
 from ..argument_parser import UsageError
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ...evidence.scores import ScoreCheck, Settings
-    from ...schemas.border.outgoing import Outgoing
+    from ...schemas.border.text_output import Outgoing
     from ...schemas.diagnostic import Language
 
 

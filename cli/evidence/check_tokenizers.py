@@ -18,8 +18,8 @@ from ...evidence.data.tokenizer_pair import (
     named_tokenizer,
     open_tokenizer,
 )
-from ...schemas.border.incoming import read_text
-from ...schemas.border.outgoing import emit, json_text, page, painted
+from ...schemas.border.file_input import read_text
+from ...schemas.border.text_output import emit, json_text, page, painted
 from ...schemas.verdict import word_of
 from ..exit_codes import BAD, FINE
 from ..inputs import load
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...evidence.data.tokenizer_pair import Row, TokenizerFiles, TokenizerPair
-    from ...schemas.border.outgoing import Outgoing
+    from ...schemas.border.text_output import Outgoing
     from ...schemas.config import ReadOptions
     from ...schemas.diagnostic import Language
 

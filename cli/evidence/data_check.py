@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...schemas.border.outgoing import emit, json_text, tell
+from ...schemas.border.text_output import emit, json_text, tell
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.installation import install_command
 from ...schemas.json_values import json_value

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...schemas.border.outgoing import page, painted
+from ...schemas.border.text_output import page, painted
 from ..messages_compiled import say
 from ..terminal import shortened, wants_colour
 
 if TYPE_CHECKING:
-    from ...schemas.border.outgoing import Outgoing
+    from ...schemas.border.text_output import Outgoing
     from ...schemas.diagnostic import Language
 
 Answer = dict[str, Any]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...evidence.answers_compiled import data_batch_json, data_fed_json, data_show_json, data_shown_json
-from ...schemas.border.outgoing import emit, json_text, page, tell
+from ...schemas.border.text_output import emit, json_text, page, tell
 from ...schemas.diagnostic import Diagnostic, UnreadableError, finding
 from ...schemas.fast_records import NamedTuple
 from ...schemas.verdict import unseen_json

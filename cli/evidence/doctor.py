@@ -14,7 +14,7 @@ from ...evidence.environment import (
     seeding_code,
     version_sets,
 )
-from ...schemas.border.outgoing import emit, json_text, page, painted, say
+from ...schemas.border.text_output import emit, json_text, page, painted, say
 from ...schemas.reader import config_of
 from ...schemas.verdict import concluded
 from ..argument_parser import UsageError

@@ -15,8 +15,8 @@ from ...evidence.answers_compiled import dump_compare_json, dump_tensor_json
 from ...evidence.dump.compare_parts import merged, of_dumps, of_table
 from ...evidence.dump.compare_verdict import has_diverged, not_compared, skipped_apis, verdict_of
 from ...evidence.dump.messages_compiled import say
-from ...schemas.border.outgoing import csv_text, json_text
-from ...schemas.border.writing import deliver, standing_already
+from ...schemas.border.file_output import deliver, standing_already
+from ...schemas.border.text_output import csv_text, json_text
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.fast_records import NamedTuple
 from ...schemas.wording import first_of
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ...evidence.dump.records import Tree
     from ...evidence.dump.statistics import Judge
     from ...evidence.dump.tables import Precheck
-    from ...schemas.border.outgoing import Outgoing
+    from ...schemas.border.text_output import Outgoing
     from ...schemas.config import ReadOptions
     from ...schemas.diagnostic import Language
     from ...schemas.verdict import Unseen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...schemas.border.outgoing import page, painted
+from ...schemas.border.text_output import page, painted
 from ...schemas.wording import first_of
 from ..messages_compiled import say
 from ..reference.advisories import title
@@ -13,7 +13,7 @@ from ..terminal import shortened, wants_colour
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...schemas.border.outgoing import Outgoing
+    from ...schemas.border.text_output import Outgoing
     from ...schemas.diagnostic import Language
     from ..messages_compiled import DumpCompareWords
 

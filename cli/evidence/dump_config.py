@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from ...evidence.dump.config import README_FILES, readme
 from ...evidence.dump.config import plan as plan_of
 from ...evidence.dump.config_request import DumpKind, Request, record_of, spans_of, subject_of
-from ...schemas.border.outgoing import emit, json_text, painted, say
-from ...schemas.border.writing import write_folder
+from ...schemas.border.file_output import write_folder
+from ...schemas.border.text_output import emit, json_text, painted, say
 from ..argument_parser import UsageError
 from ..exit_codes import BAD, FINE
 from ..inputs import load

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...evidence.answers_compiled import dump_scanned_json
 from ...evidence.dump.messages_compiled import say as told
-from ...schemas.border.outgoing import emit, json_text, page
+from ...schemas.border.text_output import emit, json_text, page
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.verdict import PARTIAL, UNDECIDED, Unseen, concluded, unseen_json, word_of
 from ..argument_parser import require_jobs

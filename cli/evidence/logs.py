@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from ...evidence.logs.log_reader import read_run
 from ...evidence.logs.verdict import Grounds
-from ...schemas.border.outgoing import clear_screen, composed, emit, flush, json_text
-from ...schemas.border.writing import standing_already, write_text
+from ...schemas.border.file_output import standing_already, write_text
+from ...schemas.border.text_output import clear_screen, composed, emit, flush, json_text
 from ...schemas.config import ReadOptions
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.reader import check_versions
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ...evidence.logs.run import Run
     from ...evidence.logs.verdict import Experiment
     from ...mapper.recipe.values import Recipe
-    from ...schemas.border.outgoing import Outgoing
+    from ...schemas.border.text_output import Outgoing
     from ...schemas.config import Config
     from ...schemas.diagnostic import Diagnostic, Language
     from ...schemas.source import SourceText

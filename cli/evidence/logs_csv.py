@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from ...evidence.logs.columns import ABSENT
-from ...schemas.border.outgoing import csv_text
+from ...schemas.border.text_output import csv_text
 
 if TYPE_CHECKING:
     from array import array
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ...evidence.logs.alignment import Pair
     from ...evidence.logs.run import Run
-    from ...schemas.border.outgoing import Outgoing
+    from ...schemas.border.text_output import Outgoing
     from .logs_report import Report
 
 _END = 1 << 62

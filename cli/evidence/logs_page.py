@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from ...evidence.logs.columns import ABSENT, GRAD_NORM, LEARNING_RATE, LOSS, thinned
 from ...evidence.logs.criteria import percent
-from ...schemas.border.incoming import package_text
-from ...schemas.border.outgoing import markup
+from ...schemas.border.file_input import package_text
+from ...schemas.border.text_output import markup
 from ...schemas.fast_records import NamedTuple
 from ..messages_compiled import say
 from ..pages.page_shell import acted, bullets, document

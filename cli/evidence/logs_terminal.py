@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from ...evidence.logs.columns import ABSENT, LOSS
 from ...evidence.logs.criteria import figure
-from ...schemas.border.outgoing import composed, painted
-from ...schemas.border.outgoing import page as as_page
+from ...schemas.border.text_output import composed, painted
+from ...schemas.border.text_output import page as as_page
 from ...schemas.versions import TITLES
 from ...schemas.wording import listed
 from ..messages_compiled import say
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ...evidence.logs.comparison import Comparison
     from ...evidence.logs.criteria import Criterion
     from ...evidence.logs.run import Run
-    from ...schemas.border.outgoing import Outgoing
+    from ...schemas.border.text_output import Outgoing
     from .logs_report import Report
 
 ROWS, SMALL_ROWS = 12, 5

@@ -18,9 +18,9 @@ from ...evidence.playbook.settings import FILE as SETTINGS
 from ...evidence.playbook.settings import settings_text
 from ...evidence.playbook.table import patches
 from ...mapper.recipe.reading import recipe_of
-from ...schemas.border.incoming import read_regular
-from ...schemas.border.outgoing import emit, json_text, say
-from ...schemas.border.writing import write_folder, write_text
+from ...schemas.border.file_input import read_regular
+from ...schemas.border.file_output import write_folder, write_text
+from ...schemas.border.text_output import emit, json_text, say
 from ..argument_parser import UsageError
 from ..exit_codes import BAD, FINE
 from ..inputs import load

@@ -20,8 +20,8 @@ from ...evidence.playbook.plan import FILE
 from ...evidence.playbook.settings import FILE as SETTINGS
 from ...evidence.playbook.settings import Settings, SettingsError, settings_of
 from ...mapper.align.alignment import PLACEHOLDER
-from ...schemas.border.incoming import read_text
-from ...schemas.border.regular import open_regular
+from ...schemas.border.file_input import read_text
+from ...schemas.border.inputs import open_regular
 from ...schemas.diagnostic import UnreadableError
 from ..argument_parser import UsageError
 from ..messages_compiled import say as usage

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ...evidence.playbook.pages import command_line
 from ...evidence.playbook.progress import outdated, stand, stands
-from ...schemas.border.outgoing import emit, json_text, say, tell
+from ...schemas.border.text_output import emit, json_text, say, tell
 from ...schemas.fast_records import NamedTuple
 from ..exit_codes import BAD, FINE
 from ..messages_compiled import say as words

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from ...evidence.playbook.pages import command_line
 from ...evidence.playbook.plan import FILE, PlanError, plan_from
 from ...evidence.playbook.progress import judged, next_of, standing
-from ...schemas.border.incoming import read_json
-from ...schemas.border.outgoing import emit, json_text, painted, say
+from ...schemas.border.file_input import read_json
+from ...schemas.border.text_output import emit, json_text, painted, say
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.verdict import Unseen, concluded, unseen_json
 from ...schemas.wording import mark

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...evidence.answers_compiled import not_loaded_json, weight_row_json
 from ...evidence.weights.not_loaded import is_hugging_face
-from ...schemas.border.outgoing import emit, json_text, painted, say, tell
+from ...schemas.border.text_output import emit, json_text, painted, say, tell
 from ...schemas.verdict import PARTIAL, Unseen, concluded, unseen_json, word_of
 from ..argument_parser import UsageError
 from ..exit_codes import BAD, FINE

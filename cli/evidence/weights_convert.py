@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
 from ...evidence.answers_compiled import weight_file_json
-from ...schemas.border.outgoing import emit, json_text, say, tell
+from ...schemas.border.text_output import emit, json_text, say, tell
 from ...schemas.wording import system_reason
 from ..argument_parser import UsageError
 from ..exit_codes import BAD, FINE

@@ -10,12 +10,12 @@ import re
 from ...mapper.recipe.vocabulary import COMPUTED
 from ...rules.naming import describe_origin, labels, shown
 from ...rules.places import places_of
-from ...schemas.border.outgoing import markdown, markdown_code
+from ...schemas.border.text_output import markdown, markdown_code
 from ...schemas.config import explicit_of
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.catalog import DEFAULT_VERSION
 from ...schemas.megatron.forks import catalog, fork_of
-from ...schemas.mindformers.catalog import DEFAULT_STATIC
+from ...schemas.mindformers.versions import DEFAULT_STATIC
 from ..linting.file_search import YAMLS
 from ..messages_compiled import say
 from ..reference.key_explanation import explained_key

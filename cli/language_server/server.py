@@ -18,7 +18,7 @@ from pygls.uris import from_fs_path, to_fs_path
 
 from accmap import __version__
 
-from ...schemas.border.outgoing import tell_crash
+from ...schemas.border.text_output import tell_crash
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.source import Span
 from ..add_suppressions import comment_for

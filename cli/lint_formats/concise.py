@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ...schemas.border.outgoing import page
+from ...schemas.border.text_output import page
 from ...schemas.fast_records import TYPE_CHECKING
 from .following import counted, following, from_what
 from .places import place_of, summary_line
 
 if TYPE_CHECKING:
-    from ...schemas.border.outgoing import Outgoing
+    from ...schemas.border.text_output import Outgoing
     from ...schemas.diagnostic import Diagnostic, Language
     from ..linting.linter import Report
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ...schemas.border.outgoing import csv_text
+from ...schemas.border.text_output import csv_text
 from ...schemas.fast_records import TYPE_CHECKING
 from .checklist import checklists
 
 if TYPE_CHECKING:
-    from ...schemas.border.outgoing import Outgoing
+    from ...schemas.border.text_output import Outgoing
     from ...schemas.diagnostic import Language
     from ..linting.linter import Report
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ...schemas.border.outgoing import json_text
+from ...schemas.border.text_output import json_text
 from ...schemas.fast_records import TYPE_CHECKING
 from .fingerprints import digests_of
 from .following import messages
 
 if TYPE_CHECKING:
-    from ...schemas.border.outgoing import Outgoing
+    from ...schemas.border.text_output import Outgoing
     from ...schemas.diagnostic import Language
     from ..linting.linter import Report
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ...schemas.answers_compiled import diagnostic_json
-from ...schemas.border.outgoing import json_text, json_with, json_with_number
+from ...schemas.border.text_output import json_text, json_with, json_with_number
 from ...schemas.diagnostic import causes_of
 from ...schemas.fast_records import TYPE_CHECKING
 from ..linting.linter import counted
 
 if TYPE_CHECKING:
-    from ...schemas.border.outgoing import Outgoing
+    from ...schemas.border.text_output import Outgoing
     from ...schemas.diagnostic import Language
     from ..linting.linter import Report
 

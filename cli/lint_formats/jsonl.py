@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ...schemas.border.outgoing import composed, json_text
+from ...schemas.border.text_output import composed, json_text
 from ...schemas.diagnostic import causes_of
 from ...schemas.fast_records import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ...schemas.border.outgoing import Outgoing
+    from ...schemas.border.text_output import Outgoing
     from ...schemas.diagnostic import Language
     from ..linting.linter import Report
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ...schemas.border.outgoing import composed, markup
+from ...schemas.border.text_output import composed, markup
 from ...schemas.fast_records import TYPE_CHECKING
 from .following import messages
 from .places import place_of
 
 if TYPE_CHECKING:
-    from ...schemas.border.outgoing import Outgoing
+    from ...schemas.border.text_output import Outgoing
     from ...schemas.diagnostic import Language
     from ..linting.linter import Report
 

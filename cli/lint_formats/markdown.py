@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...schemas.border.outgoing import composed, markdown, markdown_code
+from ...schemas.border.text_output import composed, markdown, markdown_code
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.wording import term
 from .checklist import checklists, state_word
@@ -12,7 +12,7 @@ from .places import place_of, summary_line
 from .ranking import harm
 
 if TYPE_CHECKING:
-    from ...schemas.border.outgoing import Outgoing
+    from ...schemas.border.text_output import Outgoing
     from ...schemas.diagnostic import Language
     from ..linting.linter import Report
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from ...schemas.border.regular import open_regular, read_at_once
+from ...schemas.border.inputs import open_regular, read_at_once
 
 _ENDS = 8192
 """How many bytes at the beginning and at the end hold the marks."""

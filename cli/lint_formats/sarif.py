@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ...schemas.border.outgoing import json_text
+from ...schemas.border.text_output import json_text
 from ...schemas.diagnostic import causes_of
 from ...schemas.fast_records import TYPE_CHECKING
 from .fingerprints import digests_of
@@ -12,7 +12,7 @@ from .fingerprints import digests_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ...schemas.border.outgoing import Outgoing
+    from ...schemas.border.text_output import Outgoing
     from ...schemas.diagnostic import Diagnostic, Fix, Language
     from ...schemas.source import Span
     from ..linting.linter import Report

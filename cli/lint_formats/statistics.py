@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ...schemas.border.outgoing import json_text, page
+from ...schemas.border.text_output import json_text, page
 from ...schemas.fast_records import TYPE_CHECKING
 from .places import summary_line
 
 if TYPE_CHECKING:
-    from ...schemas.border.outgoing import Outgoing
+    from ...schemas.border.text_output import Outgoing
     from ...schemas.diagnostic import Language
     from ..linting.linter import Report
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from ...schemas.border.outgoing import page, painted
+from ...schemas.border.text_output import page, painted
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..terminal import columns, cut, height, padded, wants_colour, width
 from .messages_compiled import say
@@ -18,7 +18,7 @@ from .ranking import GROUPS, REMARK, group_name, group_of, worst_first
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ...schemas.border.outgoing import Outgoing
+    from ...schemas.border.text_output import Outgoing
     from ...schemas.diagnostic import Diagnostic, Language
     from ...schemas.source import SourceText, Span
     from ..linting.linter import Report

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from ...mappings.keys_compiled import MODEL_FOLDERS, RUN_MODE, TOKENIZER_MODEL
-from ...schemas.border.incoming import require_inside, require_no_way_out
+from ...schemas.border.file_input import require_inside, require_no_way_out
 from ...schemas.border.probes import names_in
 from ...schemas.diagnostic import Diagnostic, UnreadableError, finding
 from ...schemas.fast_records import TYPE_CHECKING
@@ -241,7 +241,7 @@ class Gathering:
             raise
         except Exception as error:  # noqa: BLE001 - a bug of a reader must not lose what the other files have to say
             from ...rules.engine import crashed
-            from ...schemas.border.outgoing import tell_crash
+            from ...schemas.border.text_output import tell_crash
 
             tell_crash(error)
             self._unreadable[name] = crashed("reading", error, name)

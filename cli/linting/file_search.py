@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ...schemas.border.incoming import read_regular
+from ...schemas.border.file_input import read_regular
 from ...schemas.border.probes import is_file, is_folder
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import TYPE_CHECKING

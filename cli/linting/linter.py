@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ...rules.engine import Outcome, Selection
     from ...rules.subject import Side, Subject
-    from ...schemas.border.outgoing import Outgoing
+    from ...schemas.border.text_output import Outgoing
     from ...schemas.config import Basis
     from ...schemas.diagnostic import Diagnostic
     from ...schemas.source import SourceText

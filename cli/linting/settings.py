@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...schemas.border.incoming import confined, read_named, read_standard_input, read_text
+from ...schemas.border.file_input import confined, read_named, read_standard_input, read_text
 from ...schemas.border.probes import is_folder, stands
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 

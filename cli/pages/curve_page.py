@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from ...mapper.schedule.explanation import share_text
-from ...schemas.border.outgoing import markup
+from ...schemas.border.text_output import markup
 from ...schemas.fast_records import TYPE_CHECKING
 from ..messages_compiled import say
 from .curve_svg import LEFT, MAIN_HEIGHT, RIGHT, WIDTH, distance_at, drawing, heading, main_top, steps_drawn

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
-from ...schemas.border.outgoing import composed, painted
-from ...schemas.border.outgoing import page as as_page
+from ...schemas.border.text_output import composed, painted
+from ...schemas.border.text_output import page as as_page
 from ...schemas.fast_records import TYPE_CHECKING
 from ..messages_compiled import say
 from ..terminal import wants_colour, wrapped
@@ -17,7 +17,7 @@ from .curve_scale import COLUMNS, MARGIN, rate_label, step_labels, ticks
 from .dot_plot import STYLES, beside, can_draw, drawn, plain, stroke
 
 if TYPE_CHECKING:
-    from ...schemas.border.outgoing import Outgoing
+    from ...schemas.border.text_output import Outgoing
     from ..messages_compiled import CurveTerminalWords
     from .curve_report import Report, Series
 

@@ -9,7 +9,7 @@ import math
 import sys
 from typing import TYPE_CHECKING
 
-from ...schemas.border.outgoing import painted
+from ...schemas.border.text_output import painted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 
-from ...schemas.border.incoming import package_text
-from ...schemas.border.outgoing import markup
+from ...schemas.border.file_input import package_text
+from ...schemas.border.text_output import markup
 from ...schemas.fast_records import TYPE_CHECKING
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from accmap import __version__
 
-from ...schemas.border.outgoing import markup, shell_word
+from ...schemas.border.text_output import markup, shell_word
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.wording import in_brackets, listed, mark, term
 from ..commands.diff import named, totals, value_text, whence

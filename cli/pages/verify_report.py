@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...schemas.border.outgoing import composed, markup, page, painted
+from ...schemas.border.text_output import composed, markup, page, painted
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.plain_values import plain
 from ..messages_compiled import say
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any, TypeAlias
 
-    from ...schemas.border.outgoing import Outgoing
+    from ...schemas.border.text_output import Outgoing
     from ...schemas.diagnostic import Language
     from ..messages_compiled import VerifyWords
 

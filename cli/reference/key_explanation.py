@@ -21,12 +21,12 @@ from ...mapper.row_words import (
     with_versions,
 )
 from ...mappings.tables import table
-from ...schemas.border.outgoing import json_text, page, painted
+from ...schemas.border.text_output import json_text, page, painted
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.json_values import json_value
 from ...schemas.megatron.catalog import VERSIONS
 from ...schemas.megatron.dialects import dialects_with, known_dialects
-from ...schemas.mindformers.catalog import DEFAULT_STATIC, STATIC_VERSIONS
+from ...schemas.mindformers.versions import DEFAULT_STATIC, STATIC_VERSIONS
 from ...schemas.wording import term
 from ..messages_compiled import say
 from ..terminal import columns, wants_colour, width, wrapped
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from ...mappings.names_compiled import FieldName
     from ...mappings.tables import Row, Side
-    from ...schemas.border.outgoing import Outgoing
+    from ...schemas.border.text_output import Outgoing
     from ...schemas.diagnostic import Language
     from .key_search import Named
 

@@ -8,7 +8,7 @@ from ...schemas.config import ReadOptions
 from ...schemas.fast_records import NamedTuple
 from ...schemas.megatron.catalog import VERSIONS, catalog
 from ...schemas.megatron.dialects import dialects_with
-from ...schemas.mindformers.catalog import DEFAULT_STATIC, STATIC_VERSIONS, static_catalog
+from ...schemas.mindformers.versions import DEFAULT_STATIC, STATIC_VERSIONS, static_catalog
 from ...schemas.source import SourceText
 from .key_search import DYNAMIC_VERSIONS, MODEL_CONFIG, REGISTRIES, dynamic_defaults
 

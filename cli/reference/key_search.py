@@ -10,9 +10,9 @@ from ...mappings.tables import table
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.catalog import VERSIONS, catalog
 from ...schemas.megatron.dialects import dialects_with
-from ...schemas.mindformers.catalog import STATIC_VERSIONS, static_catalog, static_version
 from ...schemas.mindformers.dynamic import VERSIONS as DYNAMIC_VERSIONS
 from ...schemas.mindformers.dynamic import catalog as dynamic_catalog
+from ...schemas.mindformers.versions import STATIC_VERSIONS, static_catalog, static_version
 from ...schemas.suggestion import closest
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import hashlib
 import os
 from typing import TYPE_CHECKING, Any
 
-from ...schemas.border.regular import open_regular
+from ...schemas.border.inputs import open_regular
 from ...schemas.fast_records import NamedTuple
 from .draws import RowDraws
 from .indexed_file import IndexedFile

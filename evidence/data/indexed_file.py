@@ -14,7 +14,7 @@ import os
 import struct
 from typing import TYPE_CHECKING, Any
 
-from ...schemas.border.regular import open_regular
+from ...schemas.border.inputs import open_regular
 from ...schemas.diagnostic import Diagnostic, finding
 from ...schemas.fast_records import NamedTuple
 from ...schemas.message import NOTHING, Words

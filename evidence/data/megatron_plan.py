@@ -12,7 +12,7 @@ import os
 from typing import TYPE_CHECKING
 
 from ...mapper.recipe.reading import recipe_of
-from ...schemas.border.incoming import read_text
+from ...schemas.border.file_input import read_text
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import NamedTuple
 from .blend import blend_of

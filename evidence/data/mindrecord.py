@@ -19,7 +19,7 @@ import struct
 from array import array
 from typing import TYPE_CHECKING, Any
 
-from ...schemas.border.regular import open_regular
+from ...schemas.border.inputs import open_regular
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.fast_records import NamedTuple
 from ...schemas.message import verbatim

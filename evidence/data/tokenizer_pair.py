@@ -24,7 +24,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from ...schemas.border.incoming import read_bytes
+from ...schemas.border.file_input import read_bytes
 from ...schemas.fast_records import NamedTuple
 from ...schemas.message import verbatim
 from ...schemas.verdict import Unseen, concluded

@@ -27,7 +27,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from ...schemas.border.incoming import package_text, read_text
+from ...schemas.border.file_input import package_text, read_text
 from ...schemas.compilers.tables import load_table
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.fast_records import NamedTuple

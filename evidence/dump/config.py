@@ -13,8 +13,8 @@ import os
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from ...schemas.border.incoming import package_text
-from ...schemas.border.outgoing import markdown, shell_word
+from ...schemas.border.file_input import package_text
+from ...schemas.border.text_output import markdown, shell_word
 from ...schemas.compilers.tables import load_table
 from ...schemas.diagnostic import finding
 from ...schemas.fast_records import NamedTuple

@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ...mappings.keys_compiled import SHORT_CHECKSUM
-from ...schemas.border.incoming import package_text
+from ...schemas.border.file_input import package_text
 from ...schemas.compilers.tables import load_table
 from ...schemas.fast_records import NamedTuple
 from ...schemas.versions import within

@@ -11,7 +11,7 @@ import zlib
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from ...schemas.border.regular import open_regular
+from ...schemas.border.inputs import open_regular
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.wording import system_reason
 from ..archives import Budget, Unpacked, Window, opened_archive

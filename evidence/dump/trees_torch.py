@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...schemas.border.regular import open_regular
+from ...schemas.border.inputs import open_regular
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.message import Words, verbatim
 from ..arrays import from_bfloat16, open_numpy, read_array

@@ -19,7 +19,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from ...mapper.schedule.explanation import NAMES
-from ...schemas.border.regular import open_regular
+from ...schemas.border.inputs import open_regular
 from ...schemas.fast_records import NamedTuple
 from .alignment import align, comparable, extras_of
 from .columns import ABSENT, LOSS, POINTS, SKIPPED, thinned

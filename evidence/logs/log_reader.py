@@ -11,7 +11,7 @@ import re
 import zlib
 from typing import TYPE_CHECKING
 
-from ...schemas.border.regular import open_regular
+from ...schemas.border.inputs import open_regular
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import NamedTuple
 from ...schemas.message import NOTHING, verbatim

@@ -11,7 +11,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from ...schemas.border.incoming import is_pipe, open_given
+from ...schemas.border.file_input import is_pipe, open_given
 from ...schemas.diagnostic import unreadable
 from ...schemas.fast_records import NamedTuple
 from ...schemas.messages_compiled import say as say_of_files

@@ -17,7 +17,7 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Literal
 
-from ...schemas.border.outgoing import shell_word
+from ...schemas.border.text_output import shell_word
 from ...schemas.fast_records import NamedTuple
 from .settings import Settings, filled
 

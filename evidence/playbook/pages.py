@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...schemas.border.outgoing import markdown_code, shell_word
+from ...schemas.border.text_output import markdown_code, shell_word
 from .messages_compiled import say
 
 if TYPE_CHECKING:

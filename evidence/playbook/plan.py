@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from ...mapper.align.alignment import align, steps
 from ...mapper.conditions import holds
-from ...schemas.border.outgoing import shell_word
+from ...schemas.border.text_output import shell_word
 from ...schemas.fast_records import NamedTuple
 from .launches import MADE, Layout, actions_of
 from .messages_compiled import say

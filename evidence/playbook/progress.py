@@ -6,7 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...schemas.border.incoming import read_json, read_regular
+from ...schemas.border.file_input import read_json, read_regular
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import NamedTuple
 from .messages_compiled import say

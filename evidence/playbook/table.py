@@ -6,7 +6,7 @@ import os
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from ...schemas.border.incoming import package_text
+from ...schemas.border.file_input import package_text
 from ...schemas.compilers.tables import load_table
 from ...schemas.fast_records import NamedTuple
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ...mapper.huggingface_weights import beside_a_model, homeless, parts_of
 from ...mapper.recipe.reading import recipe_of
 from ...mapper.weight_layout import UndecidedSizeError, expected_weights, layout_of
-from ...schemas.border.incoming import read_text
+from ...schemas.border.file_input import read_text
 from ...schemas.config import ReadOptions
 from ...schemas.huggingface.reading import FILE
 from ...schemas.reader import config_of

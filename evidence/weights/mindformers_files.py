@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from ...mapper.weight_names import beside_the_weights, canonical
 from ...mapper.weights import WeightTable
-from ...schemas.border.regular import open_regular
+from ...schemas.border.inputs import open_regular
 from ..bounded_json import Budget, members
 from .messages_compiled import say
 from .mindspore_ckpt import read_ckpt

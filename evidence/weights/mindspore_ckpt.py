@@ -17,7 +17,7 @@ from itertools import groupby
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from ...schemas.border.regular import open_regular
+from ...schemas.border.inputs import open_regular
 from ...schemas.fast_records import NamedTuple
 from ..data.protocol_buffers import signed
 from .messages_compiled import say

@@ -7,7 +7,7 @@ import os
 import struct
 from typing import TYPE_CHECKING, Any, cast
 
-from ...schemas.border.regular import open_regular
+from ...schemas.border.inputs import open_regular
 from ..bounded_json import parse_json
 from .messages_compiled import say
 from .number_types_compiled import STORED

@@ -12,7 +12,7 @@ import zipfile
 from math import prod
 from typing import Any
 
-from ...schemas.border.regular import open_regular
+from ...schemas.border.inputs import open_regular
 from ..archives import Window, opened_archive
 from .messages_compiled import say
 from .number_types_compiled import STORED

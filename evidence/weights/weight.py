@@ -13,7 +13,7 @@ from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from ...schemas.border.regular import open_regular
+from ...schemas.border.inputs import open_regular
 from ...schemas.fast_records import NamedTuple
 from .messages_compiled import say
 from .number_types_compiled import STORED

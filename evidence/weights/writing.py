@@ -11,7 +11,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from ...schemas.border.writing import NewFile
+from ...schemas.border.file_output import NewFile
 from ...schemas.fast_records import NamedTuple
 from ...schemas.message import verbatim
 from ..bounded_json import Budget, members

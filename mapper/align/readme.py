@@ -6,8 +6,8 @@ import os
 from functools import cache
 
 from ...mappings.keys_compiled import OUTPUT
-from ...schemas.border.incoming import package_text
-from ...schemas.border.outgoing import markdown, markdown_code
+from ...schemas.border.file_input import package_text
+from ...schemas.border.text_output import markdown, markdown_code
 from ...schemas.compilers.tables import load_table
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.json_values import json_value

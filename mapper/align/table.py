@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import cache
 
-from ...schemas.border.incoming import package_text
+from ...schemas.border.file_input import package_text
 from ...schemas.compilers.tables import load_table
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 

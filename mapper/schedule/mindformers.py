@@ -12,7 +12,7 @@ mindformers/wrapper/adaptive_loss_scale.py.
 from __future__ import annotations
 
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
-from ...schemas.mindformers.catalog import DEFAULT_STATIC
+from ...schemas.mindformers.versions import DEFAULT_STATIC
 from .curve import Curve, Schedule, constant_curve
 from .loss_scale import LossScale, loss_scale_curve
 from .messages_compiled import say

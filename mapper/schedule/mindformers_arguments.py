@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.message import Words, verbatim
-from ...schemas.mindformers.catalog import DEFAULT_STATIC, static_catalog, static_version
 from ...schemas.mindformers.trainer import REQUIRED
+from ...schemas.mindformers.versions import DEFAULT_STATIC, static_catalog, static_version
 from .curve import Traits, UndecidedError
 from .float32 import quotient, single
 from .messages_compiled import say

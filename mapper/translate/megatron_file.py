@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from ...mappings.keys_compiled import EVALUATION_INTERVAL, HEAD_WIDTH, TOKENIZER_FLAGS
-from ...schemas.border.outgoing import visible
+from ...schemas.border.text_output import visible
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.megatron.forks import catalog
 from ...schemas.versions import title_of

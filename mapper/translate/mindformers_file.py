@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...mappings.keys_compiled import DATASET, DATASET_TASK
-from ...schemas.border.outgoing import visible
+from ...schemas.border.text_output import visible
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.versions import number_of, title_of
 from .messages_compiled import say

@@ -15,8 +15,7 @@ from ...schemas.file_kind import require_training
 from ...schemas.megatron.catalog import DEFAULT_VERSION
 from ...schemas.megatron.forks import OWN, catalog, dialect_asked, fork_of, normalise_version
 from ...schemas.message import Words
-from ...schemas.mindformers.catalog import DEFAULT_DYNAMIC, DEFAULT_STATIC, minor_version
-from ...schemas.mindformers.detect import WRITTEN
+from ...schemas.mindformers.versions import DEFAULT_DYNAMIC, DEFAULT_STATIC, WRITTEN, minor_version
 from ...schemas.plain_values import is_number, plain
 from ...schemas.preconditions import unknown_class
 from ...schemas.versions import TITLES

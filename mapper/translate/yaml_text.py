@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from ...schemas.border.outgoing import visible
+from ...schemas.border.text_output import visible
 from ...schemas.fast_records import TYPE_CHECKING
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 import stat
 
-from .inputs import digest, is_noting, note
-from .regular import failure_of, open_regular, read_at_once
+from .inputs import digest, failure_of, is_noting, note, open_regular, read_at_once
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

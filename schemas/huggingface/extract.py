@@ -13,7 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ..compilers.tables import load_table
+from ..compilers.tables import literal_module, load_table
+from ..versions import names
 
 SOURCE = Path(__file__).with_name("facts.json")
 OUTSIDE = Path(__file__).with_name("outside.yaml")
@@ -96,6 +97,30 @@ def changes(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
             if was.get(key, ...) != now.get(key, ...)
         ]
     return lines
+
+
+def products() -> dict[str, str]:
+    """The compiled module."""
+    stored = known()
+    if tuple(stored) != names("huggingface"):
+        raise ValueError(f"schemas/huggingface/facts.json holds {tuple(stored)}, and not what versions.yaml names")
+    facts = {
+        version: {
+            name: (
+                one["class"],
+                one["model"],
+                one["renamed"],
+                one["defaults"],
+                one.get("published", ""),
+                tuple((other["part"], other["whose"]) for other in one.get("others", ())),
+            )
+            for name, one in found["families"].items()
+        }
+        for version, found in stored.items()
+    }
+    about = "Configuration classes of transformers by version and family; compiled from facts.json."
+    common = tuple(sorted({key for found in stored.values() for key in found["common"]}))
+    return {"schemas/huggingface/facts_compiled.py": literal_module(about, FACTS=facts, COMMON=common)}
 
 
 def main(arguments: list[str]) -> None:

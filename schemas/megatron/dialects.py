@@ -242,7 +242,7 @@ def dialect_versions(fork: str) -> tuple[str, ...]:
 def dialect_named(text: str, where: str = "--megatron") -> Dialect | None:
     """The dialect of a name, `mindspeed-llm-2.3` or its newest version `mindspeed-llm`, or of a user's file."""
     if names_a_file(text):
-        from ..border.incoming import read_text
+        from ..border.file_input import read_text
 
         return _described(os.path.abspath(text), read_text(text).text, text)
     found = _shipped.get(text)

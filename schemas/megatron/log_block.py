@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from ..border.incoming import MAX_ARGUMENTS, refuse_larger
+from ..border.file_input import MAX_ARGUMENTS, refuse_larger
 from ..config import Config, Setting
 from ..diagnostic import UnreadableError, finding
 from ..fast_records import TYPE_CHECKING, NamedTuple

@@ -18,7 +18,8 @@ from ..compilers.rows import LINE, Names, TableError, definitions, plain, read_t
 from ..fast_records import NamedTuple
 from ..plain_values import is_mapping
 from ..versions import names, versions_in
-from . import catalog_source, resolution_functions
+from . import resolution_functions
+from .fact_base import dynamic_facts, static_facts, versions
 from .resolution import STAGES, module_name
 
 if TYPE_CHECKING:
@@ -184,16 +185,16 @@ class Compiler:
         for section in sections:
             for stage in section["of"] if "names" in section else ():
                 self.lets[stage].update(section["names"])
-        for version in catalog_source.versions("static"):
-            facts = catalog_source.static_facts(version)
+        for version in versions("static"):
+            facts = static_facts(version)
             self.known[TRANSFORMER][version] = _keys(TRANSFORMER, (*facts["transformer"], *facts["mla_transformer"]))
             own = (one["signature"] for one in facts["classes"].values() if not one["legacy"])
             self.known[ATTRIBUTES][version] = _keys(ATTRIBUTES, chain(*own))
             self.known[TRAINER][version] = frozenset(_static_paths(facts))
             for one in facts["converters"].values():
                 self.keys.update(*(one[name] for name in ("same", "mla_same", "rules", "mla_rules")))
-        for version in catalog_source.versions("dynamic"):
-            classes = catalog_source.dynamic_facts(version)["classes"]
+        for version in versions("dynamic"):
+            classes = dynamic_facts(version)["classes"]
             self.known[CHECKS][version] = frozenset(_dynamic_paths(classes, "TrainConfig", ""))
         self.known[DYNAMIC] = self.known[CHECKS]
 

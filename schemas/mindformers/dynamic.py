@@ -11,19 +11,20 @@ from __future__ import annotations
 from ..config import Config, Setting
 from ..diagnostic import finding
 from ..fast_records import TYPE_CHECKING, NamedTuple, cast
+from ..file_kind import purpose_of_run_mode
 from ..message import NOTHING, Words
 from ..named_module import named_module
 from ..rows import Sourced, UndecidedError
 from ..suggestion import closest
 from ..truth import is_on
-from ..versions import names_with_facts, newest_until, number_of
+from ..versions import names_with_facts, newest_until, number_of, release_of
 from ..wording import joined
-from .catalog import static_catalog, static_version
 from .messages_compiled import say
 from .reading import Reading
 from .resolution import STAGES, words
 from .switches import as_switched, read_switch, switch_unread, test_of
 from .trainer import Taken, Trainer
+from .versions import static_catalog, static_version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from ..source import SourceText, Span
     from ..yaml_reader.document import YamlDocument
     from ..yaml_reader.node import Node
+    from .versions import Chosen
+
 
 VERSIONS = names_with_facts("mindformers", "dynamic")
 
@@ -431,3 +434,39 @@ def _cut(text: str, size: int) -> str:
 def _end(span: Span | None) -> Span | None:
     """The place where a missing key would be written: the end of its section."""
     return None if span is None else span._replace(line=span.end_line, column=span.end_column)
+
+
+def dynamic_config(
+    document: YamlDocument, source: SourceText, options: ReadOptions, version: str, chosen: Chosen | None = None
+) -> Config:
+    """The effective values of a dynamic-graph YAML; of an assumed version, as one reads it that knows its keys."""
+    config = DynamicReading(document, source, options, version).config()
+    unknown = _unknown(config)
+    if chosen is None:
+        pass
+    elif chosen.origin == "assumed" and unknown:
+        for version in reversed(VERSIONS):
+            other = DynamicReading(document, source, options, version).config()
+            fewer = _unknown(other)
+            if len(fewer) < len(unknown):
+                keys = sorted(unknown.difference(fewer))
+                shown = ", ".join(keys[:3]) + (", …" if len(keys) > 3 else "")
+                reason = say.latest_that_knows(keys=shown)
+                config, unknown = other._replace(version_origin="detected", version_reason=reason), fewer
+    else:
+        release = release_of(options.mindformers)
+        config = config._replace(version_origin=chosen.origin, version_reason=chosen.reason, release=release)
+    purpose = purpose_of_run_mode(config.value("run_mode"), source.name, _place(config, "run_mode"))
+    if purpose is not None:
+        return config._replace(problems=(purpose.problem,), purpose=purpose)
+    return config
+
+
+def _unknown(config: Config) -> set[str]:
+    """The keys that the version does not know."""
+    return {key for key, setting in config.settings.items() if setting.acceptance in ("unknown", "ignored")}
+
+
+def _place(config: Config, key: str) -> Span | None:
+    setting = config.settings.get(key)
+    return None if setting is None else setting.span

@@ -25,12 +25,18 @@ from ..rows import Sourced
 from ..source_tree import tree_version
 from ..versions import release_of, written_for
 from ..yaml_reader.document import parse_path, read_yaml
-from .catalog import DEFAULT_STATIC, minor_version, static_catalog, static_version
-from .detect import detected_dialect, dialect_and_version
 from .messages_compiled import say
 from .reading import Reading, Undecided, default_setting, plain_value, without_placeholders
 from .resolution import near
 from .switches import as_switched, switch_sections, switch_unread
+from .versions import (
+    DEFAULT_STATIC,
+    detected_dialect,
+    dialect_and_version,
+    minor_version,
+    static_catalog,
+    static_version,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -43,7 +49,7 @@ if TYPE_CHECKING:
     from ..source import SourceText, Span
     from ..yaml_reader.document import YamlDocument
     from ..yaml_reader.node import Node
-    from .detect import Chosen
+    from .versions import Chosen
 
 
 Faults: TypeAlias = "list[tuple[Problem, str]]"
@@ -181,7 +187,7 @@ def _config(
         written_for("mindformers", source.text),
     )
     if dialect == "dynamic":
-        from .dynamic_file import dynamic_config
+        from .dynamic import dynamic_config
 
         return dynamic_config(document, source, options, chosen.version, chosen)
     return _static_config(document, root, options, open_file, overrides, dialect, chosen)

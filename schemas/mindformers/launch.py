@@ -44,8 +44,7 @@ def is_mindformers_launch(launch: Launch) -> bool:
 
 def is_dynamic_launch(launch: Launch, version: str = DEFAULT_VERSION) -> bool:
     """Whether the launch starts the dynamic graph's trainer: `--mode 1` from 1.9 on."""
-    from .launch_options import DYNAMIC_SINCE
-    from .launch_reading import LaunchReading
+    from .launch_reading import DYNAMIC_SINCE, LaunchReading
 
     return number_of(version) >= DYNAMIC_SINCE and LaunchReading(launch, version, "").is_dynamic
 

@@ -11,15 +11,16 @@ from ..message import NOTHING
 from ..plain_values import number_in
 from ..suggestion import closest
 from ..versions import number_of
-from .catalog import static_catalog, static_version
 from .effective import Override
-from .launch_options import DYNAMIC_SINCE, OPTIONS, LaunchOption
+from .launch_options_compiled import OPTIONS as ROWS
 from .launch_options_compiled import PREDICT_MODES, TOP_LEVEL
 from .messages_compiled import say
 from .reading import Undecided
+from .versions import static_catalog, static_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import Literal, TypeAlias
 
     from ..config import Argument, Launch, Value
     from ..diagnostic import Diagnostic
@@ -315,3 +316,26 @@ def _is_value(argument: Argument) -> bool:
         return True
     whole, point, fraction = text[1:].partition(".")
     return fraction.isdecimal() and (not whole or whole.isdecimal()) if point else whole.isdecimal()
+
+
+ValueType: TypeAlias = "Literal['str', 'int', 'bool', 'bool-or-str', 'assignments']"
+Effect: TypeAlias = (
+    "Literal['yaml', 'yaml-if-not-empty', 'yaml-if-section', 'predict', 'config', 'environment', 'help']"
+)
+
+
+class LaunchOption(NamedTuple):
+    """One option: what it takes and which places of the YAML it sets."""
+
+    flag: str
+    type: ValueType
+    paths: tuple[tuple[str, ...], ...] = ()
+    many: bool = False
+    effect: Effect = "yaml"
+
+
+OPTIONS: tuple[LaunchOption, ...] = tuple(LaunchOption(*row) for row in ROWS)
+
+
+DYNAMIC_SINCE = (1, 9)
+"""From this version `--mode 1` starts the dynamic graph's trainer, which is given --config and nothing else."""

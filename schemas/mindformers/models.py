@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from .catalog import known_version, static_catalog, static_version
 from .dynamic import catalog as dynamic_catalog
 from .meanings_compiled import MEANINGS
+from .versions import known_version, static_catalog, static_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -11,7 +11,7 @@ import ast
 import os
 import warnings
 
-from ..border.incoming import MAX_ARGUMENTS, refuse_larger
+from ..border.file_input import MAX_ARGUMENTS, refuse_larger
 from ..diagnostic import Related, UnreadableError
 from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..source import Span

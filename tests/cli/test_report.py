@@ -15,7 +15,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent / "hostile"))
 from runners import Tags, unsafe_characters
 
-from accmap.schemas.border.outgoing import visible
+from accmap.schemas.border.text_output import visible
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 PAIR = ("megatron.sh", "mindformers.yaml")

@@ -14,8 +14,8 @@ import pytest
 from accmap.cli import progress
 from accmap.cli.evidence import logs
 from accmap.cli.options import all_commands
-from accmap.schemas.border import outgoing
-from accmap.schemas.border.regular import open_regular
+from accmap.schemas.border import text_output
+from accmap.schemas.border.inputs import open_regular
 from accmap.schemas.named_module import named_module
 
 if TYPE_CHECKING:
@@ -98,16 +98,16 @@ def test_an_alarm_that_is_set_stays(slow: Callable[..., str]) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-@pytest.mark.parametrize("answer", [lambda: outgoing.emit(outgoing.page(["it"])), lambda: outgoing.say("it")])
+@pytest.mark.parametrize("answer", [lambda: text_output.emit(text_output.page(["it"])), lambda: text_output.say("it")])
 def test_an_answer_takes_the_line_away(monkeypatch: pytest.MonkeyPatch, answer: Callable[[], None]) -> None:
     terminal = io.StringIO()
     monkeypatch.setattr("sys.stdout", terminal)
     monkeypatch.setattr("sys.stderr", terminal)
-    outgoing.await_answer()
-    outgoing.transient("1 s", 5)
+    text_output.await_answer()
+    text_output.transient("1 s", 5)
     answer()
-    outgoing.transient("2 s", 5)  # a pager may show the answer by now
-    outgoing.transient("")
+    text_output.transient("2 s", 5)  # a pager may show the answer by now
+    text_output.transient("")
     assert terminal.getvalue() == "\r1 s  \r     \rit\n"
 
 

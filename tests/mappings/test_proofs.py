@@ -14,7 +14,7 @@ from accmap.cli.lean import main
 from accmap.mapper.recipe.vocabulary import COMPUTED, vocabulary
 from accmap.mapper.translate.target import versions_of_proofs
 from accmap.mappings import compile_proofs, proofs, proofs_compiled
-from accmap.mappings.proof_digests import digests_of
+from accmap.mappings.compile_proofs import digests_of
 from accmap.mappings.tables import rows_of
 from accmap.schemas.compilers.tables import load_table
 

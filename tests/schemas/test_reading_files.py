@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from accmap.schemas.border.incoming import read_regular
-from accmap.schemas.border.regular import read_at_once
+from accmap.schemas.border.file_input import read_regular
+from accmap.schemas.border.inputs import read_at_once
 from accmap.schemas.diagnostic import UnreadableError
 
 

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("api", "cli", "evidence", "rules", "verifier", "mapper", "mappings", "schemas")
 TOLD_APART = {
     # What a version does is a fact of that version, and not the list of them.
-    "schemas/mindformers/launch_options.py": "the run modes that each version's run_mindformer.py knows",
+    "schemas/mindformers/launch_reading.py": "the run modes that each version's run_mindformer.py knows",
     "schemas/mindformers/network.py": "the versions that convert by the common table",
 }
 

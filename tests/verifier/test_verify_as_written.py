@@ -11,7 +11,7 @@ import pytest
 
 from accmap import load
 from accmap.cli.commands.verify import verified
-from accmap.schemas.border.outgoing import json_text
+from accmap.schemas.border.text_output import json_text
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.json_values import json_value
 from accmap.verifier.blueprint import Blueprint, InputPlan, Job, OptimizerPlan

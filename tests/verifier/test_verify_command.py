@@ -15,7 +15,7 @@ from accmap.cli.lean import main
 from accmap.cli.pages.verify_report import html_page, text_page
 from accmap.cli.reference.advisories import met
 from accmap.mapper.modules import MODULES, fields_of
-from accmap.schemas.border.incoming import read_text
+from accmap.schemas.border.file_input import read_text
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
 from accmap.verifier import coverage, verify

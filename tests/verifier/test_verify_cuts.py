@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from accmap.cli.commands.verify import findings_of, unexercised
-from accmap.schemas.border.incoming import read_text
+from accmap.schemas.border.file_input import read_text
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
 from accmap.verifier import coverage, draw, micro_batches

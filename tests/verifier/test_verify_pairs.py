@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from accmap.cli.commands.verify import findings_of, rules_for
-from accmap.schemas.border.incoming import read_text
+from accmap.schemas.border.file_input import read_text
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of, read_config
 from accmap.verifier.needs import missing

@@ -14,7 +14,7 @@ from accmap import convert
 from accmap.cli.commands.verify import findings_of, unexercised, unseen_errors
 from accmap.cli.lean import main
 from accmap.cli.pages.verify_report import html_page, text_page
-from accmap.schemas.border.incoming import read_text
+from accmap.schemas.border.file_input import read_text
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
 from accmap.verifier import coverage

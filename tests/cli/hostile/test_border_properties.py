@@ -32,7 +32,7 @@ from runners import (
 )
 
 from accmap.cli.lean import main
-from accmap.schemas.border.outgoing import visible, visible_lines
+from accmap.schemas.border.text_output import visible, visible_lines
 
 FORMATS = ["text", "concise", "json", "jsonl", "sarif", "github", "gitlab", "junit", "azure", "markdown", "csv"]
 SAYINGS = [

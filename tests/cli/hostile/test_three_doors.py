@@ -289,7 +289,7 @@ def test_s16_every_summary_names_profile_and_configuration(accmap, form: str) ->
 
 def test_a_killed_process_leaves_nothing_for_long(accmap, tmp_path: Path) -> None:
     script = (
-        "import os, signal, sys\nfrom accmap.schemas.border.writing import NewFile\n"
+        "import os, signal, sys\nfrom accmap.schemas.border.file_output import NewFile\n"
         "new = NewFile('out.yaml')\nnew.stream.write(b'half')\nnew.stream.flush()\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
@@ -304,7 +304,7 @@ def test_a_killed_process_leaves_nothing_for_long(accmap, tmp_path: Path) -> Non
 
 
 def test_a_number_that_another_process_has_by_now_is_a_leftover(tmp_path: Path) -> None:
-    from accmap.schemas.border.writing import NewFile, remove_leftovers
+    from accmap.schemas.border.file_output import NewFile, remove_leftovers
 
     process = os.getppid()
     (tmp_path / f".accmap-{process}-1-0").touch()

@@ -15,7 +15,7 @@ from accmap.evidence.dump.config_files import insertions
 from accmap.evidence.dump.config_mapping import mappings_of
 from accmap.evidence.dump.config_modules import modules_of
 from accmap.evidence.dump.config_request import Chunk, LayoutUnknownError, Request, Span, chunks_of, record_of
-from accmap.schemas.border.outgoing import markdown
+from accmap.schemas.border.text_output import markdown
 
 sys.path.insert(0, str(Path(__file__).parent))
 from config_pairs import pair_of

@@ -15,7 +15,7 @@ from accmap.evidence.logs.log_reader import LogReader
 from accmap.evidence.logs.parameter_order import order_of
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.weights import Layout, WeightTable
-from accmap.schemas.border.incoming import read_text
+from accmap.schemas.border.file_input import read_text
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
 

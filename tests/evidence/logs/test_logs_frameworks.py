@@ -15,7 +15,7 @@ from accmap.evidence.logs.local_norms import NormList
 from accmap.evidence.logs.log_reader import read_run
 from accmap.evidence.logs.parameter_order import order_of
 from accmap.mapper.recipe.reading import recipe_of
-from accmap.schemas.border.incoming import read_text
+from accmap.schemas.border.file_input import read_text
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
 
@@ -56,7 +56,7 @@ for step, loss in enumerate((11.0, 10.5, float("nan"), 9.5, 9.25, 9.0), 1):
 ORDERS = """
 import json, sys
 from accmap.schemas.config import ReadOptions
-from accmap.schemas.border.incoming import read_text
+from accmap.schemas.border.file_input import read_text
 from accmap.schemas.reader import config_of
 if sys.argv[1] == "megatron":
     from accmap.verifier import megatron_side as side

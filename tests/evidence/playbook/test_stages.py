@@ -16,7 +16,7 @@ from accmap.evidence.playbook.progress import next_of, standing
 from accmap.evidence.playbook.table import stages
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.rules.checklist import ROWS
-from accmap.schemas.border.incoming import read_text
+from accmap.schemas.border.file_input import read_text
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
 

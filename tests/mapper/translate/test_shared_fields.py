@@ -14,14 +14,14 @@ from accmap.mapper.conditions import COMPARISONS
 from accmap.mapper.recipe.vocabulary import vocabulary
 from accmap.mapper.translate.shared_fields import TAKES
 from accmap.mapper.translate.translation import translate
-from accmap.mappings import compile_transformer_config
+from accmap.mappings import compile_tables
 from accmap.mappings.model import SharedField, TransformerConfigFile
 from accmap.mappings.tables import table
 from accmap.mappings.transformer_config import shared_fields
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.megatron.catalog import VERSIONS, catalog
-from accmap.schemas.mindformers.catalog import static_catalog
+from accmap.schemas.mindformers.versions import static_catalog
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from accmap.mapper.translate.report import ReportRow
     from accmap.schemas.config import Config
 
-TABLE = compile_transformer_config.SOURCE
+TABLE = compile_tables.HERE / "transformer_config.yaml"
 BASE = (
     "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 4 --hidden-size 64 --num-attention-heads 8 "
     "--seq-length 128 --max-position-embeddings 128 --micro-batch-size 2 --train-iters 100 --lr 1e-4 --vocab-size 1024 "

@@ -6,8 +6,8 @@ import pytest
 
 from accmap.schemas.config import Config, ReadOptions
 from accmap.schemas.megatron.versions import versions_of
-from accmap.schemas.mindformers.catalog import DEFAULT_STATIC, STATIC_VERSIONS, static_catalog
 from accmap.schemas.mindformers.only_in_compiled import ONLY_IN
+from accmap.schemas.mindformers.versions import DEFAULT_STATIC, STATIC_VERSIONS, static_catalog
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
 from accmap.schemas.suggestion import slip

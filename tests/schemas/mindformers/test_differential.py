@@ -19,12 +19,12 @@ import pytest
 import yaml
 
 from accmap import convert
-from accmap.schemas.border.incoming import read_text
+from accmap.schemas.border.file_input import read_text
 from accmap.schemas.config import Config, ReadOptions
-from accmap.schemas.mindformers.catalog import STATIC_VERSIONS, static_catalog, static_version
 from accmap.schemas.mindformers.dynamic import VERSIONS as DYNAMIC_VERSIONS
 from accmap.schemas.mindformers.dynamic import catalog as dynamic_catalog
 from accmap.schemas.mindformers.effective import mindformers_config
+from accmap.schemas.mindformers.versions import STATIC_VERSIONS, static_catalog, static_version
 from accmap.schemas.plain_values import is_mapping
 from accmap.schemas.truth import TRUTH, is_on
 

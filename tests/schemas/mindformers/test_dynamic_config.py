@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import Config, ReadOptions
-from accmap.schemas.mindformers.dynamic import VERSIONS, catalog
-from accmap.schemas.mindformers.dynamic_file import dynamic_config
+from accmap.schemas.mindformers.dynamic import VERSIONS, catalog, dynamic_config
 from accmap.schemas.source import SourceText
 from accmap.schemas.versions import newest_until
 from accmap.schemas.yaml_reader.document import read_yaml

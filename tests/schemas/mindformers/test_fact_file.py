@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accmap.schemas.mindformers import extract
-from accmap.schemas.mindformers.catalog_source import versions
-from accmap.schemas.mindformers.fact_file import facts_of, merged, read_facts
+from accmap.schemas.mindformers.fact_base import facts_of, merged, read_facts, versions
 from accmap.schemas.versions import names_with_facts
 
 WHEELS = Path(

@@ -13,7 +13,7 @@ from accmap.mapper.translate.translation import translate
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.diagnostic import UnreadableError
-from accmap.schemas.mindformers import compile_legacy
+from accmap.schemas.mindformers import compile_facts
 from accmap.schemas.preconditions import NOT_KNOWN, unknown_class
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
@@ -99,6 +99,6 @@ def test_a_file_read_before_does_not_shine_through() -> None:
 def test_a_malformed_class_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = tmp_path / "classes.yaml"
     path.write_text("classes:\n- {name: x, sources: [y], fieldz: []}\n", encoding="utf-8")
-    monkeypatch.setattr(compile_legacy, "SOURCE", str(path))
+    monkeypatch.setattr(compile_facts, "LEGACY_CLASSES", str(path))
     with pytest.raises(ValueError, match="fieldz"):
-        compile_legacy.read_classes()
+        compile_facts.read_classes()

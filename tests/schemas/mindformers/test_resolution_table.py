@@ -10,7 +10,7 @@ import pytest
 from accmap.schemas.compilers.rows import TableError, read_table
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.mindformers import compile_resolution, extract
-from accmap.schemas.mindformers.fact_file import facts_of, read_facts
+from accmap.schemas.mindformers.fact_base import facts_of, read_facts
 from accmap.schemas.mindformers.resolution import VERSIONS, sections
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText

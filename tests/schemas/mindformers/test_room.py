@@ -17,28 +17,22 @@ SEMANTICS = {
 }
 OTHERS = {
     "__init__": "empty",
-    "catalog": "loads facts",
-    "catalog_source": "facts, for the makers of products",
+    "versions": "versions: their facts; which version and dialect a text is",
     "compile_facts": "makes products",
-    "compile_legacy": "makes products",
     "compile_resolution": "makes products",
-    "detect": "reader: which dialect and version a text is",
     "dynamic": "reader of the dynamic graph's YAML; with the run of its rows",
-    "dynamic_file": "reader: the version that knows a dynamic YAML's keys",
     "effective": "reader of the static graph's YAML, with the sections' defaults",
-    "extract": "developers' program: facts from a source tree",
-    "fact_file": "facts, as they are written",
+    "extract": "developers' program: facts from a source tree, digests of its functions",
+    "fact_base": "facts, as they are written, and by version",
     "launch": "launch options",
-    "launch_options": "launch options",
     "launch_reading": "launch options",
     "models": "typed models",
     "own_classes": "reader of the program beside a YAML",
     "pretrained": "reader of a config.json",
     "probe": "developers' program: what the real classes say",
     "reading": "reader: values and where they stand",
-    "resolution": "loads the compiled rows of resolution.yaml, as `catalog` does facts",
+    "resolution": "loads the compiled rows of resolution.yaml, as `versions` does facts",
     "switches": "reader: what written switches mean, by `switches.yaml`",
-    "source_digests": "developers' program: which functions changed",
 }
 
 

@@ -16,7 +16,7 @@ from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.recipe.run_length import open_because
 from accmap.mapper.schedule.curve import UndecidedError
 from accmap.mapper.schedule.from_config import schedule_of
-from accmap.schemas.border.incoming import read_text
+from accmap.schemas.border.file_input import read_text
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import Config, ReadOptions
 from accmap.schemas.mindformers.effective import mindformers_config

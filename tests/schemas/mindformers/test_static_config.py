@@ -18,10 +18,9 @@ from accmap.schemas.config import Config, ReadOptions
 from accmap.schemas.diagnostic import Kind, UnreadableError, finding
 from accmap.schemas.file_kind import may_be_mindformers
 from accmap.schemas.message import Problem
-from accmap.schemas.mindformers.catalog import STATIC_VERSIONS, static_catalog, static_version
-from accmap.schemas.mindformers.detect import dialect_and_version
 from accmap.schemas.mindformers.effective import Override, mindformers_config
 from accmap.schemas.mindformers.messages_compiled import say
+from accmap.schemas.mindformers.versions import STATIC_VERSIONS, dialect_and_version, static_catalog, static_version
 from accmap.schemas.source import SourceText, Span
 
 HERE = os.path.dirname(__file__)

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from accmap.schemas.border.incoming import read_text
+from accmap.schemas.border.file_input import read_text
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.mindformers.effective import mindformers_config

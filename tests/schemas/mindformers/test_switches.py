@@ -12,13 +12,13 @@ import yaml
 from accmap import convert
 from accmap.mapper.recipe.vocabulary import vocabulary
 from accmap.mappings.tables import table
-from accmap.schemas.border.incoming import read_text
+from accmap.schemas.border.file_input import read_text
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import Config, ReadOptions
-from accmap.schemas.mindformers.catalog import STATIC_VERSIONS, static_catalog
-from accmap.schemas.mindformers.catalog_source import switch_rows
 from accmap.schemas.mindformers.dynamic import catalog
 from accmap.schemas.mindformers.effective import mindformers_config
+from accmap.schemas.mindformers.fact_base import switch_rows
+from accmap.schemas.mindformers.versions import STATIC_VERSIONS, static_catalog
 from accmap.schemas.source import SourceText
 from accmap.schemas.truth import TESTS
 

@@ -21,12 +21,12 @@ import pytest
 import yaml
 
 from accmap import convert
-from accmap.schemas.border.incoming import read_text
+from accmap.schemas.border.file_input import read_text
 from accmap.schemas.config import Config, ReadOptions
-from accmap.schemas.mindformers.catalog import static_catalog
-from accmap.schemas.mindformers.catalog_source import switch_rows
 from accmap.schemas.mindformers.dynamic import catalog
 from accmap.schemas.mindformers.effective import mindformers_config
+from accmap.schemas.mindformers.fact_base import switch_rows
+from accmap.schemas.mindformers.versions import static_catalog
 from accmap.schemas.source import SourceText
 from accmap.schemas.truth import TRUTH, is_on
 

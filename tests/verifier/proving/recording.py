@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from accmap.mappings.proof_digests import digests_of
+from accmap.mappings.compile_proofs import digests_of
 from accmap.mappings.tables import table
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.versions import names

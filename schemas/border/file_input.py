@@ -16,9 +16,8 @@ from ..diagnostic import UnreadableError, finding
 from ..fast_records import TYPE_CHECKING
 from ..messages_compiled import say
 from ..source import SourceText, Span
-from .inputs import remember_input
+from .inputs import NotRegularError, open_regular, read_at_once, remember_input
 from .probes import is_link, note_content, real_path
-from .regular import NotRegularError, open_regular, read_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable

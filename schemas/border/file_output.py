@@ -15,7 +15,7 @@ from ..fast_records import TYPE_CHECKING
 from ..messages_compiled import say
 from ..wording import joined, system_reason
 from .inputs import is_input
-from .outgoing import emit
+from .text_output import emit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from ..source import SourceText
-    from .outgoing import Outgoing
+    from .text_output import Outgoing
 
 _MARK = ".accmap-"
 _AHEAD = 1 << 25
