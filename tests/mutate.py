@@ -1,15 +1,17 @@
 """Plant small faults in the product and count how many of them the tests find.
 
-    python tests/mutate.py draw --seed 7 --output faults.jsonl [--also DIR --also-output THERE.jsonl]
+    python tests/mutate.py draw --seed 7 --output faults.jsonl [--also DIR --also-output THERE.jsonl] [--equal FILE]
     python tests/mutate.py record faults.jsonl --output hits [--checkout DIR] [--pytest OPTIONS]
     python tests/mutate.py run faults.jsonl --hits hits --journal found.jsonl [--checkout DIR]
 
 A fault changes one expression: a swapped comparison, `and` for `or`, a dropped key, element or argument, a wrong
 constant. `draw` chooses 20 in each group of rooms; with `--also`, only faults whose statement is the same in another
-checkout. `record` notes which tests run the statement of which fault. `run` plants one fault at a time and tries those
-tests, level by level (`quick`, `run`, `everything`), until the first one fails. If the tables no longer build, every
-level has found the fault. The journal has one line for each fault, so that an interrupted run goes on where it
-stopped.
+checkout. A fault is drawn again only if no input can reach a different output: `--equal` names a file with one such
+fault in a line, `PATH:LINE REASON`. `record` notes which tests run the statement of which fault. `run` tries those
+tests, level by level (`quick`, `run`, `everything`), until the first one fails. The faults stand in the modules behind
+a switch, and each is tried in a fork of one process that has collected the tests; a fault that runs at the import or
+decides what the tables are is planted by itself. If the tables no longer build, every level has found the fault. The
+journal has one line for each fault, so that an interrupted run goes on where it stopped.
 
 `record` and `run` edit files of the checkout and restore them: commit first.
 """
@@ -72,11 +74,11 @@ class Fault:
     before: str
     after: str
     kind: str
-    replaces: str = ""
-    """Why the fault that was drawn first is replaced by this one."""
 
 
-def draw(seed: int, count: int, also: Path | None) -> list[tuple[Fault, Fault | None]]:
+def draw(
+    seed: int, count: int, also: Path | None, equal: frozenset[str] = frozenset()
+) -> list[tuple[Fault, Fault | None]]:
     """`count` faults for each group of rooms, each from a statement of its own, beside the same ones in `also`."""
     twins = _Twins(also) if also is not None else None
     chosen: list[tuple[Fault, Fault | None]] = []
@@ -84,6 +86,8 @@ def draw(seed: int, count: int, also: Path | None) -> list[tuple[Fault, Fault | 
         passed = 0
         pairs: list[tuple[Fault, Fault | None]] = []
         for planting, index in _drawn(group, seed):
+            if f"{planting.faults[index].path}:{planting.faults[index].line}" in equal:
+                continue
             twin = twins.of(planting, index) if twins is not None else None
             if twins is None or twin is not None:
                 pairs.append((planting.faults[index], twin))
@@ -342,6 +346,8 @@ def planted(text: str, fault: Fault) -> str:
 # --- which tests run a fault's statement ---
 
 PROBE = Path(__file__).with_name("mutate_probe.py")
+BUILD = "generate"
+"""What stands for a test if the build of the tables runs a fault's statement."""
 
 
 def record(faults: list[Fault], output: Path, checkout: Path, words: list[str]) -> int:
@@ -356,8 +362,10 @@ def record(faults: list[Fault], output: Path, checkout: Path, words: list[str]) 
         for path, inserts in probes.items():
             texts[path] = path.read_text("utf-8")
             path.write_text(_inserted(texts[path], inserts), "utf-8")
-        command = [_python(checkout), "-m", "pytest", "-q", "-p", PROBE.stem, "-p", "no:cacheprovider", *words]
         environment = {**os.environ, "MUTATE_HITS": str(output.resolve())}
+        building = {**environment, "PYTEST_CURRENT_TEST": BUILD}
+        subprocess.run([_python(checkout), "-m", "generate"], cwd=checkout, env=building, check=True)
+        command = [_python(checkout), "-m", "pytest", "-q", "-p", PROBE.stem, "-p", "no:cacheprovider", *words]
         return subprocess.run(command, cwd=checkout, env=environment, check=False).returncode
     finally:
         for path, text in texts.items():
@@ -489,16 +497,95 @@ class Hits:
 # --- the trial ---
 
 
+def guarded(text: str, faults: dict[int, Fault]) -> tuple[str, set[int]]:
+    """A module's text with faults that a process switches on by their number, and the faults that cannot be so."""
+    lines = text.splitlines(keepends=True)
+    tree = ast.parse(text)
+    statements = [node for _, node in _statements(tree) if node not in tree.body]
+    edits: list[tuple[int, int, str]] = []
+    left: set[int] = set()
+    for number, fault in faults.items():
+        parts = [
+            part.context_expr if isinstance(part, ast.withitem) else part
+            for node in statements
+            if node.lineno == fault.line
+            for part in _parts(node)
+        ]
+        part = next((part for part in parts if isinstance(part, ast.expr) and _is_in(fault, part)), None)
+        if part is None or not isinstance(getattr(part, "ctx", ast.Load()), ast.Load):
+            left.add(number)  # it runs at the import, or is the target of an assignment
+            continue
+        start, end = _offset(lines, _start(part)), _offset(lines, _end(part))
+        from_, to = _offset(lines, fault.start), _offset(lines, fault.end)
+        wrong = text[start:from_] + fault.after + text[to:end]
+        edits.append((start, end, f"(({wrong}) if __import__('{PROBE.stem}').on({number}) else ({text[start:end]}))"))
+    for start, end, new in sorted(edits, reverse=True):
+        text = text[:start] + new + text[end:]
+    ast.parse(text)
+    return text, left
+
+
+def _is_in(fault: Fault, part: ast.expr) -> bool:
+    return _start(part) <= fault.start and fault.end <= _end(part)
+
+
+def forked_trials(faults: dict[int, Fault], hits: Hits, checkout: Path, levels: list[str], journal: Path) -> set[int]:
+    """Try faults in forks of one process that has collected the tests; the faults that cannot be tried so."""
+    left = {number for number in faults if BUILD in hits.of.get(number, ())}
+    texts: dict[Path, str] = {}
+    site = next((checkout / ".venv" / "lib").glob("python*/site-packages"))
+    by_path: dict[str, dict[int, Fault]] = {}
+    for number, fault in faults.items():
+        if number not in left:
+            by_path.setdefault(fault.path, {})[number] = fault
+    trials: list[dict[str, object]] = []
+    try:
+        (site / PROBE.name).write_text(PROBE.read_text())
+        for name, own in by_path.items():
+            path = checkout / name
+            texts[path] = path.read_text("utf-8")
+            text, unguarded = guarded(texts[path], own)
+            left |= unguarded
+            path.write_text(text, "utf-8")
+        for number, fault in faults.items():
+            if number in left:
+                continue
+            tests = hits.of.get(number, set()) & hits.marks.keys()
+            quick = _quick(fault.path, hits, checkout)
+            chosen = {
+                level: hits.ordered(test for test in tests if _level(test, hits, quick) == level)[:MOST_TESTS]
+                for level in levels
+            }
+            trials.append({"number": number, **asdict(fault), "tests": len(tests), "levels": chosen})
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as orders:
+            json.dump(trials, orders)
+            orders.flush()
+            given = {"MUTATE_TRIALS": orders.name, "MUTATE_JOURNAL": str(journal.resolve())}
+            wanted = {test for trial in trials for found in trial["levels"].values() for test in found}
+            files = sorted(
+                {test.partition("::")[0] for test in wanted if (checkout / test.partition("::")[0]).exists()}
+            )
+            command = [_python(checkout), "-m", "pytest", "-q", "-p", PROBE.stem, "-p", "no:cacheprovider", "-n", "0"]
+            if files:
+                subprocess.run([*command, *files], cwd=checkout, env={**os.environ, **given}, check=False)
+    finally:
+        for path, text in texts.items():
+            path.write_text(text, "utf-8")
+        (site / PROBE.name).unlink()
+    return left
+
+
 def trial(number: int, fault: Fault, hits: Hits, checkout: Path, levels: list[str]) -> dict[str, object]:
     """At which level the fault is found, and by which test."""
     path = checkout / fault.path
     text = path.read_text("utf-8")
-    tests = hits.of.get(number, set()) & hits.marks.keys()
+    reached = hits.of.get(number, set())
+    tests = reached & hits.marks.keys()
     answer: dict[str, object] = {"number": number, **asdict(fault), "tests": len(tests), "found": None, "by": None}
-    compiled = _compiled(checkout) if _is_built_from(fault.path) else {}
+    compiled = _compiled(checkout) if BUILD in reached else {}
     path.write_text(planted(text, fault), "utf-8")
     try:
-        if _is_built_from(fault.path):
+        if BUILD in reached:
             if not _builds(checkout):
                 return {**answer, "found": "quick", "by": "python -m generate"}
             if _compiled(checkout) != compiled:  # every test may read the tables
@@ -513,8 +600,8 @@ def trial(number: int, fault: Fault, hits: Hits, checkout: Path, levels: list[st
         return answer
     finally:
         path.write_text(text, "utf-8")
-        if _is_built_from(fault.path):
-            assert _builds(checkout)
+        for name, data in compiled.items():
+            Path(name).write_bytes(data)
 
 
 def _quick(path: str, hits: Hits, checkout: Path) -> frozenset[str]:
@@ -544,13 +631,6 @@ def _level(test: str, hits: Hits, quick: frozenset[str]) -> str:
 
 def _compiled(checkout: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for room in ROOMS for path in (checkout / room).rglob("*_compiled.py")}
-
-
-def _is_built_from(path: str) -> bool:
-    """Whether the build of the tables may run a module."""
-    return path.startswith(("schemas/", "mappings/", "mapper/", "rules/")) or Path(path).name in (
-        "compile_options.py", "outputs.py", "compile_schemas.py", "configuration_page.py", "answers.py", "codes.py",
-    )  # fmt: skip
 
 
 def _builds(checkout: Path) -> bool:
@@ -607,21 +687,24 @@ def _write(path: Path, faults: Iterable[Fault]) -> None:
 
 
 def _run(faults: list[Fault], hits: Hits, journal: Path, checkout: Path, levels: list[str]) -> None:
-    done = [json.loads(line) for line in journal.read_text("utf-8").splitlines()] if journal.exists() else []
-    known = {(row["path"], row["line"], row["after"]) for row in done}
-    for number, fault in enumerate(faults):
-        if (fault.path, fault.line, fault.after) in known:
-            continue
-        answer = trial(number, fault, hits, checkout, levels)
-        done.append(answer)
+    known = {row["number"] for row in _journaled(journal)}
+    waiting = {number: fault for number, fault in enumerate(faults) if number not in known}
+    for number in sorted(forked_trials(waiting, hits, checkout, levels, journal)):
+        answer = trial(number, faults[number], hits, checkout, levels)
         with journal.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(answer) + "\n")
-        found = answer["found"] or "not found"
-        print(f"{number:3} {found:12} {fault.path}:{fault.line} {fault.before!r} -> {fault.after!r}", flush=True)
+    done = _journaled(journal)
+    for row in done:
+        found = row["found"] or "not found"
+        print(f"{row['number']:3} {found:12} {row['path']}:{row['line']} {row['before']!r} -> {row['after']!r}")
     for group in GROUPS:
         rows = [row for row in done if row["group"] == group]
         counts = [sum(row["found"] in LEVELS[: place + 1] for row in rows) for place in range(len(LEVELS))]
         print(group, len(rows), dict(zip(LEVELS, counts, strict=True)))
+
+
+def _journaled(journal: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in journal.read_text("utf-8").splitlines()] if journal.exists() else []
 
 
 def main(words: list[str]) -> int:
@@ -633,6 +716,7 @@ def main(words: list[str]) -> int:
     drawing.add_argument("--count", type=int, default=20, help="faults in each group (default: 20)")
     drawing.add_argument("--output", type=Path, required=True)
     drawing.add_argument("--also", type=Path, help="choose only statements that are the same in this checkout")
+    drawing.add_argument("--equal", type=Path, help="faults that change no output, one PATH:LINE REASON a line")
     drawing.add_argument("--also-output", type=Path, help="the same faults in the other checkout")
     recording = commands.add_parser("record", help="record which test runs which fault's statement")
     recording.add_argument("faults", type=Path)
@@ -647,7 +731,9 @@ def main(words: list[str]) -> int:
     running.add_argument("--levels", nargs="+", default=list(LEVELS), choices=LEVELS)
     given = parser.parse_args(words)
     if given.command == "draw":
-        pairs = draw(given.seed, given.count, given.also)
+        rows = given.equal.read_text("utf-8").splitlines() if given.equal is not None else []
+        equal = frozenset(place for place, _, reason in (row.partition(" ") for row in rows) if reason)
+        pairs = draw(given.seed, given.count, given.also, equal)
         _write(given.output, [fault for fault, _ in pairs])
         if given.also_output is not None:
             _write(given.also_output, [twin for _, twin in pairs if twin is not None])
