@@ -47,6 +47,24 @@ def caveat_of(row: Row, field: FieldName, run: Recipe, own: FrameworkSide, other
     return None
 
 
+def ignored_on_one_side(name: FieldName, a: Recipe, b: Recipe) -> Caveat | None:
+    """Why one value on both sides makes other numbers: one run ignores its key, the other follows it."""
+    caveats = [_ignoring(name, run) for run in (a, b)]
+    return None if all(caveats) else caveats[0] or caveats[1]
+
+
+def _ignoring(name: FieldName, run: Recipe) -> Caveat | None:
+    """The caveat by which a run ignores its own value of a field."""
+    here = framework_side(run)
+    if run.framework == "huggingface":
+        return None
+    for row in rows_of(name):
+        for caveat in row.caveats:
+            if caveat.ignored and name in (caveat.about or row.fields) and applies(caveat, run, here, here):
+                return caveat
+    return None
+
+
 def same_numbers(name: FieldName, a: Recipe, b: Recipe) -> Caveat | None:
     """Why two different values of a field make the same numbers: one run always, or instead, does what the other does.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..mappings.tables import rows_of, table
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
-from .caveats import same_numbers
+from .caveats import ignored_on_one_side, same_numbers
 from .computed.comparison import alike
 from .equality import NOT_NONE, equal, same_value
 from .gates import counts, meaningful
@@ -54,7 +54,7 @@ class Difference(NamedTuple):
     counts: bool | None = True
     """Whether the difference can change numbers in these runs; None if that depends on what cannot be read."""
     why: Caveat | None = None
-    """Why both values make the same numbers, by the tables."""
+    """Why both values make the same numbers, or why one value makes other numbers, by the tables."""
 
     def to_json(self) -> dict[str, object]:
         """The contract's row."""
@@ -119,7 +119,8 @@ def difference_of(name: FieldName, a: Recipe, b: Recipe) -> Difference | None:
         impact = row.impact or impact
     found = Difference(name, left, right, status, impact)
     if status == "equal":
-        return found
+        why = ignored_on_one_side(name, a, b) if name in table().ignored else None
+        return found if why is None else _weighed(found._replace(status="different"), name, a, b)._replace(why=why)
     if is_neutral(found):
         if "explicit" not in [one.origin for one in (left, right) if one is not None]:
             return None

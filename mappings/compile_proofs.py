@@ -70,8 +70,8 @@ def products() -> dict[str, str]:
     return {"mappings/proofs_compiled.py": literal_module(about, **standing())}
 
 
-_PROSE = ("sources", "note")
-"""What a reader is told of a row changes nothing of what is carried over."""
+_PROSE = ("sources", "note", "ignored")
+"""Members of a row or a caveat that change nothing of what is carried over: a reader and `diff` ask for them."""
 
 
 def digests_of(text: Callable[[str], str]) -> dict[str, str]:
@@ -80,8 +80,14 @@ def digests_of(text: Callable[[str], str]) -> dict[str, str]:
     for topic in TOPICS:
         content: dict[str, Any] = load_table(text(f"{topic}.yaml"))
         for row in content["rows"]:
-            said = {name: value for name, value in row.items() if name not in _PROSE}
+            said = _without_prose(row)
             said.setdefault("only", content.get("only", []))
+            if "caveats" in said:
+                said["caveats"] = [_without_prose(caveat) for caveat in said["caveats"]]
             packed = json.dumps(said, sort_keys=True, ensure_ascii=False)
             found[row.get("field") or row["fields"][0]] = hashlib.sha256(packed.encode()).hexdigest()[:12]
     return found
+
+
+def _without_prose(entry: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in entry.items() if name not in _PROSE}

@@ -42,6 +42,7 @@ def compiled() -> dict[str, Any]:
     rows: list[Any] = []
     notes: list[Any] = []
     gates: dict[str, Any] = {}
+    ignored: set[str] = set()
     for path in topics():
         content: dict[str, Any] = load_table(path.read_text(encoding="utf-8"))
         TableFile.model_validate(content)
@@ -50,6 +51,9 @@ def compiled() -> dict[str, Any]:
             notes.append(_notes(row))
         for row in content["rows"]:
             gates.update({field: _gate(gate) for field, gate in row.get("gates", {}).items()})
+            for caveat in row.get("caveats", ()):
+                if caveat.get("ignored"):
+                    ignored.update(caveat.get("about") or row.get("fields") or [row["field"]])
     reasons, megatron, mindformers = _reasons(rows)
     derived = {row.target for row in read_rows()}
     misspelt = _keys(rows) - derived - {dest for version in VERSIONS for dest in catalog(version).by_dest}
@@ -62,6 +66,7 @@ def compiled() -> dict[str, Any]:
         "ROWS": tuple(rows),
         "NOTES": tuple(notes),
         "GATES": gates,
+        "IGNORED": tuple(sorted(ignored)),
         "REASONS": reasons,
         "MEGATRON_REASONS": megatron,
         "MINDFORMERS_REASONS": mindformers,
@@ -102,7 +107,7 @@ def _row(topic: str, row: dict[str, Any], only: list[Any], number: int) -> tuple
     )
 
 
-_WHERE = ("since", "until", "source", "source_since", "source_until")
+_SELDOM = ("since", "until", "source", "source_since", "source_until", "ignored")
 
 
 def _notes(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -116,7 +121,7 @@ def _notes(row: dict[str, Any]) -> tuple[Any, ...]:
             tuple(caveat.get("about", ())),
             caveat["en"],
             caveat["zh"],
-            *_last_known(tuple([caveat.get(name) for name in _WHERE])),
+            *_last_known(tuple([caveat.get(name) for name in _SELDOM])),
         )
         for caveat in row.get("caveats", [])
     )

@@ -66,6 +66,8 @@ class Caveat(_Strict):
     until: str | None = None
     source_since: str | None = None
     source_until: str | None = None
+    ignored: bool = False
+    """The target takes the key in and acts as without it: one value on both sides is two behaviours."""
     en: str
     zh: str
 

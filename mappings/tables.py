@@ -65,6 +65,8 @@ class Caveat(NamedTuple):
     """The first version of what it comes from that it speaks of."""
     source_until: str | None = None
     """The last one."""
+    ignored: bool = False
+    """The target takes the key in and acts as without it: one value on both sides is two behaviours."""
 
     def covers(self, version: str, source: str) -> bool:
         """Whether it speaks of a version of the target, and of one of what it comes from."""
@@ -186,6 +188,8 @@ class Table(NamedTuple):
     mindformers_reasons: Mapping[str, int]
     """Keys and sections, each for all below it that has no reason of its own."""
     gates: Mapping[FieldName, Gate]
+    ignored: frozenset[FieldName]
+    """Fields with a caveat that says so: of the others the caveats need not be loaded."""
 
     def megatron_reason(self, dest: str) -> Reason | None:
         """Why an argument of Megatron-LM has no row."""
@@ -213,7 +217,7 @@ _rows_of: dict[str, list[Row]] = {}
 def table() -> Table:
     """The mapping tables."""
     if not _tables:
-        from .tables_compiled import GATES, MEGATRON_REASONS, MINDFORMERS_REASONS, REASONS, ROWS
+        from .tables_compiled import GATES, IGNORED, MEGATRON_REASONS, MINDFORMERS_REASONS, REASONS, ROWS
 
         _tables.append(
             Table(
@@ -222,6 +226,7 @@ def table() -> Table:
                 MEGATRON_REASONS,
                 MINDFORMERS_REASONS,
                 {field: Gate(*gate) for field, gate in GATES.items()},
+                frozenset(IGNORED),
             )
         )
     return _tables[0]

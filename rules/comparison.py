@@ -54,11 +54,16 @@ def differences(subject: Subject, table: Mapping[FieldName, Compared]) -> Iterat
         if a is b or (a is not None and b is not None and _is_one_value(a, b)):
             continue
         row = difference_of(name, left.recipe, right.recipe)
-        if row is None or row.status == "equal" or is_neutral(row):
+        if row is None or row.status == "equal" or is_neutral(row) or _is_ignored(row):
             continue
         found = _finding(name, compared, row, left, right)
         if found is not None:
             yield compared.code, found
+
+
+def _is_ignored(row: Difference) -> bool:
+    """True if the values are the same and one side ignores its own: NET033 and known defects report that."""
+    return row.why is not None and row.why.ignored
 
 
 def _is_one_value(a: RecipeValue, b: RecipeValue) -> bool:

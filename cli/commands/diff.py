@@ -77,6 +77,8 @@ def _page(found: Comparison, sides: Sequence[Recipe], language: Language, *, eve
             if side is not None:
                 value = shortened(value_text(named(row), side, language), 48)
                 say(f"    {letter}  {value:<24}  {whence(side, language)}".rstrip())
+        if row.why is not None:
+            say(f"    {row.why.zh if language == 'zh' else row.why.en}")
     say(totals(found, language))
     print_open(found.reasons, language)
     for one in found.unseen:
