@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from accmap.evidence.logs.verdict import Experiment
     from accmap.loading import Source
     from accmap.mapper.align.pair import Change
-    from accmap.mapper.translate.report import ReportRow
-    from accmap.mapper.translate.startup_check import Obstacle
+    from accmap.mapper.startup import Obstacle
+    from accmap.mapper.translate.result import ReportRow
     from accmap.schemas.config import ReadOptions
     from accmap.schemas.diagnostic import Diagnostic, Language
     from accmap.verifier.verification import Verification
@@ -123,8 +123,8 @@ def pair(
     With `align` the run is reduced for precision alignment.
     """
     from accmap.mapper.align.pair import CONFIGURATION, SCRIPT, pair_of
+    from accmap.mapper.startup import obstacles
     from accmap.mapper.translate.read_back import require_said
-    from accmap.mapper.translate.startup_check import obstacles
     from accmap.schemas.file_kind import require_training
     from accmap.schemas.preconditions import require_accepted
 

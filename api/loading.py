@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from accmap.mapper.comparison import Comparison
     from accmap.mapper.differences import Difference
-    from accmap.mapper.translate.report import ReportRow
-    from accmap.mapper.translate.startup_check import Obstacle
+    from accmap.mapper.startup import Obstacle
+    from accmap.mapper.translate.result import ReportRow
     from accmap.mappings.names_compiled import FieldName
     from accmap.schemas.diagnostic import Language
     from accmap.schemas.verdict import Unseen
@@ -177,10 +177,9 @@ def convert(
     UnreadableError where the source's own framework would not start it. Without `version` and `dialect` the options say
     them, as they do for a file of that framework.
     """
-    from accmap.mapper.translate.read_back import require_said
-    from accmap.mapper.translate.startup_check import obstacles, standing
+    from accmap.mapper.startup import obstacles, startup_obstacles
+    from accmap.mapper.translate.read_back import require_said, text_of
     from accmap.mapper.translate.translation import translate_as_asked
-    from accmap.mapper.translate.writing import text_of
     from accmap.schemas.file_kind import require_training
     from accmap.schemas.preconditions import require_accepted
 
@@ -205,7 +204,7 @@ def convert(
         translation.version,
         translation.dialect,
         obstacles(translation, written),
-        standing(config),
+        startup_obstacles(config),
     )
 
 

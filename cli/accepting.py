@@ -12,7 +12,7 @@ from .messages_compiled import say
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..mapper.translate.report import ReportRow
+    from ..mapper.translate.result import ReportRow
     from ..schemas.diagnostic import Language
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..mappings.tables import rows_of
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from .conditions import holds
-from .equality import equal
+from .equality import is_equal
 from .recipe.vocabulary import vocabulary
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _is_met(caveat: Caveat, name: FieldName, row: Row, partner: Recipe, there: F
     """Whether the partner has what a caveat says is written instead, or always does the same."""
     instead = dict(caveat.instead)
     if name in instead:
-        return equal(instead[name], _effective(name, partner))
+        return is_equal(instead[name], _effective(name, partner))
     side = row.side(there.side, there.version)
     return side is not None and side.fixed is not None
 

@@ -6,7 +6,7 @@ from math import frexp, isfinite
 
 from ..mappings.tables import field_named
 from ..schemas.fast_records import TYPE_CHECKING
-from .computed.comparison import same
+from .equality import is_identical
 from .lenses.latent import ramp_of
 from .lenses.stages import accounted, chunks_of
 
@@ -179,10 +179,10 @@ COMPARISONS: dict[str, Callable[[Value, Value, Callable[[FieldName], Value]], bo
     "not_in": lambda value, operand, _: value is not None and not _contains(operand, value),
     "set": lambda value, _operand, _: value is not None,
     "unset": lambda value, _operand, _: value is None,
-    "eq_field": lambda value, operand, other: same(value, other(field_named(operand))),
-    "ne_field": lambda value, operand, other: not same(value, other(field_named(operand))),
+    "eq_field": lambda value, operand, other: is_identical(value, other(field_named(operand))),
+    "ne_field": lambda value, operand, other: not is_identical(value, other(field_named(operand))),
     "below_field": lambda value, operand, other: (
-        not same(value, other(field_named(operand))) and not _greater(value, other(field_named(operand)))
+        not is_identical(value, other(field_named(operand))) and not _greater(value, other(field_named(operand)))
     ),
     "within_field": lambda value, operand, other: _is_within(value, other(field_named(operand))),
     "gt_field": lambda value, operand, other: _greater(value, other(field_named(operand))),

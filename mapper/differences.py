@@ -9,8 +9,7 @@ from __future__ import annotations
 from ..mappings.tables import rows_of, table
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from .caveats import ignored_on_one_side, same_numbers
-from .computed.comparison import alike
-from .equality import NOT_NONE, equal, same_value
+from .equality import NOT_NONE, is_equal, is_equal_field, is_same_quantity
 from .gates import counts, meaningful
 from .recipe.vocabulary import COMPUTED, vocabulary
 
@@ -146,7 +145,7 @@ def is_neutral(row: Difference) -> bool:
     alone = row.b if row.a is None else row.a if row.b is None else None
     if alone is None or row.field is None or not alone.decided:
         return False
-    return alone.value is None or same_value(row.field, alone.value, vocabulary()[row.field].default)
+    return alone.value is None or is_equal_field(row.field, alone.value, vocabulary()[row.field].default)
 
 
 def _of_as_many_layers(found: Found | None, other: Found | None) -> Found | None:
@@ -176,14 +175,14 @@ def _status(name: FieldName, left: Found | None, right: Found | None, neutral: V
         return "undecided"
     # A side that leaves a value open behaves as the field's neutral value does.
     one, other = (neutral if side.value is None else side.value for side in (left, right))
-    return "equal" if same_value(name, one, other) else "different"
+    return "equal" if is_equal_field(name, one, other) else "different"
 
 
 def _computed(left: Found | None, right: Found | None) -> Verdict | None:
     """A formula that does not know one of the runs says nothing of the two."""
     if left is None or right is None or not (left.decided and right.decided):
         return None
-    return "equal" if alike(left.value, right.value) else "different"
+    return "equal" if is_same_quantity(left.value, right.value) else "different"
 
 
 def _without_field(a: Recipe, b: Recipe) -> Iterator[Difference]:
@@ -203,7 +202,7 @@ def _without_field(a: Recipe, b: Recipe) -> Iterator[Difference]:
         other = _written(partner)
         status: Verdict = "undecided"
         if one.decided and other.decided:
-            status = "equal" if equal(one.value, other.value) else "different"
+            status = "equal" if is_equal(one.value, other.value) else "different"
         yield Difference(None, one, other, status, _graver(entry.impact, partner.impact))
     for key, entry in right.items():
         if key not in shared:

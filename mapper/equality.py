@@ -1,40 +1,118 @@
-"""Whether two values of a recipe field are the same: one answer for every command."""
+"""Equality of values: to the last bit, of settings up to rounding, of computed quantities, and of a recipe field.
+
+Whole numbers and words are compared exactly, fractions up to a tolerance, NaN equals NaN. A whole number may be written
+as a float: 8 and 8.0 are the same, 1 and True are not.
+"""
 
 from __future__ import annotations
 
+from math import isfinite
+
 from ..schemas.fast_records import TYPE_CHECKING, cast
-from .computed.comparison import equal as equal_values
+from ..schemas.plain_values import is_mapping
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import TypeGuard
 
     from ..mappings.names_compiled import FieldName
     from ..schemas.config import Value
 
+FRACTION_TOLERANCE = 1e-9
+"""Of the larger of two settings: a product of doubles leaves some 1e-16 of it behind, and float32, in which both
+frameworks compute with them, keeps 6e-8."""
+_FORMULA_TOLERANCE = 1e-6
+"""Of the largest of the compared fractions: one framework evaluates a formula in float32, the other in float64."""
+_ALL_WHOLE = 1 << 53
+"""No float from here on is a fraction."""
+_ATOMS = frozenset((str, int, float, bool))
 
-def equal(one: object, other: object) -> bool:
-    """Whether two settings have the same value; a list is the same as a value that each of its entries is."""
-    first, second = _entries(one), _entries(other)
+
+def is_identical(one: object, other: object) -> bool:
+    """True if two effective values are the same, to the last bit."""
+    return _matches(one, other, _is_same)
+
+
+def is_close(one: object, other: object) -> bool:
+    """True if two settings have the same value; fractions up to what rounding leaves behind."""
+    if one is other or (type(one) is type(other) and type(one) in _ATOMS and one == other):
+        return True
+    return _matches(one, other, _is_same_or_near)
+
+
+def is_same_quantity(one: object, other: object) -> bool:
+    """True if two computed quantities are the same; fractions within a millionth of the largest of them."""
+    largest = max([abs(value) for value in (*_entries(one), *_entries(other)) if _is_finite(value)], default=0.0)
+    return _matches(one, other, lambda a, b: _is_same(a, b) or _is_near(a, b, _FORMULA_TOLERANCE * largest))
+
+
+def is_equal(one: object, other: object) -> bool:
+    """As `is_close`; and a list is equal to a value that each of its entries is equal to."""
+    first, second = _as_list(one), _as_list(other)
     if first is not None and second is not None:
-        return len(first) == len(second) and all(map(equal, first, second))
+        return len(first) == len(second) and all(map(is_equal, first, second))
     if first is None and second is None:
-        return equal_values(one, other)
+        return is_close(one, other)
     several, single = (second, one) if first is None else (first, other)
-    return bool(several) and all(equal(entry, single) for entry in several or ())
+    return bool(several) and all(is_equal(entry, single) for entry in several or ())
 
 
-def _entries(value: object) -> Sequence[object] | None:
+def is_equal_field(name: FieldName, one: Value, other: Value) -> bool:
+    """True if two values of a recipe field mean the same: some fields have several spellings of one value."""
+    return is_equal(one, other) or (name in _EQUAL_BY_FIELD and _EQUAL_BY_FIELD[name](one, other))
+
+
+def _is_near(one: object, other: object, allowed: float) -> bool:
+    """True if two numbers are no further apart than `allowed`, and one is a fraction: whole numbers are exact."""
+    if not (_may_be_near_fraction(one) and _may_be_near_fraction(other)) or one % 1 == other % 1 == 0:
+        return False
+    return abs(one - other) <= allowed
+
+
+def _matches(one: object, other: object, is_match: Callable[[object, object], bool]) -> bool:
+    """True if two values match; lists and mappings entry by entry."""
+    if is_mapping(one) and is_mapping(other):
+        return one.keys() == other.keys() and all(_matches(entry, other[name], is_match) for name, entry in one.items())
+    first, second = _as_list(one), _as_list(other)
+    if first is not None and second is not None:
+        return len(first) == len(second) and all(_matches(a, b, is_match) for a, b in zip(first, second, strict=True))
+    return is_match(one, other)
+
+
+def _as_list(value: object) -> Sequence[object] | None:
     return cast("Sequence[object]", value) if isinstance(value, (list, tuple)) else None
 
 
-def same_value(name: FieldName, one: Value, other: Value) -> bool:
-    """Whether two values of a field are the same."""
-    return equal(one, other) or (name in _MEANT and _MEANT[name](one, other))
+def _entries(value: object) -> Iterable[object]:
+    return value.values() if is_mapping(value) else _as_list(value) or (value,)
+
+
+def _is_finite(value: object) -> TypeGuard[float]:
+    return isinstance(value, float) and isfinite(value)
+
+
+def _is_same(one: object, other: object) -> bool:
+    if isinstance(one, bool) != isinstance(other, bool):
+        return False
+    return one == other or (one != one and other != other)  # NaN, which no sign finds equal
+
+
+def _is_same_or_near(one: object, other: object) -> bool:
+    if _is_same(one, other):
+        return True
+    if not (_may_be_near_fraction(one) and _may_be_near_fraction(other)):
+        return False
+    return _is_near(one, other, FRACTION_TOLERANCE * max(abs(one), abs(other)))
+
+
+def _may_be_near_fraction(value: object) -> TypeGuard[float]:
+    """True for a number that a fraction can be next to."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < _ALL_WHOLE
 
 
 def _same_names(one: object, other: object) -> bool:
     """Paths are the same if their last parts are: two machines seldom share their directories."""
-    return equal(_last_parts(one), _last_parts(other))
+    return is_equal(_last_parts(one), _last_parts(other))
 
 
 def _same_folder(one: object, other: object) -> bool:
@@ -53,9 +131,8 @@ def _last_parts(value: object) -> object:
         for ending in (".bin", ".idx"):
             name = name.removesuffix(ending)
         return name
-    if isinstance(value, (list, tuple)):
-        return [_last_parts(entry) for entry in cast("Sequence[object]", value)]
-    return value
+    listed = _as_list(value)
+    return value if listed is None else [_last_parts(entry) for entry in listed]
 
 
 def _same_blend(one: object, other: object) -> bool:
@@ -88,7 +165,7 @@ def _same_split(one: object, other: object) -> bool:
     first, second = _split(one), _split(other)
     if first is None or second is None:
         return str(one).lower() == str(other).lower()
-    return equal(first, second)
+    return is_equal(first, second)
 
 
 def _split(value: object) -> list[float] | None:
@@ -110,15 +187,15 @@ def _same_truth(one: object, other: object) -> bool:
 
 def _same_degree(one: object, other: object) -> bool:
     """A degree of parallelism that is not given is 1."""
-    return equal(1 if one is None else one, 1 if other is None else other)
+    return is_equal(1 if one is None else one, 1 if other is None else other)
 
 
 def _same_count(one: object, other: object) -> bool:
     """A number that a side may leave to other settings: samples of whole batches, as the lenses read them."""
-    return one is None or other is None or equal(one, other)
+    return one is None or other is None or is_equal(one, other)
 
 
-_MEANT: Mapping[FieldName, Callable[[object, object], bool]] = {
+_EQUAL_BY_FIELD: Mapping[FieldName, Callable[[object, object], bool]] = {
     "parallel.expert_tensor_size": _same_degree,
     "data.blend": _same_blend,
     "data.split": _same_split,

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from ..mappings.tables import rows_of, table
 from ..schemas.fast_records import TYPE_CHECKING
-from .computed.comparison import alike
 from .conditions import all_hold, named
+from .equality import is_same_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,7 +82,7 @@ def _somewhere(conditions: tuple[Condition, ...], recipes: tuple[Recipe, ...]) -
 def _has_one_value(quantity: FieldName, recipes: tuple[Recipe, ...]) -> bool:
     """Whether several runs are known to have the same computed quantity."""
     values = [found for recipe in recipes if (found := recipe.fields.get(quantity)) is not None and found.decided]
-    return 1 < len(values) == len(recipes) and all(alike(values[0].value, one.value) for one in values[1:])
+    return 1 < len(values) == len(recipes) and all(is_same_quantity(values[0].value, one.value) for one in values[1:])
 
 
 def settled_by(name: FieldName, *recipes: Recipe) -> FieldName | None:

@@ -6,7 +6,7 @@ value back as Megatron-LM's.
 
 from __future__ import annotations
 
-from ..mapper.equality import equal
+from ..mapper.equality import is_equal
 from ..mapper.families import family_of
 from ..mapper.recipe.reading import side_of
 from ..mappings.keys_compiled import MODEL_TYPE, RUN_LENGTH
@@ -55,8 +55,8 @@ def _decided(name: FieldName, side: Side) -> bool:
 def _changes(
     name: FieldName, row: Row, wanted: RowSide, left: Side, right: Side, family: Family | None
 ) -> tuple[Change, ...]:
+    from ..mapper.lenses import LENSES
     from ..mapper.lenses.lens import Scope
-    from ..mapper.lenses.registry import LENSES
     from ..mapper.recipe.reading import side_of
     from ..mapper.translate.yaml_text import scalar
 
@@ -75,7 +75,7 @@ def _changes(
     read = [proposed.get(number, (None, value))[1] for number, value in enumerate(now)]
     changes: dict[int, Change] = {}
     for number, (held, value) in proposed.items():
-        if not equal(now[number] if held is None else held.value, value):
+        if not is_equal(now[number] if held is None else held.value, value):
             path = _path(wanted.keys[number], name, family) if held is None else held.key
             changes[number] = Change("set", at_key("mindformers", path), scalar(value))
     if RUN_LENGTH in wanted.keys:
@@ -83,7 +83,7 @@ def _changes(
 
     def agrees() -> bool:
         got = lens.get(tuple(read), scope)
-        return place < len(got) and equal(got[place], left.value(name))
+        return place < len(got) and is_equal(got[place], left.value(name))
 
     for number in [number for number in changes if right.explicit(wanted.keys[number]) is None]:
         read[number], wish = now[number], read[number]

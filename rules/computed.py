@@ -6,8 +6,8 @@ takes another way; where it differs although nothing that feeds it does, that is
 
 from __future__ import annotations
 
-from ..mapper.computed.comparison import alike
 from ..mapper.differences import difference_of
+from ..mapper.equality import is_same_quantity
 from ..mapper.recipe.reading import side_of
 from ..mappings.tables import table
 from ..schemas.fast_records import TYPE_CHECKING, cast
@@ -76,7 +76,7 @@ def _agree_at_the_start(subject: Subject) -> bool:
     if both is None or not (is_mapping(both.a.value) and is_mapping(both.b.value)):
         return False
     one, other = ({name: rates.get(name) for name in _EARLY} for rates in (both.a.value, both.b.value))
-    return alike(one, other)
+    return is_same_quantity(one, other)
 
 
 def weighting(subject: Subject) -> Iterator[Found]:
@@ -114,10 +114,10 @@ def _first(subject: Subject, names: Sequence[FieldName]) -> Iterator[Found]:
 
 def _differing(subject: Subject, name: FieldName) -> Found | None:
     both = subject.decided(name)
-    if both is None or alike(both.a.value, both.b.value):
+    if both is None or is_same_quantity(both.a.value, both.b.value):
         return None
     left, right, a, b = both
-    from ..mapper.computed.words import in_both  # only where something differs
+    from ..mapper.computed.results import in_both  # only where something differs
 
     one, other = map(in_both, _told(a.value, b.value))
     english, chinese = labels(name).both()

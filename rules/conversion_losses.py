@@ -18,7 +18,7 @@ from .rule import Found, at_key, at_span
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ..mapper.translate.report import ReportRow
+    from ..mapper.translate.result import ReportRow
     from .subject import Side, Subject
 
 _NAMES = {"megatron": "MindSpore Transformers", "mindformers": "Megatron-LM"}

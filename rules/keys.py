@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..mapper.equality import equal
+from ..mapper.equality import is_equal
 from ..mapper.families import family_of
 from ..mapper.recipe.reading import side_of
 from ..mappings.keys_compiled import LINEAR_BIAS, MODEL_TYPE
@@ -138,7 +138,7 @@ def two_names(subject: Subject) -> Iterator[Found]:
     for first, second in KEYS["working_names"].items():
         one = side.explicit(f"model.model_config.{first}")
         other = side.explicit(f"model.model_config.{second}")
-        if one is None or other is None or equal(one.value, other.value):
+        if one is None or other is None or is_equal(one.value, other.value):
             continue
         if "conflict" in (one.acceptance, other.acceptance):
             continue  # the reader has said so

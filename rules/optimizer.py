@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..mapper.equality import equal
+from ..mapper.equality import is_equal
 from ..mappings.keys_compiled import DECAY_SCOPES, FUSED_OPTIMIZER, OPTIMIZER_RATE, RUN_MODE, SCHEDULE
 from ..schemas.fast_records import TYPE_CHECKING
 from .messages_compiled import say
@@ -86,7 +86,7 @@ def unusual_values(subject: Subject) -> Iterator[Found]:
             continue
         for name, recommended in _RECOMMENDED.items():
             value = side.value(name)
-            if isinstance(value, (int, float)) and not equal(value, recommended):
+            if isinstance(value, (int, float)) and not is_equal(value, recommended):
                 yield Found(
                     on(side.framework, name),
                     {"key": key_of(side, name), "value": shown(value), "recommended": shown(recommended)},

@@ -49,7 +49,7 @@ def _written_keys(name: str, side: SideName, version: str) -> tuple[tuple[str, .
     """The keys that a field is written with on one side in one version, each with the names that may stand for it."""
     known = _written.get((name, side, version))
     if known is None:
-        from ..mapper.lenses.registry import LENSES
+        from ..mapper.lenses import LENSES
 
         found: list[tuple[str, ...]] = []
         for row in rows_of(name):

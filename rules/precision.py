@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..mapper.lenses.general import dtype_name
+from ..mapper.lenses.lens import dtype_name
 from ..mappings.keys_compiled import EMBEDDING_TYPES, SOFTMAX_TYPES
 from ..schemas.fast_records import TYPE_CHECKING
 from .messages_compiled import say

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 
 from ..mapper.conditions import holds
-from ..mapper.equality import equal, same_value
+from ..mapper.equality import is_equal, is_equal_field
 from ..mapper.gates import conditions_of
 from ..mapper.recipe.reading import RecipeReading, side_of
 from ..mapper.recipe.vocabulary import COMPUTED
@@ -519,7 +519,7 @@ class _Links:
         if wanted is None or not wanted.decided or name not in COMPARED:
             return False
         supposed = _supposing(side, other, there)
-        return supposed is not None and same_value(name, supposed.value(name), wanted.value)
+        return supposed is not None and is_equal_field(name, supposed.value(name), wanted.value)
 
     def _comes_first(self, other: FieldName, name: FieldName) -> bool:
         """Of two values worked out from the same keys, the one that the vocabulary names first."""
@@ -611,8 +611,8 @@ def _written(wanted: RowSide, put: Written) -> dict[str, Setting]:
 
 def _supposing(side: Side, name: FieldName, there: Side) -> RecipeReading | None:
     """One side as it would be read if a field had the other side's value."""
+    from ..mapper.lenses import LENSES
     from ..mapper.lenses.lens import Scope
-    from ..mapper.lenses.registry import LENSES
 
     dialect, version = side_of(side.config), side.config.framework_version
     for row in rows_of(name):
@@ -629,5 +629,5 @@ def _supposing(side: Side, name: FieldName, there: Side) -> RecipeReading | None
         scope = Scope(dialect, version, wanted.options, known)
         put = LENSES[wanted.lens].put(tuple(there.value(field) for field in row.fields), scope)
         reading = RecipeReading(side.config._replace(settings={**side.config.settings, **_written(wanted, put)}))
-        return reading if equal(reading.value(name), there.value(name)) else None
+        return reading if is_equal(reading.value(name), there.value(name)) else None
     return None

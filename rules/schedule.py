@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..mapper.equality import equal
+from ..mapper.equality import is_equal
 from ..mapper.recipe.run_length import open_because
 from ..mappings.keys_compiled import FUSED_OPTIMIZER, SCHEDULE, SCHEDULE_CLASS, SCHEDULE_PIECES, WARMUP_SHARE
 from ..schemas.fast_records import TYPE_CHECKING, cast
@@ -141,7 +141,7 @@ def differing(subject: Subject) -> list[FieldName]:
         values = both.a.value, both.b.value
         if name == "schedule.warmup_ratio" and None in values:
             continue  # where one run has a length, steps are compared
-        if not equal(*values):
+        if not is_equal(*values):
             found.append(name)
     return found
 

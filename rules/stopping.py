@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..mapper.stopping import stopping
+from ..mapper.startup import stop_reasons
 from ..mappings.keys_compiled import RUN_MODE
 from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.megatron.effective import more_may_stand
@@ -21,7 +21,7 @@ def will_not_run(subject: Subject) -> Iterator[Found]:
     for side in subject.sides:
         if side.framework == "mindformers" and side.config.value(RUN_MODE) not in (None, "train", "finetune"):
             continue
-        for one in stopping(side.config, side.recipe):
+        for one in stop_reasons(side.config, side.recipe):
             if one.stop.rule is not None:
                 continue
             values = {

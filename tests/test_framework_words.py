@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from accmap.mapper.lenses.registry import LENSES
+from accmap.mapper.lenses import LENSES
 from accmap.mapper.recipe.vocabulary import vocabulary
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.megatron.catalog import VERSIONS, catalog
@@ -36,11 +36,11 @@ EXCEPTIONS: dict[str, tuple[int, str]] = {
     "cli/reference/key_history.py": (3, "the shape of the fact file, whose groups it searches"),
     "cli/reference/key_search.py": (4, "the shape of the fact file, whose groups it searches"),
     "mapper/schedule/equivalents.py": (38, _SCHEDULER),
-    "mapper/schedule/explanation.py": (3, _SCHEDULER),
+    "mapper/schedule/comparison.py": (3, _SCHEDULER),
     "mapper/schedule/from_config.py": (59, _SCHEDULER),
     "mapper/schedule/megatron.py": (2, _SCHEDULER),
     "mapper/schedule/mindformers_arguments.py": (14, _SCHEDULER),
-    "mapper/schedule/mindformers_classes.py": (37, _SCHEDULER),
+    "mapper/schedule/mindformers.py": (37, _SCHEDULER),
     "mapper/lenses/numerics.py": (5, "the shape of one value: the members of a scale_sense"),
     "evidence/answers.py": (1, "an attribute of a record"),
     "evidence/data/megatron_plan.py": (33, _DATA),

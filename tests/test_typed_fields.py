@@ -11,7 +11,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from accmap.mapper import compile_modules
+from accmap.mapper import compile_vocabulary
 from accmap.mappings import compile_tables
 from accmap.schemas.compilers.tables import load_table
 
@@ -116,11 +116,11 @@ def _key(row: dict[str, Any]) -> bool:
 
 
 def test_a_misspelt_field_or_group_of_a_module_stops_the_maker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    authored = compile_modules.SOURCE.read_text("utf-8")
+    authored = compile_vocabulary.MODULES.read_text("utf-8")
     path = tmp_path / "modules.yaml"
-    monkeypatch.setattr(compile_modules, "SOURCE", path)
+    monkeypatch.setattr(compile_vocabulary, "MODULES", path)
     for right, wrong in (("mtp.num_layers", "mtp.num_layer"), ("[latent, heads]", "[latent, head]")):
         assert right in authored
         path.write_text(authored.replace(right, wrong), encoding="utf-8")
         with pytest.raises(ValueError, match=r"modules\.yaml: there is no recipe field (mtp\.num_layer|head)$"):
-            compile_modules.products()
+            compile_vocabulary.products()

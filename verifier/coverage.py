@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from ..mapper.differences import differences
-from ..mapper.equality import same_value
+from ..mapper.equality import is_equal_field
 from ..mapper.gates import says_something
 from ..mapper.modules import MODULES
 from ..mapper.recipe.reading import recipe_of
@@ -316,13 +316,13 @@ def _is_listed(
 
 def _is_set(field: FieldName, recipe: Recipe) -> bool:
     value = recipe.value(field)
-    return value is not None and not same_value(field, value, vocabulary()[field].default)
+    return value is not None and not is_equal_field(field, value, vocabulary()[field].default)
 
 
 def _apart(field: FieldName, recipes: tuple[Recipe, Recipe]) -> Values | None:
     """Both values where both sides say one and they differ."""
     values = Values(*(recipe.value(field) for recipe in recipes))
-    return None if None in values or same_value(field, *values) else values
+    return None if None in values or is_equal_field(field, *values) else values
 
 
 def _values(row: Difference) -> Values:

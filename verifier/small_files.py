@@ -9,11 +9,11 @@ import os
 import shlex
 from typing import TYPE_CHECKING, Any
 
+from ..mapper.lenses import LENSES
 from ..mapper.lenses.lens import OMIT, Omitted, Scope
-from ..mapper.lenses.registry import LENSES
 from ..mapper.recipe.reading import recipe_of, side_of
 from ..mapper.translate.megatron_file import words_of
-from ..mapper.translate.nested import put as put_at
+from ..mapper.translate.mindformers_file import put as put_at
 from ..mapper.translate.yaml_text import block
 from ..mappings.keys_compiled import DATASET, DATASET_TASK
 from ..mappings.tables import field_named, table

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 
-from ...mapper.translate.read_back import require_said
-from ...mapper.translate.startup_check import obstacles, of_network, standing
+from ...mapper.startup import network_obstacles, obstacles, startup_obstacles
+from ...mapper.translate.read_back import require_said, text_of
 from ...mapper.translate.translation import translate_as_asked
-from ...mapper.translate.writing import text_of
 from ...schemas.border.file_output import one_file, rewrite, write_texts
 from ...schemas.border.text_output import composed, emit, json_text, tell
 from ...schemas.fast_records import TYPE_CHECKING
@@ -24,8 +23,8 @@ from .loss_report import print_obstacles, print_problems, print_report, tell_wri
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...mapper.translate.startup_check import Obstacle
-    from ...mapper.translate.target import Translation
+    from ...mapper.startup import Obstacle
+    from ...mapper.translate.result import Translation
     from ...mapper.translate.update import Updated
     from ...schemas.border.text_output import Outgoing
     from ...schemas.config import Config, Framework, ReadOptions
@@ -66,7 +65,7 @@ def run(
     else:
         translation = _translated(config, options, to, update, lang, held=not no_read_back)
         text = text_of(translation, comments=not no_comments, language=lang)
-    stops, source_stops = obstacles(translation, text), standing(config)
+    stops, source_stops = obstacles(translation, text), startup_obstacles(config)
     new_files: dict[str, str] = {}
     if output is not None:
         new_files[output] = text
@@ -107,7 +106,7 @@ def _model_alone(
         raise UsageError(say.a_model_is_written_alone())
     made = model_file(config)
     text = json_text(made.keys, 2)
-    stops = of_network(config)
+    stops = network_obstacles(config)
     files = {} if output is None else {output: text}
     if report is not None:
         files[report] = _report_text(made.translation, stops, stops, language)
@@ -153,14 +152,14 @@ def _translated(
 
     Unless `held` is off, what is written has to be what the report says, read back.
     """
-    standing = None if update is None else _Standing(update, options)
-    dialect, family = (None, None) if standing is None else (standing.dialect, standing.family)
+    existing = None if update is None else _Standing(update, options)
+    dialect, family = (None, None) if existing is None else (existing.dialect, existing.family)
     asked = options._replace(dialect=options.dialect or dialect)
     translation = translate_as_asked(config, asked, to, family)
     if held:
         require_said(translation)
-    if standing is not None:
-        found = standing.bring_to(translation, language, held=held)
+    if existing is not None:
+        found = existing.bring_to(translation, language, held=held)
         left = (*translation.unsaid, *found.unsaid)
         translation = translation._replace(unsaid=left, written=found.config, rows=found.rows)
     return translation
@@ -178,8 +177,8 @@ def _based(
 ) -> tuple[Config, Translation, str]:
     """The run of another file with the model of this one; a file of the target's framework keeps its own text."""
     from ...mapper.recipe.reading import recipe_of
+    from ...mapper.translate.model_file import with_model
     from ...mapper.translate.read_back import read_back
-    from ...mapper.translate.replace_model import with_model
     from ...mapper.translate.translation import translate_recipe
     from ...mapper.translate.update import update
     from ...schemas.config import partner

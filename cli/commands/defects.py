@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ...mapper.computed.comparison import same
-from ...mapper.computed.words import in_both
+from ...mapper.computed.results import in_both
 from ...mapper.differences import Difference, Found, differences
+from ...mapper.equality import is_identical
 from ...mapper.recipe.reading import recipe_of
 from ...mappings.tables import table
 from ...schemas.border.text_output import emit, json_text, painted, say
@@ -194,7 +194,7 @@ def _defaults_without_field(before: Config, after: Config, spoken_for: Collectio
         theirs = after.settings.get(key)
         if theirs is None or key in spoken_for or not ours.origin == theirs.origin == "default":
             continue
-        if same(ours.value, theirs.value):
+        if is_identical(ours.value, theirs.value):
             continue
         reason = known.megatron_reason(key) if before.framework == "megatron" else known.mindformers_reason(key)
         a, b = (Found(one.value, "default", key, None) for one in (ours, theirs))

@@ -98,7 +98,7 @@ def value_text(name: str, side: Found, language: Language) -> str:
     """What one side says, as a person reads it."""
     value = "?" if not side.decided else json.dumps(json_value(side.value), ensure_ascii=False)
     if language == "zh" and name.startswith("computed."):
-        from ...mapper.computed.words import in_both
+        from ...mapper.computed.results import in_both
 
         return in_both(value).zh
     return value

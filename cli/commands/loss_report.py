@@ -16,9 +16,8 @@ from ..messages_compiled import say
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ...mapper.translate.report import ReportRow
-    from ...mapper.translate.startup_check import Obstacle
-    from ...mapper.translate.target import Translation
+    from ...mapper.startup import Obstacle
+    from ...mapper.translate.result import ReportRow, Translation
     from ...schemas.config import Config
     from ...schemas.diagnostic import Diagnostic, Language
     from ..messages_compiled import LossReportWords

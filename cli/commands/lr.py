@@ -6,9 +6,8 @@ much and why. Exit code 1 says that the learning rates of two files differ; weig
 
 from __future__ import annotations
 
-from ...mapper.schedule.comparison import compare
+from ...mapper.schedule.comparison import compare, explain, summary
 from ...mapper.schedule.curve import UndecidedError, sample_steps, shared_steps
-from ...mapper.schedule.explanation import explain, summary
 from ...mapper.schedule.from_config import schedule_of
 from ...schemas.border.file_output import deliver
 from ...schemas.border.text_output import composed, csv_text, json_text, tell

@@ -8,8 +8,8 @@ import os
 from ...mapper.align.alignment import steps
 from ...mapper.align.pair import pair_of
 from ...mapper.align.readme import FILES, readme
+from ...mapper.startup import obstacles
 from ...mapper.translate.read_back import require_said
-from ...mapper.translate.startup_check import obstacles
 from ...schemas.border.file_output import write_folder
 from ...schemas.border.text_output import emit, json_text, painted, say
 from ...schemas.fast_records import TYPE_CHECKING

@@ -89,7 +89,7 @@ def _shown(name: str, value: object, language: Language) -> str:
     value = json_value(value)  # type: ignore[arg-type]
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if language == "zh" and name.startswith("computed."):
-        from ...mapper.computed.words import in_both
+        from ...mapper.computed.results import in_both
 
         return in_both(text).zh
     return text

@@ -91,7 +91,7 @@ def _concerns(entry: Diagnostic, fields: tuple[str, ...]) -> bool:
 
 
 def _evidence(side: Side | None, fields: tuple[FieldName, ...], language: Language) -> str:
-    from ...mapper.computed.words import in_both
+    from ...mapper.computed.results import in_both
     from ...rules.naming import shown
 
     told: list[str] = []

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from ...mapper.schedule.explanation import share_text
+from ...mapper.schedule.comparison import share_text
 from ...schemas.border.text_output import markup
 from ...schemas.fast_records import TYPE_CHECKING
 from ..messages_compiled import say

@@ -6,9 +6,8 @@ from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from ...mapper.schedule.comparison import Comparison
-    from ...mapper.schedule.curve import Curve, Schedule
+    from ...mapper.schedule.curve import Curve, Note, Schedule
     from ...mapper.schedule.equivalents import Equivalent
-    from ...mapper.schedule.problems import Note
     from ...schemas.config import Basis
     from ...schemas.diagnostic import Language
     from ...schemas.verdict import Unseen

@@ -18,7 +18,7 @@ from itertools import islice
 from statistics import median
 from typing import TYPE_CHECKING
 
-from ...mapper.schedule.explanation import NAMES
+from ...mapper.schedule.comparison import NAMES
 from ...schemas.border.inputs import open_regular
 from ...schemas.fast_records import NamedTuple
 from .alignment import align, comparable, extras_of

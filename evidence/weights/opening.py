@@ -167,8 +167,8 @@ def written_model(config: Config) -> str:
 
 def _translated(config: Config, framework: Framework, options: ReadOptions) -> Side:
     """The other framework's configuration, as `accmap convert` writes it, read back."""
+    from ...mapper.translate.read_back import text_of
     from ...mapper.translate.translation import translate_as_asked
-    from ...mapper.translate.writing import text_of
     from ...schemas.reader import config_of
     from ...schemas.source import SourceText
 

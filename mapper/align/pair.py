@@ -11,11 +11,19 @@ from ..translate.megatron_file import devices_of, megatron_text
 from ..translate.messages_compiled import say
 from ..translate.mindformers_file import mindformers_text
 from ..translate.read_back import read_back
-from ..translate.report import summary
-from ..translate.target import TargetSetting, Translation, versions_of_proofs
+from ..translate.result import TargetSetting, Translation, summary, versions_of_proofs
 from ..translate.translation import translate_recipe
-from .alignment import Alignment, Change, align, experiment, with_paths
-from .neutral import placed, recipe_read_back, settled, without_losses
+from .alignment import (
+    Alignment,
+    Change,
+    align,
+    experiment,
+    placed,
+    recipe_read_back,
+    settled,
+    with_paths,
+    without_losses,
+)
 from .table import alignment_table
 
 if TYPE_CHECKING:
@@ -24,7 +32,7 @@ if TYPE_CHECKING:
     from ...schemas.config import Config
     from ...schemas.diagnostic import Language
     from ..recipe.values import Recipe
-    from ..translate.report import ReportRow
+    from ..translate.result import ReportRow
 
 SCRIPT = "example.sh"
 CONFIGURATION = "example.yaml"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ...schemas.config import Value
     from ...schemas.diagnostic import Language
-    from ..translate.report import ReportRow
+    from ..translate.result import ReportRow
     from .pair import Pair
 
 FILES: dict[Language, str] = {"en": "README.md", "zh": "README.zh-CN.md"}

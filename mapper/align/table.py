@@ -8,9 +8,10 @@ from functools import cache
 from ...schemas.border.file_input import package_text
 from ...schemas.compilers.tables import load_table
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
+from ..translate.megatron_file import PARALLEL_SIZES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from ...mappings.names_compiled import FieldName
@@ -96,3 +97,184 @@ def _simplification(row: dict[str, Any]) -> Simplification:
         row["zh"],
         row.get("name"),
     )
+
+
+LAYERS = 2
+SEED = 1234
+
+
+class Situation(NamedTuple):
+    """What a rule may ask."""
+
+    source: Callable[[FieldName], Value]
+    """A field of the source."""
+    aligned: Callable[[FieldName], Value]
+    """The same field as far as it is simplified already, in the order of the table."""
+    returned: frozenset[str]
+    """Steps of the ladder that have given their part back."""
+    framework: str
+    """The source's framework."""
+
+
+def _whole(value: Value) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _size(value: Value) -> int:
+    return _whole(value) or 1
+
+
+def _entries(value: Value) -> list[Value] | None:
+    return list(value) if isinstance(value, (list, tuple)) else None
+
+
+def _two_layers(value: Value, at: Situation) -> Value:
+    del at
+    layers = _whole(value)
+    return value if layers is None else min(layers, LAYERS)
+
+
+def _two_layer_pattern(value: Value, at: Situation) -> Value:
+    """The first layer, and the first one of the other kind where there is one."""
+    del at
+    pattern = _entries(value)
+    if pattern is None or len(pattern) <= LAYERS:
+        return value
+    other = next((kind for kind in pattern if kind != pattern[0]), pattern[1])
+    return [pattern[0], other]
+
+
+def _two_layer_list(value: Value, at: Situation) -> Value:
+    """A number of layers after which one of the other kind comes has to divide the layers (`no_rope_freq`)."""
+    number = _whole(value)
+    return _two_layer_pattern(value, at) if number is None else min(number, LAYERS)
+
+
+def _one_at_most(value: Value, at: Situation) -> Value:
+    del at
+    number = _whole(value)
+    return value if number is None else min(number, 1)
+
+
+def _none_where_layers_go(value: Value, at: Situation) -> Value:
+    return value if at.aligned("model.num_layers") == at.source("model.num_layers") else None
+
+
+def _same_padding(value: Value, at: Situation) -> Value:
+    """A divisor that pads the vocabulary to the size it has with the source's tensor parallel size.
+
+    A size that the source gives itself may be no multiple of that (`--padded-vocab-size`), and stays.
+    """
+    divisor, padded = _whole(value), _whole(at.source("model.padded_vocab_size"))
+    before, now = _size(at.source("parallel.tensor_size")), _size(at.aligned("parallel.tensor_size"))
+    if divisor is None or divisor * before % now or (padded or 0) % (divisor * before):
+        return value
+    return divisor * before // now
+
+
+def _as_long_as_the_samples(value: Value, at: Situation) -> Value:
+    """A fork's YaRN counts from a shorter length, which Megatron-LM has no place for beside longer samples."""
+    positions, length = _whole(value), _whole(at.source("data.sequence_length"))
+    return value if positions is None or length is None else max(positions, length)
+
+
+def _off_unless_experts_need_it(value: Value, at: Situation) -> Value:
+    """Megatron-LM trains experts under tensor parallelism with sequence parallelism only."""
+    if (
+        "tensor" in at.returned
+        and at.source("moe.num_experts") is not None
+        and _size(at.source("parallel.tensor_size")) > 1
+    ):
+        return value
+    return False if value else value
+
+
+def _dispatcher_of_one_device(value: Value, at: Situation) -> Value:
+    del at
+    return "alltoall" if value == "flex" else value
+
+
+def _no_sharding(value: Value, at: Situation) -> Value:
+    del at
+    return value if value in (None, "no_shard") else "no_shard"
+
+
+def _devices(value: Value, at: Situation) -> Value:
+    if at.source("parallel.data_size") is None and all(at.aligned(name) == at.source(name) for name in PARALLEL_SIZES):
+        return value
+    devices = 1
+    for name in PARALLEL_SIZES:
+        devices *= _size(at.aligned(name))
+    return devices
+
+
+def _accumulation(value: Value, at: Situation) -> Value:
+    whole, micro = _whole(at.source("batch.global_size")), _whole(at.source("batch.micro_size"))
+    if not whole or not micro or at.aligned("parallel.data_size") is None:
+        return value
+    return max(1, whole // (micro * _size(at.aligned("parallel.data_size"))))
+
+
+def _run_length(value: Value, at: Situation) -> Value:
+    steps = at.source("run.train_steps")
+    return value if steps is None else steps
+
+
+def _zero_where_set(value: Value, at: Situation) -> Value:
+    del at
+    return value if value is None else 0.0
+
+
+def _one_balancing(value: Value, at: Situation) -> Value:
+    """Several balancing losses at once have no equal; without any coefficient none of them is added."""
+    del at
+    return "none" if _entries(value) is not None else value
+
+
+def _a_seed(value: Value, at: Situation) -> Value:
+    if value:
+        return value
+    seed = at.aligned("run.seed")
+    return seed or SEED
+
+
+def _false_where_set(value: Value, at: Situation) -> Value:
+    del at
+    return False if value else value
+
+
+def _plain_optimizer(value: Value, at: Situation) -> Value:
+    """Megatron-LM's fused Adam computes the same as a plain one: only an explicit wish of the other side is undone."""
+    return False if value and at.framework == "mindformers" else value
+
+
+def _plain_where_latent(value: Value, at: Situation) -> Value:
+    return False if value and at.aligned("attention.latent.enabled") else value
+
+
+def _engine_where_latent(value: Value, at: Situation) -> Value:
+    return "transformer_engine" if value == "local" and at.aligned("attention.latent.enabled") else value
+
+
+RULES: Mapping[str, Callable[[Value, Situation], Value]] = {
+    "two_layers": _two_layers,
+    "two_layer_pattern": _two_layer_pattern,
+    "two_layer_list": _two_layer_list,
+    "one_at_most": _one_at_most,
+    "none_where_layers_go": _none_where_layers_go,
+    "same_padding": _same_padding,
+    "as_long_as_the_samples": _as_long_as_the_samples,
+    "off_unless_experts_need_it": _off_unless_experts_need_it,
+    "dispatcher_of_one_device": _dispatcher_of_one_device,
+    "no_sharding": _no_sharding,
+    "devices": _devices,
+    "accumulation": _accumulation,
+    "run_length": _run_length,
+    "zero_where_set": _zero_where_set,
+    "one_balancing": _one_balancing,
+    "a_seed": _a_seed,
+    "false_where_set": _false_where_set,
+    "plain_optimizer": _plain_optimizer,
+    "plain_where_latent": _plain_where_latent,
+    "engine_where_latent": _engine_where_latent,
+}

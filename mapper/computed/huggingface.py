@@ -11,8 +11,7 @@ from math import pi, sqrt
 from ...mappings.huggingface_functions import mscale
 from ...schemas.fast_records import TYPE_CHECKING
 from ..recipe.values import RecipeValue
-from .network import Ends, Layer, Network, pattern_of
-from .rotary import blended, rounded, sight, spectrum
+from .results import Ends, Layer, Network, blended, pattern_of, rounded, sight, spectrum
 from .values import TOO_ODD, UndecidedError, layers_in, whole
 
 if TYPE_CHECKING:

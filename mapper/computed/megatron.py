@@ -12,21 +12,31 @@ from math import isfinite, log, sqrt
 from ...mappings.keys_compiled import BALANCING_TYPE
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
 from .facts_compiled import BALANCING
-from .network import Ends, Layer, Network, pattern_of
-from .objective import (
+from .results import (
+    ACROSS,
     AS_CHOSEN,
     BY_SCORES,
     EVERY_TOKEN,
     PREDICTION,
     PREDICTION_BY_ALL,
+    RESTART,
+    RUN_ON,
     STEP,
     STEP_SO_FAR,
+    WITHIN,
     Z_LOSS,
+    Bend,
+    Ends,
+    Layer,
+    Network,
     balancing,
+    bent,
+    blended,
     group_of,
+    pattern_of,
+    rounded,
     weights_of_groups,
 )
-from .rotary import ACROSS, RESTART, RUN_ON, WITHIN, Bend, bent, blended, rounded
 from .values import UndecidedError, layers_in, whole
 
 if TYPE_CHECKING:

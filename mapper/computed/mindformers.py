@@ -1,7 +1,11 @@
 """The quantities of a run by the formulas of MindSpore Transformers: attention, parameters, objective, steps, weights.
 
 The static graph computes one loss over all devices, so that a mean is over the micro batches of all of them; what the
-wrappers divide by is told here. The dynamic graph's objective is that of `dynamic_objective.py`.
+wrappers divide by is told here.
+
+Every device of the dynamic graph has a loss of its own for every micro batch: a mean over its tokens, which is divided
+by the micro batches and the devices of a stage. What a term beside it is worth is known where no sequence is cut and no
+stage follows another: the rest is done by `hyper_parallel`, which is on no registry.
 """
 
 from __future__ import annotations
@@ -13,6 +17,8 @@ from ...mappings.keys_compiled import (
     DATA_LENGTH,
     DATA_SETTINGS,
     DECAY_RULES,
+    DYNAMIC_DATA,
+    DYNAMIC_RUN,
     LOADED,
     LOADER,
     MEGATRON_DATA,
@@ -27,20 +33,31 @@ from ...mappings.keys_compiled import (
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
 from ...schemas.truth import is_on
 from .facts_compiled import BALANCING, CLASSES, PLAIN_OPTIMIZERS
-from .network import Ends, Layer, ModelClass, Network, pattern_of
-from .objective import (
+from .results import (
+    ACROSS,
     AS_CHOSEN,
+    BY_SCORES,
     EVERY_TOKEN,
     PREDICTION,
     PREDICTION_BY_ALL,
+    RESTART,
+    RUN_ON,
     STEP,
     STEP_SO_FAR,
+    WITHIN,
+    Bend,
+    Ends,
+    Layer,
+    ModelClass,
+    Network,
     balancing,
+    bent,
     group_of,
     masked,
+    pattern_of,
+    rounded,
     weights_of_groups,
 )
-from .rotary import ACROSS, RESTART, RUN_ON, WITHIN, Bend, bent, rounded
 from .values import UndecidedError, layers_in, whole
 
 if TYPE_CHECKING:
@@ -342,9 +359,7 @@ def _final_norm(config: Values, width: int) -> int:
 def weighting(config: Values, dialect: str) -> str:
     """1.6–2.1 `loss_func.py:CrossEntropyLoss.construct`, `wrapper.py:MFTrainOneStepCell.grads_for_mcore`."""
     if dialect == "dynamic":
-        from . import dynamic_objective
-
-        return dynamic_objective.weighting(config)
+        return _dynamic_weighting(config)
     _require_static(config, dialect)
     if _by_token(config) or not _masked(config):
         return EVERY_TOKEN
@@ -377,9 +392,7 @@ def _by_token(config: Values) -> bool:
 def terms(config: Values, made_by: Callable[[], ModelClass], dialect: str) -> dict[str, Value]:
     """1.6–2.1 `router.py:TopKRouter._expert_load_balancing`, `multi_token_prediction.py`; no router has a z loss."""
     if dialect == "dynamic":
-        from . import dynamic_objective
-
-        return dynamic_objective.terms(config, made_by)
+        return _dynamic_terms(config, made_by)
     _require_static(config, dialect)
     by_token = _by_token(config)
     found: dict[str, Value] = {}
@@ -444,9 +457,7 @@ def _rounds(config: Values) -> int:
 def samples(config: Values, dialect: str) -> int:
     """1.6–2.1 `trainer/base_trainer.py:BaseTrainer.training_process`: what every update takes, to the run's end."""
     if dialect == "dynamic":
-        from . import dynamic_objective
-
-        return dynamic_objective.samples(config)
+        return _dynamic_samples(config)
     return int(config.get(RUN_LENGTH)) * int(config.get(RESOLVED_GLOBAL_BATCH))
 
 
@@ -498,3 +509,78 @@ def deviations(config: Values, made_by: Callable[[], ModelClass], dialect: str) 
     if config.use_shared_expert_gating:
         raise UndecidedError  # shared_experts.py: the gate is drawn as MindSpore draws a layer, by its width
     return found
+
+
+def _dynamic_samples(config: Values) -> int:
+    """2.0–2.1 `pynative/trainer/trainer.py:Trainer._inner_train_loop`: what every update takes, to the last step."""
+    if config.get(DYNAMIC_RUN["ramp"]):
+        raise UndecidedError
+    return whole(config.get(DYNAMIC_RUN["steps"])) * whole(config.get(RESOLVED_GLOBAL_BATCH))
+
+
+def _dynamic_weighting(config: Values) -> str:
+    """2.0–2.1 `pynative/loss/loss.py:CrossEntropyLoss.construct`, `Trainer._forward_backward`."""
+    _require_dynamic_loss(config)
+    if not _is_dynamic_masked(config):
+        return EVERY_TOKEN
+    _require_whole_sequences(config)
+    return weights_of_groups(group_of(*_dynamic_group_arguments(config)))
+
+
+def _dynamic_terms(config: Values, made_by: Callable[[], ModelClass]) -> dict[str, Value]:
+    """2.0–2.1 `pynative/transformers/moe/router.py:TopKRouter`, `multi_token_prediction.py:process_mtp_loss`.
+
+    `pynative/trainer/utils.py:set_auxiliary_loss_backward_scale` divides them as the trainer does the main loss.
+    """
+    _require_dynamic_loss(config)
+    found: dict[str, Value] = {}
+    coefficient = config.moe_aux_loss_coeff if config.num_moe_experts and made_by().experts else None
+    if coefficient:
+        _require_whole_sequences(config)
+        found[balancing(_dynamic_group(config), _dynamic_counted(config))] = rounded(float(coefficient))
+    if config.mtp_num_layers and made_by().mtp == "config":
+        found[PREDICTION] = float(config.mtp_loss_scaling_factor)
+    return found
+
+
+def _require_dynamic_loss(config: Values) -> None:
+    """Of a loss by token `Trainer.compute_loss` takes the sum alone: by how much it is greater is open."""
+    config.require_known_network()
+    if config.calculate_per_token_loss or not config.does("one_loss_a_micro_batch"):
+        raise UndecidedError
+
+
+def _is_dynamic_masked(config: Values) -> bool:
+    """Whether some tokens do not count: `gpt_dataset.py:GPTDataset`, `GPTModel._preprocess_input_labels_and_masks`."""
+    return masked(config, DYNAMIC_DATA["type"], DYNAMIC_DATA["masks_end"], DYNAMIC_DATA["columns"])
+
+
+def _require_whole_sequences(config: Values) -> None:
+    if any(whole(config.get(DYNAMIC_RUN[axis])) != 1 for axis in ("tensor", "context", "stages")):
+        raise UndecidedError
+
+
+def _dynamic_group_arguments(config: Values) -> tuple[int, int, int]:
+    return whole(config.get(DYNAMIC_RUN["micro"])), 1, whole(config.get(RESOLVED_GLOBAL_BATCH))
+
+
+def _dynamic_group(config: Values) -> str:
+    """`router.py:TopKRouter._apply_aux_loss`, `_apply_seq_aux_loss`.
+
+    `global_aux_loss` counts the tokens that its own device has had since the last step: no group of samples says that.
+    """
+    kind = config.moe_router_load_balancing_type
+    if kind == "aux_loss":
+        return group_of(*_dynamic_group_arguments(config))
+    if kind == "seq_aux_loss":
+        return group_of(1, 1, _dynamic_group_arguments(config)[2])
+    raise UndecidedError
+
+
+def _dynamic_counted(config: Values) -> str:
+    """`moe_utils.py:compute_routing_scores_for_aux_loss` takes the highest scores, whatever bias and groups chose."""
+    if config.moe_router_force_expert_balance:
+        raise UndecidedError
+    groups = config.moe_router_num_groups and config.moe_router_group_topk
+    limited = bool(groups) and whole(config.moe_router_group_topk) < whole(config.moe_router_num_groups)
+    return BY_SCORES if config.moe_router_enable_expert_bias or limited else ""

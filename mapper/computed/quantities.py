@@ -9,7 +9,7 @@ from __future__ import annotations
 from ...mappings.keys_compiled import RESOLVED_CLASS, RESOLVED_NETWORK
 from ...schemas.fast_records import TYPE_CHECKING
 from ..recipe.values import RecipeValue
-from .rotary import rounded, sight, spectrum
+from .results import rounded, sight, spectrum
 from .values import TOO_ODD, UndecidedError, Values
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ...mappings.names_compiled import FieldName
     from ...schemas.config import Config, Value
-    from .network import Ends, ModelClass, Network
+    from .results import Ends, ModelClass, Network
 
     Turning = tuple[tuple[float, ...], float]
     Part = tuple[tuple[FieldName, ...], Values, Callable[[], tuple[Value, ...]]]

@@ -13,8 +13,7 @@ from __future__ import annotations
 from math import ceil, floor, log, pi
 
 from ...schemas.fast_records import TYPE_CHECKING
-from .general import as_float
-from .lens import OMIT, Lens, integer, number
+from .lens import OMIT, Lens, as_float, integer, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

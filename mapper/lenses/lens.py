@@ -1,13 +1,18 @@
-"""What a lens is: one named transform between a framework's values and recipe fields, read and written by one object.
+"""A lens: one named transform between a framework's values and recipe fields, read and written by one object.
 
 `get` turns the values of a side's keys (in the order in which the row lists them) into the values of the row's
 fields; `put` turns fields into keys. Laws, tested for every row: what was put is got again, and putting what was got
 gives the keys back up to their canonical form. `OMIT` leaves a key out of the written file.
+
+The lenses of this module know no key: the same value, numbers, truth values, names, types. Options refine them.
 """
 
 from __future__ import annotations
 
+from ...mappings.tables import field_named
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
+from ...schemas.plain_values import whole_number
+from ...schemas.shell.scanning import is_whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -88,3 +93,330 @@ def items(value: Value) -> list[Value] | None:
 def entries(value: Value) -> Mapping[str, Value] | None:
     """The entries of a mapping, or None."""
     return value if isinstance(value, dict) else None
+
+
+_DTYPES = {
+    "fp32": "float32", "float32": "float32", "float": "float32", "torch.float32": "float32",
+    "bf16": "bfloat16", "bfloat16": "bfloat16", "torch.bfloat16": "bfloat16",
+    "fp16": "float16", "float16": "float16", "half": "float16", "torch.float16": "float16",
+    "fp64": "float64", "float64": "float64", "fp8": "float8", "torch.uint8": "float8", "uint8": "float8",
+}  # fmt: skip
+_SHORT = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16", "float64": "fp64", "float8": "fp8"}
+
+
+def dtype_name(value: Value) -> Value:
+    """The one name of a type; other values as they are."""
+    return _DTYPES.get(value.lower(), value) if isinstance(value, str) else value
+
+
+def each(get: Callable[[Value], Value], put: Callable[[Value], Value]) -> Lens:
+    """The lens that treats every value by itself."""
+
+    def read(values: Values, scope: Scope) -> Values:
+        del scope
+        return tuple(get(value) for value in values)
+
+    def write(values: Values, scope: Scope) -> Written:
+        del scope
+        return tuple(put(value) for value in values)
+
+    return Lens(read, write)
+
+
+def as_float(value: Value) -> Value:
+    """A number as a float; text that is none stays text."""
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            return value
+    known = number(value)
+    return value if known is None else float(known)
+
+
+def _as_number(value: Value) -> Value:
+    """A whole number as int, any other number as float: 10000.0 and 10000 are one rotary base."""
+    value = as_float(value)
+    whole = integer(value)
+    return value if whole is None else whole
+
+
+def _number_put(values: Values, scope: Scope) -> Written:
+    """A whole number stays one, but where the option `written` says that the framework takes floats only."""
+    return tuple(as_float(value) if scope.options.get("written") == "float" else _as_number(value) for value in values)
+
+
+def _negated(values: Values, scope: Scope) -> Values:
+    """The opposite; nothing is said by nothing, but where the option `absent` is what nothing stands for."""
+    absent = scope.options.get("absent")
+    given = (absent if value is None else value for value in values)
+    return tuple(None if value is None else not value for value in given)
+
+
+def _first_given_get(values: Values, scope: Scope) -> Values:
+    """Of keys that say the same, the first that says anything."""
+    del scope
+    return (next((value for value in values if value is not None), None),)
+
+
+def _either_get(values: Values, scope: Scope) -> Values:
+    """Whether one of some switches is on."""
+    del scope
+    return (any(value is True for value in values),)
+
+
+def _either_put(values: Values, scope: Scope) -> Written:
+    del scope
+    return values[0], OMIT
+
+
+def _first_given_put(values: Values, scope: Scope) -> Written:
+    """With the option `copies` both keys have to say it."""
+    return values[0], values[0] if scope.options.get("copies") is True else OMIT
+
+
+def _list_text_get(values: Values, scope: Scope) -> Values:
+    """What the text lists, or the number; the option `nothing` is a number that is the same as none."""
+    nothing = scope.options.get("nothing")
+    return tuple(None if value is None or value == nothing else _pair_of(value) for value in values)
+
+
+def _list_text_put(values: Values, scope: Scope) -> Written:
+    """A list as argparse wants it: written out, in brackets unless the option says otherwise; a number as it is."""
+    form = "{}" if scope.options.get("brackets") is False else "[{}]"
+    listed = (items(value) for value in values)
+    return tuple(
+        value if entry is None else form.format(",".join(map(str, entry)))
+        for value, entry in zip(values, listed, strict=True)
+    )
+
+
+def _true(value: Value) -> Value:
+    return bool(value)
+
+
+def _unit(value: Value) -> Value:
+    return value
+
+
+def _name(value: Value) -> Value:
+    return value.rsplit(".", 1)[-1] if isinstance(value, str) else value
+
+
+def _single(value: Value) -> Value:
+    """One entry alone stands for the list that holds it."""
+    listed = items(value)
+    return listed[0] if listed is not None and len(listed) == 1 else value
+
+
+def float_list(value: Value) -> Value:
+    """A number as float; a list of them entry by entry, one alone for itself."""
+    single = _single(value)
+    listed = items(single)
+    return as_float(single) if listed is None else [as_float(entry) for entry in listed]
+
+
+def _pair_of(value: Value) -> Value:
+    if isinstance(value, str):
+        parts = value.strip("()[] ").split(",")
+        return [_whole_or_text(part) for part in parts]
+    listed = items(value)
+    return value if listed is None else listed
+
+
+def _whole_or_text(text: str) -> Value:
+    number = whole_number(text)
+    return text.strip() if number is None else number
+
+
+def _not_written(values: Values, scope: Scope) -> Written:
+    del scope
+    return tuple(OMIT for _ in values)
+
+
+def unchanged(values: Values, scope: Scope) -> Values:
+    """What a side says is what the recipe says."""
+    del scope
+    return values
+
+
+def _nothing_read(values: Values, scope: Scope) -> Values:
+    del values, scope
+    return (None,)
+
+
+def _nothing_written(values: Values, scope: Scope) -> Written:
+    del values, scope
+    return ()
+
+
+def _enum_get(values: Values, scope: Scope) -> Values:
+    return tuple(looked_up(value, scope) for value in values)
+
+
+def _enum_put(values: Values, scope: Scope) -> Written:
+    written: list[Value] = []
+    for value in values:
+        listed = items(value)
+        written.append(enum_key(listed[0] if listed else value, scope))
+    return tuple(written)
+
+
+def looked_up(value: Value, scope: Scope) -> Value:
+    """What a side's name for something means, by the side's `values`; other names as they are."""
+    names = scope.options.get("values")
+    return names.get(_key_text(value), value) if isinstance(names, dict) else value
+
+
+def enum_key(value: Value, scope: Scope) -> Value:
+    """The side's name for a value, by its `values`, else the `nearest` one, else the value itself."""
+    names = scope.options.get("values")
+    near = scope.options.get("nearest")
+    table = names if isinstance(names, dict) else {}
+    nearest = near if isinstance(near, dict) else {}
+    key = _key_text(value)
+    found = next((_as_key(name) for name, meaning in table.items() if _key_text(meaning) == key), None)
+    if found is None and value is not None:
+        found = nearest.get(key)
+    return value if found is None else found
+
+
+def _key_text(value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _as_key(name: str) -> Value:
+    if name in ("true", "false"):
+        return name == "true"
+    return int(name) if is_whole_number(name) else name
+
+
+def _neutral_get(values: Values, scope: Scope) -> Values:
+    return tuple(scope.options.get("value") if value is None else _as_is(value, scope) for value in values)
+
+
+def _as_is(value: Value, scope: Scope) -> Value:
+    return as_float(value) if isinstance(scope.options.get("value"), float) else value
+
+
+def _default_put(values: Values, scope: Scope) -> Written:
+    return tuple(_as_is(value, scope) for value in values)
+
+
+def _neutral_put(values: Values, scope: Scope) -> Written:
+    """None is what the framework calls the neutral value."""
+    return tuple(None if value == scope.options.get("value") else value for value in values)
+
+
+def _unless_get(values: Values, scope: Scope) -> Values:
+    return tuple(None if value == scope.options.get("value") or not value else value for value in values)
+
+
+def _unless_put(values: Values, scope: Scope) -> Written:
+    """What stands for no value, where it is not null, is the option `absent`."""
+    return tuple(scope.options.get("absent") if value is None else value for value in values)
+
+
+def _always_put(values: Values, scope: Scope) -> Written:
+    return tuple(scope.options.get("value") for _ in values)
+
+
+def _unread_get(values: Values, scope: Scope) -> Values:
+    """What the version does, whatever its key says."""
+    if _is_unread(scope):
+        return (scope.options.get("value"),) * len(values)
+    return tuple(_as_is(value, scope) for value in values)
+
+
+def _unread_put(values: Values, scope: Scope) -> Written:
+    return (OMIT,) * len(values) if _is_unread(scope) else values
+
+
+def _is_unread(scope: Scope) -> bool:
+    """Whether nothing reads the key: always, but for the option `read_where`, the switches with which it is read."""
+    where = scope.options.get("read_where")
+    if not isinstance(where, dict):
+        return True
+    return any(scope.field(field_named(name)) is (not wanted) for name, wanted in where.items())
+
+
+def _alias_get(values: Values, scope: Scope) -> Values:
+    """Another name of an argument: validation empties or fills it, and the true name holds the value."""
+    del scope
+    return values
+
+
+def _short_dtype(value: Value) -> Value:
+    name = dtype_name(value)
+    return _SHORT.get(name, name) if isinstance(name, str) else name
+
+
+def _dtype_put(values: Values, scope: Scope) -> Written:
+    return tuple(_short_dtype(value) if scope.side == "megatron" else dtype_name(value) for value in values)
+
+
+def _dtype_get(values: Values, scope: Scope) -> Values:
+    del scope
+    return tuple(dtype_name(value) for value in values)
+
+
+def _float32_get(values: Values, scope: Scope) -> Values:
+    """A truth value is the resolved field, a name the key itself."""
+    del scope
+    return tuple(
+        value if isinstance(value, bool) or value is None else dtype_name(value) == "float32" for value in values
+    )
+
+
+def _float32_put(values: Values, scope: Scope) -> Written:
+    dtype = scope.field("precision.compute_dtype")
+    low = dtype if isinstance(dtype, str) and dtype != "float32" else "bfloat16"
+    return tuple("float32" if value else low for value in values)
+
+
+def _list_put(values: Values, scope: Scope) -> Written:
+    del scope
+    return tuple([value] for value in values)
+
+
+def _integers(value: Value) -> Value:
+    listed = items(value)
+    return value if not listed else [_whole_or_text(entry) if isinstance(entry, str) else entry for entry in listed]
+
+
+def _first(value: Value) -> Value:
+    listed = items(value)
+    return as_float(listed[0]) if listed else None if listed is not None else as_float(value)
+
+
+def _switched_off_put(values: Values, scope: Scope) -> Written:
+    """A kernel that can be left out by name alone: to ask for it takes more than the key."""
+    del scope
+    return tuple(False if value is False else OMIT for value in values)
+
+
+LENSES = {
+    "same": each(_unit, _unit),
+    "nothing": Lens(_nothing_read, _nothing_written),
+    "alias_of": Lens(_alias_get, _not_written),
+    "number": each(_as_number, _unit)._replace(put=_number_put),
+    "float": each(as_float, as_float),
+    "negate": Lens(_negated, _negated),
+    "switched_off": Lens(unchanged, _switched_off_put),
+    "truth": each(_true, _unit),
+    "enum": Lens(_enum_get, _enum_put),
+    "enum_name": each(_name, _unit),
+    "single": each(_single, _unit),
+    "int_list": each(_integers, _unit),
+    "neutral": Lens(_neutral_get, _neutral_put),
+    "unless": Lens(_unless_get, _unless_put),
+    "always": Lens(unchanged, _always_put),
+    "unread": Lens(_unread_get, _unread_put),
+    "default": Lens(_neutral_get, _default_put),
+    "either": Lens(_either_get, _either_put),
+    "first_given": Lens(_first_given_get, _first_given_put),
+    "list_text": Lens(_list_text_get, _list_text_put),
+    "dtype": Lens(_dtype_get, _dtype_put),
+    "float32_flag": Lens(_float32_get, _float32_put),
+    "one_item_list": each(_first, _unit)._replace(put=_list_put),
+}

@@ -5,9 +5,8 @@ from __future__ import annotations
 from ...mappings.tables import within
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.plain_values import whole_number
-from .general import dtype_name, enum_key, float_list, looked_up
 from .latent import covering, stretches
-from .lens import OMIT, Lens, integer, items
+from .lens import OMIT, Lens, dtype_name, enum_key, float_list, integer, items, looked_up
 
 if TYPE_CHECKING:
     from ...schemas.config import Value

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ...schemas.fast_records import TYPE_CHECKING
-from .general import dtype_name
-from .lens import OMIT, Lens, entries, number
+from .lens import OMIT, Lens, dtype_name, entries, number
 
 if TYPE_CHECKING:
     from ...schemas.config import Value

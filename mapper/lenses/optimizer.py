@@ -12,8 +12,7 @@ from math import isfinite
 from ...mappings.tables import within
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.versions import names
-from .general import as_float
-from .lens import OMIT, UNDECIDED, Lens, Omitted, entries, integer, items, number
+from .lens import OMIT, UNDECIDED, Lens, Omitted, as_float, entries, integer, items, number
 from .run import batch_by_samples, decreased_batch, growing_batch
 
 if TYPE_CHECKING:

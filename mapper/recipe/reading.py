@@ -15,8 +15,8 @@ from ...schemas.preconditions import unknown_class
 from ...schemas.truth import is_on
 from ..computed.quantities import computed_of
 from ..families import family_of, fixed_value
+from ..lenses import LENSES
 from ..lenses.lens import Scope
-from ..lenses.registry import LENSES
 from .settings import SettingsView
 from .values import Recipe, RecipeValue, Unmapped
 from .vocabulary import is_of_kind, vocabulary

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 
+from ...schemas.diagnostic import Diagnostic
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from .messages_compiled import say
-from .pieces import Constant, Cosine, Line, Piece, Power
-from .problems import problem
+from .pieces import Constant, Cosine, Line, Piece, Power, single
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Literal, TypeAlias
+    from typing import Literal, ParamSpec, TypeAlias
 
-    from ...schemas.diagnostic import Diagnostic, Language
+    from ...schemas.message import Language, Problem, Words
     from .pieces import Formula
-    from .problems import Note
+
+    Values = ParamSpec("Values")
 
 Precision: TypeAlias = "Literal['float64', 'float32']"
 
@@ -144,3 +146,114 @@ def sample_steps(curves: Sequence[Curve], steps: int, count: int) -> list[int]:
             if len(ends) < 40 and not isinstance(curve.formula(start), (Constant, Line)):
                 chosen.update(start + (end - start) * index // 32 for index in range(32))
     return sorted(chosen)
+
+
+LARGEST = 1e18
+"""Numbers from here on are no setting of a schedule."""
+
+
+class Note(NamedTuple):
+    """One remark about a schedule: the message's name, the values that fill it, and what it says."""
+
+    name: str
+    values: tuple[tuple[str, object], ...]
+    said: Words
+
+    def message(self, language: Language = "en") -> str:
+        """The sentence for a person."""
+        return self.said.text(language)
+
+
+def note(said: Callable[Values, Words], *_: Values.args, **values: Values.kwargs) -> Note:
+    """A remark of a message and what fills it."""
+    return Note(said.__name__, tuple(values.items()), said(**_shown(values)))  # pyright: ignore[reportCallIssue]
+
+
+def problem(said: Callable[Values, Problem], *_: Values.args, **values: Values.kwargs) -> Diagnostic:
+    """A finding about a schedule as a whole, without a place or a file yet."""
+    found = said(**_shown(values))  # pyright: ignore[reportCallIssue]
+    return Diagnostic(found.kind, "", None, found.values)
+
+
+def _shown(values: dict[str, object]) -> dict[str, object]:
+    return {name: shown(value) for name, value in values.items()}
+
+
+def shown(value: object) -> str:
+    """A number as a person writes it: short, and without losing a difference that matters."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float) and (not value.is_integer() or abs(value) >= 1e15):
+        return f"{value:.6g}"
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return f"{int(value):,}" if abs(value) >= 10_000 else str(int(value))
+    return str(value)
+
+
+class LossScale(NamedTuple):
+    """The `scale_sense` of the training wrapper."""
+
+    type: str
+    value: float
+    factor: float = 2.0
+    window: int = 1000
+    most_window: int = 1000
+    least_window: int = 20
+
+
+def loss_scale_curve(scale: LossScale) -> Curve:
+    """The loss scale if no gradient overflows."""
+    if scale.type == "DynamicLossScaleUpdateCell":
+        return growing_scale(scale.value, single(scale.factor), max(1, scale.window))
+    if scale.type == "AdaptiveLossScaleUpdateCell":
+        return _adaptive_scale(scale)
+    return constant_curve(single(scale.value), "float64")
+
+
+def _windows(most: int, least: int) -> list[int]:
+    """The windows an adaptive loss scale climbs through, shortest first."""
+    current: float = most
+    found = [most]
+    while current > least:
+        if current > 100:
+            current = int(current / 2 / 100) * 100
+        elif current == 100:
+            current = current / 2
+        else:
+            current = current - least / 2
+        found.append(int(current))
+    return found[::-1]
+
+
+def _adaptive_scale(scale: LossScale) -> Curve:
+    """Grows after each window; every third growth in a row moves on to the next longer window."""
+    windows = _windows(scale.most_window, scale.least_window)
+    index = windows.index(scale.window) if scale.window in windows else 0
+    level, step, grown = single(scale.value), 0, 0
+    window = windows[index]
+    pieces = [Piece(0, Constant(level))]
+    while math.isfinite(level) and len(pieces) < 400:
+        step += max(1, window)
+        level = single(level * single(scale.factor))
+        pieces.append(Piece(step, Constant(level)))
+        grown = (grown + 1) % 4
+        if grown == 3 and index != len(windows) - 1:
+            index, grown = index + 1, 0
+            window = windows[index]
+    return stepwise(tuple(pieces))
+
+
+def growing_scale(initial: float, factor: float, window: int) -> Curve:
+    """A loss scale in float32 that is multiplied by `factor` after every `window` good steps, until it is infinite."""
+    levels = [single(initial)]
+    while math.isfinite(levels[-1]) and len(levels) < 400 and single(levels[-1] * factor) != levels[-1]:
+        levels.append(single(levels[-1] * factor))
+    pieces = tuple(Piece(index * window, Constant(level)) for index, level in enumerate(levels))
+
+    return stepwise(pieces)
+
+
+def stepwise(pieces: tuple[Piece, ...]) -> Curve:
+    """A curve of constant pieces."""
+    curve = Curve(float, pieces, "float64")
+    return curve._replace(value=curve.ideal)

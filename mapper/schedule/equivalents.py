@@ -12,17 +12,15 @@ from ...mappings.keys_compiled import MINUS_SQRT_DECAY
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.catalog import DEFAULT_VERSION
 from ...schemas.versions import within
-from .comparison import Comparison, compare
+from .comparison import Comparison, compare, explain
 from .curve import Schedule, UndecidedError
-from .explanation import explain
 from .megatron import MegatronParameters, megatron_schedule
 from .mindformers import MindFormersParameters, mindformers_schedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from .curve import Traits
-    from .problems import Note
+    from .curve import Note, Traits
 
 
 class Equivalent(NamedTuple):

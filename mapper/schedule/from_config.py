@@ -7,17 +7,15 @@ from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.message import Words, verbatim
 from ...schemas.plain_values import is_mapping
 from ..computed.values import keys_below
-from .curve import UndecidedError
+from .curve import Note, UndecidedError, note, problem
 from .messages_compiled import say
-from .problems import Note, note, problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from ...schemas.config import Config, Setting
     from ...schemas.diagnostic import Diagnostic
-    from .curve import Schedule
-    from .loss_scale import LossScale
+    from .curve import LossScale, Schedule
     from .megatron import MegatronParameters
     from .mindformers import MindFormersParameters
 
@@ -308,7 +306,7 @@ def _number(value: object) -> float | None:
 
 def _loss_scale(config: Config) -> LossScale | None:
     """The `scale_sense` of the wrapper; None where the dialect has none."""
-    from .loss_scale import LossScale
+    from .curve import LossScale
 
     sense = config.value("resolved.wrapper.scale_sense")
     fixed = _number(sense)

@@ -26,11 +26,9 @@ from ...schemas.megatron.consumption import (
 )
 from ...schemas.message import verbatim
 from ...schemas.versions import within
-from .curve import Curve, Schedule, Traits, UndecidedError, constant_curve
-from .float32 import single
+from .curve import LARGEST, Curve, Note, Schedule, Traits, UndecidedError, constant_curve, note, problem, shown
 from .messages_compiled import say
-from .pieces import Constant, Cosine, Halving, InverseRoot, Line, Piece, Root
-from .problems import LARGEST, Note, note, problem, shown
+from .pieces import Constant, Cosine, Halving, InverseRoot, Line, Piece, Root, single
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -409,7 +407,7 @@ def _loss_scale(p: MegatronParameters) -> Curve | None:
     if p.min_loss_scale <= 0 or p.min_loss_scale > p.initial_loss_scale or p.loss_scale_window <= 0 or p.hysteresis < 1:
         raise _refuse(say.loss_scale_range())
     if float(p.loss_scale_window).is_integer():
-        from .loss_scale import growing_scale
+        from .curve import growing_scale
 
         return growing_scale(p.initial_loss_scale, 2.0, int(p.loss_scale_window))
     return constant_curve(single(p.initial_loss_scale), "float64")  # a window of 2.5 is never hit exactly

@@ -1,30 +1,34 @@
-"""MindSpore Transformers' schedules: every class of the lr registry, for 1.6 to 2.1, static and dynamic graph.
+"""MindSpore Transformers' learning-rate classes: each as float32 arithmetic, step by step, and as formulas.
 
-MindSpore computes in float32, and so does this: each operation is rounded in the order of the real class, because
-rounding alone moves a cosine by 4e-7 and can move a restart by a whole step. The dynamic graph builds the same
-classes. The one change between the versions: 1.6 divides by a warm-up of 0 steps where the step is negative.
-Sources: mindformers/core/lr/lr_schedule.py, mindformers/core/optim/fused_adamw.py,
-mindformers/trainer/base_trainer.py:create_lr_scheduler, mindformers/pynative/trainer/utils.py:_build_lr_scheduler,
-mindformers/pynative/optimizer/adamw.py, mindspore/nn/wrap/loss_scale.py:DynamicLossScaleUpdateCell,
-mindformers/wrapper/adaptive_loss_scale.py.
+Every operation is rounded in the order of the real class's `construct`, because rounding alone can move a restart
+by a whole step. Source: mindformers/core/lr/lr_schedule.py, 1.6 to 2.1.
 """
 
 from __future__ import annotations
 
+import math
+
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.mindformers.versions import DEFAULT_STATIC
-from .curve import Curve, Schedule, constant_curve
-from .loss_scale import LossScale, loss_scale_curve
+from .curve import (
+    Curve,
+    LossScale,
+    Note,
+    Schedule,
+    Traits,
+    UndecidedError,
+    constant_curve,
+    loss_scale_curve,
+    note,
+    problem,
+)
 from .messages_compiled import say
-from .mindformers_arguments import swallowed
-from .mindformers_classes import build
-from .pieces import Constant, Piece, Sampled
-from .problems import note
+from .mindformers_arguments import BUILTIN, Arguments, Inner, Region, arguments_of, canonical_type, swallowed
+from .pieces import Constant, Cosine, Line, Piece, Power, Sampled, quotient, single
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from .mindformers_arguments import Region
     from .pieces import Formula
 
 
@@ -97,3 +101,417 @@ def _shifted(formula: Formula, by: int) -> Formula:
 
         return formula._replace(at=moved)
     return formula._replace(origin=formula.origin + by)  # type: ignore[attr-defined]  # pyright: ignore
+
+
+MINDFORMERS = "MindSpore Transformers"
+_MOST_RESTARTS = 200
+"""More cycles than these are known by their values and bounds only."""
+
+
+class Built(NamedTuple):
+    """One schedule: its rate step by step, its formulas, and what there is to say about it."""
+
+    type: str
+    arguments: Mapping[str, object]
+    rate: Callable[[int], float]
+    regions: list[Region]
+    traits: Traits
+    total: int | None
+    notes: tuple[Note, ...] = ()
+
+
+def build(type_name: str, arguments: Mapping[str, object], version: str) -> Built:
+    """The schedule that a class of the registry computes from its arguments; UndecidedError where it refuses them."""
+    name, known = canonical_type(type_name, version), arguments_of(version)
+    if name in BUILTIN:
+        why = say.no_total_steps(type=name)
+        raise UndecidedError((problem(say.refused, framework=MINDFORMERS, why=why),))
+    if name not in known:
+        names = ", ".join(known)
+        raise UndecidedError(
+            (problem(say.unknown_type, framework=MINDFORMERS, version=version, type=type_name, known=names),)
+        )
+    return _BUILDERS[name](Arguments(name, arguments, version))
+
+
+def _constant(a: Arguments) -> Built:
+    warm = a.warmup()
+    peak = single(warm.peak)
+
+    def rate(step: int) -> float:
+        at = single(step)
+        return warm.rate(at) if warm.holds(at) else peak
+
+    regions = [*warm.regions(), Region(math.inf, Constant(warm.peak))]
+    return Built(a.type, a.values, rate, regions, warm.traits("constant", None, None), a.count("total_steps"))
+
+
+def _linear(a: Arguments) -> Built:
+    warm, total = a.warmup(), a.total()
+    length = max(1, total - warm.steps)
+    peak, end, steps = single(warm.peak), single(total), single(length)
+
+    def rate(step: int) -> float:
+        at = single(step)
+        if warm.holds(at):
+            return warm.rate(at)
+        return single(peak * max(0.0, single(single(end - at) / steps)))
+
+    regions = [
+        *warm.regions(),
+        Region(total, Line(warm.peak, -warm.peak / length, total - length)),
+        Region(math.inf, Constant(0.0)),
+    ]
+    return Built(a.type, a.values, rate, regions, warm.traits("linear", total, 0.0), total)
+
+
+def _polynomial(a: Arguments) -> Built:
+    warm, total = a.warmup(), a.total()
+    given = a.count("decay_steps")
+    length = max(1, total - warm.steps) if given is None else max(1, given)
+    final, power = a.number("lr_end"), a.number("power")
+    if not warm.peak > final:
+        raise a.refuse(say.end_not_below(end=final, peak=warm.peak))
+    peak, low, end, steps, since = single(warm.peak), single(final), single(total), single(length), single(warm.steps)
+    drop = single(peak - low)
+
+    def rate(step: int) -> float:
+        at = single(step)
+        if warm.holds(at):
+            return warm.rate(at)
+        if at > end:
+            return low
+        left = single(1.0 - single(single(at - since) / steps))
+        decay = single(single(drop * _power(left, single(power))) + low)
+        return single(peak * quotient(decay, peak))
+
+    formula: Formula
+    if power == 1:
+        formula = Line(warm.peak, (final - warm.peak) / length, warm.steps)
+    else:
+        formula = Power(final, warm.peak - final, warm.steps, length, power)
+    regions = warm.regions()
+    if not float(power).is_integer():
+        regions.append(Region(min(warm.steps + length, total) + 1, formula))
+        formula = Constant(math.nan)
+    regions += [Region(total + 1, formula), Region(math.inf, Constant(final))]
+    notes = () if given is None else _early(warm.steps + length, total, final)
+    traits = warm.traits("linear" if power == 1 else "polynomial", warm.steps + length, final)
+    if power != 1:
+        traits = traits._replace(extra=(("power", power),))
+    return Built(a.type, a.values, rate, regions, traits, total, notes)
+
+
+def _power(base: float, exponent: float) -> float:
+    if base < 0 and not float(exponent).is_integer():
+        return math.nan
+    try:
+        return single(base**exponent)
+    except (OverflowError, ZeroDivisionError):
+        return math.inf
+
+
+def _early(end: float, total: int, final: float) -> tuple[Note, ...]:
+    return (note(say.early_end, decay=end, total=total, final=final),) if end < total else ()
+
+
+def _cosine_value(low: float, drop: float, phase: float) -> float:
+    share = max(0.0, single(0.5 * single(1.0 + single(math.cos(phase)))))
+    return single(low + single(drop * share))
+
+
+def _cosine_formula(low: float, peak: float, rate: float, origin: float) -> Formula:
+    if rate == 0:
+        return Constant(peak)
+    return Cosine(low + 0.5 * (peak - low), 0.5 * (peak - low), rate, origin)
+
+
+def _cosine(a: Arguments) -> Built:
+    warm, total = a.warmup(), a.total()
+    length = max(1, total - warm.steps)
+    ratio, given = a.optional("decay_ratio"), a.count("decay_steps")
+    end = max(1, total if given is None else given) if ratio is None else a.steps("decay")
+    final, cycles = a.number("lr_end"), a.number("num_cycles")
+    low, since, steps, over = single(final), single(warm.steps), single(length), single(end)
+    drop = single(single(warm.peak) - low)
+    turn = single(math.pi * cycles * 2.0)
+
+    def rate(step: int) -> float:
+        at = single(step)
+        if at >= over:
+            return low
+        if warm.holds(at):
+            return warm.rate(at)
+        return _cosine_value(low, drop, single(turn * single(single(at - since) / steps)))
+
+    body = _cosine_formula(final, warm.peak, 2.0 * math.pi * cycles / length, warm.steps)
+    regions = [*_cut(warm.regions(), end), Region(end, body), Region(math.inf, Constant(final))]
+    traits = warm.traits("cosine", total, final)
+    if cycles != 0.5:
+        traits = traits._replace(extra=(("num_cycles", cycles),))
+    return Built(
+        a.type, a.values, rate, regions, traits._replace(end=min(end, total)), total, _early(end, total, final)
+    )
+
+
+def _cut(regions: list[Region], end: float) -> list[Region]:
+    """The regions before `end`."""
+    return [region._replace(until=min(region.until, end)) for region in regions]
+
+
+def _restarts(a: Arguments) -> Built:
+    warm, total = a.warmup(), a.total()
+    length = max(1, total - warm.steps)
+    given = a.count("decay_steps")
+    end = max(1, total if given is None else given)
+    final, cycles = a.number("lr_end"), a.number("num_cycles")
+    low, since, steps, over = single(final), single(warm.steps), single(length), single(end)
+    drop = single(single(warm.peak) - low)
+    turns = single(cycles)
+    half_turn = single(math.pi)
+
+    def progress(step: int) -> float:
+        return single(single(single(step) - since) / steps)
+
+    def rate(step: int) -> float:
+        at = single(step)
+        if at >= over:
+            return low
+        if warm.holds(at):
+            return warm.rate(at)
+        done = progress(step)
+        if done >= 1.0:
+            return 0.0
+        turned = single(turns * done)
+        return _cosine_value(low, drop, single(half_turn * single(turned - math.floor(turned))))
+
+    regions = _cut(warm.regions(), end)
+    if not warm.steps and cycles > 0:  # the step below zero wraps round into a cycle before the first
+        begun = math.floor(single(turns * progress(-1))) * length / cycles
+        before = (
+            Constant(final) if cycles < 1e-9 else _cosine_formula(final, warm.peak, math.pi * cycles / length, begun)
+        )
+        regions.append(Region(0, before))
+    if 0 <= cycles <= _MOST_RESTARTS:
+        for cycle in range(math.ceil(cycles)):
+            until = warm.steps + length
+            if cycle + 1 < cycles:
+                ideal = warm.steps + length * (cycle + 1) / cycles
+                until = _switch(lambda step, turn=cycle + 1: single(turns * progress(step)) >= turn, ideal)
+            origin = warm.steps + (cycle * length / cycles if cycle else 0)
+            body = _cosine_formula(final, warm.peak, math.pi * cycles / length, origin)
+            regions.append(Region(min(until, end), body))
+        if cycles == 0:
+            regions.append(Region(min(warm.steps + length, end), Constant(warm.peak)))
+    else:
+        ends = sorted((final, warm.peak))
+        regions.append(Region(min(warm.steps + length, end), Sampled(rate, ends[0], ends[1])))
+    regions += [Region(end, Constant(0.0)), Region(math.inf, Constant(final))]
+    traits = warm.traits("cosine with restarts", min(end, total), final)
+    if cycles == 1:
+        traits = traits._replace(shape="cosine")
+    else:
+        traits = traits._replace(extra=(("num_cycles", cycles),))
+    if end > total:
+        traits = traits._replace(after="zero")
+    return Built(a.type, a.values, rate, regions, traits, total, _early(end, total, final))
+
+
+def _switch(reached: Callable[[int], bool], ideal: float) -> int:
+    """The first whole step for which `reached`, near the ideal one: float32 can miss it by a few."""
+    reach = 4 + int(ideal * 1e-5)
+    low, high = math.floor(ideal) - reach, math.ceil(ideal) + reach
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return high
+
+
+def _cool_down(a: Arguments) -> Built:
+    warm = a.warmup()
+    ratio, given = a.optional("decay_ratio"), a.count("decay_steps")
+    if given is None:
+        given = a.total()
+    length = max(1, given) if ratio is None else a.steps("decay")
+    keep, last = max(0, a.count("keep_steps") or 0), max(0, a.count("final_steps") or 0)
+    final, cycles = a.number("lr_end1"), a.number("num_cycles")
+    ultimate = a.optional("lr_end2") or final
+    since, hold, steps, rest = single(warm.steps), single(keep), single(length), single(last)
+    held = single(since + hold)
+    decayed = single(held + steps)
+    over = single(decayed + rest)
+    low, drop, turn = single(final), single(warm.peak - final), single(math.pi * cycles * 2.0)
+
+    def rate(step: int) -> float:
+        at = single(step)
+        if warm.holds(at):
+            return warm.rate(at)
+        if at < held:
+            return single(warm.peak)
+        if at < decayed:
+            done = quotient(single(single(at - hold) - since), steps)
+            return _cosine_value(low, drop, single(turn * done))
+        return low if at < over else single(ultimate)
+
+    start = warm.steps + keep
+    end = start + length
+    regions = warm.regions()
+    body = Constant(final) if not length else _cosine_formula(final, warm.peak, 2 * math.pi * cycles / length, start)
+    regions += [Region(start, Constant(warm.peak)), Region(end, body), Region(end + last, Constant(final))]
+    regions.append(Region(math.inf, Constant(ultimate)))
+    traits = warm.traits("cosine", end, ultimate, start)
+    extra: list[tuple[str, object]] = [] if cycles == 0.5 else [("num_cycles", cycles)]
+    if ultimate != final:
+        extra.append(("lr_end1", final))
+    notes = () if a.optional("lr_end2") != 0 or not final else (note(say.lr_end2_zero, value=final),)
+    return Built(a.type, a.values, rate, regions, traits._replace(extra=tuple(extra)), a.count("total_steps"), notes)
+
+
+def _stable_decay(a: Arguments) -> Built:
+    warm, total, start = a.warmup(), a.total(), a.steps("decay_start")
+    final = a.number("lr_end")
+    if not warm.peak > final:
+        raise a.refuse(say.end_not_below(end=final, peak=warm.peak))
+    begin, peak, low = single(start), single(warm.peak), single(final)
+    length = single(total - begin)
+    drop = single(peak - low)
+
+    def rate(step: int) -> float:
+        at = single(step)
+        if warm.holds(at):
+            return warm.rate(at)
+        if at < begin:
+            return quotient(single(peak * at), at)
+        return single(peak - single(drop * quotient(single(at - begin), length)))
+
+    regions = warm.regions()
+    notes: list[Note] = []
+    undefined = None
+    if start > 0 and not warm.steps:
+        undefined = 0
+        notes.append(note(say.nan, peak=warm.peak))
+        regions += [Region(0, Constant(warm.peak)), Region(1, Constant(math.nan))]
+    regions.append(Region(start, Constant(warm.peak)))
+    if total == start:
+        regions += [Region(start + 1, Constant(math.nan)), Region(math.inf, Constant(-math.inf))]
+        undefined = start if undefined is None else undefined
+    else:
+        regions.append(Region(math.inf, Line(warm.peak, (final - warm.peak) / (total - start), start)))
+    notes.append(note(say.not_clamped, step=total, final=final))
+    traits = warm.traits("linear", total, final, max(start, warm.steps))
+    traits = traits._replace(after="continues", undefined=undefined, hold_end=start)
+    return Built(a.type, a.values, rate, regions, traits, total, tuple(notes))
+
+
+def _annealing(a: Arguments) -> Built:
+    peak, final, length = a.number("base_lr"), a.number("eta_min"), a.count("t_max") or 0
+    if length < 1:
+        raise a.refuse(say.not_positive(name="t_max", value=length))
+    low, drop, half_turn, steps = single(final), single(peak - final), single(math.pi), single(length)
+
+    def rate(step: int) -> float:
+        return _cosine_value(low, drop, single(single(half_turn * single(step)) / steps))
+
+    regions = [Region(math.inf, _cosine_formula(final, peak, math.pi / length, 0.0))]
+    traits = Traits("cosine", peak, peak, 0, length, final, 0, after="rises")
+    return Built(a.type, a.values, rate, regions, traits, length)
+
+
+def _warm_restarts(a: Arguments) -> Built:
+    peak, final = a.number("base_lr"), a.number("eta_min")
+    first, factor = a.count("t_0") or 0, a.count("t_mult") or 0
+    if first < 1 or factor < 1:
+        raise a.refuse(say.restarts_not_positive())
+    low, drop, half_turn, length = single(final), single(peak - final), single(math.pi), single(first)
+    growth = single(math.log(factor))
+
+    def cycle(step: int) -> float:
+        """The index of the cycle, as float32 arithmetic finds it."""
+        at = single(step)
+        if at < length:
+            return 0.0
+        if factor == 1:
+            return math.floor(single(at / length)) if at % length else math.floor(at / length)
+        grown = single(single(single(at / length) * single(factor - 1.0)) + 1.0)
+        return math.floor(single(single(math.log(grown)) / growth))
+
+    def rate(step: int) -> float:
+        at, index = single(step), cycle(step)
+        if index == 0 and at < length:
+            since, steps = at, length
+        elif factor == 1:
+            since, steps = single(at - single(index * length)), length
+        else:
+            times = single(float(factor) ** index)
+            start = single(single(length * single(1.0 - times)) / single(1.0 - factor))
+            since, steps = single(at - start), single(length * times)
+        return _cosine_value(low, drop, single(single(half_turn * since) / steps))
+
+    regions: list[Region] = []
+    start, steps = 0, first
+    for index in range(_MOST_RESTARTS):
+        if start + steps > 2**31:
+            break
+        until = _switch(lambda step, turn=index + 1: cycle(step) >= turn, start + steps)
+        regions.append(Region(until, _cosine_formula(final, peak, math.pi / steps, start)))
+        start, steps = start + steps, steps * factor
+    ends = sorted((final, peak))
+    regions.append(Region(math.inf, Sampled(rate, ends[0], ends[1])))
+    extra = (("t_0", first), ("t_mult", factor))
+    return Built(
+        a.type, a.values, rate, regions, Traits("cosine restarts", peak, peak, 0, first, final, 0, extra=extra), None
+    )
+
+
+def _layer_wise(a: Arguments) -> Built:
+    base, scale = a.values["base_lr"], a.number("lr_scale")
+    if not isinstance(base, Inner):
+        raise a.refuse(say.base_must_be_schedule())
+    built = build(base.type, base.arguments, a.version)
+    rounded = single(scale)
+    regions = [Region(region.until, _scaled(region.formula, scale)) for region in built.regions]
+    traits = built.traits
+    traits = traits._replace(
+        peak=traits.peak * scale,
+        initial=traits.initial * scale,
+        final=None if traits.final is None else traits.final * scale,
+    )
+    arguments = {**built.arguments, "lr_scale": scale}
+
+    def scaled(step: int) -> float:
+        return single(rounded * built.rate(step))
+
+    return built._replace(type=a.type, arguments=arguments, rate=scaled, regions=regions, traits=traits)
+
+
+def _scaled(formula: Formula, by: float) -> Formula:
+    if isinstance(formula, Constant):
+        return Constant(formula.level * by)
+    if isinstance(formula, Line):
+        return formula._replace(level=formula.level * by, rate=formula.rate * by)
+    if isinstance(formula, Cosine):
+        return formula._replace(middle=formula.middle * by, half=formula.half * by)
+    if isinstance(formula, Power):
+        return formula._replace(floor=formula.floor * by, height=formula.height * by)
+    assert isinstance(formula, Sampled)
+    at = formula.at
+    ends = sorted((formula.low * by, formula.high * by))
+
+    def larger(step: int) -> float:
+        return at(step) * by
+
+    return Sampled(larger, ends[0], ends[1])
+
+
+_BUILDERS: dict[str, Callable[[Arguments], Built]] = {
+    "ConstantWarmUpLR": _constant,
+    "LinearWithWarmUpLR": _linear,
+    "CosineWithWarmUpLR": _cosine,
+    "CosineWithRestartsAndWarmUpLR": _restarts,
+    "PolynomialWithWarmUpLR": _polynomial,
+    "ConstantWithCoolDownLR": _cool_down,
+    "WarmUpStableDecayLR": _stable_decay,
+    "CosineAnnealingLR": _annealing,
+    "CosineAnnealingWarmRestarts": _warm_restarts,
+    "LearningRateWiseLayer": _layer_wise,
+}

@@ -10,11 +10,9 @@ from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.message import Words, verbatim
 from ...schemas.mindformers.trainer import REQUIRED
 from ...schemas.mindformers.versions import DEFAULT_STATIC, static_catalog, static_version
-from .curve import Traits, UndecidedError
-from .float32 import quotient, single
+from .curve import LARGEST, Note, Traits, UndecidedError, note, problem
 from .messages_compiled import say
-from .pieces import Constant, Line
-from .problems import LARGEST, Note, note, problem
+from .pieces import Constant, Line, quotient, single
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -8,6 +8,7 @@ over an interval. Two formulas can then be compared over a million steps by look
 from __future__ import annotations
 
 import math
+from struct import Struct
 
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 
@@ -254,3 +255,24 @@ class Sampled(NamedTuple):
 
     def range(self, start: float, end: float, /) -> tuple[float, float]:
         return self.low, self.high
+
+
+_FORMAT = Struct("<f")
+_pack, _unpack = _FORMAT.pack, _FORMAT.unpack
+
+
+def single(value: float) -> float:
+    """`value` rounded to the nearest float32."""
+    try:
+        return _unpack(_pack(value))[0]
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def quotient(numerator: float, denominator: float) -> float:
+    """The float32 quotient; division by zero gives what IEEE 754 says instead of an exception."""
+    if denominator == 0.0:
+        if numerator == 0.0 or math.isnan(numerator):
+            return math.nan
+        return math.copysign(math.inf, numerator) * math.copysign(1.0, denominator)
+    return single(numerator / denominator)

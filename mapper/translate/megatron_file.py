@@ -10,7 +10,7 @@ from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.megatron.forks import catalog
 from ...schemas.versions import title_of
 from .messages_compiled import say
-from .target import TOKENIZER
+from .result import TOKENIZER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ...schemas.megatron.catalog import ArgumentFact
     from ...schemas.megatron.dialects import Dialect
     from ..recipe.values import Recipe
-    from .target import TargetSetting, Translation
+    from .result import TargetSetting, Translation
 
 _ARRAYS = {
     "model": "MODEL_ARGS", "attention": "MODEL_ARGS", "position": "MODEL_ARGS", "norm": "MODEL_ARGS",

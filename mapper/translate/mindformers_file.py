@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
+
 from ...mappings.keys_compiled import DATASET, DATASET_TASK
 from ...schemas.border.text_output import visible
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.versions import number_of, title_of
 from .messages_compiled import say
-from .nested import put
 from .yaml_text import Alias, Anchored, block
 
 if TYPE_CHECKING:
@@ -17,8 +19,7 @@ if TYPE_CHECKING:
     from ...mappings.names_compiled import FieldName
     from ...schemas.config import Value
     from ...schemas.diagnostic import Language
-    from .target import Translation
-
+    from .result import Translation
 
 _BALANCING = "TopkBiasBalanceCallback"
 
@@ -113,3 +114,37 @@ def _comments(translation: Translation, names: Mapping[str, str]) -> dict[str, s
             shown = ", ".join(setting.notes[:3]) + (", ..." if len(setting.notes) > 3 else "")
             found[names[setting.key]] = shown
     return found
+
+
+_NUMBERED = re.compile(r"\[(\d+)\]")
+_LISTED = re.compile(r"(.*?)((?:\[\d+\])+)")
+
+
+def put(document: dict[str, Any], path: str, value: Any) -> None:
+    """Put `value` at a path like `callbacks[0].type`; what stands in the way and is no section makes room."""
+    steps = [step for name in path.split(".") for step in _steps(name)]
+    place: Any = document
+    for step, following in pairwise(steps):
+        place = _descend(place, step, [] if isinstance(following, int) else {})
+    _extend(place, steps[-1])
+    place[steps[-1]] = value
+
+
+def _steps(name: str) -> list[str | int]:
+    listed = _LISTED.fullmatch(name)
+    return [name] if listed is None else [listed[1], *map(int, _NUMBERED.findall(listed[2]))]
+
+
+def _descend(place: Any, step: str | int, empty: Any) -> Any:
+    """What stands there, if it holds what follows."""
+    _extend(place, step)
+    found = place[step] if isinstance(step, int) else place.get(step)
+    if not isinstance(found, type(empty)):
+        found = place[step] = empty
+    return found
+
+
+def _extend(place: Any, step: str | int) -> None:
+    """Make a list long enough for a number."""
+    if isinstance(step, int):
+        place.extend([None] * (step + 1 - len(place)))

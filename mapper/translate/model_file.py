@@ -15,20 +15,19 @@ from ...schemas.source import SourceText
 from ..differences import differences
 from ..gates import meaningful
 from ..recipe.reading import recipe_of
-from ..recipe.vocabulary import COMPUTED, defines_model
+from ..recipe.vocabulary import COMPUTED, defines_model, vocabulary
 from .messages_compiled import say
-from .replace_model import OF_ITS_FILE
-from .report import ReportRow
-from .target import Translation
+from .result import ReportRow, Translation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
+    from ...mappings.names_compiled import FieldName
     from ...mappings.tables import Status
     from ...schemas.config import Config
     from ..differences import Difference
-    from ..recipe.values import Recipe
+    from ..recipe.values import Recipe, RecipeValue
 
 FILE = "config.json"
 VERSION = "4.57"
@@ -175,3 +174,27 @@ def _lost(recipe: Recipe, made: _Candidate) -> Iterator[ReportRow]:
         if not known and entry.origin == "explicit" and entry.value and defines_model(name):
             texts = say.family_has_no_field().both()
             yield ReportRow(name, entry.keys, (), entry.value, "dropped", "numerics", False, *texts)
+
+
+OF_ITS_FILE = frozenset(
+    (
+        "model.vocab_size", "model.vocab_divisor", "model.family", "model.architecture", "model.encoder_num_layers",
+        "model.decoder_num_layers",
+    )
+)  # fmt: skip
+"""What says in other words how many rows and layers there are, and which class builds the network."""
+
+
+def with_model(base: Recipe, model: Recipe) -> Recipe:
+    """The run of `base` with the network of `model`; what the network is made of is known by both files' keys."""
+    fields: dict[FieldName, RecipeValue] = {
+        name: entry for name, entry in base.fields.items() if not name.startswith(COMPUTED) and name not in OF_ITS_FILE
+    }
+    for name, entry in model.fields.items():
+        replaced = base.fields.get(name)
+        keys = (*entry.keys, *(() if replaced is None else replaced.keys))
+        span = None if entry.span is None else entry.span._replace(file=model.file)
+        fields[name] = entry._replace(keys=tuple(dict.fromkeys(keys)), span=span)
+    ordered = {name: entry for name in vocabulary() if (entry := fields.get(name)) is not None}
+    unmapped = tuple(one for one in model.unmapped if one.impact != "none")
+    return base._replace(fields=ordered, unmapped=(*base.unmapped, *unmapped))

@@ -20,10 +20,11 @@ from ...schemas.versions import TITLES
 from ..differences import COMPUTED, differences
 from ..gates import settled_by
 from ..recipe.reading import recipe_of
+from .megatron_file import megatron_text
 from .messages_compiled import say
-from .report import ReportRow
+from .mindformers_file import mindformers_text
+from .result import ReportRow
 from .shared_fields import with_shared_fields
-from .writing import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -31,13 +32,20 @@ if TYPE_CHECKING:
     from ...mappings.names_compiled import FieldName
     from ...mappings.tables import Status
     from ...schemas.config import Config
+    from ...schemas.diagnostic import Language
     from ..differences import Difference, Found
     from ..recipe.values import Recipe
-    from .target import Translation
+    from .result import Translation
 
 _BY_CODE: tuple[FieldName | None, ...] = ("computed.loss_weighting", "computed.loss_terms")
 """What each framework makes of equal settings by its own code, in some versions and layouts, and no key undoes."""
 _LOST: tuple[Status, ...] = ("dropped", "approximate", "unresolved")
+
+
+def text_of(translation: Translation, *, comments: bool = True, language: Language = "en") -> str:
+    """The file that the target framework reads, its comments in a language."""
+    write = megatron_text if translation.target_framework == "megatron" else mindformers_text
+    return write(translation, comments=comments, language=language)
 
 
 def read_back(translation: Translation, source: Config, besides: tuple[ReportRow, ...] = ()) -> Translation:

@@ -17,14 +17,14 @@ from ...schemas.versions import within
 from ..conditions import holds
 from ..gates import closed_by
 from .messages_compiled import say
-from .report import FieldValues, ReportRow
+from .result import FieldValues, ReportRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ...mappings.transformer_config import SharedField
     from ...schemas.config import Config, Setting, Value
-    from .target import Translation
+    from .result import Translation
 
 _PREFIX = "resolved.transformer."
 _DIALECTS = ("static", "dynamic")

@@ -22,16 +22,15 @@ from ...schemas.versions import TITLES
 from ..caveats import FrameworkSide, applies, caveat_of
 from ..families import ALL_LAYERS, Choice, choose
 from ..gates import meaningful
+from ..lenses import LENSES
 from ..lenses.lens import Omitted, Scope
-from ..lenses.registry import LENSES
 from ..recipe.reading import recipe_of, side_of
 from ..recipe.run_length import settled_by
 from ..recipe.values import RecipeValue
 from ..recipe.vocabulary import vocabulary
 from .messages_compiled import say
 from .read_back import read_back
-from .report import ReportRow, beyond_fields
-from .target import TOKENIZER, TargetSetting, Translation
+from .result import TOKENIZER, ReportRow, TargetSetting, Translation, beyond_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

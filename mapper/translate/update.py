@@ -15,22 +15,19 @@ from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.plain_values import plain
 from ...schemas.reader import config_of
 from ...schemas.source import SourceText
-from ..computed.comparison import same
 from ..differences import differences
+from ..equality import is_identical
 from ..families import family_of, misfits_of
 from ..gates import meaningful
 from ..recipe.reading import recipe_of, side_of
 from ..recipe.vocabulary import COMPUTED, vocabulary
-from ..stopping import stopping
-from .edits import Edit, applied
+from ..startup import stop_reasons
+from .editors import Edit, ScriptEditor, YamlEditor, applied
 from .megatron_file import megatron_text
 from .messages_compiled import say
 from .mindformers_file import mindformers_document, mindformers_settings, mindformers_text
 from .read_back import differing
-from .report import ReportRow, beyond_fields
-from .script_edits import ScriptEditor
-from .target import TargetSetting, Translation
-from .yaml_edits import YamlEditor
+from .result import ReportRow, TargetSetting, Translation, beyond_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -171,7 +168,7 @@ class _Updating:
         """Rows the translation speaks of whose fields differ in effect."""
         recipe = recipe_of(config)
         # A value that means the same as none stops some runs where it is none: it is written, as in a new file.
-        lacking = {one.stop.at for one in stopping(config, recipe) if not config.writes(one.stop.at)}
+        lacking = {one.stop.at for one in stop_reasons(config, recipe) if not config.writes(one.stop.at)}
         if self.side != "megatron" and self._needs_family(recipe):
             yield _FAMILY, _NO_SIDE, ["model.family"]
         if self._callbacks(config):
@@ -262,7 +259,9 @@ class _Updating:
             return False
         default = vocabulary()[field].default
         mine, theirs = (default if value is None else value for value in (recipe.value(field), wanted))
-        return not same(mine or None, theirs or None) if not mine or not theirs else not same(mine, theirs)
+        return (
+            not is_identical(mine or None, theirs or None) if not mine or not theirs else not is_identical(mine, theirs)
+        )
 
     def _is_wished(self, field: FieldName, wanted: Value) -> bool:
         """Whether the source asks for what a new file has there."""
@@ -339,7 +338,7 @@ class _Updating:
             written = current.settings.get(editor.real(key))
             if key in named or written is None or written.origin != "explicit":
                 continue
-            if effort or not same(written.value, self._in_effect(key)):
+            if effort or not is_identical(written.value, self._in_effect(key)):
                 yield from editor.drop(key)
         for key in _ENABLERS.get(self.side, {}).get(row.topic, ()) if effort >= 2 else ():
             if (enabler := self.wanted.settings.get(key)) is not None:
@@ -427,7 +426,7 @@ class _Updating:
             after = config.settings.get(key)
             if before.origin != "explicit" or self._plain(key) in asked:
                 continue
-            if after is not None and not same(after.value, before.value):
+            if after is not None and not is_identical(after.value, before.value):
                 moved.add(key)
         return moved
 

@@ -23,9 +23,8 @@ from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.schedule.comparison import compare as compare_curves
 from accmap.mapper.schedule.curve import UndecidedError, shared_steps
 from accmap.mapper.schedule.from_config import schedule_of
-from accmap.mapper.translate.read_back import as_read
+from accmap.mapper.translate.read_back import as_read, text_of
 from accmap.mapper.translate.translation import translate
-from accmap.mapper.translate.writing import text_of
 from accmap.rules.catalog_compiled import COMPARED
 from accmap.rules.engine import check
 from accmap.rules.registry import compared
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from accmap.mapper.differences import Difference
-    from accmap.mapper.translate.report import ReportRow
+    from accmap.mapper.translate.result import ReportRow
     from accmap.schemas.config import Config
 
 Accmap: TypeAlias = "Callable[..., Any]"

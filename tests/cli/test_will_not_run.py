@@ -239,7 +239,7 @@ def test_inference_is_left_alone(accmap) -> None:
 def test_a_loader_of_the_dynamic_graph_needs_its_mask_key(more: str, stops: bool) -> None:
     """mindformers 2.1.0 `pynative/trainer/utils.py`: `dataloader_config['create_compressed_eod_mask']`, no default."""
     from accmap.mapper.recipe.reading import recipe_of
-    from accmap.mapper.stopping import stopping
+    from accmap.mapper.startup import stop_reasons
     from accmap.schemas.config import ReadOptions
     from accmap.schemas.reader import config_of
     from accmap.schemas.source import SourceText
@@ -251,7 +251,7 @@ def test_a_loader_of_the_dynamic_graph_needs_its_mask_key(more: str, stops: bool
     )
     config = config_of(SourceText("a.yaml", text), ReadOptions(mindformers="2.1"), path="a.yaml")
     assert config.dialect == "dynamic"
-    names = [one.stop.name for one in stopping(config, recipe_of(config))]
+    names = [one.stop.name for one in stop_reasons(config, recipe_of(config))]
     assert ("loader-without-mask-key" in names) is stops
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from accmap.cli.reference.key_search import named
-from accmap.mapper.lenses.registry import LENSES
+from accmap.mapper.lenses import LENSES
 from accmap.mapper.recipe.vocabulary import COMPUTED, vocabulary
 from accmap.mapper.translate.translation import translate
 from accmap.mappings import compile_tables

@@ -12,7 +12,7 @@ import pytest
 
 from accmap.cli.lean import main
 from accmap.mapper.recipe.vocabulary import COMPUTED, vocabulary
-from accmap.mapper.translate.target import versions_of_proofs
+from accmap.mapper.translate.result import versions_of_proofs
 from accmap.mappings import compile_proofs, proofs, proofs_compiled
 from accmap.mappings.compile_proofs import digests_of
 from accmap.mappings.tables import rows_of

@@ -13,7 +13,7 @@ from accmap.evidence.dump.records import Tree, Unit
 from accmap.evidence.logs.criteria import Criterion
 from accmap.mapper import answers as upper
 from accmap.mapper import answers_compiled as upper_writers
-from accmap.mapper.translate.report import FieldValues, ReportRow
+from accmap.mapper.translate.result import FieldValues, ReportRow
 from accmap.schemas import answers, answers_compiled
 from accmap.schemas.config import Basis, Setting, Unresolved
 from accmap.schemas.diagnostic import Diagnostic, Edit, Fix, Kind, Related

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from accmap.mapper.equality import equal
+from accmap.mapper.equality import is_equal
 from accmap.rules.naming import shown
 from accmap.schemas.plain_values import plain
 
@@ -32,5 +32,5 @@ def test_a_number_is_short(value: object, text: str) -> None:
     [(0.3, 0.3 * (1 + 2e-9)), (4000000001, 4000000000), (2.0**53, 2.0**53 + 2), (1234567890123.0, 1234567890124.0)],
 )
 def test_values_that_differ_are_told_apart(one: float, other: float) -> None:
-    assert not equal(one, other)
+    assert not is_equal(one, other)
     assert shown(one) != shown(other)

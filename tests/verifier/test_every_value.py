@@ -23,7 +23,7 @@ from accmap.schemas.diagnostic import UnreadableError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from accmap.mapper.translate.target import Translation
+    from accmap.mapper.translate.result import Translation
     from accmap.mappings.names_compiled import FieldName
     from accmap.mappings.tables import Row
     from accmap.schemas.config import Framework, Value

@@ -261,8 +261,8 @@ def test_the_yaml_decides_how_fused_weights_are_arranged(model: dict[str, Any], 
 
 @pytest.mark.parametrize("with_script", [True, False])
 def test_the_dynamic_graph_has_its_own_arrangement(with_script: bool, tmp_path: Path) -> None:
+    from accmap.mapper.translate.read_back import text_of
     from accmap.mapper.translate.translation import translate
-    from accmap.mapper.translate.writing import text_of
 
     script, _ = pair("deepseek", tmp_path)
     dynamic = tmp_path / "dynamic.yaml"

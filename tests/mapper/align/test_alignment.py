@@ -10,8 +10,7 @@ import yaml
 
 from accmap.mapper.align.alignment import align, steps
 from accmap.mapper.align.pair import CONFIGURATION, INITIAL, SCRIPT, pair_of
-from accmap.mapper.align.rules import RULES
-from accmap.mapper.align.table import ALWAYS, alignment_table
+from accmap.mapper.align.table import ALWAYS, RULES, alignment_table
 from accmap.mapper.differences import differences
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.recipe.vocabulary import vocabulary

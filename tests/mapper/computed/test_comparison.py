@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accmap.mapper.computed.comparison import alike, equal, same
-from accmap.mapper.equality import equal as equal_settings
-from accmap.mapper.equality import same_value
+from accmap.mapper.equality import is_close, is_equal_field, is_identical, is_same_quantity
+from accmap.mapper.equality import is_equal as equal_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,11 +59,11 @@ VALUES: list[tuple[object, object, bool, bool, bool]] = [
 @pytest.mark.parametrize(("one", "other", "as_same", "as_equal", "as_alike"), VALUES)
 def test_two_values(one: object, other: object, as_same: bool, as_equal: bool, as_alike: bool) -> None:
     for a, b in ((one, other), (other, one)):
-        assert (same(a, b), equal(a, b), alike(a, b)) == (as_same, as_equal, as_alike)
+        assert (is_identical(a, b), is_close(a, b), is_same_quantity(a, b)) == (as_same, as_equal, as_alike)
         assert equal_settings(a, b) is as_equal
-        assert same_value("run.seed", a, b) is as_equal  # type: ignore[arg-type]
-        assert same_value("parallel.expert_tensor_size", a, b) is as_equal  # type: ignore[arg-type]
-        assert same_value("run.train_samples", a, b) is (as_equal or None in (a, b))  # type: ignore[arg-type]
+        assert is_equal_field("run.seed", a, b) is as_equal  # type: ignore[arg-type]
+        assert is_equal_field("parallel.expert_tensor_size", a, b) is as_equal  # type: ignore[arg-type]
+        assert is_equal_field("run.train_samples", a, b) is (as_equal or None in (a, b))  # type: ignore[arg-type]
 
 
 NUMBERS = st.one_of(
@@ -73,17 +72,17 @@ NUMBERS = st.one_of(
 ANY_VALUE = st.recursive(NUMBERS | st.none() | st.text(max_size=2), lambda inner: st.lists(inner, max_size=3))
 
 
-@pytest.mark.parametrize("is_match", [same, equal, alike, equal_settings])
+@pytest.mark.parametrize("is_match", [is_identical, is_close, is_same_quantity, equal_settings])
 @given(one=ANY_VALUE, other=ANY_VALUE)
 def test_a_comparison_has_no_sides(is_match: Callable[[object, object], bool], one: object, other: object) -> None:
     assert is_match(one, one)
     assert is_match(one, other) is is_match(other, one)
-    if same(one, other):
+    if is_identical(one, other):
         assert is_match(one, other)
 
 
 @given(st.integers(), st.integers(), st.sampled_from([1, 2**31, 2**32, 2**53, 10**30]))
 def test_whole_numbers_are_compared_exactly(one: int, apart: int, size: int) -> None:
     other = one * size + apart
-    for is_match in (same, equal, alike):
+    for is_match in (is_identical, is_close, is_same_quantity):
         assert is_match(one * size, other) is (apart == 0)

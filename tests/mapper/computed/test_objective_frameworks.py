@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from accmap.mapper.computed import megatron
-from accmap.mapper.computed.objective import EVERY_TOKEN, STEP, Z_LOSS, balancing
+from accmap.mapper.computed.results import EVERY_TOKEN, STEP, Z_LOSS, balancing
 from accmap.mapper.computed.values import Values
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import Config, ReadOptions

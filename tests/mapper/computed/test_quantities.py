@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from accmap.cli.summary_line import summary_line
-from accmap.mapper.computed.comparison import alike
+from accmap.mapper.equality import is_same_quantity
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.recipe.vocabulary import COMPUTED, vocabulary
 from accmap.schemas.config import ReadOptions
@@ -34,7 +34,7 @@ def test_both_sides_of_an_example_agree(example: str) -> None:
     a, b = (recipe_of(read_config(str(EXAMPLES / example / name))) for name in ("megatron.sh", "mindformers.yaml"))
     names = [name for name in vocabulary() if name.startswith(COMPUTED)]
     assert [name for name in names if not (a.fields[name].decided and b.fields[name].decided)] == []
-    apart = [name for name in names if not alike(a.value(name), b.value(name))]
+    apart = [name for name in names if not is_same_quantity(a.value(name), b.value(name))]
     # MindSpore Transformers draws the experts' second matrix with the plain deviation
     assert apart == ([] if example == "qwen3_dense" else ["computed.initial_deviations"])
 
@@ -79,6 +79,6 @@ def test_a_decay_in_samples_has_its_own_length() -> None:
 
 
 def test_curves_are_alike_to_a_millionth_of_the_highest() -> None:
-    assert alike({"a": 1e-4, "b": 0.0}, {"a": 1.00000005e-4, "b": 5e-11})
-    assert not alike({"a": 1e-4, "b": 0.0}, {"a": 1e-4, "b": 1e-9})
-    assert not alike({"count": 32}, {"count": 64})
+    assert is_same_quantity({"a": 1e-4, "b": 0.0}, {"a": 1.00000005e-4, "b": 5e-11})
+    assert not is_same_quantity({"a": 1e-4, "b": 0.0}, {"a": 1e-4, "b": 1e-9})
+    assert not is_same_quantity({"count": 32}, {"count": 64})

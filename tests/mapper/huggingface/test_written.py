@@ -15,8 +15,8 @@ from accmap.mapper.differences import differences
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.recipe.vocabulary import vocabulary
 from accmap.mapper.translate.model_file import model_file
+from accmap.mapper.translate.read_back import text_of
 from accmap.mapper.translate.translation import translate
-from accmap.mapper.translate.writing import text_of
 from accmap.mappings.huggingface_compiled import FIELDS, WRITTEN
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import Config, ReadOptions

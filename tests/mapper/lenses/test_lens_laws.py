@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from accmap.mapper.lenses import LENSES
 from accmap.mapper.lenses.lens import Omitted, Scope
-from accmap.mapper.lenses.registry import LENSES
 from accmap.mapper.recipe.vocabulary import vocabulary
 from accmap.mappings.tables import table
 

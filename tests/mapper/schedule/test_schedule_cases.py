@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from accmap.mapper.schedule.comparison import compare
+from accmap.mapper.schedule.comparison import compare, summary
 from accmap.mapper.schedule.curve import Curve, Schedule, UndecidedError, shared_steps
 from accmap.mapper.schedule.equivalents import (
     nearest_megatron,
     nearest_mindformers,
 )
-from accmap.mapper.schedule.explanation import summary
 from accmap.mapper.schedule.megatron import MegatronParameters, megatron_schedule
 from accmap.mapper.schedule.mindformers import MindFormersParameters, mindformers_schedule
 from accmap.mapper.schedule.mindformers_arguments import Inner, arguments_of, swallowed

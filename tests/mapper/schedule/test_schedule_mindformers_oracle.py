@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from accmap.mapper.schedule.curve import Schedule, UndecidedError
-from accmap.mapper.schedule.loss_scale import LossScale, loss_scale_curve
+from accmap.mapper.schedule.curve import LossScale, Schedule, UndecidedError, loss_scale_curve
 from accmap.mapper.schedule.mindformers import MindFormersParameters, mindformers_schedule
 from accmap.mapper.schedule.mindformers_arguments import Inner, arguments_of
 

@@ -33,7 +33,7 @@ from accmap.schemas.source import SourceText
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from accmap.mapper.translate.target import Translation
+    from accmap.mapper.translate.result import Translation
     from accmap.schemas.config import Config
 
 _NAMES = (

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from accmap.mapper.startup import obstacles
 from accmap.mapper.translate.mindformers_file import mindformers_text
-from accmap.mapper.translate.startup_check import obstacles
 from accmap.mapper.translate.translation import translate
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from accmap.mapper.recipe.reading import recipe_of
+from accmap.mapper.translate.read_back import text_of
 from accmap.mapper.translate.translation import translate
-from accmap.mapper.translate.writing import text_of
 from accmap.schemas.config import Config, ReadOptions
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from accmap.mapper.translate.startup_check import standing
+from accmap.mapper.startup import startup_obstacles
+from accmap.mapper.translate.read_back import text_of
 from accmap.mapper.translate.translation import translate
-from accmap.mapper.translate.writing import text_of
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import Config, ReadOptions
 from accmap.schemas.reader import config_of
@@ -86,4 +86,4 @@ def test_case(case: dict[str, Any]) -> None:
     )
     again = config_of(SourceText(name, text), options, path=name)
     assert [one.message() for one in again.problems if one.kind.severity == "error"] == []
-    assert {one.en for one in standing(again)} <= {one.en for one in standing(config)}
+    assert {one.en for one in startup_obstacles(again)} <= {one.en for one in startup_obstacles(config)}

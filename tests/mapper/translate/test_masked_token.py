@@ -10,8 +10,8 @@ from __future__ import annotations
 import pytest
 
 from accmap.mapper.recipe.reading import recipe_of
+from accmap.mapper.translate.read_back import text_of
 from accmap.mapper.translate.translation import translate
-from accmap.mapper.translate.writing import text_of
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 import yaml
 
-from accmap.mapper.translate.startup_check import obstacles, standing
+from accmap.mapper.startup import obstacles, startup_obstacles
+from accmap.mapper.translate.read_back import text_of
 from accmap.mapper.translate.translation import translate
-from accmap.mapper.translate.writing import text_of
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.diagnostic import UnreadableError
 from accmap.schemas.file_kind import require_training
@@ -120,7 +120,7 @@ def refused(text: str, name: str, options: ReadOptions, to: tuple[Any, ...]) -> 
         require_accepted(source)
     except UnreadableError:
         return []
-    if standing(source) or any(one.kind.severity == "error" for one in source.problems):
+    if startup_obstacles(source) or any(one.kind.severity == "error" for one in source.problems):
         return []
     translation = translate(source, *to)
     return [one.en for one in obstacles(translation, text_of(translation))]

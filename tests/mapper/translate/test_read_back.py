@@ -26,7 +26,7 @@ from accmap.schemas.source import SourceText
 if TYPE_CHECKING:
     from accmap.mapper.differences import Difference
     from accmap.mapper.recipe.values import Recipe
-    from accmap.mapper.translate.target import Translation
+    from accmap.mapper.translate.result import Translation
     from accmap.schemas.config import Config
 
 CASES = load_table(Path(__file__).with_name("cases").joinpath("read_back.yaml").read_text("utf-8"))

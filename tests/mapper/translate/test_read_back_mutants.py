@@ -21,9 +21,8 @@ from accmap.mapper.differences import differences
 from accmap.mapper.gates import counts
 from accmap.mapper.recipe import reading
 from accmap.mapper.recipe.reading import recipe_of
-from accmap.mapper.translate.read_back import as_read, read_back
+from accmap.mapper.translate.read_back import as_read, read_back, text_of
 from accmap.mapper.translate.translation import translate_recipe
-from accmap.mapper.translate.writing import text_of
 from accmap.mappings import tables
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.diagnostic import UnreadableError
@@ -34,7 +33,7 @@ from accmap.schemas.source import SourceText
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
-    from accmap.mapper.translate.target import Translation
+    from accmap.mapper.translate.result import Translation
     from accmap.mappings.tables import Row, Side
     from accmap.schemas.config import Config, Value
     from accmap.schemas.megatron.catalog import ArgumentFact

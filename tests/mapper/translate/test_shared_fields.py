@@ -26,7 +26,7 @@ from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
 
 if TYPE_CHECKING:
-    from accmap.mapper.translate.report import ReportRow
+    from accmap.mapper.translate.result import ReportRow
     from accmap.schemas.config import Config
 
 TABLE = compile_tables.HERE / "transformer_config.yaml"

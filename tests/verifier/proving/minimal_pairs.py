@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from accmap.mapper.conditions import all_hold
 from accmap.mapper.gates import meaningful
+from accmap.mapper.lenses import LENSES
 from accmap.mapper.lenses.lens import Omitted, Scope
-from accmap.mapper.lenses.registry import LENSES
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.recipe.values import Recipe
-from accmap.mapper.translate.startup_check import obstacles
-from accmap.mapper.translate.target import TargetSetting, Translation
+from accmap.mapper.startup import obstacles
+from accmap.mapper.translate.read_back import text_of
+from accmap.mapper.translate.result import TargetSetting, Translation
 from accmap.mapper.translate.translation import translate
-from accmap.mapper.translate.writing import text_of
 from accmap.mappings.tables import field_named, rows_of, table
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions

@@ -1,0 +1,246 @@
+"""The results that both sides' formulas give: parameters by kind, frequencies, windows, the objective and its terms."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from math import pi
+
+from ...mappings.keys_compiled import MEGATRON_DATA
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
+from ...schemas.message import Words
+from ..lenses.latent import ramp
+from .values import UndecidedError, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ...schemas.config import Value
+    from .values import Values
+
+
+class ModelClass(NamedTuple):
+    """What a model class hands to its network: a row of `classes` of facts.yaml."""
+
+    layers: str
+    experts: bool
+    qk_norm: str
+    tied: str
+    latent: bool
+    mtp: str
+    gated: str
+    joined: str
+    norm: str
+    own_layers: bool
+    versions: tuple[str, ...]
+
+
+class Layer(NamedTuple):
+    """The parameters of one transformer layer, and what of its experts one token does not use."""
+
+    attention: int
+    norm: int
+    feed_forward: int = 0
+    router: int = 0
+    experts: int = 0
+    shared_experts: int = 0
+    idle: int = 0
+    kind: str = ""
+
+    def total(self) -> int:
+        """All of it."""
+        return sum(self[:6])
+
+
+class Ends(NamedTuple):
+    """The parameters before and behind the layers."""
+
+    embedding: int
+    position: int
+    output: int
+
+    def by_kind(self) -> Mapping[str, Value]:
+        """Those that there are."""
+        return {kind: size for kind, size in zip(self._fields, self, strict=True) if size}
+
+
+class Network(NamedTuple):
+    """The layers of a network as one side builds them: trainable parameters, each tensor once."""
+
+    layers: Sequence[Layer]
+    final_norm: int
+    mtp: int
+    mtp_layers: Sequence[Layer] = ()
+
+    def by_kind(self) -> Mapping[str, Value]:
+        """The parameters by kind of module, without the kinds that it has none of."""
+        found = dict.fromkeys(Layer._fields[:6], 0)
+        for layer in self.layers:
+            for kind, size in zip(Layer._fields[:6], layer[:6], strict=True):
+                found[kind] += size
+        found["norm"] += self.final_norm
+        found["mtp"] = self.mtp
+        return {kind: size for kind, size in found.items() if size}
+
+    def total(self, ends: Ends) -> int:
+        """Every parameter."""
+        return sum(ends) + sum(layer.total() for layer in self.layers) + self.final_norm + self.mtp
+
+    def active(self, ends: Ends) -> int:
+        """The parameters that the next token's logits go through: none of multi-token prediction."""
+        return self.total(ends) - self.mtp - sum(layer.idle for layer in self.layers)
+
+    def kinds(self) -> list[Value]:
+        """The kind of every layer, alike ones that follow each other with their number."""
+        found: list[Value] = [f"{count} {kind}" for count, kind in _runs(layer.kind for layer in self.layers)]
+        return [*found, *(f"{count} mtp: {kind}" for count, kind in _runs(layer.kind for layer in self.mtp_layers))]
+
+
+def pattern_of(written: object, count: int) -> list[bool]:
+    """A list that says of every layer whether it has experts."""
+    if not isinstance(written, (list, tuple)):
+        raise UndecidedError
+    entries = cast("list[object]", written)
+    if len(entries) != count or any(one not in (0, 1) for one in entries):
+        raise UndecidedError
+    return [one == 1 for one in entries]
+
+
+def _runs(kinds: Iterable[str]) -> list[tuple[int, str]]:
+    found: list[tuple[int, str]] = []
+    for kind in kinds:
+        if found and found[-1][1] == kind:
+            found[-1] = found[-1][0] + 1, kind
+        else:
+            found.append((1, kind))
+    return found
+
+
+_DIGITS = 7
+"""What is compared of a frequency: the frameworks compute them in float32."""
+_SHOWN = 5
+
+WITHIN, ACROSS = "within a document", "across documents"
+RESTART, RUN_ON = "from the document's beginning", "from the sequence's beginning"
+"""What attention sees, and what positions count from, where a sequence holds several documents."""
+
+
+class Bend(NamedTuple):
+    """`rotary_pos_embedding.py:RotaryEmbedding._apply_scaling`, `gpt_model.py:GPTModel.__init__`."""
+
+    factor: float = 8.0
+    low: float = 1.0
+    high: float = 4.0
+    length: float = 8192
+
+
+def bent(frequency: float, bend: Bend) -> float:
+    """Llama 3's frequencies: `rotary_pos_embedding.py:RotaryEmbedding._apply_scaling`, `modules/layers.py:FreqsMgr`."""
+    length = 2 * pi / frequency
+    if length < bend.length / bend.high:
+        return frequency
+    if length > bend.length / bend.low:
+        return frequency / bend.factor
+    smooth = (bend.length / length - bend.low) / (bend.high - bend.low)
+    return (1 - smooth) * frequency / bend.factor + smooth * frequency
+
+
+def blended(
+    plain: Sequence[float], factor: float, dim: int, base: float, longest: float, turns: Sequence[float]
+) -> tuple[float, ...]:
+    """YaRN's frequencies: those that turn seldom are stretched, those that turn often stay, a ramp lies between."""
+    low, last = ramp(dim, base, longest, turns)
+    high = last + (0.001 if low == last else 0)
+    ramps = [min(max((place - low) / (high - low), 0.0), 1.0) for place in range(len(plain))]
+    return tuple([one / factor * ramp + one * (1 - ramp) for one, ramp in zip(plain, ramps, strict=True)])
+
+
+def rounded(value: float, digits: int = 10) -> float:
+    """A number without the last digits of a double, which hang on the order of the operations."""
+    return float(f"{value:.{digits}g}")
+
+
+def spectrum(frequencies: Sequence[float]) -> Mapping[str, Value]:
+    """The frequencies at a few places, how many there are, and a digest of all of them."""
+    told = [f"{one:.{_DIGITS - 1}e}" for one in frequencies]
+    last = len(told) - 1
+    places = dict.fromkeys(last * number // (_SHOWN - 1) for number in range(_SHOWN)) if told else {}
+    found: dict[str, Value] = {str(place): float(told[place]) for place in places}
+    # Python's hash of numbers is the same in every process, and costs a lint no library.
+    return {"count": len(told), **found, "digest": f"{hash(tuple(map(float, told))) & 0xFFFFFFFF:08x}"}
+
+
+def sight(windows: Sequence[tuple[int, int] | None]) -> list[Value]:
+    """What a token of each layer sees, alike layers that follow each other with their number."""
+    found: list[tuple[int, str]] = []
+    for window in windows:
+        told = "causal" if window is None else f"causal, from {window[0]} before to {window[1]} behind"
+        if found and found[-1][1] == told:
+            found[-1] = found[-1][0] + 1, told
+        else:
+            found.append((1, told))
+    return [f"{count} {told}" for count, told in found]
+
+
+EVERY_TOKEN = "every token alike"
+STEP = "the step"
+STEP_SO_FAR = "the step so far"
+
+
+def weights_of_groups(group: str) -> str:
+    """How tokens weigh where groups of them do alike; one group is the whole step."""
+    return EVERY_TOKEN if group == STEP else f"each group of {group} alike"
+
+
+def group_of(samples: int, parts: int, step: int) -> str:
+    """So many samples, or one of so many parts of their sequences; `step` is how many there are in all."""
+    if samples == step and parts == 1:
+        return STEP
+    told = "1 sample" if samples == 1 else f"{samples} samples"
+    return told if parts == 1 else f"1/{parts} of {told}"
+
+
+BY_SCORES = "by scores alone"
+AS_CHOSEN = "as chosen"
+"""Which experts a balancing term counts where a bias or groups have their part in the choice."""
+
+
+def balancing(group: str, counted: str = "") -> str:
+    """The name of a term that balances experts within a group."""
+    return f"balancing over {group}, experts {counted}" if counted else f"balancing over {group}"
+
+
+Z_LOSS = "router z loss"
+PREDICTION = "multi-token prediction"
+PREDICTION_BY_ALL = "multi-token prediction over all tokens"
+"""Divided by the tokens of the main loss, of which deeper predictions have fewer."""
+
+
+def masked(config: Values, kind: str, masks_end: str, columns: str) -> bool:
+    """Whether some tokens do not count, by these keys of MindSpore Transformers.
+
+    Without the data set's own mask it is the padding that does not, and whether there is any the file does not say.
+    """
+    ends, names = bool(config.get(masks_end)), config.get(columns)
+    if config.get(kind) != MEGATRON_DATA or not isinstance(names, (list, tuple)):
+        raise UndecidedError
+    if "loss_mask" in names:
+        return ends
+    if whole(config.pad_token_id + 1):
+        raise UndecidedError
+    return False
+
+
+def in_both(told: str) -> Words:
+    """A value's text, with its Chinese beside it: phrase by phrase, the longest first."""
+    phrases, chinese = _phrases()
+    said = phrases.sub(lambda found: chinese[found[0]], told)
+    return Words(told, re.sub(r' alike(?="|$)', "", said))
+
+
+@cache
+def _phrases() -> tuple[re.Pattern[str], Mapping[str, str]]:
+    from .message_texts_compiled import FOREIGN
+
+    longest_first = sorted(FOREIGN, key=len, reverse=True)
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, longest_first))})\b"), FOREIGN

@@ -1,0 +1,466 @@
+"""Edits of a launch script: a value where it is written, a new argument beside the last one, an argument taken out."""
+
+from __future__ import annotations
+
+import re
+
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
+from ...schemas.yaml_reader.document import parse_path, read_yaml
+from ..equality import is_identical
+from .yaml_text import block, scalar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
+
+    from ...schemas.config import Argument, Config, Setting, Value
+    from ...schemas.source import SourceText, Span
+    from ...schemas.yaml_reader.node import Node
+
+
+class Edit(NamedTuple):
+    """The characters from `start` to `end` become `text`, for the sake of `key`."""
+
+    start: int
+    end: int
+    text: str
+    key: str
+
+
+def applied(text: str, edits: Sequence[Edit]) -> str | None:
+    """The text after all edits, those at one place in their order; None where two of them overlap."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    distinct = list(dict.fromkeys((edit.start, edit.end, edit.text) for edit in edits))
+    ordered = sorted(distinct, key=lambda edit: (edit[0], edit[1]))
+    parts: list[str] = []
+    at = 0
+    for start, end, new in ordered:
+        if start < at:
+            return None
+        parts += [text[at:start], new.replace("\n", newline)]
+        at = end
+    return "".join([*parts, text[at:]])
+
+
+_PLAIN = re.compile(r"[A-Za-z0-9_./:=,+@%-]+")
+_VARIABLE = re.compile(r"""[ \t]+("?\$(?:\{[A-Za-z_][A-Za-z0-9_]*\}|[A-Za-z_][A-Za-z0-9_]*)"?)(?=[\s"')\\]|$)""")
+
+
+class _WrittenArgument(NamedTuple):
+    """One argument of the launch: its flag and its words."""
+
+    flag: Argument
+    words: tuple[Argument, ...]
+
+
+class ScriptEditor:
+    """Makes edits for one script. With `shared` a variable's assignment is changed, otherwise the place of its use."""
+
+    def __init__(self, source: SourceText, config: Config, wanted: Config, *, shared: bool) -> None:
+        self.source = source
+        self.config = config
+        self.wanted = wanted
+        self.shared = shared
+        launch = config.launch
+        self.arguments = () if launch is None else launch.arguments
+
+    def real(self, key: str) -> str:
+        """The key; a script's arguments have one name."""
+        return key
+
+    def put(self, key: str, value: Value) -> Iterator[Edit]:
+        """Edits after which the argument has the wanted words."""
+        del value  # the words of a freshly written script are what reads back as this value
+        target, setting = self.wanted.settings.get(key), self.config.settings.get(key)
+        if target is None or target.origin != "explicit" or target.flag is None:
+            yield from self.drop(key)
+            return
+        words = list(target.raw or ())
+        if setting is None or setting.origin != "explicit":
+            yield from self._append(target.flag, words, key)
+            return
+        written = None if is_identical(setting.value, target.value) else self._written(setting)
+        if written is not None:
+            yield from self._changed(written, target.flag, words, key)
+
+    def _changed(self, written: _WrittenArgument, name: str, words: list[str], key: str) -> Iterator[Edit]:
+        """Edits after which an argument that is given has other words."""
+        flag = written.flag
+        if "=" in flag.text and not written.words and len(words) == 1:
+            yield self._replaced(flag.span, f"{flag.text.partition('=')[0]}={words[0]}", key)
+        elif not words and not written.words:
+            if flag.text != name:
+                yield Edit(*self.source.offsets(flag.span), name, key)
+        elif len(words) == len(written.words):
+            yield from self._words(written, words, key)
+        elif words and written.words:
+            start, end = self._outer(written.words[0].span)[0], self._outer(written.words[-1].span)[1]
+            if not self._beside(written):
+                used = _VARIABLE.match(self.source.text, self.source.offsets(flag.span)[1])
+                if used is None:
+                    return
+                start, end = used.span(1)
+            yield Edit(start, end, " ".join(_quoted_word(word) for word in words), key)
+
+    def drop(self, key: str) -> Iterator[Edit]:
+        """Edits after which the argument is not given."""
+        setting = self.config.settings.get(key)
+        written = None if setting is None or setting.origin != "explicit" else self._written(setting)
+        if written is None:
+            return
+        start, end = self._outer(written.flag.span)
+        if written.words and self._beside(written):
+            end = self._outer(written.words[-1].span)[1]
+        elif written.words:
+            used = _VARIABLE.match(self.source.text, end)
+            if used is None or len(written.words) != 1:
+                return
+            end = used.end(1)
+        yield self._taken_out(start, end, key)
+
+    def rest(self) -> Iterator[Edit]:
+        """Nothing: every argument is written at once."""
+        yield from ()
+
+    # --- where an argument stands ---
+
+    def _written(self, setting: Setting) -> _WrittenArgument | None:
+        """The last place where the argument is given, which is the one that counts."""
+        span = setting.span
+        if span is None or span.file is not None:
+            return None
+        for place, argument in enumerate(self.arguments):
+            at = argument.span
+            if (at.line, at.column) == (span.line, span.column) and at.file is None and argument.resolved:
+                if "=" in argument.text:
+                    return _WrittenArgument(argument, ())
+                words = self.arguments[place + 1 : place + 1 + len(setting.raw or ())]
+                if any(word.span.file is not None or not word.resolved for word in words):
+                    return None
+                return _WrittenArgument(argument, tuple(words))
+        return None
+
+    def _beside(self, written: _WrittenArgument) -> bool:
+        """Whether the words stand in the text right behind their flag."""
+        at = self._outer(written.flag.span)[1]
+        for word in written.words:
+            start, end = self._outer(word.span)
+            if start < at or self.source.text[at:start].strip(" \t\\\n"):
+                return False
+            at = end
+        return True
+
+    def _words(self, written: _WrittenArgument, words: list[str], key: str) -> Iterator[Edit]:
+        beside = self._beside(written)
+        for old, new in zip(written.words, words, strict=True):
+            if old.text == new:
+                continue
+            if beside or self.shared:
+                yield self._replaced(old.span, new, key)
+                continue
+            used = _VARIABLE.match(self.source.text, self.source.offsets(written.flag.span)[1])
+            if used is None or len(words) != 1:
+                return
+            yield Edit(used.start(1), used.end(1), _quoted_word(new), key)
+
+    def _replaced(self, span: Span, word: str, key: str) -> Edit:
+        """Another word in the quotes that stand there, where they can hold it."""
+        inner, outer = self.source.offsets(span), self._outer(span)
+        quote = self.source.text[outer[0]] if inner != outer else ""
+        if quote and not set(word) & set("'" if quote == "'" else '"\\$`'):
+            return Edit(*inner, word, key)
+        return Edit(*outer, _quoted_word(word), key)
+
+    def _outer(self, span: Span) -> tuple[int, int]:
+        """The place of a word with the quotes around it."""
+        start, end = self.source.offsets(span)
+        text = self.source.text
+        if start and end < len(text) and text[start - 1] in "'\"" and text[end] == text[start - 1]:
+            return start - 1, end + 1
+        return start, end
+
+    # --- a new argument, an argument less ---
+
+    def _append(self, flag: str, words: list[str], key: str) -> Iterator[Edit]:
+        new = " ".join([flag, *(_quoted_word(word) for word in words)])
+        if any(not _PLAIN.fullmatch(word) for word in words) and (place := self._behind_script()) is not None:
+            # Inside a variable's text quotes would be part of the word; on the command line they are quotes.
+            yield Edit(place, place, f" {new}", key)
+            return
+        for place in range(len(self.arguments) - 1, -1, -1):
+            argument = self.arguments[place]
+            if argument.text.startswith("--") and argument.resolved and argument.span.file is None:
+                yield self._next_to(argument, place, new, key)
+                return
+
+    def _behind_script(self) -> int | None:
+        """Where the launch names its program, the place behind it; None where the text does not."""
+        launch = self.config.launch
+        if launch is None or launch.script is None or launch.span.file is not None:
+            return None
+        start, end = self.source.offsets(launch.span)
+        at = self.source.text.find(launch.script, start, end)
+        after = at + len(launch.script)
+        return after if at >= 0 and self.source.text[after : after + 1].isspace() else None
+
+    def _behind(self, place: int) -> tuple[str, int]:
+        """What else a line has behind a place, and where it ends."""
+        text = self.source.text
+        stop = text.find("\n", place)
+        if stop < 0:
+            return text[place:].strip(), len(text)
+        return text[place:stop].strip(), stop - (text[stop - 1] == "\r")
+
+    def _next_to(self, argument: Argument, place: int, new: str, key: str) -> Edit:
+        start, end = self._outer(argument.span)
+        following = self.arguments[place + 1 :]
+        written = _WrittenArgument(argument, tuple(following))
+        if following and self._beside(written):
+            end = self._outer(following[-1].span)[1]
+        line = self.source.line(argument.span.line)
+        indent = line[: argument.span.column - 1]
+        above = self.source.line(argument.span.line - 1).rstrip() if argument.span.line > 1 else ""
+        rest, stop = self._behind(end)
+        if indent.strip() or (following and end == self._outer(argument.span)[1]):
+            return Edit(start, start, f"{new} ", key)
+        continued = above.endswith("\\")
+        if rest == "\\" or (not rest and continued):
+            return Edit(end, end, f" \\\n{indent}{new}", key)
+        if (not rest or rest.startswith("#")) and not continued:
+            return Edit(stop, stop, f"\n{indent}{new}", key)
+        return Edit(start, start, f"{new} ", key)
+
+    def _taken_out(self, start: int, end: int, key: str) -> Edit:
+        text = self.source.text
+        first = text.rfind("\n", 0, start) + 1
+        stop = text.find("\n", end)
+        stop = len(text) if stop < 0 else stop
+        before, after = text[first:start].strip(), text[end:stop].strip()
+        continued = text[:first].rstrip("\r\n").endswith("\\")
+        if not before and (after == "\\" or (not after and not continued)):
+            return Edit(first, min(stop + 1, len(text)), "", key)
+        while start > first and text[start - 1] in " \t" and (before or not after):
+            start -= 1
+        while not before and end < stop and text[end] in " \t":
+            end += 1
+        return Edit(start, end, "", key)
+
+
+def _quoted_word(word: str) -> str:
+    if _PLAIN.fullmatch(word):
+        return word
+    return "'" + word.replace("'", "'\\''") + "'"
+
+
+class YamlEditor:
+    """Makes edits for one text. With `shared` an anchored value is changed for all that refer to it."""
+
+    def __init__(self, source: SourceText, *, shared: bool, fresh: Mapping[str, Any] | None = None) -> None:
+        self.source = source
+        self.document = read_yaml(source)
+        self.shared = shared
+        self.fresh: Mapping[str, Any] = fresh or {}
+        """Whole sections as a newly written file has them, for those that the text lacks."""
+        self._new: dict[tuple[Any, ...], tuple[Node, dict[str, Any], str]] = {}
+
+    def real(self, key: str) -> str:
+        """The key with a callback's place in the file's list; as it is where there is none."""
+        if "{" not in key:
+            return key
+        section, _, rest = key.partition("{")
+        name, _, tail = rest.partition("}")
+        place = self._callback(section, name)
+        return key if place is None else f"{section}[{place}]{tail}"
+
+    def put(self, key: str, value: Value) -> Iterator[Edit]:
+        """Edits after which `key` has this value; none where it has it already or cannot be edited."""
+        path = self.real(key)
+        if "{" in path:
+            self._new_callback(key, value)
+            return
+        node = self.document.find(path)
+        if node is None:
+            self._insert(path, key, value)
+        elif not _equal(node.value, value):
+            yield from self._replace(node, key, value)
+
+    def rename(self, key: str, name: str, value: Value) -> Iterator[Edit]:
+        """Edits after which the entry of `key` is called `name` and has this value."""
+        node = self.document.find(key)
+        if node is None or node.key_span is None:
+            return
+        yield Edit(*self.source.offsets(node.key_span), name.rpartition(".")[2], name)
+        if not _equal(node.value, value):
+            yield from self._replace(node, key, value)
+
+    def drop(self, key: str) -> Iterator[Edit]:
+        """Edits after which `key` is not written; its comment stays."""
+        path = self.real(key)
+        node = None if "{" in path else self.document.find(path)
+        parent = None if "." not in path else self.document.find(path.rpartition(".")[0])
+        if node is None or node.key_span is None or not _of_one_line(node):
+            return
+        if parent is not None and (parent.flow or len(parent.items) < 2):
+            return
+        line = self.source.line(node.key_span.line)
+        if line[: node.key_span.column - 1].strip():
+            return
+        start = self.source.offset(node.key_span.line, node.key_span.column)
+        end = self.source.offset(node.span.end_line, node.span.end_column)
+        remark = line[node.span.end_column - 1 :].strip()
+        if remark:
+            after = len(line) - len(line[node.span.end_column - 1 :].lstrip()) + 1
+            yield Edit(start, self.source.offset(node.key_span.line, after), "", key)
+            return
+        first = self.source.offset(node.key_span.line, 1)
+        following = self.source.text.find("\n", end)
+        yield Edit(first, len(self.source.text) if following < 0 else following + 1, "", key)
+
+    # --- a value that is there ---
+
+    def _replace(self, node: Node, key: str, value: Value) -> Iterator[Edit]:
+        if node.anchor is not None and not self.shared:
+            return
+        kind = "scalar" if node.anchor_span is not None else node.kind
+        if isinstance(value, (list, tuple)) and kind == "sequence":
+            yield from self._sequence(node, key, list(value))
+            return
+        if isinstance(value, dict) and kind == "mapping":
+            for name, part in value.items():
+                yield from self.put(f"{self.real(key)}.{name}", part)
+            return
+        if kind != "scalar" and not node.flow:
+            return  # a block would lose its comments
+        start, end = self.source.offsets(node.span)
+        text = self._styled(node, value)
+        if start == end and not self.source.text[start - 1].isspace():
+            text = " " + text
+        yield Edit(start, end, text, key)
+
+    def _sequence(self, node: Node, key: str, value: list[Value]) -> Iterator[Edit]:
+        plain = all(entry.kind == "scalar" and entry.anchor is None for entry in node.entries)
+        if plain and len(node.entries) == len(value):
+            for entry, wanted in zip(node.entries, value, strict=True):
+                if not _equal(entry.value, wanted):
+                    yield Edit(*self.source.offsets(entry.span), self._styled(entry, wanted), key)
+            return
+        start, end = self.source.offsets(node.span)
+        if node.flow:
+            yield Edit(start, end, _anchored(node, scalar(value)), key)
+        elif plain and "#" not in self.source.text[start:end] and node.key_span is not None and node.anchor is None:
+            colon = self.source.text.index(":", self.source.offsets(node.key_span)[1]) + 1
+            if "#" not in self.source.text[colon:start]:
+                yield Edit(colon, end, " " + scalar(value), key)
+
+    def _styled(self, node: Node, value: Value) -> str:
+        """The value as text, in the quotes that stood there."""
+        start, _ = self.source.offsets(node.span)
+        quote = self.source.text[start : start + 1]
+        if isinstance(value, str) and quote in ("'", '"') and value.isprintable() and not set(value) & set("\"'\\"):
+            return quote + value + quote
+        return _anchored(node, scalar(value))
+
+    # --- a value that is not there ---
+
+    def _insert(self, path: str, key: str, value: Value) -> None:
+        steps = list(parse_path(path))
+        for depth in range(len(steps) - 1, -1, -1):
+            section = self.document.find(tuple(steps[:depth])) if depth else self.document.root
+            if section is None:
+                continue
+            rest = steps[depth:]
+            if not all(isinstance(step, str) for step in rest):
+                return
+            whole = self.fresh.get(str(rest[0])) if depth == 0 else None
+            _, content, _ = self._new.setdefault(tuple(steps[:depth]), (section, {}, key))
+            if isinstance(whole, dict):
+                content.setdefault(str(rest[0]), whole)
+                return
+            for step in rest[:-1]:
+                content = content.setdefault(str(step), {})
+            content[str(rest[-1])] = value
+            return
+
+    def _new_callback(self, key: str, value: Value) -> None:
+        section, _, rest = key.partition("{")
+        name, _, tail = rest.partition("}")
+        listed = self.document.find(section)
+        place = self.document.root if listed is None else listed
+        if place is None or (listed is not None and (listed.kind != "sequence" or listed.flow or not listed.entries)):
+            return
+        _, content, _ = self._new.setdefault(() if listed is None else (section,), (place, {}, key))
+        entries: list[dict[str, Any]] = content.setdefault(section, [])
+        known = next((one for one in entries if one["type"] == name), None)
+        entry: dict[str, Any] = {"type": name} if known is None else known
+        if known is None:
+            entries.append(entry)
+        if tail != ".type":
+            entry[tail.lstrip(".")] = value
+
+    def rest(self) -> Iterator[Edit]:
+        """The edits that write what was not there, each section's keys together."""
+        for path, (section, content, key) in self._new.items():
+            if section.kind == "sequence":
+                first = section.entries[0].span
+                lines = [line[2:] for line in list(block({str(path[-1]): content[str(path[-1])]}, {}))[1:]]
+                yield self._line_after(section.span.end_line, first.column - 3, lines, key)
+            else:
+                yield from self._into(section, content, key)
+
+    def _into(self, section: Node, content: dict[str, Any], key: str) -> Iterator[Edit]:
+        if section.anchor_span is not None:
+            return
+        if section.kind == "mapping" and section.flow:
+            _, end = self.source.offsets(section.span)
+            inner = scalar(content)[1:-1]
+            yield Edit(end - 1, end - 1, f", {inner}" if section.items else inner, key)
+            return
+        if section.kind == "mapping" and section.items:
+            place = section.span
+            # A merged key stands where its own mapping does.
+            own = (
+                node.key_span
+                for node in section.items.values()
+                if node.key_span is not None and place.line <= node.key_span.line <= place.end_line
+            )
+            first = next(own, None)
+            if first is None:
+                return
+            indent, last = first.column - 1, place.end_line
+        elif section.kind == "scalar" and section.text == "" and section.key_span is not None:
+            indent, last = section.key_span.column + 1, section.key_span.line
+        else:
+            return
+        yield self._line_after(last, indent, list(block(content, {})), key)
+
+    def _line_after(self, number: int, indent: int, lines: list[str], key: str) -> Edit:
+        end = self.source.offset(number, len(self.source.line(number)) + 1)
+        return Edit(end, end, "".join(f"\n{' ' * max(0, indent)}{line}" for line in lines), key)
+
+    def _callback(self, section: str, name: str) -> int | None:
+        listed = self.document.find(section)
+        for place, entry in enumerate(() if listed is None else listed.entries):
+            if entry.kind == "mapping" and "type" in entry.items and entry.items["type"].value == name:
+                return place
+        return None
+
+
+def _anchored(node: Node, text: str) -> str:
+    return text if node.anchor is None else f"&{node.anchor} {text}"
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if isinstance(one, bool) != isinstance(other, bool):
+        return False
+    if isinstance(one, list) and isinstance(other, (list, tuple)):
+        return len(one) == len(other) and all(_equal(a, b) for a, b in zip(one, other, strict=True))  # pyright: ignore
+    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
+        return type(one) is type(other) and one == other
+    return bool(one == other)
+
+
+def _of_one_line(node: Node) -> bool:
+    """Whether a value stands beside its key as a whole, and nothing else refers to it."""
+    if node.anchor is not None or node.anchor_span is not None or node.key_span is None:
+        return False
+    return node.key_span.line == node.span.end_line and (node.kind == "scalar" or node.flow)
