@@ -108,14 +108,14 @@ def ready(bench: Path, page: Path, words: list[str]) -> None:
             "actor_rollout_ref.model.path=Qwen3-8B trainer.n_gpus_per_node=8 data.train_batch_size=64 "
             "actor_rollout_ref.actor.ppo_mini_batch_size=64 actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=2\n"
         )
-        experiments = load_table((Path(__file__).with_name("flagscale_cases.yaml")).read_text("utf-8"))
+        experiments = load_table((Path(__file__).parent / "dialects" / "flagscale.yaml").read_text("utf-8"))
         for name, text in experiments[0]["files"].items():
             place = bench / name.replace("exp.yaml", "train.yaml")
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(text, "utf-8")
         (bench / "swift.sh").write_text("megatron sft --model Qwen3-8B --dataset d --train_iters 20\n")
-        bridge = load_table((Path(__file__).parent / "bridge_cases.yaml").read_text("utf-8"))
-        (bench / "run_config.yaml").write_text(bridge[0]["run"])
+        bridge = load_table((Path(__file__).parent / "dialects" / "bridge.yaml").read_text("utf-8"))
+        (bench / "run_config.yaml").write_text(bridge[0]["run_config"])
     if page.name.startswith(("huggingface", "dialects")):
         (bench / "Qwen3-8B").mkdir(exist_ok=True)
         sizes = {"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "vocab_size": 96, "head_dim": 16}

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from accmap.schemas.compilers.tables import load_table
-
-CASES: list[dict[str, Any]] = load_table(Path(__file__).with_name("swift_cases.yaml").read_text("utf-8"))
 MODEL = {
     "model_type": "qwen3",
     "hidden_size": 64,
@@ -26,29 +21,6 @@ RUN = (
     "NPROC_PER_NODE=2 megatron pt --model m --dataset d --micro_batch_size 1 --global_batch_size 8 --train_iters 100 "
     "--lr 1e-5 --lr_warmup_iters 5 --min_lr 1e-6 --max_length 256 --bf16 true --output_dir out\n"
 )
-
-
-@pytest.mark.table(3)
-@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
-def test_what_its_options_say(accmap, case: dict[str, Any]) -> None:
-    answer = accmap(
-        "show", "run.sh", "--format", "json", files={"run.sh": case["script"] + "\n", **case.get("files", {})}
-    )
-    shown = json.loads(answer.out)
-    assert shown["dialect"] == case.get("dialect", shown["dialect"])
-    assert shown["dialect"].startswith("ms-swift-")
-    assert shown["launch"]["world_size"] == case.get("world_size", shown["launch"]["world_size"])
-    values = {entry["key"]: entry for entry in shown["values"]}
-    open_ = {entry["key"] for entry in shown["values"] if entry["value"] is None and entry["origin"] != "default"}
-    for key, value in case.get("settings", {}).items():
-        assert (key in open_ or key == "seq_length") if value == "?" else values[key]["value"] == value, key
-    found = sorted(
-        {one["name"] for one in shown["problems"] if one["severity"] in ("error", "warning")} - {"no-world-size"}
-    )
-    assert found == case.get("problems", []), shown["problems"]
-    recipe = json.loads(accmap("recipe", "run.sh", "--format", "json").out)["fields"]
-    for field, value in case.get("fields", {}).items():
-        assert recipe[field]["value"] == (None if value == "?" else value), field
 
 
 def test_a_yaml_that_is_not_there(accmap) -> None:
