@@ -5,7 +5,7 @@ Each answers what its command answers, as a typed value; what the commands refus
 
 from __future__ import annotations
 
-from accmap.calls import asked, codes_of, path_of, paths_of, require_word
+from accmap.calls import checked_call, codes_of, path_of, paths_of, require_word
 from accmap.cli.messages_compiled import say
 from accmap.loading import LANGUAGES, WILL_NOT_RUN, as_config
 from accmap.notebook import MOST_ROWS, table, text
@@ -52,10 +52,10 @@ class Linted(NamedTuple):
 
     def _repr_html_(self) -> str:
         """The worst first, what follows from a finding below it, and what is advice at the end."""
-        from accmap.cli.lint_formats.following import following
+        from accmap.cli.lint_formats.following import group_by_cause
         from accmap.cli.lint_formats.ranking import worst_first
 
-        causes, follow = following(self.diagnostics)
+        causes, follow = group_by_cause(self.diagnostics)
         ordered = [one for cause, more in worst_first(causes, follow) for one in (cause, *more)]
         said = {id(one) for one in ordered}
         ordered += [one for one in self.diagnostics if id(one) not in said]
@@ -64,7 +64,7 @@ class Linted(NamedTuple):
         return table(heading, ("code", "severity", "place", "finding"), rows)
 
 
-@asked
+@checked_call
 def lint(
     *files: Name,
     profile: Profile | None = None,
@@ -109,7 +109,7 @@ class Paired(NamedTuple):
         return head + "".join(text(name, content) for name, content in self.texts.items())
 
 
-@asked
+@checked_call
 def pair(
     source: Source,
     *,
@@ -159,7 +159,7 @@ class Rates(NamedTuple):
         return table(self.summary, ("file", "step", "learning rate"), rows[:: max(1, len(rows) // MOST_ROWS)])
 
 
-@asked
+@checked_call
 def lr(a: Source, b: Source | None = None, *, options: ReadOptions | None = None) -> Rates:
     """The learning rate of every run at the steps that tell its curve; `verdict` is None for one file alone."""
     from accmap.cli.commands.lr import report_of, verdict_of
@@ -188,19 +188,19 @@ def lr(a: Source, b: Source | None = None, *, options: ReadOptions | None = None
     )
 
 
-@asked
+@checked_call
 def verify(
     a: Name, b: Name, *, stage: Stage = "all", seeds: int = 1, options: ReadOptions | None = None
 ) -> Verification:
     """Both real models on small inputs; ModuleNotFoundError, with what to install, where a framework is missing."""
-    from accmap.cli.commands.verify import missing_sentence, verified
+    from accmap.cli.commands.verify import missing_sentence, run_verification
     from accmap.schemas.config import ReadOptions as Options
     from accmap.verifier.needs import MissingFrameworkError
 
     require_word("stage", stage, STAGES)
     try:
         chosen = {"stage": stage, "seeds": seeds}
-        return verified((path_of(a), path_of(b)), options or Options(), chosen)[0]
+        return run_verification((path_of(a), path_of(b)), options or Options(), chosen)[0]
     except MissingFrameworkError as error:
         raise ModuleNotFoundError(missing_sentence(error, "en")) from None
 
@@ -220,7 +220,7 @@ class Compared(NamedTuple):
         return table(self.answer, ("log", "status", "criterion"), rows)
 
 
-@asked
+@checked_call
 def logs(*files: Name, benchmark: Sequence[Name] = (), experiment: Experiment = "standard") -> Compared:
     """Training logs, aligned by step and judged; the first one is the benchmark, or `benchmark` names its two runs."""
     from accmap.cli.evidence.logs_report import report_of
@@ -255,14 +255,14 @@ class Explanation(NamedTuple):
         return self.markdown
 
 
-@asked
+@checked_call
 def explain(word: str, language: Language = "en") -> Explanation:
     """What a finding's code, a flag, a key or a recipe field is."""
-    from accmap.cli.commands.explain import explained, unknown
+    from accmap.cli.commands.explain import explanation_of, unknown_word
 
     require_word("language", language, LANGUAGES)
     word = str(word)
-    found = explained(word, language, "markdown")
+    found = explanation_of(word, language, "markdown")
     if found is None:
-        raise UsageError(unknown(word))
+        raise UsageError(unknown_word(word))
     return Explanation(word, cast("str", found))

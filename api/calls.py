@@ -30,7 +30,7 @@ _LISTS = frozenset(("positional", "declared"))
 _MAPPINGS = frozenset(("variables", "branches"))
 
 
-def asked(function: Callable[P, R]) -> Callable[P, R]:
+def checked_call(function: Callable[P, R]) -> Callable[P, R]:
     """The function, which answers a call that its signature does not allow with a UsageError."""
     code = function.__code__
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]

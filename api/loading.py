@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from accmap.calls import asked, path_of, require_text, require_word
+from accmap.calls import checked_call, path_of, require_text, require_word
 from accmap.cli.messages_compiled import say
 from accmap.mapper.recipe.values import Recipe
 from accmap.notebook import table, text
@@ -99,10 +99,10 @@ class Loaded(Config):
         from accmap.schemas.mindformers.models import model as sections_of
 
         dialect = self.dialect if self.dialect in ("dynamic", "legacy") else "static"
-        return sections_of(dialect, self.framework_version).model_validate(_written(self))
+        return sections_of(dialect, self.framework_version).model_validate(_explicit_tree(self))
 
 
-def _written(config: Config) -> dict[str, Any]:
+def _explicit_tree(config: Config) -> dict[str, Any]:
     """What a YAML says, as nested as it says it."""
     found: dict[str, Any] = {}
     for key, setting in config.settings.items():
@@ -149,7 +149,7 @@ class Converted(NamedTuple):
         )
 
 
-@asked
+@checked_call
 def load(path: str | os.PathLike[str], options: ReadOptions | None = None) -> Loaded:
     """Read the file at `path`, of either framework, as the framework would; UnreadableError where it cannot be."""
     return with_own_settings(Loaded(*read_config(path_of(path), options)))
@@ -160,7 +160,7 @@ def as_config(source: Source, options: ReadOptions | None = None) -> Config:
     return Config(*(source if isinstance(source, Config) else load(source, options)))
 
 
-@asked
+@checked_call
 def convert(
     source: Source,
     to: Framework | None = None,
@@ -189,11 +189,11 @@ def convert(
     config = as_config(source, options)
     require_training(config)
     require_accepted(config)
-    asked = options or ReadOptions()
+    reading = options or ReadOptions()
     if version is not None:  # the file is read: only that of what is written counts any more
-        asked = asked._replace(megatron=version, mindformers=version)
-    asked = asked._replace(dialect=dialect or asked.dialect)
-    translation = translate_as_asked(with_own_settings(config), asked, to)
+        reading = reading._replace(megatron=version, mindformers=version)
+    reading = reading._replace(dialect=dialect or reading.dialect)
+    translation = translate_as_asked(with_own_settings(config), reading, to)
     if read_back:
         require_said(translation)
     written = text_of(translation, language=language)
@@ -232,7 +232,7 @@ class Differences(tuple["Difference", ...]):
         return table(f"{len(rows)} of {len(self)} differ", ("field", "a", "b", "status"), rows)
 
 
-@asked
+@checked_call
 def diff(a: Source, b: Source, options: ReadOptions | None = None) -> Differences:
     """Compare two files of either framework, or what `load` answered, by their effective values."""
     from accmap.mapper.comparison import compare

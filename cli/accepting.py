@@ -35,16 +35,16 @@ def close_report(rows: Sequence[ReportRow], accepted: Sequence[str], language: L
     lost = [row for row in losses if strict or not _names(row) & set(accepted)]
     if not lost:
         return FINE
-    names = list(dict.fromkeys(map(_called, lost)))
+    names = list(dict.fromkeys(map(_label, lost)))
     said = say.one_setting_lost if len(names) == 1 else say.settings_lost
     tell(said(count=len(names), names=joined(names)).text(language))
     return BAD
 
 
-def _called(row: ReportRow) -> str:
+def _label(row: ReportRow) -> str:
     """What a loss goes by; what makes a run more than training has neither a field nor a key."""
     return row.field or ", ".join(row.source) or str(row.value)
 
 
 def _names(row: ReportRow) -> set[str]:
-    return {*row.source, _called(row)}
+    return {*row.source, _label(row)}

@@ -36,7 +36,7 @@ def add_comments(report: Report, language: Language) -> int:
         if entry.kind.code not in codes:
             codes.append(entry.kind.code)
     for file, places in wanted.items():
-        rewrite(report.sources[file], _commented(report.sources[file], places))
+        rewrite(report.sources[file], _with_comments(report.sources[file], places))
     count = sum(len(places) for places in wanted.values())
     tell((say.added_one_comment if count == 1 else say.added_comments)(count=count).text(language))
     return UNUSABLE if report.unreadable else FINE
@@ -65,7 +65,7 @@ def _comment(lines: Sequence[str], number: int, codes: Sequence[str]) -> tuple[i
     return number, f"{line[: len(line) - len(line.lstrip())]}# accmap: ignore[{listed}]"
 
 
-def _commented(source: SourceText, places: dict[int, list[str]]) -> str:
+def _with_comments(source: SourceText, places: dict[int, list[str]]) -> str:
     ending = "\r" if "\r\n" in source.text else ""
     lines = source.text.split("\n")
     for number in sorted(places, reverse=True):

@@ -67,7 +67,7 @@ def parse(command: Command, words: Sequence[str]) -> Parsed:
         if option.kind == "flag":
             _set_flag(values, option, name, equals)
             continue
-        taken = [attached] if equals else _following(words, at, option)
+        taken = [attached] if equals else _values_after(words, at, option)
         if not equals:
             at += len(taken)
             if option.kind == "rest":
@@ -86,7 +86,7 @@ def _set_flag(values: dict[str, object], option: Option, name: str, equals: str)
     values[option.dest] = True
 
 
-def _following(words: Sequence[str], at: int, option: Option) -> list[str]:
+def _values_after(words: Sequence[str], at: int, option: Option) -> list[str]:
     """The words after an option that are its values."""
     if option.kind != "rest":
         return list(words[at : at + 1])
@@ -109,7 +109,7 @@ def _store(values: dict[str, object], option: Option, name: str, taken: list[str
     if not taken:
         named = f" {option.metavar}" if option.metavar else ""
         raise UsageError(say.needs_a_value(name=name, named=named))
-    converted = [_converted(option, name, text) for text in taken]
+    converted = [_convert(option, name, text) for text in taken]
     if option.kind in ("list", "rest"):
         known = values[option.dest]
         assert isinstance(known, list)
@@ -118,7 +118,7 @@ def _store(values: dict[str, object], option: Option, name: str, taken: list[str
         values[option.dest] = converted[0]
 
 
-def _converted(option: Option, name: str, text: str) -> object:
+def _convert(option: Option, name: str, text: str) -> object:
     if option.choices and text not in option.choices:
         listed = ", ".join(option.choices)
         raise UsageError(say.is_one_of_not(name=name, listed=listed, text=text))

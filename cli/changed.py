@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _QUIET = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}", "-c", "core.pager=")
 
 
-def changed_since(files: Sequence[str], ref: str) -> list[str]:
+def files_changed_since(files: Sequence[str], ref: str) -> list[str]:
     """The files that git says were changed or added since `ref`, whether or not that was committed.
 
     Of a pair that was named alone, two files, both are kept where one has changed.

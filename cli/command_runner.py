@@ -16,7 +16,7 @@ from .argument_parser import Parsed, UsageError, branches_of, counts_from_one
 from .exit_codes import BROKEN, UNUSABLE
 from .language import language_of
 from .messages_compiled import say
-from .options import QUIET, Command, reading_of
+from .options import QUIET, Command, reading_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ def _run(command: Command, parsed: Parsed) -> int:
         values["output"] = None  # standard output, as for other programs
     try:
         if command.reads:
-            reading = {option.dest: values.pop(option.dest) for option in reading_of(command)}
+            reading = {option.dest: values.pop(option.dest) for option in reading_options(command)}
             values["options"] = check_versions(read_options(reading, parsed.files))
             values["stdin_name"] = reading["stdin_filename"]
         module = named_module(command.module, __package__)

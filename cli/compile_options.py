@@ -18,10 +18,10 @@ _COMMAND = {"en", "zh", "operands", "takes", "options", "reads", "takes_flags", 
 
 def products() -> dict[str, str]:
     """The compiled modules."""
-    return compiled(load_table(SOURCE.read_text("utf-8")))
+    return compile_tables(load_table(SOURCE.read_text("utf-8")))
 
 
-def compiled(content: Mapping[str, Any]) -> dict[str, str]:
+def compile_tables(content: Mapping[str, Any]) -> dict[str, str]:
     """The modules of what the file says; ValueError for what no option and no command has."""
     reading = {names: _option(names.split(", "), entry) for names, entry in content["reading"].items()}
     shared = {name: _option(entry["names"], entry) for name, entry in content["shared"].items()}
@@ -46,18 +46,18 @@ def _command(
     name: str, entry: Mapping[str, Any], package: str, shared: Mapping[str, tuple[Any, ...]]
 ) -> tuple[Any, ...]:
     """The members of `options.Command`, in its order."""
-    _known(name, entry, _COMMAND)
+    _require_known_keys(name, entry, _COMMAND)
     operands: str = entry["operands"]
     words = operands.split()
     least = sum(not word.startswith("[") for word in words)
     minimum, maximum = entry.get("takes", (least, None if "..." in operands else len(words)))
-    options = tuple(_given(key, given, shared) for key, given in entry["options"].items())
+    options = tuple(_command_option(key, given, shared) for key, given in entry["options"].items())
     module = package + name.replace(" ", "_")
     more = (entry.get("reads", True), entry.get("takes_flags", False), entry.get("runs_others", False))
     return (name, module, entry["en"], entry["zh"], operands, minimum, maximum, options, *more)
 
 
-def _given(key: str, entry: Any, shared: Mapping[str, tuple[Any, ...]]) -> tuple[Any, ...]:
+def _command_option(key: str, entry: Any, shared: Mapping[str, tuple[Any, ...]]) -> tuple[Any, ...]:
     """An option of one command: a shared one, the form of its answer, or its own."""
     if entry is None and key not in shared:
         raise ValueError(f"cli/options.yaml: {key}: no shared option has this name, and nothing says what it is")
@@ -71,7 +71,7 @@ def _given(key: str, entry: Any, shared: Mapping[str, tuple[Any, ...]]) -> tuple
 
 def _option(names: list[str], entry: Mapping[str, Any]) -> tuple[Any, ...]:
     """The members of `options.Option`, in its order."""
-    _known(names[0], entry, _OPTION)
+    _require_known_keys(names[0], entry, _OPTION)
     takes = next((key for key in _KINDS if key in entry), None)
     kind = _KINDS[takes] if takes else "value" if "choices" in entry else "flag"
     type_ = takes if takes in ("int", "float") else "str"
@@ -90,6 +90,6 @@ def _option(names: list[str], entry: Mapping[str, Any]) -> tuple[Any, ...]:
     )
 
 
-def _known(name: str, entry: Mapping[str, Any], keys: set[str]) -> None:
+def _require_known_keys(name: str, entry: Mapping[str, Any], keys: set[str]) -> None:
     if not {"en", "zh"} <= set(entry) <= keys:
         raise ValueError(f"cli/options.yaml: {name}: not understood, or without a text: {sorted(entry)}")

@@ -30,7 +30,7 @@ WRITTEN: dict[str, type[BaseModel]] = {
 def schemas() -> dict[str, dict[str, Any]]:
     """Every schema that does not depend on a framework version, by the name that `accmap schema` knows."""
     return {
-        name: {"$schema": _DRAFT, **_shared(_plain(model.model_json_schema(), closed=name in WRITTEN))}
+        name: {"$schema": _DRAFT, **_share_enumerations(_plain(model.model_json_schema(), closed=name in WRITTEN))}
         for name, model in {**WRITTEN, **OUTPUTS}.items()
     }
 
@@ -38,7 +38,7 @@ def schemas() -> dict[str, dict[str, Any]]:
 def configuration_keys() -> dict[str, Any]:
     """The schema of each key of a configuration, with what it refers to written out."""
     whole = schemas()["config"]
-    return {key: _written_out(entry, whole.get("$defs", {})) for key, entry in whole["properties"].items()}
+    return {key: _inline_references(entry, whole.get("$defs", {})) for key, entry in whole["properties"].items()}
 
 
 def _plain(schema: Any, *, closed: bool) -> Any:
@@ -58,34 +58,34 @@ def _plain(schema: Any, *, closed: bool) -> Any:
     return found
 
 
-def _written_out(schema: Any, definitions: dict[str, Any]) -> Any:
+def _inline_references(schema: Any, definitions: dict[str, Any]) -> Any:
     if isinstance(schema, list):
-        return [_written_out(entry, definitions) for entry in cast("list[Any]", schema)]
+        return [_inline_references(entry, definitions) for entry in cast("list[Any]", schema)]
     if not isinstance(schema, dict):
         return schema
     given = cast("dict[str, Any]", schema)
     if "$ref" in given:
-        return _written_out(definitions[given["$ref"].rpartition("/")[2]], definitions)
-    return {key: _written_out(value, definitions) for key, value in given.items()}
+        return _inline_references(definitions[given["$ref"].rpartition("/")[2]], definitions)
+    return {key: _inline_references(value, definitions) for key, value in given.items()}
 
 
-def _shared(schema: dict[str, Any]) -> dict[str, Any]:
+def _share_enumerations(schema: dict[str, Any]) -> dict[str, Any]:
     """The same schema with each long list of words once: a table names the recipe's fields in every place."""
     lists: dict[tuple[Any, ...], str] = {}
 
-    def shared(part: Any) -> Any:
+    def share(part: Any) -> Any:
         if isinstance(part, list):
-            return [shared(entry) for entry in cast("list[Any]", part)]
+            return [share(entry) for entry in cast("list[Any]", part)]
         if not isinstance(part, dict):
             return part
-        found = {key: shared(value) for key, value in cast("dict[str, Any]", part).items()}
+        found = {key: share(value) for key, value in cast("dict[str, Any]", part).items()}
         words = found.get("enum", ())
         if len(words) <= _LONG:
             return found
         name = lists.setdefault(tuple(words), f"words{len(lists) + 1}")
         return {key: value for key, value in found.items() if key not in ("enum", "type")} | {"$ref": f"#/$defs/{name}"}
 
-    whole = shared(schema)
+    whole = share(schema)
     if lists:
         whole.setdefault("$defs", {}).update({name: {"enum": list(words)} for words, name in lists.items()})
     return whole

@@ -58,7 +58,7 @@ class Configuration(NamedTuple):
         return tuple(str(word) for word in cast("list[object]", found)) if isinstance(found, list) else ()
 
     @property
-    def unexercised(self) -> tuple[str, ...]:
+    def accepted_differences(self) -> tuple[str, ...]:
         """Fields and keys that may differ without `verify` running them."""
         table = cast("Mapping[str, list[str]]", self.values.get("verify", {}))
         return tuple(table.get("accept", ()))
@@ -101,7 +101,7 @@ class Configuration(NamedTuple):
         rows = [row for row in self._pair_rows if not row.keys().isdisjoint(keys)]
         relative = self._relative(file) if rows else ""
         for row in rows:
-            if any(_captured(str(row[side]), relative) is not None for side in _SIDES):
+            if any(_match_pattern(str(row[side]), relative) is not None for side in _SIDES):
                 return row
         return None
 
@@ -116,7 +116,7 @@ class Configuration(NamedTuple):
         rules = cast("dict[str, dict[str, object]]", self.values.get("rules", {}))
         return {f"{code}.{name}": value for code, options in rules.items() for name, value in options.items()}
 
-    def ignored_for(self, file: str) -> tuple[str, ...]:
+    def codes_ignored_in(self, file: str) -> tuple[str, ...]:
         """The codes that are not reported for one file."""
         table = cast("dict[str, list[str]]", self.values.get("per-file-ignores", {}))
         if not table:
@@ -137,9 +137,9 @@ class Configuration(NamedTuple):
         relative = self._relative(file)
         for one, other in self.pairs:
             for mine, theirs in ((one, other), (other, one)):
-                captured = _captured(mine, relative)
+                captured = _match_pattern(mine, relative)
                 if captured is not None:
-                    return os.path.join(self.directory, _filled(theirs, captured))
+                    return os.path.join(self.directory, _fill_pattern(theirs, captured))
         return None
 
     def _relative(self, file: str) -> str:
@@ -166,23 +166,23 @@ def find_configuration(
         text = reader(given)
         if text is None:
             raise UsageError(say.there_is_no_configuration_file(given=given))
-        return _checked(given, toml_table(given, text), _confined(reader, given) if confine else reader, ())
+        return _validate(given, toml_table(given, text), _confining_reader(reader, given) if confine else reader, ())
     directory = os.path.abspath(os.path.dirname(start) or ".")
     top = repository_root(directory)
     ignored: list[str] = []
-    for folder in _upwards(directory, top):
-        for path, text in _texts_in(folder, top, reader):
+    for folder in _folders_above(directory, top):
+        for path, text in _candidate_files(folder, top, reader):
             if top is None and not _is_trusted(path):
                 ignored.append(path)
                 continue
             table = _table(path, text, required=False)
             if table is not None:
-                found = _checked(path, table, _confined(reader, path) if confine else reader, ())
+                found = _validate(path, table, _confining_reader(reader, path) if confine else reader, ())
                 return found._replace(ignored=tuple(ignored))
     return Configuration(ignored=tuple(ignored))
 
 
-def _texts_in(folder: str, top: str | None, read: Callable[[str], str | None]) -> Iterator[tuple[str, str]]:
+def _candidate_files(folder: str, top: str | None, read: Callable[[str], str | None]) -> Iterator[tuple[str, str]]:
     """What in a folder may be a configuration; a link that leads out of the repository is none of its own."""
     for name in NAMES:
         path = os.path.join(folder, name)
@@ -199,7 +199,7 @@ def configured_folders(folders: Iterable[str]) -> list[str]:
     for folder in folders:
         passed: list[str] = []
         found: str | None = None
-        for above in _upwards(folder, repository_root(folder)):
+        for above in _folders_above(folder, repository_root(folder)):
             passed.append(above)
             found = nearest.get(above) or (above if configurations_in(above) else None)
             if found is not None:
@@ -246,7 +246,7 @@ def ignored_configurations(found: Configuration, language: str) -> str | None:
     return said(names=joined(found.ignored)).text(language)
 
 
-def _confined(read: Callable[[str], str | None], path: str) -> Callable[[str], str | None]:
+def _confining_reader(read: Callable[[str], str | None], path: str) -> Callable[[str], str | None]:
     root = os.path.dirname(os.path.abspath(path))
 
     def text(name: str) -> str | None:
@@ -258,7 +258,7 @@ def _confined(read: Callable[[str], str | None], path: str) -> Callable[[str], s
 
 def repository_root(directory: str) -> str | None:
     """The folder of the repository that a folder belongs to; None outside of any."""
-    for folder in _upwards(directory, None):
+    for folder in _folders_above(directory, None):
         if stands(os.path.join(folder, ".git")):
             return folder
     return None
@@ -272,7 +272,7 @@ def confinement(configuration: Configuration, start: str) -> str:
     return repository_root(directory) or directory
 
 
-def _upwards(directory: str, top: str | None) -> Iterator[str]:
+def _folders_above(directory: str, top: str | None) -> Iterator[str]:
     """The folder and those above it, up to `top`."""
     above = ""
     while directory != above:
@@ -325,14 +325,14 @@ def _table(path: str, text: str, *, required: bool) -> dict[str, object] | None:
     return cast("dict[str, object]", table) if isinstance(table, dict) else {} if required else None
 
 
-def _checked(
+def _validate(
     path: str, table: dict[str, object], read: Callable[[str], str | None], seen: Sequence[str]
 ) -> Configuration:
     from .configuration_compiled import KEYS
 
     for key, value in table.items():
         if key not in KEYS:
-            raise UsageError(say.there_is_no_key(path=path, key=key, hint=_meant(key, KEYS)))
+            raise UsageError(say.there_is_no_key(path=path, key=key, hint=_key_hint(key, KEYS)))
         _check_type(path, key, value, KEYS[key])
     for key in ("severity", "rules"):
         check_codes(list(cast("dict[str, object]", table.get(key, {}))), f"{path}: {key}")
@@ -348,7 +348,7 @@ def _checked(
         text = read(other)
         if text is None:
             raise UsageError(say.extend_names_which_does_not(path=path, above=above))
-        base = _checked(other, toml_table(other, text), read, (*seen, os.path.abspath(path)))
+        base = _validate(other, toml_table(other, text), read, (*seen, os.path.abspath(path)))
         table = {**base.values, **table}
     return Configuration(path, table)
 
@@ -386,7 +386,7 @@ def _check_table(path: str, key: str, given: dict[str, object], schema: Mapping[
     for name, entry in given.items():
         inner = known.get(name, others)
         if inner is False:
-            raise UsageError(say.has_no(path=path, key=key, name=name, hint=_meant(name, known)))
+            raise UsageError(say.has_no(path=path, key=key, name=name, hint=_key_hint(name, known)))
         if inner is not True:
             _check_type(path, f"{key}.{name}", entry, inner)
 
@@ -405,7 +405,7 @@ def check_codes(given: Sequence[str], where: str) -> None:
             raise UsageError(say.there_is_no_code(where=where, code=code, hint=suggestion(code, known)))
 
 
-def _meant(given: str, known: Mapping[str, object]) -> Words:
+def _key_hint(given: str, known: Mapping[str, object]) -> Words:
     """What was probably meant instead, or what there is."""
     if given == "cache-dir":  # what cannot be a key
         return say.cache_is_found_before()
@@ -414,7 +414,7 @@ def _meant(given: str, known: Mapping[str, object]) -> Words:
     return suggestion(given, known) or say.the_keys_are(listed=", ".join(known))
 
 
-def _captured(pattern: str, path: str) -> tuple[str, ...] | None:
+def _match_pattern(pattern: str, path: str) -> tuple[str, ...] | None:
     """What the stars of a pattern stand for, where the path fits it; each takes as much as it can.
 
     From the right, each star learns for every place of the path the farthest place at which the rest still fits: the
@@ -467,7 +467,7 @@ _LONGEST_PATTERN = 4096
 _parts: dict[str, list[str]] = {}
 
 
-def _filled(pattern: str, captured: tuple[str, ...]) -> str:
+def _fill_pattern(pattern: str, captured: tuple[str, ...]) -> str:
     import re
 
     left = list(captured)

@@ -21,12 +21,12 @@ def read_input(name: str, stdin_name: str | None, encoding: str | None = None) -
 
 def load(name: str, options: ReadOptions, stdin_name: str | None = None, *, model: bool = False) -> Config:
     """The effective values of a file named on the command line; UsageError for a model's own, unless one may be."""
-    source, options = opened(described(name), options, stdin_name)
+    source, options = open_input(description_file(name), options, stdin_name)
     config = config_of(source, options, path=source.name)
-    return config if model else a_run(config)
+    return config if model else require_run(config)
 
 
-def a_run(config: Config) -> Config:
+def require_run(config: Config) -> Config:
     """The configuration; UsageError for a model's `config.json`, which trains nothing."""
     if config.framework == "huggingface":
         from .argument_parser import UsageError
@@ -36,13 +36,13 @@ def a_run(config: Config) -> Config:
     return config
 
 
-def described(name: str) -> str:
+def description_file(name: str) -> str:
     """The file that a model folder is described by; any other name as it is."""
     inner = os.path.join(name, "config.json")
     return inner if name != "-" and is_folder(name) and is_file(inner) else name
 
 
-def opened(name: str, options: ReadOptions, stdin_name: str | None = None) -> tuple[SourceText, ReadOptions]:
+def open_input(name: str, options: ReadOptions, stdin_name: str | None = None) -> tuple[SourceText, ReadOptions]:
     """The text of a file named on the command line, read once, and the options with what its place adds."""
     if options.confine is not None:
         from ..schemas.border.file_input import require_no_way_out

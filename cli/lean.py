@@ -36,12 +36,12 @@ _COMPLETION = ("--install-completion", "--show-completion")
 def main(words: Sequence[str] | None = None) -> int:
     """Run one command line and answer with its exit code; without `words` it is the process's own, which ends here."""
     if words is not None:
-        return _guarded(list(words))
+        return _run_guarded(list(words))
     import gc
 
     # A run makes many values that live to its end, and next to no cycles: this saves half a start of Python.
     gc.set_threshold(100_000)
-    code = _guarded(sys.argv[1:])
+    code = _run_guarded(sys.argv[1:])
     if code == _UNREAD:
         _end_unread()
     if "threading" not in sys.modules:  # threads would have to be waited for
@@ -54,7 +54,7 @@ def main(words: Sequence[str] | None = None) -> int:
     return code
 
 
-def _guarded(given: list[str]) -> int:
+def _run_guarded(given: list[str]) -> int:
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started us (`>&-`): nobody wants to read it
             setattr(sys, name, open(os.devnull, "r+", encoding="utf-8"))  # noqa: SIM115 - it stays open to the end
@@ -122,7 +122,7 @@ def _main(words: list[str]) -> int:
     asks = any(word in _HELP for word in words) or words[:1] in ([word] for word in _COMPLETION)
     if not words or asks or "_ACCMAP_COMPLETE" in os.environ:
         if asks and not _names_a_command(words):
-            return _usage(_unknown(words), words)
+            return _usage(_unknown_command(words), words)
         from .help_pages import run_application
 
         return run_application(words)
@@ -167,7 +167,7 @@ def _run(words: list[str]) -> int:
 
     command = COMMANDS.get(words[0]) or command_named(words)
     if command is None:
-        return _usage(_unknown(words), words)
+        return _usage(_unknown_command(words), words)
     from .argument_parser import UsageError, parse
 
     try:
@@ -179,7 +179,7 @@ def _run(words: list[str]) -> int:
     return run_command(command, parsed)
 
 
-def _unknown(words: list[str]) -> Words:
+def _unknown_command(words: list[str]) -> Words:
     """What is wrong with the name of a command, and what was probably meant."""
     from ..schemas.suggestion import closest
     from ..schemas.wording import joined

@@ -95,10 +95,10 @@ def group_members(group: str) -> tuple[str, ...]:
 
 def options_of(command: Command) -> tuple[Option, ...]:
     """All options of a command: its own and, where it reads files, the reading options."""
-    return command.options + reading_of(command)
+    return command.options + reading_options(command)
 
 
-def reading_of(command: Command) -> tuple[Option, ...]:
+def reading_options(command: Command) -> tuple[Option, ...]:
     """The reading options that a command takes: a name of its own means something else (`data check --steps 0,2-4`)."""
     if not command.reads:
         return ()

@@ -30,12 +30,12 @@ def busy_with(what: Words) -> None:
     _busy_with[0] = what
 
 
-def at_step(number: int, total: int, what: str) -> None:
+def report_progress(number: int, total: int, what: str) -> None:
     """Note at which of so many steps a command is."""
     busy_with(say.step_of(number=number, total=total, what=verbatim(what)))
 
 
-def told_in(language: Language) -> None:
+def set_language(language: Language) -> None:
     """Have it told in a language, where a configuration names another one."""
     _language[0] = language
 
@@ -49,7 +49,7 @@ class Clock:
     """
 
     def __init__(self, language: Language) -> None:
-        told_in(language)
+        set_language(language)
         self._heard = sys.stderr.isatty()
         self._began = monotonic()
 
@@ -86,13 +86,13 @@ class Clock:
         transient("")
 
     def _tell(self, _number: int, _frame: FrameType | None) -> None:
-        from .terminal import shortened
+        from .terminal import shorten
 
         what = _busy_with[0] or verbatim(latest_input())
         said = say.so_long(seconds=round(monotonic() - self._began), what=what).text(_language[0])
         columns = _columns()
         try:
-            transient(shortened(said, columns), columns)
+            transient(shorten(said, columns), columns)
             sys.stderr.flush()
         except RuntimeError:  # the alarm went off amid another line
             return

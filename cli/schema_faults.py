@@ -12,7 +12,7 @@ from ..schemas.message import Words, in_chinese
 from ..schemas.suggestion import suggestion
 from ..schemas.wording import joined
 from .messages_compiled import say
-from .terminal import shortened
+from .terminal import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -48,7 +48,7 @@ class Fault(NamedTuple):
     @property
     def key(self) -> str:
         """The path as it is written: `pairs[0].steps`."""
-        return dotted(self.path)
+        return dotted_path(self.path)
 
     @property
     def is_about_key(self) -> bool:
@@ -61,11 +61,11 @@ def faults(value: object, schema: Mapping[str, Any]) -> list[Fault]:
     found: dict[Fault, None] = {}
     validator: Any = Draft202012Validator(schema)
     for error in validator.iter_errors(value):
-        found.update(dict.fromkeys(_told(_cause(error))))
+        found.update(dict.fromkeys(_faults_of(_cause(error))))
     return sorted(found, key=lambda fault: [(isinstance(step, str), str(step).rjust(9)) for step in fault.path])
 
 
-def dotted(path: Iterable[str | int]) -> str:
+def dotted_path(path: Iterable[str | int]) -> str:
     """A path as people write it."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return text.removeprefix(".")
@@ -94,7 +94,7 @@ def _is_of_kind(error: ValidationError) -> bool:
     return error.validator == "type" and not error.relative_path
 
 
-def _told(error: ValidationError) -> Iterator[Fault]:
+def _faults_of(error: ValidationError) -> Iterator[Fault]:
     path = tuple(error.absolute_path)
     keyword = str(error.validator)
     limit: Any = error.validator_value
@@ -110,9 +110,9 @@ def _told(error: ValidationError) -> Iterator[Fault]:
     elif keyword == "type":
         yield _kind_fault(path, error.instance, cast("list[Any]", limit) if isinstance(limit, list) else [limit])
     elif keyword == "enum":
-        yield _fault(path, keyword, path, value=_shown(error.instance), limit=_words(error.instance, limit))
+        yield _fault(path, keyword, path, value=_quote(error.instance), limit=_words(error.instance, limit))
     else:
-        yield _fault(path, keyword, path, value=_shown(error.instance), limit=_shown(limit))
+        yield _fault(path, keyword, path, value=_quote(error.instance), limit=_quote(limit))
 
 
 def _unknown_keys(error: ValidationError, path: tuple[str | int, ...]) -> Iterator[Fault]:
@@ -121,12 +121,12 @@ def _unknown_keys(error: ValidationError, path: tuple[str | int, ...]) -> Iterat
     instance: Mapping[str, Any] = error.instance  # type: ignore[assignment]
     for name in instance:
         if name not in known:
-            yield _fault((*path, name), "additionalProperties", path, name=_shown(name), hint=_hint(name, known))
+            yield _fault((*path, name), "additionalProperties", path, name=_quote(name), hint=_hint(name, known))
 
 
 def _kind_fault(path: tuple[str | int, ...], value: object, kinds: Iterable[Any]) -> Fault:
     names = [_KINDS[kind]() if kind in _KINDS else kind for kind in map(str, dict.fromkeys(kinds))]
-    return _fault(path, "type", path, value=_shown(value), limit=joined(names, "either"))
+    return _fault(path, "type", path, value=_quote(value), limit=joined(names, "either"))
 
 
 def _fault(path: tuple[str | int, ...], keyword: str, named: tuple[str | int, ...], **said: str) -> Fault:
@@ -136,7 +136,7 @@ def _fault(path: tuple[str | int, ...], keyword: str, named: tuple[str | int, ..
 
 def _sentence(language: str, keyword: str, named: tuple[str | int, ...], said: Mapping[str, str]) -> str:
     word: Callable[..., str] = say.page("fault", language)
-    key = dotted(named) or word("whole")
+    key = dotted_path(named) or word("whole")
     return word(keyword if keyword in _SAID else "other", key=key, keyword=keyword, **said)
 
 
@@ -146,12 +146,12 @@ def _hint(name: str, known: Iterable[str]) -> Words:
 
 def _words(value: object, limit: Sequence[object]) -> str:
     """The words that are allowed; of a long list those that begin like the given one."""
-    words = [_shown(word) for word in limit]
+    words = [_quote(word) for word in limit]
     if len(words) <= _MOST_WORDS:
         return ", ".join(words)
     close = suggestion(str(value), map(str, limit)).removeprefix("; did you mean ").removesuffix("?")
     return ", ".join([close] * bool(close) + words[:5]) + ", …"
 
 
-def _shown(value: object) -> str:
-    return shortened(json.dumps(value, ensure_ascii=False, default=str), _LONGEST)
+def _quote(value: object) -> str:
+    return shorten(json.dumps(value, ensure_ascii=False, default=str), _LONGEST)

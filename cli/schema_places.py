@@ -52,7 +52,7 @@ class JsonPlaces:
 
     def __call__(self, path: Path) -> Place | None:
         """The place of an entry; None where the text has none of that path."""
-        at, key = self._skipped(0), None
+        at, key = self._skip_space(0), None
         for step in path:
             found = self._entry(at, step)
             if found is None:
@@ -68,26 +68,26 @@ class JsonPlaces:
         named = text[at] == "{"
         found: tuple[Span | None, int] | None = None
         number = 0
-        at = self._skipped(at + 1)
+        at = self._skip_space(at + 1)
         while text[at] not in "}]":
             name: Any = number
             key = None
             if named:
                 name, end = self._decoder.raw_decode(text, at)
                 key = self._source.span(at, end)
-                at = self._skipped(self._skipped(end) + 1)
+                at = self._skip_space(self._skip_space(end) + 1)
             if name == step:
                 found = (key, at)
             number += 1
-            at = self._skipped(self._end(at))
+            at = self._skip_space(self._end(at))
             if text[at] == ",":
-                at = self._skipped(at + 1)
+                at = self._skip_space(at + 1)
         return found
 
     def _end(self, at: int) -> int:
         return self._decoder.raw_decode(self._source.text, at)[1]
 
-    def _skipped(self, at: int) -> int:
+    def _skip_space(self, at: int) -> int:
         found = _SPACE.match(self._source.text, at)
         return at if found is None else found.end()
 
@@ -115,7 +115,7 @@ def toml_places(source: SourceText, inside: Path = ()) -> Mapping[tuple[str | in
             continue
         header = _HEADER.match(line)
         if header is not None:
-            table = _named(header[2])
+            table = _key_path(header[2])
             if header[1] == "[[":
                 counts[table] = counts.get(table, -1) + 1
                 table = (*table, counts[table])
@@ -131,12 +131,12 @@ def toml_places(source: SourceText, inside: Path = ()) -> Mapping[tuple[str | in
         pair = _PAIR.match(line)
         if pair is not None:
             key = Span(number, pair.start(1) + 1, number, pair.end(1) + 1)
-            places[(*table, *_named(pair[1]))] = Place(
+            places[(*table, *_key_path(pair[1]))] = Place(
                 key, Span(number, pair.end() + 1, number, len(line.rstrip()) + 1)
             )
     size = len(inside)
     return {path[size:]: place for path, place in places.items() if path[:size] == inside}
 
 
-def _named(text: str) -> tuple[str | int, ...]:
+def _key_path(text: str) -> tuple[str | int, ...]:
     return tuple(part.strip("\"'") for part in re.findall(_NAME, text))

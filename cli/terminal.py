@@ -40,7 +40,7 @@ def height() -> int:
         return 40
 
 
-def shortened(text: str, limit: int) -> str:
+def shorten(text: str, limit: int) -> str:
     """`text` cut to a number of columns, with an ellipsis where something is left out."""
     return text if len(text) <= limit else text[: max(0, limit - 1)] + "…"
 
@@ -65,12 +65,12 @@ def columns(text: str) -> int:
     return sum(2 if letter >= _WIDE else 1 for letter in text)
 
 
-def padded(text: str, width: int) -> str:
+def pad(text: str, width: int) -> str:
     """The text, and blanks up to so many columns."""
     return text + " " * (width - columns(text))
 
 
-def wrapped(text: str, limit: int, indent: str = "") -> list[str]:
+def wrap(text: str, limit: int, indent: str = "") -> list[str]:
     """Lines of at most `limit` columns; all but the first begin with `indent`."""
     lines: list[str] = []
     line = ""

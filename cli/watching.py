@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _PAUSE = 0.4
 
 
-def watched(once: Callable[[], int], language: Language) -> int:
+def watch_files(once: Callable[[], int], language: Language) -> int:
     """Run until interrupted; the exit code is that of the last run. A configuration may be wrong for a while."""
     from time import sleep
 
@@ -34,7 +34,7 @@ def watched(once: Callable[[], int], language: Language) -> int:
             except (UnreadableError, UsageError) as error:
                 if code is None:
                     raise  # what the command line itself says does not change
-                code = _told(error, language)
+                code = _report_error(error, language)
             finally:
                 exchange_inputs(outer)
             while _is_as_noted(inputs.notes or {}):
@@ -43,7 +43,7 @@ def watched(once: Callable[[], int], language: Language) -> int:
         return code or FINE
 
 
-def _told(error: UnreadableError | UsageError, language: Language) -> int:
+def _report_error(error: UnreadableError | UsageError, language: Language) -> int:
     """Say what is wrong, and give the exit code for it."""
     if isinstance(error, UnreadableError):
         report(error, language)

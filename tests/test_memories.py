@@ -28,7 +28,7 @@ MEMORIES: dict[str, str] = {
     "cli/configuration.py:_parts": TEXT,
     "cli/options.py:_every": TABLE,
     "cli/reference/key_search.py:_known": TABLE,
-    "cli/reference/key_search.py:_said_by": ARGUMENTS,
+    "cli/reference/key_search.py:_megatron_twins": ARGUMENTS,
     "cli/reference/key_search.py:_row_paths": TABLE,
     "cli/reference/key_search.py:_row_arguments": TABLE,
     "cli/reference/key_search.py:_plain": TEXT,

@@ -16,7 +16,7 @@ from ...schemas.preconditions import require_accepted
 from ..accepting import accepted_losses, close_report
 from ..argument_parser import UsageError
 from ..exit_codes import BAD
-from ..inputs import a_run, load, opened, read_input
+from ..inputs import load, open_input, read_input, require_run
 from ..messages_compiled import say
 from .loss_report import print_obstacles, print_problems, print_report, tell_written
 
@@ -55,15 +55,15 @@ def run(
     require_training(config)
     require_accepted(config)
     _require_target(config, to)
-    if _writes_a_model(to, output):
+    if _is_model_wanted(to, output):
         other = any((update, base, no_read_back, no_comments))
         return _model_alone(config, output, report, accepted, lang, strict=strict, force=force, other=other)
     if base is not None:
-        config, translation, text = _based(
+        config, translation, text = _translate_onto_base(
             config, base, options, to, lang, held=not no_read_back, comments=not no_comments
         )
     else:
-        translation = _translated(config, options, to, update, lang, held=not no_read_back)
+        translation = _translate(config, options, to, update, lang, held=not no_read_back)
         text = text_of(translation, comments=not no_comments, language=lang)
     stops, source_stops = obstacles(translation, text), startup_obstacles(config)
     new_files: dict[str, str] = {}
@@ -83,7 +83,7 @@ def run(
     return BAD if stops or source_stops or config.purpose is not None else code
 
 
-def _writes_a_model(to: Framework | None, output: str | None) -> bool:
+def _is_model_wanted(to: Framework | None, output: str | None) -> bool:
     """Whether a `config.json` is asked for: by name, or by the name of the file."""
     return to == "huggingface" or (to is None and os.path.basename(output or "") == FILE)
 
@@ -145,7 +145,7 @@ def _require_target(config: Config, to: Framework | None) -> None:
         raise UsageError(say.which_framework())
 
 
-def _translated(
+def _translate(
     config: Config, options: ReadOptions, to: Framework | None, update: str | None, language: Language, *, held: bool
 ) -> Translation:
     """The translation; a file that is to be updated decides what is left open, and is brought to it.
@@ -165,7 +165,7 @@ def _translated(
     return translation
 
 
-def _based(
+def _translate_onto_base(
     model: Config,
     base: str,
     options: ReadOptions,
@@ -186,8 +186,8 @@ def _based(
 
     if model.framework != "huggingface":
         raise UsageError(say.base_is_for_a_model())
-    source, options = opened(base, options)
-    config = a_run(config_of(source, options, path=base))
+    source, options = open_input(base, options)
+    config = require_run(config_of(source, options, path=base))
     require_training(config)
     require_accepted(config)
     recipe = with_model(recipe_of(config), recipe_of(model))

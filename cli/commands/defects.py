@@ -15,10 +15,10 @@ from ...schemas.reader import check_versions, config_of
 from ...schemas.versions import minor_of, names
 from ...schemas.wording import in_brackets, term
 from ..exit_codes import FINE
-from ..inputs import a_run, opened
+from ..inputs import open_input, require_run
 from ..messages_compiled import say as usage
-from ..reference.advisories import advisories_of, as_record, has, met
-from ..terminal import padded, shortened, wants_colour, width
+from ..reference.advisories import advisories_of, as_record, defects_of, has_defect
+from ..terminal import pad, shorten, wants_colour, width
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -57,22 +57,22 @@ def run(
                 usage.framework_version_and_since_choose(),
             )
         if upgrade is not None:
-            return _upgraded(files[0], options, stdin_name, upgrade, format, lang)
-        return _of_file(files[0], options, stdin_name, format, lang)
-    rows = _chosen(framework, version, since, upgrade)
+            return _print_upgrade(files[0], options, stdin_name, upgrade, format, lang)
+        return _print_defects(files[0], options, stdin_name, format, lang)
+    rows = _select_advisories(framework, version, since, upgrade)
     if format == "json":
         emit(json_text([as_record(code, row, lang) for code, row in rows.items()]))
         return FINE
     colour = wants_colour()
     for code, row in rows.items():
-        severity = painted(padded(term(row["severity"], lang), 8), _STYLE[row["severity"]], colour)
+        severity = painted(pad(term(row["severity"], lang), 8), _STYLE[row["severity"]], colour)
         head = f"{row['framework']} {row['affected']['versions']}"
-        title = shortened(row["title"][lang == "zh"], max(40, width() - 50))
-        say(f"{code}  {severity} {head:<24} {padded(term(row['evidence']['kind'], lang), 9)} {title}")
+        title = shorten(row["title"][lang == "zh"], max(40, width() - 50))
+        say(f"{code}  {severity} {head:<24} {pad(term(row['evidence']['kind'], lang), 9)} {title}")
     return FINE
 
 
-def _chosen(
+def _select_advisories(
     framework: str | None, version: str | None, since: str | None, upgrade: tuple[str, str] | None
 ) -> Mapping[str, Mapping[str, Any]]:
     """The advisories that the options leave; UsageError where a version is not one of the framework's."""
@@ -84,16 +84,16 @@ def _chosen(
         known = "; ".join(f"{one}: {', '.join(order)}" for one, order in every.items())
         raise UsageError(usage.no_framework_has(listed=", ".join(asked), listed2=known))
 
-    def chosen(row: Mapping[str, Any]) -> bool:
+    def is_selected(row: Mapping[str, Any]) -> bool:
         order = orders.get(row["framework"])
         if order is None:
             return False
         if upgrade is not None:
-            return has(row, upgrade[0]) != has(row, upgrade[1])
+            return has_defect(row, upgrade[0]) != has_defect(row, upgrade[1])
         later = order if since is None else order[order.index(minor_of(since) or since) :]
-        return bool(set(row["in"]) & set(later)) and (version is None or has(row, version))
+        return bool(set(row["in"]) & set(later)) and (version is None or has_defect(row, version))
 
-    return {code: row for code, row in advisories_of().items() if chosen(row)}
+    return {code: row for code, row in advisories_of().items() if is_selected(row)}
 
 
 def _orders() -> dict[str, tuple[str, ...]]:
@@ -108,9 +108,9 @@ class _At(NamedTuple):
     found: Mapping[str, Diagnostic]
 
 
-def _of_file(name: str, options: ReadOptions, stdin_name: str | None, form: str, language: Language) -> int:
+def _print_defects(name: str, options: ReadOptions, stdin_name: str | None, form: str, language: Language) -> int:
     """What concerns a file."""
-    here = _read(*opened(name, options, stdin_name))
+    here = _read(*open_input(name, options, stdin_name))
     if form == "json":
         found = [one.to_json(language) for one in here.found.values()]
         emit(json_text({"file": here.config.file, **here.config.basis.to_json(language), "defects": found}))
@@ -120,15 +120,15 @@ def _of_file(name: str, options: ReadOptions, stdin_name: str | None, form: str,
     return FINE
 
 
-def _upgraded(
+def _print_upgrade(
     name: str, options: ReadOptions, stdin_name: str | None, upgrade: tuple[str, str], form: str, language: Language
 ) -> int:
     """What another version changes for a file."""
-    source, options = opened(name, options, stdin_name)
-    framework = a_run(config_of(source, options, path=source.name)).framework
+    source, options = open_input(name, options, stdin_name)
+    framework = require_run(config_of(source, options, path=source.name)).framework
     before, after = (_read(source, _at(framework, version, options)) for version in upgrade)
     parts = _parts(before, after)
-    changed = _changed(before.config, after.config)
+    changed = _changed_values(before.config, after.config)
     if form == "json":
         answer: dict[str, Any] = {"file": after.config.file, "from": upgrade[0], "to": upgrade[1]}
         answer |= {key: [one.to_json(language) for one in listed] for key, listed in parts.items()}
@@ -137,9 +137,9 @@ def _upgraded(
     say(f"{painted(after.config.file, 'bold', wants_colour())}  {framework} {upgrade[0]} → {upgrade[1]}")
     word: Callable[..., str] = usage.page("defects", language)
     for key, listed in parts.items():
-        _headed(word(key))
+        _print_heading(word(key))
         _list(listed, language)
-    _headed(word("changed"))
+    _print_heading(word("changed"))
     for row in changed:
         a, b = (_value(one, language) for one in (row.a, row.b))
         impact = in_brackets(term(row.impact, language), language)
@@ -168,15 +168,15 @@ def _at(framework: Framework, version: str, options: ReadOptions) -> ReadOptions
 
 def _read(source: SourceText, options: ReadOptions) -> _At:
     """What concerns a file, as one version reads it."""
-    config = a_run(config_of(source, options, path=source.name))
-    return _At(config, {one.kind.code: one for one in met([config], [source])})
+    config = require_run(config_of(source, options, path=source.name))
+    return _At(config, {one.kind.code: one for one in defects_of([config], [source])})
 
 
-def _changed(before: Config, after: Config) -> list[Difference]:
+def _changed_values(before: Config, after: Config) -> list[Difference]:
     """The recipe's values that nothing but the version changes, those that change numbers first."""
     a, b = recipe_of(before), recipe_of(after)
     rows = [row for row in differences(a, b) if row.field is not None and row.counts is not False]
-    told = [row for row in rows if row.status == "different" or (row.status.startswith("only") and _says(row))]
+    told = [row for row in rows if row.status == "different" or (row.status.startswith("only") and _has_value(row))]
     told += _defaults_without_field(before, after, {key for recipe in (a, b) for key in _behind(recipe)})
     return sorted(told, key=lambda row: (row.impact != "numerics", row.impact))
 
@@ -201,17 +201,17 @@ def _defaults_without_field(before: Config, after: Config, spoken_for: Collectio
         yield Difference(None, a, b, "different", "numerics" if reason is None else reason[0])
 
 
-def _says(row: Difference) -> bool:
+def _has_value(row: Difference) -> bool:
     """Whether a value that one version alone has says something."""
     found = row.a or row.b
     return found is not None and found.value not in (None, False)
 
 
 def _value(found: Found | None, language: Language) -> str:
-    return "-" if found is None else shortened(in_both(str(found.value)).text(language), 40)
+    return "-" if found is None else shorten(in_both(str(found.value)).text(language), 40)
 
 
-def _headed(heading: str) -> None:
+def _print_heading(heading: str) -> None:
     say()
     say(painted(heading, "bold", wants_colour()))
 

@@ -13,7 +13,7 @@ from ...schemas.wording import listed, term
 from ..exit_codes import BAD, FINE
 from ..inputs import load
 from ..messages_compiled import say as usage
-from ..terminal import shortened, wants_colour
+from ..terminal import shorten, wants_colour
 from ..undecided_fields import print_open
 
 if TYPE_CHECKING:
@@ -72,11 +72,11 @@ def _page(found: Comparison, sides: Sequence[Recipe], language: Language, *, eve
     for row in found.rows:
         if not everything and (row.status == "equal" or row.impact == "none"):
             continue
-        say(f"{painted(status_word(row.status), _STYLE[row.status], colour)}  {named(row)}")
+        say(f"{painted(status_word(row.status), _STYLE[row.status], colour)}  {row_name(row)}")
         for letter, side in (("A", row.a), ("B", row.b)):
             if side is not None:
-                value = shortened(value_text(named(row), side, language), 48)
-                say(f"    {letter}  {value:<24}  {whence(side, language)}".rstrip())
+                value = shorten(value_text(row_name(row), side, language), 48)
+                say(f"    {letter}  {value:<24}  {origin_text(side, language)}".rstrip())
         if row.why is not None:
             say(f"    {row.why.zh if language == 'zh' else row.why.en}")
     say(totals(found, language))
@@ -88,7 +88,7 @@ def _page(found: Comparison, sides: Sequence[Recipe], language: Language, *, eve
     say(painted(word(verdict), "green" if verdict == "equal" else "red", wants_colour()))
 
 
-def named(row: Difference) -> str:
+def row_name(row: Difference) -> str:
     """The field of a row, or the key that has none."""
     side = row.a or row.b
     return row.field or ("" if side is None else side.key or "")
@@ -104,7 +104,7 @@ def value_text(name: str, side: Found, language: Language) -> str:
     return value
 
 
-def whence(side: Found, language: Language) -> str:
+def origin_text(side: Found, language: Language) -> str:
     """Where it comes from: its origin, its place in the file, its key."""
     place = "" if side.span is None else f":{side.span.line}:{side.span.column}"
     return f"{term(side.origin, language)} {place} {side.key or ''}".rstrip()

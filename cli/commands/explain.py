@@ -22,25 +22,25 @@ def run(files: Sequence[str], *, format: str, lang: Language) -> int:  # noqa: A
     """Explain each word; 2 where one is neither a code nor a key."""
     code = FINE
     for word in files:
-        found = explained(word, lang, format)
+        found = explanation_of(word, lang, format)
         if found is None:
-            tell(f"accmap: {unknown(word).text(lang)}")
+            tell(f"accmap: {unknown_word(word).text(lang)}")
             code = UNUSABLE
         else:
             emit(found)
     return code
 
 
-def explained(word: str, language: Language, form: str) -> Outgoing | None:
+def explanation_of(word: str, language: Language, form: str) -> Outgoing | None:
     """What a code, a flag or a key is, in one of the forms; None where it is none of them."""
     from ...rules.pages import page as page_of
 
     described = page_of(word.upper(), language) or _of_evidence(word.upper(), language)
     if described is not None:
-        return _written(described, form)
-    from ..reference.key_explanation import explained_key
+        return _render(described, form)
+    from ..reference.key_explanation import explain_key
 
-    return explained_key(word, language, form)
+    return explain_key(word, language, form)
 
 
 def _of_evidence(word: str, language: Language) -> Page | None:
@@ -62,7 +62,7 @@ def _of_evidence(word: str, language: Language) -> Page | None:
     return Page(found.code, found.kinds[0].name, facts, ((heading("message", language), sentences),))
 
 
-def _written(described: Page, form: str) -> Outgoing:
+def _render(described: Page, form: str) -> Outgoing:
     if form == "json":
         answer = {
             "code": described.code,
@@ -87,7 +87,7 @@ def _written(described: Page, form: str) -> Outgoing:
     return page([*lines, ""])
 
 
-def unknown(word: str) -> Words:
+def unknown_word(word: str) -> Words:
     """That a word is nothing of these, and what was probably meant."""
     from ...rules.pages import every_page
     from ...schemas.suggestion import suggestion

@@ -16,10 +16,10 @@ from ...schemas.reader import read_config
 from ..argument_parser import UsageError
 from ..configuration import NAMES, find_configuration
 from ..exit_codes import BAD, FINE
-from ..linting.file_search import below
+from ..linting.file_search import training_files
 from ..messages_compiled import say
 from ..pair_discovery import candidate, proposals
-from ..progress import at_step
+from ..progress import report_progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +56,7 @@ def run(
     _show(found, (len(scripts), len(yamls), others), lang)
     if not found.pairs:
         return BAD
-    if yes or _agreed(target, lang):
+    if yes or _is_confirmed(target, lang):
         write_text(target, _text(found, profile, lang), force=force)
         print_line(say.written_now_lint(path=os.path.normpath(target)).text(lang))
     else:
@@ -77,9 +77,9 @@ def _candidates(folder: str, options: ReadOptions) -> tuple[list[Candidate], lis
     """The training files of a tree by framework, and how many others only looked like it."""
     sides: dict[str, list[Candidate]] = {"megatron": [], "mindformers": []}
     others = 0
-    paths = sorted(below(folder))
+    paths = sorted(training_files(folder))
     for number, path in enumerate(paths):
-        at_step(number, len(paths), path)
+        report_progress(number, len(paths), path)
         name = os.path.relpath(path, folder).replace(os.sep, "/")
         try:
             config = read_config(path, options)
@@ -122,7 +122,7 @@ def _because(reasons: Sequence[Words], language: Language) -> str:
     return say.between_reasons().text(language).join(reason.text(language) for reason in reasons)
 
 
-def _agreed(target: str, language: Language) -> bool:
+def _is_confirmed(target: str, language: Language) -> bool:
     """The answer of whoever sits there; nobody there is no agreement."""
     if not sys.stdin.isatty():
         return False
@@ -136,10 +136,10 @@ def _text(found: Proposals, profile: str | None, language: Language) -> str:
         lines.append(f'profile = "{profile}"')
     for pair in found.pairs:
         lines += ["", "[[pairs]]", f"# {_because(pair.reasons, language)}"]
-        lines += [f"megatron = {_quoted(pair.megatron)}", f"mindformers = {_quoted(pair.mindformers)}"]
+        lines += [f"megatron = {_toml_string(pair.megatron)}", f"mindformers = {_toml_string(pair.mindformers)}"]
     return "\n".join(lines) + "\n"
 
 
-def _quoted(text: str) -> str:
+def _toml_string(text: str) -> str:
     """A basic string of TOML; what is not printable does not come here."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -88,9 +88,9 @@ def run(files: Sequence[str], *, watch: bool, **asked: Any) -> int:
     """Lint, and answer with the exit code of the contract."""
     if not watch:
         return _run(files, watch=False, **asked)
-    from ..watching import watched
+    from ..watching import watch_files
 
-    return watched(lambda: _run(files, watch=True, **asked), asked["lang"])
+    return watch_files(lambda: _run(files, watch=True, **asked), asked["lang"])
 
 
 def _run(
@@ -114,7 +114,7 @@ def _run(
     searched = not files or not is_plain(files)
     if (searched or not wishes.repeatable) and not wishes.watch:
         stop_noting()
-    files = _asked_for(files, wishes, searched=searched)
+    files = _find_files(files, wishes, searched=searched)
     reader = Reader(stdin_name, encoding=options.encoding)
     found = configuration_for(start, options, config, none=no_config)
     settings = settings_of(found, options, profile, select, ignore, extend_select)
@@ -122,18 +122,18 @@ def _run(
     if config is None and not no_config and not wishes.watch:
         _tell_of_unused(found.path, named, stdin_name, language)
     if wishes.fix or wishes.diff:
-        reader, report = _mended(settings, files, stdin_name, wishes, language)
+        reader, report = _apply_fixes(settings, files, stdin_name, wishes, language)
         if wishes.diff:
             return report_diff(report, language)
     else:
-        report = _linted(settings, files, reader, wishes, language)
+        report = _lint_files(settings, files, reader, wishes, language)
     if searched or wishes.since:
         _tell_of_search(files, report, wishes, language)
     if wishes.add_ignores:
         from ..add_suppressions import add_comments
 
         return add_comments(report, language)
-    return _answered(report, settings, wishes, language)
+    return _write_report(report, settings, wishes, language)
 
 
 def configuration_for(start: str, options: ReadOptions, given: str | None, *, none: bool) -> Configuration:
@@ -163,16 +163,16 @@ def _folders_of(files: Sequence[str], stdin_name: str | None) -> list[str]:
     return sorted({os.path.abspath(folder) for folder in found})
 
 
-def _asked_for(files: Sequence[str], wishes: Wishes, *, searched: bool) -> Sequence[str]:
+def _find_files(files: Sequence[str], wishes: Wishes, *, searched: bool) -> Sequence[str]:
     """The files that are looked at; without any word about them, those of this folder."""
     if searched:
         from ..linting.file_search import found_files
 
         files = found_files(files or (".",))
     if wishes.since is not None and files:
-        from ..changed import changed_since
+        from ..changed import files_changed_since
 
-        return changed_since(files, wishes.since)
+        return files_changed_since(files, wishes.since)
     return files
 
 
@@ -211,7 +211,7 @@ def _require_sense(files: Sequence[str], wishes: Wishes) -> None:
         raise UsageError(say.unsafe_goes_with_fix_or())
 
 
-def _linted(settings: Settings, files: Sequence[str], reader: Reader, wishes: Wishes, language: Language) -> Report:
+def _lint_files(settings: Settings, files: Sequence[str], reader: Reader, wishes: Wishes, language: Language) -> Report:
     jobs = wishes.jobs or (1 if settings.plugins else _processes(len(files)))
     if jobs > 1:
         from ..linting.parallel import spread
@@ -230,7 +230,7 @@ def _linted(settings: Settings, files: Sequence[str], reader: Reader, wishes: Wi
     return lint(settings, files, reader, with_subjects=wishes.needs_subjects)
 
 
-def _mended(
+def _apply_fixes(
     settings: Settings, files: Sequence[str], stdin_name: str | None, wishes: Wishes, language: Language
 ) -> tuple[Reader, Report]:
     from ..apply_fixes import mend_files
@@ -242,13 +242,13 @@ def _mended(
     return mend_files(settings, files, stdin_name, language, unsafe=wishes.unsafe, write=write, show=show)
 
 
-def _answered(report: Report, settings: Settings, wishes: Wishes, language: Language) -> int:
+def _write_report(report: Report, settings: Settings, wishes: Wishes, language: Language) -> int:
     """Write the report without what was accepted before, and remember it where it may be repeated."""
     found = settings.configuration
     baseline = baseline_for(found, wishes.baseline, confine=settings.options.confine is not None)
     report = _against_baseline(report, baseline, wishes)
     report = _for_people(report, wishes)
-    text = rendered(report, wishes.format, language, statistics=wishes.statistics)
+    text = render(report, wishes.format, language, statistics=wishes.statistics)
     code = exit_code(report, limit_for(settings, wishes.fail_on))
     _emit(text, wishes)
     if wishes.watch:
@@ -346,10 +346,10 @@ def language_for(found: Configuration, lang: Language, command: str) -> Language
     """The language that the configuration chooses, where nobody else did; says which configurations were not used."""
     chosen = found.text("lang")
     if chosen is not None and "ACCMAP_LANG" not in os.environ and "--lang" not in " ".join(sys.argv):
-        from ..progress import told_in
+        from ..progress import set_language
 
         lang = cast("Language", chosen)
-        told_in(lang)
+        set_language(lang)
     if found.ignored:
         from ..configuration import ignored_configurations
 
@@ -376,10 +376,10 @@ def _against_baseline(report: Report, path: str | None, wishes: Wishes) -> Repor
         text = written(report.diagnostics, report.sources, report.files, folder)
         _replace(wishes.write_baseline, text, force=wishes.force)
         return report._replace(diagnostics=(), suppressed=report.suppressed + len(report.diagnostics))
-    return report if path is None else without_accepted(report, path)
+    return report if path is None else subtract_baseline(report, path)
 
 
-def without_accepted(report: Report, path: str) -> Report:
+def subtract_baseline(report: Report, path: str) -> Report:
     """The findings that a baseline does not have."""
     from ...rules.baseline import read, without
     from ...schemas.border.file_input import read_json
@@ -392,7 +392,7 @@ def without_accepted(report: Report, path: str) -> Report:
     return report._replace(diagnostics=tuple(kept), suppressed=report.suppressed + known)
 
 
-def rendered(report: Report, form: str, language: Language, *, statistics: bool = False) -> Outgoing:
+def render(report: Report, form: str, language: Language, *, statistics: bool = False) -> Outgoing:
     """The report in one of the output formats."""
     if statistics:
         from ..lint_formats.statistics import write

@@ -56,7 +56,7 @@ def run(
         for line in problem_lines(error.problems, files, lang):
             tell(line)
         return UNUSABLE
-    deliver(rendered(report, format, to_file=output is not None), output, force=force)
+    deliver(render(report, format, to_file=output is not None), output, force=force)
     return FINE if report.comparison is None or verdict_of(report) == "equal" else BAD
 
 
@@ -78,7 +78,7 @@ def curves(
         raise UsageError(say.all_steps_lists_at_most(most_steps=MOST_STEPS, count=count))
     report = report_of(files, schedules, count, all_steps=all_steps, log_shift=log_shift, language=language)
     known = {"bases": tuple(config.basis for config in configs), "open_words": tuple(unseen_words(configs))}
-    return _owned_up(report._replace(**known))
+    return qualify_summary(report._replace(**known))
 
 
 def verdict_of(report: Report) -> str | None:
@@ -86,16 +86,16 @@ def verdict_of(report: Report) -> str | None:
     if report.comparison is None:
         return None
     return concluded(
-        "equal", "different", wrong=not report.comparison.same, compared=report.steps, unseen=unseen(report)
+        "equal", "different", wrong=not report.comparison.same, compared=report.steps, unseen=not_compared(report)
     )
 
 
-def _owned_up(report: Report) -> Report:
+def qualify_summary(report: Report) -> Report:
     """A summary that begins with the verdict where the curves are equal only as far as they were compared."""
     verdict = word_of(verdict_of(report) or "", report.language)
     if verdict is None:
         return report
-    left = listed((one.text(report.language) for one in unseen(report)), report.language, "semicolon")
+    left = listed((one.text(report.language) for one in not_compared(report)), report.language, "semicolon")
     said = say.page("lr", report.language)("partly", verdict=verdict.capitalize(), left=left)
     return report._replace(summary=said + report.summary)
 
@@ -104,7 +104,7 @@ _PARTS = ("decoupled", "grouped", "from_checkpoint")
 """Other curves of the same run: for some of its parameters, or the one that a checkpoint holds."""
 
 
-def unseen(report: Report) -> list[Unseen]:
+def not_compared(report: Report) -> list[Unseen]:
     """What of two runs' rates was not compared: open words, steps of the longer one, curves of some parameters."""
     if report.comparison is None:
         return []
@@ -150,7 +150,7 @@ def report_of(
     )
     if comparison is None:
         equivalent = _equivalent(schedules[0], steps)
-        return Report(series, steps, None, _alone(schedules[0], steps, language), (), (), equivalent, language)
+        return Report(series, steps, None, _describe_curve(schedules[0], steps, language), (), (), equivalent, language)
     a, b = schedules
     remarks = _remarks(a, b, steps, language)
     reasons = explain(a, b, comparison)
@@ -179,7 +179,7 @@ def _equivalent(schedule: Schedule, steps: int) -> Equivalent | None:
         return None
 
 
-def _alone(schedule: Schedule, steps: int, language: Language) -> str:
+def _describe_curve(schedule: Schedule, steps: int, language: Language) -> str:
     """One curve in a sentence."""
     traits = schedule.traits
     word = say.page("lr", language)
@@ -214,7 +214,7 @@ def _remarks(a: Schedule, b: Schedule, steps: int, language: Language) -> tuple[
     return tuple(found)
 
 
-def rendered(report: Report, form: str, *, to_file: bool = False) -> Outgoing:
+def render(report: Report, form: str, *, to_file: bool = False) -> Outgoing:
     """The report in one of the formats."""
     if form == "json":
         return json_text(to_json(report))
@@ -228,9 +228,9 @@ def rendered(report: Report, form: str, *, to_file: bool = False) -> Outgoing:
         from ..pages.curve_page import web_page
 
         return composed(web_page(report))
-    from ..pages.curve_svg import drawing
+    from ..pages.curve_svg import curve_svg
 
-    return composed(drawing(report))
+    return composed(curve_svg(report))
 
 
 def to_json(report: Report) -> dict[str, object]:
@@ -243,7 +243,7 @@ def to_json(report: Report) -> dict[str, object]:
         report,
         language,
         verdict=verdict_of(report),
-        not_compared=unseen_json(unseen(report), language),
+        not_compared=unseen_json(not_compared(report), language),
         versions=[{"file": series.file, **basis.to_json(language)} for series, basis in based],
     )
 

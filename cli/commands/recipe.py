@@ -11,7 +11,7 @@ from ...schemas.wording import term
 from ..inputs import load
 from ..messages_compiled import say as usage
 from ..summary_line import summary_line
-from ..terminal import shortened, wants_colour, width
+from ..terminal import shorten, wants_colour, width
 from ..undecided_fields import print_open
 
 if TYPE_CHECKING:
@@ -64,12 +64,12 @@ def _page(recipe: Recipe, language: Language) -> None:
             topic = name.partition(".")[0]
             say()
             say(painted(topic, "bold", colour))
-        value = "?" if not found.decided else _shown(name, found.value, language)
+        value = "?" if not found.decided else _value_text(name, found.value, language)
         place = "" if found.span is None else found.span.at()
         origin = painted(
             f"{term(found.origin, language)} {place} {_keys(found.keys)}".replace("  ", " ").rstrip(), "dim", colour
         )
-        say(f"  {name:<40} {shortened(value, max(20, width() - 70)):<20} {origin}".rstrip())
+        say(f"  {name:<40} {shorten(value, max(20, width() - 70)):<20} {origin}".rstrip())
     if recipe.unmapped:
         say()
         say(painted(usage.without_a_field().text(language), "bold", colour))
@@ -83,7 +83,7 @@ def _keys(keys: Sequence[str]) -> str:
     return ", ".join(keys[:_MOST_KEYS]) + (", …" if len(keys) > _MOST_KEYS else "")
 
 
-def _shown(name: str, value: object, language: Language) -> str:
+def _value_text(name: str, value: object, language: Language) -> str:
     import json
 
     value = json_value(value)  # type: ignore[arg-type]

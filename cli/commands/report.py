@@ -13,7 +13,7 @@ from ...schemas.border.text_output import composed
 from ...schemas.diagnostic import UnreadableError, UsageError
 from ...schemas.fast_records import TYPE_CHECKING
 from ..exit_codes import BAD
-from ..inputs import a_run, described
+from ..inputs import description_file, require_run
 from ..linting.file_groups import read_side
 from ..linting.linter import lint
 from ..linting.settings import Reader
@@ -26,7 +26,7 @@ from .lint import (
     limit_for,
     settings_of,
     start_of,
-    without_accepted,
+    subtract_baseline,
 )
 from .lr import curves, problem_lines
 
@@ -54,7 +54,7 @@ def run(
     lang: Language,
 ) -> int:
     """Write the page; 1 where a finding is grave enough, or what is compared by its fields alone differs."""
-    names = [described(name) for name in files]
+    names = [description_file(name) for name in files]
     reader = Reader(stdin_name, encoding=options.encoding)
     found = configuration_for(start_of(names, stdin_name), options, config, none=no_config)
     settings = settings_of(found, options, profile, (), ())
@@ -78,14 +78,14 @@ def _findings(sides: Mapping[str, Side], settings: Settings, reader: Reader) -> 
     alone = settings._replace(configuration=found.without_pairs())
     report = lint(alone, tuple(sides), reader, sides=sides)
     baseline = baseline_for(found, None, confine=settings.options.confine is not None)
-    return report if baseline is None else without_accepted(report, baseline)
+    return report if baseline is None else subtract_baseline(report, baseline)
 
 
 def _rates(configs: Sequence[Config], steps: int | None, language: Language) -> Rates:
     """Both curves, or why there are none."""
     files = [config.file for config in configs]
     try:
-        return curves(files, [a_run(config) for config in configs], steps, language)
+        return curves(files, [require_run(config) for config in configs], steps, language)
     except UndecidedError as error:
         return list(problem_lines(error.problems, files, language))
     except UnreadableError as error:

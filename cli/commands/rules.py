@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...schemas.border.text_output import emit, json_text, say
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.wording import term
-from ..terminal import padded
+from ..terminal import pad
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,7 @@ def run(files: Sequence[str], *, format: str, lang: Language) -> int:  # noqa: A
     for row in rows:
         mark = " *" if row["fixable"] else ""
         severity, kind = term(row["severity"], lang), term(row["kind"], lang)
-        say(f"{row['code']}  {padded(severity, 8)}{padded(kind, 16)}{row['name']}{mark}")
+        say(f"{row['code']}  {pad(severity, 8)}{pad(kind, 16)}{row['name']}{mark}")
     return 0
 
 

@@ -11,7 +11,7 @@ from ...schemas.wording import term
 from ..inputs import load
 from ..messages_compiled import say as usage
 from ..summary_line import summary_line
-from ..terminal import shortened, wants_colour, width
+from ..terminal import shorten, wants_colour, width
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -42,7 +42,7 @@ def run(
     shown = [
         setting
         for setting in config.settings.values()
-        if (not explicit or _written(setting)) and (not only or _matches(setting.key, only))
+        if (not explicit or _is_written(setting)) and (not only or _matches(setting.key, only))
     ]
     if format == "json":
         emit(json_text(to_json(config, shown, lang)))
@@ -64,7 +64,7 @@ def summary_of(config: Config, language: Language) -> str:
     return summary_line(computed_of(config), language) if trains_gpt(config) else ""
 
 
-def _written(setting: Setting) -> bool:
+def _is_written(setting: Setting) -> bool:
     """Whether the file says it, even where the framework then overrules what it says."""
     return setting.origin == "explicit" or setting.raw is not None
 
@@ -101,7 +101,7 @@ class _Page:
         if hidden:
             say()
             say(self._paint(self._word("more", hidden), "dim"))
-        self._unresolved()
+        self._write_unresolved()
         self._problems(self.config.problems)
 
     def _head(self) -> None:
@@ -143,10 +143,10 @@ class _Page:
         say()
         say(self._paint(group, "bold"))
         keys = min(56, max(len(self._name(setting, group)) for setting in members))
-        values = [shortened(self._value(setting), max(16, self.width - keys - 30)) for setting in members]
+        values = [shorten(self._value(setting), max(16, self.width - keys - 30)) for setting in members]
         column = min(28, max(map(len, values)))
         for setting, value in zip(members, values, strict=True):
-            name = shortened(self._name(setting, group), keys).ljust(keys)
+            name = shorten(self._name(setting, group), keys).ljust(keys)
             shade = value if setting.decided else self._paint(value, "yellow")
             say(f"  {name}  {shade}{' ' * (column - len(value))}  {self._note(setting)}")
 
@@ -176,13 +176,13 @@ class _Page:
             words.append(self._paint(term(setting.acceptance, self.language), "yellow"))
         return " ".join(word for word in words if word)
 
-    def _unresolved(self) -> None:
+    def _write_unresolved(self) -> None:
         if not self.config.unresolved:
             return
         say()
         say(self._paint(self._word("unresolved"), "bold"))
         for entry in self.config.unresolved:
-            text = self._paint(shortened(entry.text, 48), "yellow")
+            text = self._paint(shorten(entry.text, 48), "yellow")
             say(f"  {text}  {entry.why(self.language)}  {self._paint(entry.span.at(), 'dim')}")
 
     def _problems(self, problems: Sequence[Diagnostic]) -> None:

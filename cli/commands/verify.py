@@ -22,7 +22,7 @@ from ...verifier.constants_compiled import SIZE_OPTIONS
 from ...verifier.not_compared import NotCompared, Values
 from ..argument_parser import UsageError, counts_from_one
 from ..exit_codes import BAD, FINE, UNUSABLE
-from ..inputs import a_run, read_input
+from ..inputs import read_input, require_run
 from ..messages_compiled import say
 from ..progress import busy_with
 
@@ -99,12 +99,14 @@ def run(
         "graph": graph,
     }
     try:
-        found, findings, configs = verified(files, options, chosen_options, stdin_name, prepared=prepare, language=lang)
+        found, findings, configs = run_verification(
+            files, options, chosen_options, stdin_name, prepared=prepare, language=lang
+        )
     except MissingFrameworkError as error:
         tell(f"accmap: {missing_sentence(error, lang)}")
         return UNUSABLE
     shown = shown_defects(found, findings)
-    text = _rendered(found, rules_for(found, findings), format, lang, [config.basis for config in configs], shown)
+    text = _render(found, rules_for(found, findings), format, lang, [config.basis for config in configs], shown)
     if small_files is not None:
         write_folder(small_files, dict(_small_files(small_files, found, lang)), force=force)
     deliver(text, output, force=force)
@@ -124,7 +126,7 @@ def _small_files(folder: str, found: Verification, language: Language) -> Iterat
         yield os.path.join(folder, f"{config.framework}{apart}{ending}"), f"# {said.text(language)}\n{one.text}"
 
 
-def verified(
+def run_verification(
     names: Sequence[str],
     options: ReadOptions,
     chosen: dict[str, Any],
@@ -144,7 +146,7 @@ def verified(
     from .lint import start_of
 
     texts = [read_input(name, stdin_name) for name in names]
-    configs = _trained(texts, options)
+    configs = _read_runs(texts, options)
     against, store = chosen.get("against"), _store()
     if against and chosen.get("precision") == "as-written":
         raise UsageError(say.verify_precision_needs_two())
@@ -155,7 +157,12 @@ def verified(
         given: Collection[str] = chosen.get("sources", ())
         _prepare([config for config in (a, b) if config.framework not in given], store, language)
     configuration = find_configuration(start_of(names, stdin_name))
-    every: dict[str, Any] = {"store": store, "accepted": configuration.unexercised, "precision": "auto", **chosen}
+    every: dict[str, Any] = {
+        "store": store,
+        "accepted": configuration.accepted_differences,
+        "precision": "auto",
+        **chosen,
+    }
     with termination_interrupts():
         found = verify(a, b, Options(**every), workers=workers, progress=busy_with, language=language)
     if against or found.verdict == "not-verifiable":
@@ -163,7 +170,7 @@ def verified(
     findings = findings_of(configs, texts)
     shown = shown_defects(found, findings)
     stage, asked = chosen.get("stage", "all"), found.worst.asked()
-    unrun = unexercised(configs, findings, stage, language, asked=asked, matched=found.verdict == "match")
+    unrun = unexercised_fields(configs, findings, stage, language, asked=asked, matched=found.verdict == "match")
     tried = found.typed_fields()
     left = [
         *(entry for entry in unrun if entry.field not in tried),
@@ -172,9 +179,9 @@ def verified(
     return _in_part(found, left, configuration, language), findings, configs
 
 
-def _trained(texts: Sequence[SourceText], options: ReadOptions) -> list[Config]:
+def _read_runs(texts: Sequence[SourceText], options: ReadOptions) -> list[Config]:
     """The files read; UnreadableError or a refusal where one is no training run of a known class."""
-    configs = [a_run(config_of(text, options, path=text.name)) for text in texts]
+    configs = [require_run(config_of(text, options, path=text.name)) for text in texts]
     for config in configs:
         require_training(config)
         require_accepted(config)
@@ -195,10 +202,10 @@ def _in_part(
         tell(f"accmap: {ignored}")
     told = [*left, *(entry for entry in found.not_compared if entry.accepted)]
     names = {entry.field for entry in told}
-    for name in configuration.unexercised:
+    for name in configuration.accepted_differences:
         if name not in names:
             tell(f"accmap: {say.verify_accepts_in_vain(path=configuration.path, name=name).text(language)}")
-    return found.in_part(left, configuration.unexercised)
+    return found.in_part(left, configuration.accepted_differences)
 
 
 def rules_for(found: Verification, findings: Sequence[Diagnostic] = ()) -> tuple[str, ...]:
@@ -212,7 +219,7 @@ def rules_for(found: Verification, findings: Sequence[Diagnostic] = ()) -> tuple
     behind = set(found.divergence_fields)
     told = [entry for entry in findings if entry.kind.severity != "info" and behind.intersection(entry.fields)]
     told.sort(key=lambda entry: entry.kind.severity != "error")
-    codes = [*(entry.kind.code for entry in told), *_speaking_of(found)]
+    codes = [*(entry.kind.code for entry in told), *_rules_about(found)]
     return tuple(dict.fromkeys(codes))[:_MOST_RULES]
 
 
@@ -220,18 +227,19 @@ def shown_defects(found: Verification, findings: Sequence[Diagnostic]) -> tuple[
     """The known defects that concern the files, fit the divergence, and are in the versions that really ran."""
     if found.divergence is None:
         return ()
-    from ..reference.advisories import advisories_of, beside, fitting, has
+    from ..reference.advisories import advisories_of, has_defect, is_package_affected, matching_defects
 
     rows, ran = (
         advisories_of(),
         {"megatron": found.versions.get("megatron-core"), "mindformers": found.versions.get("mindformers")},
     )
-    fit = fitting(findings, ("loss", "gradient", "weights"), found.divergence_fields)
+    fit = matching_defects(findings, ("loss", "gradient", "weights"), found.divergence_fields)
     # What stands in for Transformer Engine on a CPU has none of its defects, and no fork runs.
     return tuple(
         one
         for one in fit
-        if has(rows[one.kind.code], ran.get(rows[one.kind.code]["framework"]) or "") and beside(rows[one.kind.code], {})
+        if has_defect(rows[one.kind.code], ran.get(rows[one.kind.code]["framework"]) or "")
+        and is_package_affected(rows[one.kind.code], {})
     )
 
 
@@ -264,7 +272,7 @@ def findings_of(configs: Sequence[Config], sources: Sequence[SourceText]) -> Seq
     return check(Subject(sides.get("megatron"), sides.get("mindformers"), "train", {}, {})).diagnostics
 
 
-def unexercised(
+def unexercised_fields(
     configs: Sequence[Config],
     findings: Sequence[Diagnostic],
     stage: str,
@@ -283,7 +291,7 @@ def unexercised(
 
     a, b = (recipe_of(config) for config in configs)
     reach = reach_of(*configs)
-    known = _alike(a, b, language) if a.framework == b.framework else _by_rules(a, b, findings, language)
+    known = _differing_fields(a, b, language) if a.framework == b.framework else _by_rules(a, b, findings, language)
     open_reason = say.verify_left_open().text(language)
     found = {field: NotCompared(field, open_reason, values) for field, values in left_open(*configs).items()}
     for field, entry, certain in known:
@@ -359,7 +367,7 @@ def _value(recipe: Recipe, field: FieldName) -> Value:
     return vocabulary()[field].default if value is None else value
 
 
-def _alike(a: Recipe, b: Recipe, language: Language) -> Iterator[tuple[FieldName | None, NotCompared, bool]]:
+def _differing_fields(a: Recipe, b: Recipe, language: Language) -> Iterator[tuple[FieldName | None, NotCompared, bool]]:
     """Fields and keys whose values differ between two files of one framework."""
     from ...mapper.differences import COMPUTED, differences
 
@@ -372,7 +380,7 @@ def _alike(a: Recipe, b: Recipe, language: Language) -> Iterator[tuple[FieldName
             yield row.field, NotCompared(row.field or key, reason, values), row.status == "different"
 
 
-def _speaking_of(found: Verification) -> tuple[str, ...]:
+def _rules_about(found: Verification) -> tuple[str, ...]:
     from ...rules import registry
 
     differing = {entry.field for entry in found.differing}
@@ -451,7 +459,7 @@ def missing_sentence(error: Any, language: Language) -> str:
     return say.verify_needs(packages=joined(error.modules), command=install_command("verify")).text(language)
 
 
-def _rendered(
+def _render(
     found: Verification,
     rules: tuple[str, ...],
     format: str,  # noqa: A002 - the option's name

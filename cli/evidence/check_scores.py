@@ -52,7 +52,7 @@ def run(
         names=(files[0], files[1]),
     )
     unseen = [Unseen(name, *say.no_benchmark().both()) for name in found.only_scores]
-    unseen += _evaluated_otherwise(found, reports)
+    unseen += _setting_differences(found, reports)
     wrong = not found.passes or bool(found.only_benchmark)
     verdict = concluded("pass", "fail", wrong=wrong, compared=len(found.rows), unseen=unseen)
     if format == "json":
@@ -63,7 +63,7 @@ def run(
     return FINE if verdict == "pass" else BAD
 
 
-def _evaluated_otherwise(found: ScoreCheck, reports: Sequence[Settings]) -> Iterator[Unseen]:
+def _setting_differences(found: ScoreCheck, reports: Sequence[Settings]) -> Iterator[Unseen]:
     """The tasks among those compared of which the two reports say that they were not evaluated alike."""
     tasks = {row.name.partition("/")[0] for row in found.rows}
     for one in (*apart(*reports), *found.other_metrics):

@@ -81,7 +81,9 @@ def _lines(row: Row, colour: bool) -> list[str]:
     mark = painted("✓", "green", colour) if row.same else painted("✗", "red", colour)
     lines = [f"  {mark} {row.what}"]
     if not row.same:
-        lines += [f"      {letter}  {_shown(value)}" for letter, value in zip("AB", _parts(row.a, row.b), strict=True)]
+        lines += [
+            f"      {letter}  {_short_text(value)}" for letter, value in zip("AB", _parts(row.a, row.b), strict=True)
+        ]
     return lines
 
 
@@ -95,6 +97,6 @@ def _parts(a: object, b: object) -> tuple[object, object]:
     return f"[{at}] {ones[at : at + _SHOWN]}", f"[{at}] {twos[at : at + _SHOWN]}"
 
 
-def _shown(value: object) -> str:
+def _short_text(value: object) -> str:
     said = str(value)
     return said if len(said) <= _WIDEST else said[:_WIDEST] + "…"

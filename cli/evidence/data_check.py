@@ -53,7 +53,7 @@ def run(
     _require_counts({"--samples": samples, "--quick": quick, "--vocabulary": vocabulary, "--decode": decode})
     if decode is not None and tokenizer is None:
         raise UsageError(say.decode_needs_tokenizer_the_tokenizer())
-    prefixes, configs, failed = sorted_out(files, options, stdin_name)
+    prefixes, configs, failed = sort_inputs(files, options, stdin_name)
     try:
         found = check(
             list(dict.fromkeys(prefixes)),
@@ -68,7 +68,7 @@ def run(
             ),
         )
     except MissingPackageError as missing:
-        tell(f"accmap: {said_missing(missing.package, lang)}")
+        tell(f"accmap: {missing_package_sentence(missing.package, lang)}")
         return UNUSABLE
     found = found._replace(unreadable=(*(error.diagnostic for error in failed), *found.unreadable))
     failed = [UnreadableError(diagnostic) for diagnostic in found.unreadable]
@@ -88,7 +88,7 @@ def run(
     return FINE if found.verdict == "good" else BAD
 
 
-def sorted_out(
+def sort_inputs(
     files: Sequence[str], options: ReadOptions, stdin_name: str | None
 ) -> tuple[list[str], list[Config], list[UnreadableError]]:
     """Prefixes of data, one or two configurations, and the files that cannot be read."""
@@ -125,6 +125,6 @@ def _tokenizer(path: str | None, language: Language) -> dict[str, Any]:
     return {"tokenizer": read, "encoder": packaged}
 
 
-def said_missing(package: str, language: Language) -> str:
+def missing_package_sentence(package: str, language: Language) -> str:
     """That a package is not installed, and how it is."""
     return say.data_check_needs(package=package, command=install_command("evidence")).text(language)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.text_output import page, painted
 from ..messages_compiled import say
-from ..terminal import shortened, wants_colour
+from ..terminal import shorten, wants_colour
 
 if TYPE_CHECKING:
     from ...schemas.border.text_output import Outgoing
@@ -40,7 +40,7 @@ def text_page(answer: Answer, language: Language) -> Outgoing:
     if answer["agreement"] is not None:
         made.agreement(answer["agreement"])
     for entry in answer["decoded"]:
-        made.decoded(entry)
+        made.decoded_sample(entry)
     for entry in answer["problems"]:
         made.problem(entry)
     return page(made.lines)
@@ -104,11 +104,11 @@ class _Page:
         elif agreement["steps"]:
             self.line(self.word("set", equal=agreement["equal_steps"], steps=agreement["steps"]))
 
-    def decoded(self, entry: Answer) -> None:
+    def decoded_sample(self, entry: Answer) -> None:
         self.line(f"{entry['file']} {self.word('sample', sample=entry['sample'])}")
         for name, key in ((self.word("input"), "inputs"), (self.word("label"), "labels")):
             text = entry[key].replace("\n", "⏎")
-            self.line(f"  {name}: {shortened(text, _TEXT)}")
+            self.line(f"  {name}: {shorten(text, _TEXT)}")
 
     def problem(self, entry: Answer) -> None:
         place = entry["file"]

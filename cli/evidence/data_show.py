@@ -17,8 +17,8 @@ from ..argument_parser import UsageError, counts_from_one
 from ..command_runner import report as report_unreadable
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..messages_compiled import say
-from ..terminal import shortened, width
-from .data_check import said_missing, sorted_out
+from ..terminal import shorten, width
+from .data_check import missing_package_sentence, sort_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,8 +50,8 @@ def run(
     from ...evidence.data.check import given_data, side_of
     from ...evidence.data.tokenizer import read_tokenizer
 
-    step, count = _asked(step, steps)
-    prefixes, configs, failed = sorted_out(files, options, stdin_name)
+    step, count = _step_range(step, steps)
+    prefixes, configs, failed = sort_inputs(files, options, stdin_name)
     for error in failed:
         report_unreadable(error, lang)
     if not (failed or configs):
@@ -81,12 +81,12 @@ def _has_numpy(language: Language) -> bool:
     try:
         need_numpy()
     except MissingPackageError as missing:
-        tell(f"accmap: {said_missing(missing.package, language)}")
+        tell(f"accmap: {missing_package_sentence(missing.package, language)}")
         return False
     return True
 
 
-def _asked(step: int | None, steps: int | None) -> tuple[int, int]:
+def _step_range(step: int | None, steps: int | None) -> tuple[int, int]:
     """The first step and how many; UsageError where there is none such."""
     if step is None:
         raise UsageError(say.data_show_needs_a_step())
@@ -131,7 +131,7 @@ class Answer(NamedTuple):
         return first_other(*known) if len(known) == 2 else None
 
     @property
-    def masked_otherwise(self) -> int | None:
+    def first_mask_difference(self) -> int | None:
         """The first step of the same tokens whose masks or positions are not the same on two sides."""
         from ...evidence.data.batches import masked_otherwise
 
@@ -141,7 +141,7 @@ class Answer(NamedTuple):
     @property
     def first_difference(self) -> int | None:
         """The first step of other tokens, or of the same ones under other masks or positions."""
-        return self.masked_otherwise if self.other is None else self.other
+        return self.first_mask_difference if self.other is None else self.other
 
     @property
     def unseen(self) -> tuple[Unseen, ...]:
@@ -187,7 +187,7 @@ def _lines(answer: Answer, language: Language, *, whole: bool) -> Iterator[str]:
         "partial": told.steps_in_part(),
         "different": told.steps_differ(step=answer.other)
         if answer.other is not None
-        else told.steps_masked_otherwise(step=answer.masked_otherwise),
+        else told.steps_masked_otherwise(step=answer.first_mask_difference),
         "shown": told.step_of_one(step=first, file=file)
         if alone
         else told.steps_of_one(first=first, last=last, file=file),
@@ -217,4 +217,4 @@ def _sample(fed: Fed, tokenizer: Tokenizer | None, language: Language, *, whole:
     yield ids if whole or len(fed.ids) <= _IDS else f"{ids} …"
     if tokenizer is not None:
         text = repr(tokenizer.text(fed.ids))
-        yield text if whole else shortened(text, width() - 2)
+        yield text if whole else shorten(text, width() - 2)

@@ -21,7 +21,7 @@ from ..argument_parser import UsageError
 from ..exit_codes import BAD, FINE
 from ..inputs import read_input
 from ..messages_compiled import say as usage
-from ..reference.advisories import advisories_of, as_record, beside, met, title
+from ..reference.advisories import advisories_of, as_record, defects_of, is_package_affected, title
 from ..terminal import wants_colour
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def run(
         return FINE
     here, problems = installed()
     sets, findings = judged(here, configs)
-    findings = (*problems, *findings, *_rules(configs, sources), *met(configs, sources))
+    findings = (*problems, *findings, *_rules(configs, sources), *defects_of(configs, sources))
     known = _known_defects(here)
     failed = any(found.kind.severity == "error" for found in findings)
     verdict = concluded("fine", "apart", wrong=failed, compared=len(sets))
@@ -92,7 +92,7 @@ def _known_defects(here: Sequence[Installed]) -> dict[str, Mapping[str, Any]]:
         if one.name in _DISTRIBUTIONS:
             found.update(advisories_of(_DISTRIBUTIONS[one.name], one.version))
     versions = {one.name: one.version for one in here}
-    return {code: row for code, row in found.items() if beside(row, versions)}
+    return {code: row for code, row in found.items() if is_package_affected(row, versions)}
 
 
 def _list_defects(known: Mapping[str, Mapping[str, Any]], language: Language) -> None:

@@ -23,8 +23,8 @@ from ...schemas.wording import first_of
 from ..argument_parser import UsageError, require_jobs
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..messages_compiled import say as usage
-from ..progress import at_step
-from .dump_compare_settings import parting
+from ..progress import report_progress
+from .dump_compare_settings import divergence_context
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -89,7 +89,7 @@ def run(
     else:
         chosen = _Chosen(mapping, step, rank, tuple(only), jobs or _processors(), tree)
         answer = _dump_answer(files[0], files[1], chosen, judge, configs)
-    text = _rendered(answer, format, lang, everything=all)
+    text = _render(answer, format, lang, everything=all)
     deliver(text, output, force=force)
     return answer.code
 
@@ -156,7 +156,7 @@ def _dump_answer(a: str, b: str, chosen: _Chosen, judge: Judge, configs: Configs
     pairs, beside = _common(a, b, find_places(a), find_places(b), chosen)
     parts: list[Part] = []
     frameworks: set[tuple[str, str]] = set()
-    for found in _compared((a, b), pairs, chosen, judge, names):
+    for found in _compare_places((a, b), pairs, chosen, judge, names):
         parts.append(_told(of_dumps(found, tree=chosen.tree), configs))
         frameworks.add((found.a.framework, found.b.framework))
     of_two = len({config.framework for config, _ in configs}) > 1
@@ -165,10 +165,10 @@ def _dump_answer(a: str, b: str, chosen: _Chosen, judge: Judge, configs: Configs
 
 def _told(part: Part, configs: Configs) -> Part:
     """A part, beside what the configurations say of its divergence."""
-    return part._replace(parting=parting(part, configs))
+    return part._replace(parting=divergence_context(part, configs))
 
 
-def _compared(
+def _compare_places(
     roots: tuple[str, str],
     pairs: Sequence[tuple[Place, Place]],
     chosen: _Chosen,
@@ -181,16 +181,16 @@ def _compared(
 
     together = min(chosen.jobs, len(pairs))
 
-    def compared(pair: tuple[Place, Place]) -> Comparison:
+    def compare_pair(pair: tuple[Place, Place]) -> Comparison:
         trees = [inside(read_tree(place), chosen.only) for place in pair]
         for name, tree in zip(roots, trees, strict=True):
             _require_units(name, tree, chosen.only)
         jobs = max(1, chosen.jobs // together)
-        return compare_trees(*trees, mapping=names, judge=judge, jobs=jobs, progress=at_step)
+        return compare_trees(*trees, mapping=names, judge=judge, jobs=jobs, progress=report_progress)
 
     with ThreadPoolExecutor(together) as pool:
         for at in range(0, len(pairs), together):
-            yield from pool.map(compared, pairs[at : at + together])
+            yield from pool.map(compare_pair, pairs[at : at + together])
 
 
 def _require_dump(name: str) -> None:
@@ -212,7 +212,7 @@ def _common(
     """The steps and ranks that both dumps have, and those that one has; two single ones go together anyhow."""
     if len(ours) == len(theirs) == 1 and chosen.step is None and chosen.rank is None:
         return [(ours[0], theirs[0])], None
-    pairs = list(_matching(ours, theirs, chosen))
+    pairs = list(_common_places(ours, theirs, chosen))
     if not pairs:
         raise UnreadableError(finding(say.no_common_rank(a=_places(ours), b=_places(theirs)), f"{a}, {b}"))
     if chosen.step is not None or chosen.rank is not None:
@@ -225,7 +225,7 @@ def _common(
     return pairs, beside
 
 
-def _matching(ours: Sequence[Place], theirs: Sequence[Place], chosen: _Chosen) -> Iterator[tuple[Place, Place]]:
+def _common_places(ours: Sequence[Place], theirs: Sequence[Place], chosen: _Chosen) -> Iterator[tuple[Place, Place]]:
     known = {(place.step, place.rank, place.order): place for place in theirs}
     for place in ours:
         other = known.get((place.step, place.rank, place.order))
@@ -255,7 +255,7 @@ def _table_answer(path: str, judge: Judge, configs: Configs) -> Answer:
     return Answer("precheck", (path,), unseen=skipped_apis(found) or None, precheck=found)
 
 
-def _rendered(answer: Answer, format: str, language: Language, *, everything: bool) -> Outgoing:  # noqa: A002
+def _render(answer: Answer, format: str, language: Language, *, everything: bool) -> Outgoing:  # noqa: A002
     if format == "json":
         return json_text(dump_compare_json(answer, language), default=list)
     if format == "csv":

@@ -8,7 +8,7 @@ from ...schemas.border.text_output import page, painted
 from ...schemas.wording import first_of
 from ..messages_compiled import say
 from ..reference.advisories import title
-from ..terminal import shortened, wants_colour
+from ..terminal import shorten, wants_colour
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,8 +36,8 @@ def text_page(answer: Answer, language: Language, *, everything: bool) -> Outgoi
     if answer["kind"] == "precheck":
         lines += _precheck(answer, word)
     else:
-        lines += _not_compared(answer, word)
-        lines += _merged(answer, word, language)
+        lines += _gap_summary_lines(answer, word)
+        lines += _merged_lines(answer, word, language)
         for part in answer["parts"]:
             lines += _part(part, word, language, everything=everything, colour=colour)
         for side, names in answer.get("other_places", {}).items():
@@ -46,7 +46,7 @@ def text_page(answer: Answer, language: Language, *, everything: bool) -> Outgoi
     return page(lines)
 
 
-def _not_compared(answer: Answer, word: DumpCompareWords) -> list[str]:
+def _gap_summary_lines(answer: Answer, word: DumpCompareWords) -> list[str]:
     """What was not compared, but for steps and ranks, which have a line of their own."""
     several = len(answer["parts"]) > 1
     places = {first_of(names, _MOST) for names in answer.get("other_places", {}).values()}
@@ -57,7 +57,7 @@ def _not_compared(answer: Answer, word: DumpCompareWords) -> list[str]:
     ]
 
 
-def _merged(answer: Answer, word: DumpCompareWords, language: Language) -> list[str]:
+def _merged_lines(answer: Answer, word: DumpCompareWords, language: Language) -> list[str]:
     """Where the ranks part first, the earliest place first."""
     merged = answer.get("merged", ())
     if not merged:
@@ -84,10 +84,10 @@ def _part(part: Answer, word: DumpCompareWords, language: Language, *, everythin
         lines += _divergence(part["first_divergence"], word, language, colour)
     lines += _gaps(part["gaps"], word, everything=everything)
     alone = [f"{one['side'].upper()}: {one['unit']}.{one['place']}" for one in part["unmatched"]]
-    lines += _listed(alone, word("unmatched"), word, everything=everything)
+    lines += _name_list(alone, word("unmatched"), word, everything=everything)
     for key in ("only_a", "only_b", "unreadable", "notes"):
-        lines += _listed(part[key], word(key), word, everything=everything)
-    lines += _listed(part.get("marked_by_msprobe", ()), word("marked"), word, everything=everything)
+        lines += _name_list(part[key], word(key), word, everything=everything)
+    lines += _name_list(part.get("marked_by_msprobe", ()), word("marked"), word, everything=everything)
     if part.get("tree"):
         lines += [f"  {say.tree_head().text(language)}", *(f"    {line}" for line in part["tree"])]
     return lines
@@ -173,7 +173,7 @@ def _tensor_line(tensor: Answer, word: DumpCompareWords, language: Language) -> 
     if tensor["dtype_a"] != tensor["dtype_b"]:
         parts.append(f"{tensor['dtype_a']} | {tensor['dtype_b']}")
     if tensor["note"]:
-        parts.append(shortened(tensor["note"], 90))
+        parts.append(shorten(tensor["note"], 90))
     return ", ".join(parts)
 
 
@@ -189,21 +189,21 @@ def _precheck(answer: Answer, word: DumpCompareWords) -> list[str]:
     lines = ["  " + word("precheck", failed=len(failures), **counts)]
     for at, failure in enumerate(failures[: _MOST * 2]):
         head = f"  {word('first-failure')}: " if at == 0 else "    "
-        message = f"  {shortened(failure['message'], 90)}" if failure["message"] else ""
+        message = f"  {shorten(failure['message'], 90)}" if failure["message"] else ""
         lines.append(f"{head}{failure['api']} {failure['direction']}: {failure['status']}{message}")
         for row in failure["details"][:_MOST]:
-            shown = ", ".join(f"{name} {value}" for name, value in row.items() if _telling(name, value))
-            lines.append(f"      {row.get('API Name', '')}: {shortened(shown, 110)}")
+            shown = ", ".join(f"{name} {value}" for name, value in row.items() if _has_content(name, value))
+            lines.append(f"      {row.get('API Name', '')}: {shorten(shown, 110)}")
     if len(failures) > _MOST * 2:
         lines.append("    " + word("more", len(failures) - _MOST * 2))
     return lines + [f"  {note}" for note in answer["notes"]]
 
 
-def _telling(name: str, value: str) -> bool:
+def _has_content(name: str, value: str) -> bool:
     return name not in ("API Name", "Message", "Status") and value.strip() not in ("", " ", "N/A", "None")
 
 
-def _listed(names: Sequence[str], title: str, word: DumpCompareWords, *, everything: bool) -> list[str]:
+def _name_list(names: Sequence[str], title: str, word: DumpCompareWords, *, everything: bool) -> list[str]:
     if not names:
         return []
     shown = names if everything else names[:_MOST]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...evidence.dump.compare_divergence import Parting, Settings, next_dump, settings_behind
-from ..reference.advisories import fitting, met
+from ..reference.advisories import defects_of, matching_defects
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +17,7 @@ Configs = list[tuple["Config", Any]]
 """Configurations and their texts."""
 
 
-def parting(part: Part, configs: Configs) -> Parting | None:
+def divergence_context(part: Part, configs: Configs) -> Parting | None:
     """The divergence of a part beside the configurations; None where there is none."""
     if (found := part.divergence) is None:
         return None
@@ -25,12 +25,12 @@ def parting(part: Part, configs: Configs) -> Parting | None:
     dump = next_dump(found, part.level, part.content, part.step, part.rank)
     dump = dump._replace(
         configs=tuple(config.file for config, _source in configs),
-        first=_compiled(configs) if dump.kind == "msprobe" else None,
+        first=_graph_mode_hint(configs) if dump.kind == "msprobe" else None,
     )
     return Parting(found, fields, _settings(fields, found.unit.a.direction, configs), dump)
 
 
-def _compiled(configs: Configs) -> str | None:
+def _graph_mode_hint(configs: Configs) -> str | None:
     """What lets msprobe take more than modules, where a YAML runs in graph mode."""
     from ...mapper.recipe.reading import recipe_of
 
@@ -62,5 +62,5 @@ def _settings(fields: Sequence[str], direction: str, configs: Configs) -> Settin
     if read[0].framework != read[1].framework:
         told = findings_of(read, texts)
         rules = [entry.kind.code for entry in told if set(fields) & set(entry.fields) and entry.kind.severity != "info"]
-    known = fitting(met(read, texts), _SHOWS.get(direction, _SHOWS["backward"]), fields)
+    known = matching_defects(defects_of(read, texts), _SHOWS.get(direction, _SHOWS["backward"]), fields)
     return Settings(rows, tuple(dict.fromkeys(rules)), known)

@@ -43,7 +43,7 @@ def run(
     require_jobs(jobs)
     name = files[0]
     scans = _scans(name, step, rank, jobs)
-    unseen = _unseen(scans)
+    unseen = _unreadable_parts(scans)
     overflowed = any(one.found for one in scans)
     seen = sum(one.looked_at for one in scans)
     verdict = concluded("finite", "overflow", wrong=overflowed, compared=seen, unseen=unseen)
@@ -72,7 +72,7 @@ def _scans(name: str, step: int | None, rank: int | None, jobs: int | None) -> l
         return list(pool.map(look, places))
 
 
-def _unseen(scans: Sequence[Scan]) -> list[Unseen]:
+def _unreadable_parts(scans: Sequence[Scan]) -> list[Unseen]:
     found: list[Unseen] = []
     for one in scans:
         place = f"step {one.tree.step} rank {one.tree.rank}"

@@ -19,7 +19,7 @@ from ...schemas.reader import check_versions
 from ..argument_parser import UsageError, counts_from_one
 from ..command_runner import report as tell
 from ..exit_codes import BAD, FINE
-from ..inputs import opened
+from ..inputs import open_input
 from ..messages_compiled import say
 from .logs_report import report_of
 
@@ -58,11 +58,11 @@ def run(
     lang: Language = "en",
 ) -> int:
     """Print or write the comparison; 1 where a run is not good enough or nothing can be said."""
-    names, twins, configs = _sorted_out(files, benchmark, config)
+    names, twins, configs = _sort_inputs(files, benchmark, config)
     if twins and experiment != "standard":
         raise UsageError(say.benchmark_judges_by_the_band(experiment=experiment))
     read = [_configuration(name, check_versions(ReadOptions(megatron, mindformers))) for name in configs]
-    recipes, defects = _known_of(read) if read else ([], ())
+    recipes, defects = _recipes_and_defects(read) if read else ([], ())
     grounds = _grounds(len(names), steps, shift or 0, weights)
     if len(read) == len(names) == 2:
         from .logs_settings import settings_of
@@ -74,7 +74,7 @@ def run(
     def answer(reader: Callable[[str], Run]) -> int:
         runs, benchmarks = [reader(name) for name in names], [reader(name) for name in twins]
         report = report_of(runs, benchmarks, experiment, recipes, lang, grounds, defects)
-        text = rendered(report, format, to_file=output is not None)
+        text = render(report, format, to_file=output is not None)
         if output is None:
             emit(text)
             flush()
@@ -83,11 +83,11 @@ def run(
         return FINE if report.answer == "match" else BAD
 
     if follow:
-        return _followed(answer, [*names, *twins], lang)
+        return _follow(answer, [*names, *twins], lang)
     return answer(read_run)
 
 
-def _sorted_out(
+def _sort_inputs(
     files: Sequence[str], benchmark: Sequence[str], config: Sequence[str]
 ) -> tuple[list[str], list[str], list[str]]:
     """Logs, the two runs of the benchmark, configurations; UsageError where they cannot be told apart."""
@@ -125,20 +125,20 @@ def _is_log(name: str) -> bool:
 def _configuration(name: str, options: ReadOptions) -> tuple[Config, SourceText]:
     from ...schemas.reader import config_of
 
-    source, options = opened(name, options)
+    source, options = open_input(name, options)
     return config_of(source, options, path=source.name), source
 
 
-def _known_of(read: Sequence[tuple[Config, SourceText]]) -> tuple[list[Recipe], Sequence[Diagnostic]]:
+def _recipes_and_defects(read: Sequence[tuple[Config, SourceText]]) -> tuple[list[Recipe], Sequence[Diagnostic]]:
     """The recipes of configurations and the defects that they meet; whoever gives none does not wait for the rules."""
     from ...mapper.recipe.reading import recipe_of
-    from ..reference.advisories import met
+    from ..reference.advisories import defects_of
 
     configs = [config for config, _ in read]
-    return [recipe_of(config) for config in configs], met(configs, [source for _, source in read])
+    return [recipe_of(config) for config in configs], defects_of(configs, [source for _, source in read])
 
 
-def _followed(answer: Callable[[Callable[[str], Run]], int], names: Sequence[str], language: Language) -> int:
+def _follow(answer: Callable[[Callable[[str], Run]], int], names: Sequence[str], language: Language) -> int:
     """Answer anew whenever a log has grown, until interrupted; the exit code is that of the last answer."""
     from time import sleep
 
@@ -150,13 +150,13 @@ def _followed(answer: Callable[[Callable[[str], Run]], int], names: Sequence[str
         while True:
             grown = [log.grown() for log in logs.values()]
             if any(grown):
-                code = _once(answer, logs, language, code)
+                code = _answer_once(answer, logs, language, code)
             sleep(_PAUSE)
     except KeyboardInterrupt:
         return code
 
 
-def _once(
+def _answer_once(
     answer: Callable[[Callable[[str], Run]], int], logs: dict[str, Followed], language: Language, code: int
 ) -> int:
     found: dict[str, Run] = {}
@@ -173,7 +173,7 @@ def _once(
     return answer(found.__getitem__)
 
 
-def rendered(report: Report, form: str, *, to_file: bool = False) -> Outgoing:
+def render(report: Report, form: str, *, to_file: bool = False) -> Outgoing:
     """The report in one of the formats."""
     if form == "text":
         from .logs_terminal import page

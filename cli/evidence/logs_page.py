@@ -17,7 +17,7 @@ from ...schemas.border.file_input import package_text
 from ...schemas.border.text_output import markup
 from ...schemas.fast_records import NamedTuple
 from ..messages_compiled import say
-from ..pages.page_shell import acted, bullets, document
+from ..pages.page_shell import bullets, document, script_elements
 from ..reference.advisories import title
 from .logs_csv import share
 
@@ -65,7 +65,9 @@ def web_page(report: Report) -> str:
     parts.append(_norm_table(report))
     parts.append(_lists(report))
     style, script = (f"\n{package_text(os.path.dirname(__file__), name)}" for name in ("logs_page.css", "logs_page.js"))
-    return document(title, report.language, style, "".join(parts), acting=acted(_data(report, panels), script))
+    return document(
+        title, report.language, style, "".join(parts), acting=script_elements(_data(report, panels), script)
+    )
 
 
 def _word(report: Report, name: Any, *values: object) -> str:

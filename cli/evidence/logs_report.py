@@ -56,9 +56,9 @@ def report_of(
     off = {quantity for one in comparisons for quantity in _off(one.verdict.criteria)}
     fit: tuple[Diagnostic, ...] = ()
     if defects:
-        from ..reference.advisories import fitting
+        from ..reference.advisories import matching_defects
 
-        fit = fitting(defects, off)
+        fit = matching_defects(defects, off)
     return Report(tuple(runs), comparisons, alone, "benchmark" if twins else experiment, answer, language, fit)
 
 

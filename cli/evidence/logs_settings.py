@@ -49,11 +49,11 @@ def _by_rules(sides: dict[str, Side]) -> tuple[list[Words], list[Words]]:
         if one.kind.severity == "error" and one.effect == "numbers" and one.because is None
     ]
     a, b = sides["megatron"].recipe, sides["mindformers"].recipe
-    open_ = [_told(row) for row in _numeric(a, b) if _is_open(row)]
-    return apart, [*_unjudged(sides.values(), outcome), *open_]
+    open_ = [_row_words(row) for row in _numeric(a, b) if _is_open(row)]
+    return apart, [*_rule_gaps(sides.values(), outcome), *open_]
 
 
-def _unjudged(sides: Iterable[Side], outcome: Outcome) -> Iterator[Words]:
+def _rule_gaps(sides: Iterable[Side], outcome: Outcome) -> Iterator[Words]:
     """Why rules did not look at these runs: one trains no GPT model, or a rule failed."""
     for side in sides:
         purpose = side.config.purpose
@@ -70,7 +70,7 @@ def _by_fields(a: Recipe, b: Recipe) -> tuple[list[Words], list[Words]]:
     open_: list[Words] = []
     for row in _numeric(a, b):
         known = row.field is not None and row.counts is True  # of a key without a field nothing is known
-        (apart if row.status == "different" and known else open_).append(_told(row))
+        (apart if row.status == "different" and known else open_).append(_row_words(row))
     return apart, open_
 
 
@@ -84,7 +84,7 @@ def _is_open(row: Difference) -> bool:
     return row.field is None or row.counts is None or not all(side is None or side.decided for side in (row.a, row.b))
 
 
-def _told(row: Difference) -> Words:
+def _row_words(row: Difference) -> Words:
     """A field, or a key that has none, with what either run has: `?` is not known from the files."""
     key = next((side.key for side in (row.a, row.b) if side is not None and side.key), "")
     values = ("-" if side is None else side.value if side.decided else "?" for side in (row.a, row.b))

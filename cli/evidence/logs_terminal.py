@@ -15,10 +15,10 @@ from ...schemas.versions import TITLES
 from ...schemas.wording import listed
 from ..messages_compiled import say
 from ..pages.curve_scale import COLUMNS, MARGIN, step_labels, ticks
-from ..pages.dot_plot import STYLES, beside, can_draw, drawn, plain, stroke
+from ..pages.dot_plot import STYLES, can_draw, in_stdout_encoding, plot_curves, stroke, with_axis
 from ..reference.advisories import title
 from ..terminal import columns as columns_of
-from ..terminal import wants_colour, wrapped
+from ..terminal import wants_colour, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,7 @@ def page(report: Report, *, to_file: bool = False) -> Outgoing:
     for comparison in report.comparisons:
         names = f"{report.letter(comparison.b)} / {report.letter(comparison.a)}: " if len(report.runs) > 2 else ""
         style = {"match": "green", "mismatch": "red"}.get(comparison.verdict.answer, "yellow")
-        said = wrapped(names + comparison.verdict.said.text(report.language), 79)
+        said = wrap(names + comparison.verdict.said.text(report.language), 79)
         lines += [painted(line, style, colour) for line in said]
     lines += ["", *_losses(report, colour, unicode)]
     for comparison in report.comparisons:
@@ -52,11 +52,11 @@ def page(report: Report, *, to_file: bool = False) -> Outgoing:
     if report.alone:
         lines += ["", *_criteria(report, report.alone, colour, unicode)]
     for comparison in report.comparisons:
-        lines += ["", *_judged(report, comparison, colour, unicode)]
+        lines += ["", *_comparison_lines(report, comparison, colour, unicode)]
     lines += _defects(report)
     lines += _problems(report)
     text = as_page(line.rstrip() for line in lines)
-    return text if unicode else composed(plain(text))
+    return text if unicode else composed(in_stdout_encoding(text))
 
 
 def _word(report: Report, name: Any, *values: object) -> str:
@@ -68,7 +68,7 @@ def _span(report: Report) -> tuple[int, int]:
     return first, max(first + 1, *(run.steps[-1] for run in report.runs))
 
 
-def _sampled(steps: Sequence[int], values: Sequence[float], first: int, last: int) -> list[float]:
+def _sample(steps: Sequence[int], values: Sequence[float], first: int, last: int) -> list[float]:
     """One value for each dot column: of its steps the one farthest from their mean, so that a spike is drawn."""
     count = COLUMNS * 2
     found = [math.nan] * count
@@ -85,10 +85,10 @@ def _sampled(steps: Sequence[int], values: Sequence[float], first: int, last: in
             low, high = min(known), max(known)
             found[index] = high if high - mean >= mean - low else low
         start = end
-    return _joined(found)
+    return _interpolate(found)
 
 
-def _joined(values: list[float]) -> list[float]:
+def _interpolate(values: list[float]) -> list[float]:
     """Sparse points as a line: a column without a step lies between its neighbours."""
     known = [index for index, value in enumerate(values) if math.isfinite(value)]
     for before, after in pairwise(known):
@@ -110,13 +110,13 @@ def _plot(curves: list[list[float]], rows: int, colour: bool, unicode: bool, *, 
     marks = {round((high - mark) / (high - low) * (rows - 1)): mark for mark in wanted if low <= mark <= high}
     nothing = (high - low) * 1e-9
     labels = {index: f"{0.0 if abs(mark) < nothing else mark:.3g}" for index, mark in marks.items()}
-    cells = drawn(curves, low, high, rows, colour=colour, unicode=unicode)
-    return beside(labels, cells, MARGIN, unicode=unicode)
+    cells = plot_curves(curves, low, high, rows, colour=colour, unicode=unicode)
+    return with_axis(labels, cells, MARGIN, unicode=unicode)
 
 
 def _losses(report: Report, colour: bool, unicode: bool) -> list[str]:
     first, last = _span(report)
-    curves = [_sampled(run.steps, run.column(LOSS), first, last) for run in report.runs]
+    curves = [_sample(run.steps, run.column(LOSS), first, last) for run in report.runs]
     lines = [" " * (MARGIN - 1) + _word(report, "loss"), *_plot(curves, ROWS, colour, unicode, zero=False)]
     corner, bar = ("┼", "─") if unicode else ("+", "-")
     return [*lines, " " * (MARGIN - 1) + corner + bar * COLUMNS, step_labels(_word(report, "step"), first, last)]
@@ -127,7 +127,7 @@ def _gap(report: Report, comparison: Comparison, colour: bool, unicode: bool) ->
     if not loss.size:
         return []
     first, last = _span(report)
-    curve = _sampled(loss.steps, loss.differences, first, last)
+    curve = _sample(loss.steps, loss.differences, first, last)
     title = _word(report, "difference", report.letter(comparison.b), report.letter(comparison.a))
     return [" " * (MARGIN - 1) + title, *_plot([curve], SMALL_ROWS, colour, unicode, zero=True)]
 
@@ -136,17 +136,17 @@ def _legend(report: Report, colour: bool, unicode: bool) -> list[str]:
     lines: list[str] = []
     for index, run in enumerate(report.runs):
         sample = painted(stroke(index, unicode=unicode), STYLES[index % len(STYLES)], colour)
-        text = wrapped(f"{_shortened(run.name)}: {_described(report, run)}", 79 - 7)
+        text = wrap(f"{_short_name(run.name)}: {_run_summary(report, run)}", 79 - 7)
         lines.append(f"{report.letter(run)} {sample}  {text[0]}")
         lines += [" " * 7 + line for line in text[1:]]
     return lines
 
 
-def _shortened(name: str, most: int = 26) -> str:
+def _short_name(name: str, most: int = 26) -> str:
     return name if len(name) <= most else "…" + name[-(most - 1) :]
 
 
-def _described(report: Report, run: Run) -> str:
+def _run_summary(report: Report, run: Run) -> str:
     words = [TITLES[run.framework] + (f" ({run.dialect})" if run.dialect else "")]
     words.append(_word(report, "steps", f"{run.steps[0]:,}", f"{run.steps[-1]:,}", f"{len(run.steps):,}"))
     if run.interval > 1:
@@ -169,13 +169,13 @@ def _criteria(report: Report, criteria: Sequence[Criterion], colour: bool, unico
             style = "dim" if criterion.status == "pass" else "yellow"
         label = criterion.label.text(language) + " " * (wide - columns_of(criterion.label.text(language)))
         head = f"{mark} {label}  "
-        text = wrapped(head + criterion.said.text(language), 79, " " * columns_of(head))
+        text = wrap(head + criterion.said.text(language), 79, " " * columns_of(head))
         lines.append(painted(text[0][: len(mark)], style, colour) + text[0][len(mark) :])
         lines += text[1:]
     return lines
 
 
-def _judged(report: Report, comparison: Comparison, colour: bool, unicode: bool) -> list[str]:
+def _comparison_lines(report: Report, comparison: Comparison, colour: bool, unicode: bool) -> list[str]:
     lines: list[str] = []
     if len(report.runs) > 2:
         lines.append(painted(f"{report.letter(comparison.b)} / {report.letter(comparison.a)}", "bold", colour))
@@ -185,7 +185,7 @@ def _judged(report: Report, comparison: Comparison, colour: bool, unicode: bool)
         lines += ["", _word(report, "norms")]
         lines += [f"  {row.name:<52.52} {row.a:>11.5g} {row.b:>11.5g}" for row in worst]
     for note in comparison.notes:
-        lines += wrapped(f"- {note.text(report.language)}", 79, "  ")
+        lines += wrap(f"- {note.text(report.language)}", 79, "  ")
     return lines
 
 
@@ -193,7 +193,7 @@ def _defects(report: Report) -> list[str]:
     lines: list[str] = []
     for found in report.defects:
         said = f"- {found.kind.code} {found.place}: {title(found.kind.code, report.language)}"
-        lines += wrapped(said, 79, "  ")
+        lines += wrap(said, 79, "  ")
     return ["", _word(report, "defects"), *lines] if lines else []
 
 
@@ -201,7 +201,7 @@ def _problems(report: Report) -> list[str]:
     lines: list[str] = []
     for run in report.runs:
         for found in run.problems[:_MOST_PROBLEMS]:
-            lines += wrapped(f"{found.place}: {found.kind.code} {found.message(report.language)}", 79, "  ")
+            lines += wrap(f"{found.place}: {found.kind.code} {found.message(report.language)}", 79, "  ")
         if len(run.problems) > _MOST_PROBLEMS:
             lines.append(_word(report, "more", len(run.problems) - _MOST_PROBLEMS))
     return ["", *lines] if lines else []

@@ -25,7 +25,7 @@ from ..argument_parser import UsageError
 from ..exit_codes import BAD, FINE
 from ..inputs import load
 from ..messages_compiled import say as usage
-from .playbook_files import given_settings, may_be_written, plan_text, trees_here, with_ticks, written_before
+from .playbook_files import can_overwrite, given_settings, plan_text, previous_checksums, trees_here, with_ticks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,9 +59,9 @@ def run(
         raise UsageError(usage.a_pair_has_one_file(file=files[0], file2=files[1]))
     source = by_framework.get("megatron", configs[0])
     settings = given_settings(directory, source)
-    plan, kept = _made(by_framework, source, directory, options, settings)
+    plan, kept = _plan_and_files(by_framework, source, directory, options, settings)
     texts = with_ticks({**pages(plan), **kept, **patches()}, directory)
-    force = force or may_be_written(texts, directory, written_before(directory, plan))
+    force = force or can_overwrite(texts, directory, previous_checksums(directory, plan))
     if not os.path.lexists(os.path.join(directory, SETTINGS)):
         texts[SETTINGS] = settings_text(settings)
     texts[FILE] = plan_text(plan, texts)
@@ -94,7 +94,7 @@ def _parent(directory: str) -> str:
     return os.path.dirname(os.path.abspath(directory)) or "."
 
 
-def _made(
+def _plan_and_files(
     by_framework: dict[str, Config], source: Config, directory: str, options: ReadOptions, settings: Settings
 ) -> tuple[Plan, dict[str, str]]:
     """The plan, and the files that accmap's own commands write for it, filled in."""
@@ -154,11 +154,11 @@ def _prepare(plan: Plan, by_framework: dict[str, Config], source: Config, made: 
             if "/" in word and word not in absolute:
                 os.makedirs(os.path.join(made, os.path.dirname(word)), exist_ok=True)
 
-    def placed(words: Sequence[str]) -> tuple[str, ...]:
+    def with_absolute_paths(words: Sequence[str]) -> tuple[str, ...]:
         return tuple(absolute.get(word, word) for word in words)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(_accmap, map(placed, commands), repeat(made)))
+        list(pool.map(_accmap, map(with_absolute_paths, commands), repeat(made)))
         printing = [entry for stage in plan.stages for entry in stage.writes]
         printed = pool.map(_accmap, (words for _, words in printing), repeat(made))
         for (file, _), text in zip(printing, printed, strict=True):

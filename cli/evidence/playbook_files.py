@@ -87,10 +87,10 @@ def plan_text(plan: Plan, texts: Mapping[str, str]) -> str:
     return json.dumps({**plan.to_json(), "written": sums}, ensure_ascii=False, indent=1) + "\n"
 
 
-def written_before(directory: str, plan: Plan) -> Mapping[str, str] | None:
+def previous_checksums(directory: str, plan: Plan) -> Mapping[str, str] | None:
     """The checksums of a playbook of the same pair that stands there; None where there is none."""
     try:
-        content: Any = json.loads(_standing(os.path.join(directory, FILE)))
+        content: Any = json.loads(_read_existing(os.path.join(directory, FILE)))
     except (OSError, UnreadableError, ValueError, RecursionError):
         return None
     same = {**plan.names._asdict(), "reading": list(plan.reading)}
@@ -103,14 +103,14 @@ def written_before(directory: str, plan: Plan) -> Mapping[str, str] | None:
     return cast("dict[str, str]", sums) if isinstance(sums, dict) else None
 
 
-def may_be_written(texts: Mapping[str, str], directory: str, before: Mapping[str, str] | None) -> bool:
+def can_overwrite(texts: Mapping[str, str], directory: str, before: Mapping[str, str] | None) -> bool:
     """Whether every file that stands there is as it was written, or already as it is to be."""
     if before is None:
         return False
     for name, text in texts.items():
         path = os.path.join(directory, name)
         if os.path.lexists(path):
-            now = _sum(_standing(path))
+            now = _sum(_read_existing(path))
             if now not in (before.get(name), _sum(text.encode())):
                 return False
     return True
@@ -122,13 +122,13 @@ def with_ticks(texts: Mapping[str, str], directory: str) -> dict[str, str]:
     for name, text in texts.items():
         path = os.path.join(directory, name)
         if os.path.basename(name) == _TICKED and os.path.isfile(path):
-            standing = _standing(path).decode("utf-8", "replace")
+            standing = _read_existing(path).decode("utf-8", "replace")
             if _open(standing) == _open(text):
                 kept[name] = standing
     return kept
 
 
-def _standing(path: str) -> bytes:
+def _read_existing(path: str) -> bytes:
     """A file of the playbook's own, which may be written over."""
     with open_regular(path, remember=False) as stream:
         return stream.read()

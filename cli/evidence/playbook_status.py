@@ -20,7 +20,7 @@ from ...schemas.wording import mark
 from ..argument_parser import UsageError
 from ..exit_codes import BAD, FINE
 from ..messages_compiled import say as usage
-from ..terminal import padded, wants_colour
+from ..terminal import pad, wants_colour
 from .playbook import PROGRAM
 from .playbook_files import layout_of
 
@@ -73,10 +73,10 @@ def verdict_of(standings: Sequence[Standing]) -> str:
     """Passed is said of a book whose every check has passed that must; one that waits is still open."""
     wrong = any(found.state in ("failed", "unusable") for found in standings)
     passed = sum(found.state == "passed" for found in standings)
-    return concluded("passed", "failed", wrong=wrong, compared=passed, unseen=_unseen(standings))
+    return concluded("passed", "failed", wrong=wrong, compared=passed, unseen=_open_checks(standings))
 
 
-def _unseen(standings: Sequence[Standing]) -> list[Unseen]:
+def _open_checks(standings: Sequence[Standing]) -> list[Unseen]:
     return [
         Unseen(
             f"{found.stage.id}/{found.check.id}",
@@ -136,7 +136,7 @@ def page(standings: Sequence[Standing], language: Language) -> None:
             say(painted(found.stage.title[language], "bold", colour))
         state = state_word(found.state)
         detail = "" if found.state == "passed" else _detail(found, language)
-        line = f"  {painted(padded(state, 9), _STYLES[found.state], colour)} {found.check.title[language]}"
+        line = f"  {painted(pad(state, 9), _STYLES[found.state], colour)} {found.check.title[language]}"
         say(f"{line} · {detail}" if detail else line)
     following = next_of(list(standings))
     word = usage.page("playbook_status", language)
@@ -183,7 +183,7 @@ def standings_json(directory: str, standings: Sequence[Standing], language: Lang
     return {
         "directory": directory,
         "verdict": verdict_of(standings),
-        "not_compared": unseen_json(_unseen(standings), language),
+        "not_compared": unseen_json(_open_checks(standings), language),
         "checks": [
             {
                 "stage": found.stage.id,

@@ -19,7 +19,7 @@ from ..argument_parser import UsageError
 from ..exit_codes import BAD, FINE
 from ..inputs import load, read_input
 from ..messages_compiled import say as usage
-from ..progress import at_step
+from ..progress import report_progress
 from ..terminal import in_bytes, wants_colour
 
 if TYPE_CHECKING:
@@ -98,9 +98,11 @@ def _checkpoints(
         tell(f"{diagnostic.file}: {diagnostic.kind.code} {diagnostic.message(language)}")
     opened = [open_checkpoint(name) for name in names]
     if len(opened) == 2:
-        found = compare_checkpoints(opened[0], opened[1], configs, options, tolerance=tolerance, progress=at_step)
+        found = compare_checkpoints(
+            opened[0], opened[1], configs, options, tolerance=tolerance, progress=report_progress
+        )
     else:
-        found = compare_with_configuration(opened[0], configs, options, at_step)
+        found = compare_with_configuration(opened[0], configs, options, report_progress)
     for diagnostic in found.findings:
         tell(f"{diagnostic.file}: {diagnostic.kind.code} {diagnostic.message(language)}")
     findings.extend(found.findings)

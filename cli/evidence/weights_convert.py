@@ -18,7 +18,7 @@ from ..argument_parser import UsageError
 from ..exit_codes import BAD, FINE
 from ..inputs import load
 from ..messages_compiled import say as usage
-from ..progress import at_step
+from ..progress import report_progress
 from ..terminal import in_bytes
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def run(
     )
     _keep_what_is_freed()
     try:
-        done = convert(request, configs, options, progress=at_step)
+        done = convert(request, configs, options, progress=report_progress)
     except RefusedError as refused:
         for diagnostic in refused.diagnostics:
             _complain(diagnostic, lang)

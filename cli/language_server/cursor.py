@@ -18,7 +18,7 @@ from ...schemas.megatron.forks import catalog, fork_of
 from ...schemas.mindformers.versions import DEFAULT_STATIC
 from ..linting.file_search import YAMLS
 from ..messages_compiled import say
-from ..reference.key_explanation import explained_key
+from ..reference.key_explanation import explain_key
 from ..reference.key_search import dynamic_defaults, static_keys
 
 if TYPE_CHECKING:
@@ -49,12 +49,14 @@ class Choice(NamedTuple):
     begun: int
     detail: str
     asked: str | None = None
-    """What `meaning_of` explains."""
+    """What `word_text` explains."""
 
 
-def meaning(files: OpenFiles, path: str, line: int, column: int, language: Language) -> tuple[str, Span | None] | None:
+def hover_text(
+    files: OpenFiles, path: str, line: int, column: int, language: Language
+) -> tuple[str, Span | None] | None:
     """What stands at a place, as Markdown: its value on both sides, and what the tables say of it."""
-    source, seen = files.source(path), files.seen(path)
+    source, seen = files.source(path), files.side_of(path)
     if source is None or line > source.line_count:
         return None
     if seen is None:
@@ -67,17 +69,17 @@ def meaning(files: OpenFiles, path: str, line: int, column: int, language: Langu
         if not name and key is not None:  # the value of a flag
             setting = side.setting(key)
             name = None if setting is None else setting.flag
-    found = None if name is None else meaning_of(name, language)
+    found = None if name is None else word_text(name, language)
     told = "\n\n".join(filter(None, (values, found)))
     return (told, span) if told else None
 
 
-def meaning_of(name: str, language: Language) -> str | None:
+def word_text(name: str, language: Language) -> str | None:
     """What the tables say of a flag or a key, as Markdown."""
-    return explained_key(name, language, "markdown")
+    return explain_key(name, language, "markdown")
 
 
-def choices(files: OpenFiles, path: str, line: int, column: int) -> list[Choice]:
+def completions(files: OpenFiles, path: str, line: int, column: int) -> list[Choice]:
     """What may be written at a place: a flag, one of its values, or a key of the section."""
     source, config = files.source(path), files.last_read(path)
     if source is None or line > source.line_count:
@@ -161,16 +163,16 @@ def _flags(config: Config | None, before: str) -> Iterator[Choice]:
     if value is not None:
         fact = known.by_option.get(value[1])
         if fact is not None:
-            yield from [Choice(str(choice), len(value[2]), _described(fact)) for choice in fact.choices or ()]
+            yield from [Choice(str(choice), len(value[2]), _argument_detail(fact)) for choice in fact.choices or ()]
         return
     begun = _FLAG_BEGUN.search(before)
     if begun is not None:
         for option, fact in known.by_option.items():
             if option.startswith("--"):
-                yield Choice(option, len(begun[0]), _described(fact), option)
+                yield Choice(option, len(begun[0]), _argument_detail(fact), option)
 
 
-def _described(fact: ArgumentFact) -> str:
+def _argument_detail(fact: ArgumentFact) -> str:
     if fact.action != "store":
         return ""
     default = "" if fact.default is None else f" = {shown(fact.default)}"
@@ -185,7 +187,9 @@ def _keys(source: SourceText, config: Config | None, line: int, before: str) -> 
     if section is None:
         return
     prefix = f"{section}." if section else ""
-    names = dict.fromkeys([path[len(prefix) :].partition(".")[0] for path in _known(config) if path.startswith(prefix)])
+    names = dict.fromkeys(
+        [path[len(prefix) :].partition(".")[0] for path in _known_keys(config) if path.startswith(prefix)]
+    )
     document = None if config is None else config.document
     node = None if document is None else document.find(section) if section else document.root
     for name in names:
@@ -193,7 +197,7 @@ def _keys(source: SourceText, config: Config | None, line: int, before: str) -> 
             yield Choice(name, len(begun[2]), "", f"{prefix}{name}")
 
 
-def _known(config: Config | None) -> Iterable[str]:
+def _known_keys(config: Config | None) -> Iterable[str]:
     if config is None:
         return static_keys(DEFAULT_STATIC)
     return (dynamic_defaults if config.dialect == "dynamic" else static_keys)(config.framework_version)

@@ -79,7 +79,7 @@ class OpenFiles:
             before = self._checked.get(path)
             changed |= one.files | (set() if before is None else before.files)
             self._checked[path] = one
-            seen = self.seen(path)
+            seen = self.side_of(path)
             if seen is not None:
                 self._last[path] = seen[0].config
         return changed
@@ -100,7 +100,7 @@ class OpenFiles:
         read = chain.from_iterable([known.report.sources.items() for known in self._checked.values()])
         return next((source for name, source in read if os.path.abspath(name) == file), None)
 
-    def seen(self, path: str) -> tuple[Side, Subject] | None:
+    def side_of(self, path: str) -> tuple[Side, Subject] | None:
         """An open file's effective values, and what it was looked at with."""
         known = self._checked.get(path)
         for subject in () if known is None else known.report.subjects:
@@ -113,7 +113,7 @@ class OpenFiles:
         """An open file's values when it could be read last: while a line is typed it often cannot."""
         return self._last.get(path)
 
-    def mended(self, path: str) -> Mapping[str, str]:
+    def fixed_texts(self, path: str) -> Mapping[str, str]:
         """The texts after every safe fix of what was found with a file, for those that become others."""
         from ...rules.fixes import Seen, mend
 

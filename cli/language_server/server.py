@@ -25,7 +25,7 @@ from ..add_suppressions import comment_for
 from ..argument_parser import UsageError
 from ..configuration import NAMES
 from ..messages_compiled import say
-from .cursor import choices, meaning, meaning_of
+from .cursor import completions, hover_text, word_text
 from .open_files import OpenFiles
 
 if TYPE_CHECKING:
@@ -51,16 +51,16 @@ def serve(options: ReadOptions, profile: str | None, language: Language, *, rema
     kinds = lsp.CodeActionOptions(code_action_kinds=[lsp.CodeActionKind.QuickFix, _FIX_ALL])
     completion = lsp.CompletionOptions(trigger_characters=["-"], resolve_provider=True)
     for name, handler, about in (
-        (lsp.TEXT_DOCUMENT_DID_OPEN, editor.opened, None),
-        (lsp.TEXT_DOCUMENT_DID_CHANGE, editor.changed, None),
-        (lsp.TEXT_DOCUMENT_DID_SAVE, editor.saved, None),
-        (lsp.TEXT_DOCUMENT_DID_CLOSE, editor.closed, None),
-        (lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES, editor.saved, None),
+        (lsp.TEXT_DOCUMENT_DID_OPEN, editor.did_open, None),
+        (lsp.TEXT_DOCUMENT_DID_CHANGE, editor.did_change, None),
+        (lsp.TEXT_DOCUMENT_DID_SAVE, editor.did_save, None),
+        (lsp.TEXT_DOCUMENT_DID_CLOSE, editor.did_close, None),
+        (lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES, editor.did_save, None),
         (lsp.TEXT_DOCUMENT_CODE_ACTION, editor.actions, kinds),
         (lsp.TEXT_DOCUMENT_HOVER, editor.hover, None),
         (lsp.TEXT_DOCUMENT_COMPLETION, editor.completion, completion),
-        (lsp.COMPLETION_ITEM_RESOLVE, editor.resolved, None),
-        (lsp.INITIALIZED, editor.initialized, None),
+        (lsp.COMPLETION_ITEM_RESOLVE, editor.resolve, None),
+        (lsp.INITIALIZED, editor.register_watchers, None),
     ):
         server.feature(name, about)(partial(handler))
     # The editor's own channel: nothing else that is printed may get into it.
@@ -81,7 +81,7 @@ class _Editor:
 
     # What the editor tells.
 
-    def initialized(self, _: lsp.InitializedParams) -> None:
+    def register_watchers(self, _: lsp.InitializedParams) -> None:
         """Ask to be told when a configuration changes on the disk, where the editor can tell."""
         workspace = self.server.client_capabilities.workspace
         watched = None if workspace is None else workspace.did_change_watched_files
@@ -93,12 +93,12 @@ class _Editor:
         )
         self.server.client_register_capability(lsp.RegistrationParams([wish]))
 
-    def opened(self, told: lsp.DidOpenTextDocumentParams) -> None:
+    def did_open(self, told: lsp.DidOpenTextDocumentParams) -> None:
         """A file is opened: one beside it may be its partner now."""
         if self._take(told.text_document.uri) is not None:
             self._check(None)
 
-    def changed(self, told: lsp.DidChangeTextDocumentParams) -> None:
+    def did_change(self, told: lsp.DidChangeTextDocumentParams) -> None:
         """A file was typed in."""
         path = self._take(told.text_document.uri)
         if path is None:
@@ -108,11 +108,11 @@ class _Editor:
             self._due.cancel()
         self._due = asyncio.get_running_loop().call_later(_PAUSE, self._checked_late)
 
-    def saved(self, _: object) -> None:
+    def did_save(self, _: object) -> None:
         """A file is on the disk, where others may name it."""
         self._check(None)
 
-    def closed(self, told: lsp.DidCloseTextDocumentParams) -> None:
+    def did_close(self, told: lsp.DidCloseTextDocumentParams) -> None:
         """A file is closed: nothing more is said for its sake."""
         path = _path(told.text_document.uri)
         if path is None:
@@ -190,7 +190,7 @@ class _Editor:
                 found += self._quick_fixes(path, entry, place)
         # To mend all means to lint several times: only where that is what is asked for.
         if wanted and _is_wanted(_FIX_ALL, wanted):
-            texts = self.files.mended(path)
+            texts = self.files.fixed_texts(path)
             edits = {self._uri(file): [lsp.TextEdit(self._whole(file), text)] for file, text in texts.items()}
             if edits:
                 title = say.lsp_mend_all().text(self.language)
@@ -232,7 +232,7 @@ class _Editor:
     def hover(self, asked: lsp.HoverParams) -> lsp.Hover | None:
         """What stands under the cursor."""
         place = self._place(asked.text_document.uri, asked.position)
-        found = None if place is None else meaning(self.files, *place, self.language)
+        found = None if place is None else hover_text(self.files, *place, self.language)
         if found is None or place is None:
             return None
         text, span = found
@@ -246,16 +246,16 @@ class _Editor:
             return []
         path, line, column = place
         items: list[lsp.CompletionItem] = []
-        for one in choices(self.files, path, line, column):
+        for one in completions(self.files, path, line, column):
             span = self._range(path, Span(line, column - one.begun, line, column))
             edit = lsp.TextEdit(span, one.text)
             kind = lsp.CompletionItemKind.Property
             items.append(lsp.CompletionItem(one.text, kind=kind, detail=one.detail, text_edit=edit, data=one.asked))
         return items
 
-    def resolved(self, item: lsp.CompletionItem) -> lsp.CompletionItem:
+    def resolve(self, item: lsp.CompletionItem) -> lsp.CompletionItem:
         """The same with what the tables say of it."""
-        told = meaning_of(item.data, self.language) if isinstance(item.data, str) else None
+        told = word_text(item.data, self.language) if isinstance(item.data, str) else None
         if told is not None:
             item.documentation = lsp.MarkupContent(lsp.MarkupKind.Markdown, told)
         return item

@@ -77,10 +77,10 @@ def _state(row: Row, subject: Subject, found: Sequence[Diagnostic]) -> State:
         return "undecided"
     if not subject.paired:
         return "alone"
-    return "passed" if _known(row, subject) else "undecided"
+    return "passed" if _is_known(row, subject) else "undecided"
 
 
-def _known(row: Row, subject: Subject) -> bool:
+def _is_known(row: Row, subject: Subject) -> bool:
     """Whether the files say all that the row is about."""
     said = [value for side in subject.sides for name in row.fields if (value := side.field(name)) is not None]
     return all(value.decided for value in said) and (bool(said) or not row.compares)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ...schemas.diagnostic import Diagnostic, Language
 
 
-def following(found: Sequence[Diagnostic]) -> tuple[list[Diagnostic], Mapping[int, list[Diagnostic]]]:
+def group_by_cause(found: Sequence[Diagnostic]) -> tuple[list[Diagnostic], Mapping[int, list[Diagnostic]]]:
     """The causes in their order, and by the place of each in that list what follows from it."""
     causes = causes_of(found)
     heads: list[Diagnostic] = []
@@ -46,7 +46,7 @@ def because(cause: Diagnostic, language: Language) -> str:
     return word("of", cause.kind.code)
 
 
-def counted(cause: Diagnostic, follow: Sequence[Diagnostic], language: Language) -> str:
+def follower_count(cause: Diagnostic, follow: Sequence[Diagnostic], language: Language) -> str:
     """`because moe.num_experts differs: 4 more`."""
     return say.page("following", language)("counted", because(cause, language), len(follow))
 

@@ -6,7 +6,7 @@ from ...schemas.answers_compiled import diagnostic_json
 from ...schemas.border.text_output import json_text, json_with, json_with_number
 from ...schemas.diagnostic import causes_of
 from ...schemas.fast_records import TYPE_CHECKING
-from ..linting.linter import counted
+from ..linting.linter import count_severities
 
 if TYPE_CHECKING:
     from ...schemas.border.text_output import Outgoing
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def write(report: Report, language: Language) -> Outgoing:
     """One JSON object."""
     causes = causes_of(report.diagnostics)
-    alone, following = counted(report.diagnostics, causes)
+    alone, following = count_severities(report.diagnostics, causes)
     summary = {
         **alone,
         "following": following,
@@ -36,7 +36,7 @@ def write(report: Report, language: Language) -> Outgoing:
     return json_with("diagnostics", entries, {"summary": summary})
 
 
-def written_ahead(report: Report, language: Language) -> Report:
+def with_json(report: Report, language: Language) -> Report:
     """The report of one pair with its findings written; of each only what tells it from others goes along."""
     written = _each(report, language)
     told = tuple([entry._replace(related=(), fields=(), fix=None) for entry in report.diagnostics])

@@ -68,11 +68,11 @@ def _rules(entries: Iterable[Diagnostic], codes: list[str], language: Language) 
             "shortDescription": {"text": entry.kind.name.replace("-", " ")},
             "helpUri": entry.to_json()["url"],
             "defaultConfiguration": {"level": _LEVELS[entry.kind.severity]},
-            **_explained(code, language),
+            **_rule_help(code, language),
         }
 
 
-def _explained(code: str, language: Language) -> dict[str, object]:
+def _rule_help(code: str, language: Language) -> dict[str, object]:
     """What the code's page says; a plugin's code has none."""
     from ...rules.pages import heading, page
 

@@ -10,7 +10,7 @@ import os
 
 from ...schemas.border.text_output import page, painted
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
-from ..terminal import columns, cut, height, padded, wants_colour, width
+from ..terminal import columns, cut, height, pad, wants_colour, width
 from .messages_compiled import say
 from .places import place_of, summary_line
 from .ranking import GROUPS, REMARK, group_name, group_of, worst_first
@@ -92,11 +92,11 @@ def _grid(shown: Sequence[Unit], groups: Sequence[str], language: Language, colo
     corner = say.pair().text(language)
     heads = [*(group_name(group).text(language) for group in groups), say.remarks().text(language)]
     first = max(columns(corner), *(columns(unit.name) for unit in shown))
-    yield painted(f"{padded(corner, first)}  {'  '.join(heads)}", "bold", colour)
+    yield painted(f"{pad(corner, first)}  {'  '.join(heads)}", "bold", colour)
     for unit in shown:
         cells = (unit.counts[group] for group in (*groups, REMARK))
         fields = [f"{cell:>{columns(head)}}" for cell, head in zip(cells, heads, strict=True)]
-        yield f"{padded(unit.name, first)}  {'  '.join(fields)}"
+        yield f"{pad(unit.name, first)}  {'  '.join(fields)}"
 
 
 def _nothing() -> dict[str, int]:
@@ -152,15 +152,15 @@ _TAIL = 4
 def write(report: Report, language: Language) -> Outgoing:
     """The page: what was found of each pair, the worst findings at length and the others in a line, the totals."""
     colour = wants_colour()
-    causes, follow = _grouped(report.diagnostics)
+    causes, follow = _group(report.diagnostics)
     ranked = worst_first(causes, follow)
     whole = report.shows_all or report.shows_remarks
     lines = [] if report.quiet else _opening(report, causes, language, colour, whole=whole)
     room = height() - _rows(lines) - _TAIL
     for number, (entry, more) in enumerate(ranked):
         block = [
-            *_finding(entry, report, language, colour, framed=whole),
-            *_following(entry, more, report, language, colour),
+            *_finding_lines(entry, report, language, colour, framed=whole),
+            *_follower_lines(entry, more, report, language, colour),
         ]
         room -= _rows(block) + 1
         # The worst stand at length, and of the others as many as leave a line for each of those that come after.
@@ -216,7 +216,7 @@ def _remarks(
     remarks = [(number, entry) for number, entry in enumerate(causes) if entry.kind.severity == "info"]
     for number, entry in remarks:
         yield _remark(entry, language, colour)
-        yield from _following(entry, follow.get(number, ()), report, language, colour)
+        yield from _follower_lines(entry, follow.get(number, ()), report, language, colour)
     if remarks:
         yield ""
 
@@ -227,24 +227,24 @@ def _rows(lines: Iterable[str]) -> int:
     return sum(max(1, -(-columns(line) // wide)) for line in lines)
 
 
-def _grouped(found: Sequence[Diagnostic]) -> tuple[Sequence[Diagnostic], Mapping[int, Sequence[Diagnostic]]]:
+def _group(found: Sequence[Diagnostic]) -> tuple[Sequence[Diagnostic], Mapping[int, Sequence[Diagnostic]]]:
     if all(entry.because is None for entry in found):
         return found, {}
-    from .following import following
+    from .following import group_by_cause
 
-    return following(found)
+    return group_by_cause(found)
 
 
-def _following(
+def _follower_lines(
     cause: Diagnostic, follow: Sequence[Diagnostic], report: Report, language: Language, colour: bool
 ) -> Iterator[str]:
     """How many findings follow from this one; each in a line where remarks are asked for."""
     if not follow:
         return
-    from .following import counted
+    from .following import follower_count
 
     hint = "" if report.shows_remarks else say.page("summary", language)("hidden")
-    yield f"  {painted(counted(cause, follow, language), 'bold', colour)}{hint}"
+    yield f"  {painted(follower_count(cause, follow, language), 'bold', colour)}{hint}"
     if report.shows_remarks:
         for entry in sorted(follow, key=lambda one: _ORDER.index(one.kind.severity)):
             yield f"    {_remark(entry, language, colour)}"
@@ -265,7 +265,9 @@ def _head(entry: Diagnostic, language: Language, colour: bool) -> str:
     return f"{painted(place_of(entry.file, entry.span), 'bold', colour)}: {head}"
 
 
-def _finding(entry: Diagnostic, report: Report, language: Language, colour: bool, *, framed: bool) -> Iterator[str]:
+def _finding_lines(
+    entry: Diagnostic, report: Report, language: Language, colour: bool, *, framed: bool
+) -> Iterator[str]:
     """A finding at length; its other places with their lines only where there is no want of room (`framed`)."""
     yield f"{_head(entry, language, colour)} {entry.kind.name}"
     yield f"  {entry.message(language)}"

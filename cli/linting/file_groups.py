@@ -99,7 +99,7 @@ class Gathering:
         partners = self._partners()
         self._awaited = frozenset(partners)
         if partners:
-            yield from self._configured([name for name in self._names if name in partners], partners)
+            yield from self._configured_groups([name for name in self._names if name in partners], partners)
         rest = [name for name in self._names if name not in partners]
         if self.is_one_pair(rest):
             yield self._group(*self._of("megatron"), *self._of("mindformers"))
@@ -140,7 +140,7 @@ class Gathering:
     def _of(self, framework: str) -> list[Side]:
         return [side for side in self._sides.values() if side.framework == framework and trains_gpt(side.config)]
 
-    def _shown(self, name: str) -> str:
+    def _display_name(self, name: str) -> str:
         return (self._reader.stdin_name or "<stdin>") if name == "-" else name
 
     def _partners(self) -> dict[str, str]:
@@ -148,7 +148,7 @@ class Gathering:
         configuration = self._settings.configuration
         if not configuration.pairs:
             return {}
-        found = {name: configuration.partner(self._shown(name)) for name in self._names}
+        found = {name: configuration.partner(self._display_name(name)) for name in self._names}
         return {name: partner for name, partner in found.items() if partner is not None}
 
     def _await_two(self) -> None:
@@ -158,11 +158,11 @@ class Gathering:
             self._unreadable.update(self._open)
             self._open.clear()
 
-    def _configured(self, names: Sequence[str], partners: Mapping[str, str]) -> Iterator[tuple[Side, ...]]:
-        places = {self._place(self._shown(name)): name for name in reversed(self._names)}
+    def _configured_groups(self, names: Sequence[str], partners: Mapping[str, str]) -> Iterator[tuple[Side, ...]]:
+        places = {self._place(self._display_name(name)): name for name in reversed(self._names)}
         last: dict[str, str] = {}
         for name in names:
-            for place in self._places(self._shown(name), partners[name]):
+            for place in self._places(self._display_name(name), partners[name]):
                 last[place] = name
         paired: set[str] = set()
         for name in names:
@@ -177,7 +177,7 @@ class Gathering:
                 else:
                     paired.update((file, other.config.file))
                     yield self._group(*sorted((side, other), key=lambda entry: entry.framework))
-            for place in self._places(self._shown(name), partner):
+            for place in self._places(self._display_name(name), partner):
                 if last[place] == name:
                     self._sides.pop(self._files.get(places.get(place, "")) or "", None)
 
@@ -307,13 +307,15 @@ def _model_of(config: Config, opened: Callable[[str], SourceText], version: str 
             continue
         folder = setting.value
         for place in (folder, os.path.join(os.path.dirname(config.file), folder)):
-            found = _described(os.path.join(place, "config.json"), key, opened, version)
+            found = _described_model(os.path.join(place, "config.json"), key, opened, version)
             if found is not None:
                 return found
     return None
 
 
-def _described(path: str, key: str | None, opened: Callable[[str], SourceText], version: str | None) -> Folder | None:
+def _described_model(
+    path: str, key: str | None, opened: Callable[[str], SourceText], version: str | None
+) -> Folder | None:
     try:
         source = opened(path)
     except UnreadableError:

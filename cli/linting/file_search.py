@@ -29,7 +29,7 @@ def found_files(operands: Sequence[str]) -> list[str]:
     found: dict[str, None] = {}
     for operand in operands:
         if is_folder(operand):
-            found.update(dict.fromkeys(sorted(below(operand))))
+            found.update(dict.fromkeys(sorted(training_files(operand))))
         elif is_pattern(operand):
             found.update(dict.fromkeys(_matches(operand)))
         else:
@@ -37,7 +37,7 @@ def found_files(operands: Sequence[str]) -> list[str]:
     return list(found)
 
 
-def below(folder: str) -> Iterator[str]:
+def training_files(folder: str) -> Iterator[str]:
     """Files under a folder that look like a launch or a YAML of either framework; links to folders are not followed."""
     entries = 0
     for place, folders, files in os.walk(folder):

@@ -53,10 +53,12 @@ class Report(NamedTuple):
 
     def counts(self) -> dict[str, int]:
         """How many findings of each severity; what follows from another one is not another one."""
-        return counted(self.diagnostics, causes_of(self.diagnostics))[0]
+        return count_severities(self.diagnostics, causes_of(self.diagnostics))[0]
 
 
-def counted(found: Sequence[Diagnostic], causes: Sequence[int | None]) -> tuple[dict[str, int], dict[str, int]]:
+def count_severities(
+    found: Sequence[Diagnostic], causes: Sequence[int | None]
+) -> tuple[dict[str, int], dict[str, int]]:
     """How many findings of each severity there are by themselves, and how many that follow from another one."""
     alone: dict[str, int] = {"error": 0, "warning": 0, "info": 0}
     following = dict(alone)
@@ -79,7 +81,7 @@ def lint(
     """
     gathered = _Gathered(settings, files, reader, sides)
     for group in gathered.groups():
-        gathered.take(group, checked(group, settings), with_subjects=with_subjects)
+        gathered.take(group, check_group(group, settings), with_subjects=with_subjects)
     return gathered.report()
 
 
@@ -106,9 +108,9 @@ class _Gathered:
         """Each group as soon as it is whole."""
         for group in self._gathering.groups():
             if self._many:
-                from ..progress import at_step
+                from ..progress import report_progress
 
-                at_step(self._gathering.read, self._many, group[0].config.file)
+                report_progress(self._gathering.read, self._many, group[0].config.file)
             yield group
 
     def take(self, group: Sequence[Side], outcome: Outcome, *, with_subjects: bool) -> None:
@@ -128,7 +130,7 @@ class _Gathered:
         # Whatever was read ahead of what; of a group the last, for its partner may be another group's as well.
         found.sort(key=lambda one: max(places.get(name, -1) for name in one[0]))
         every = [entry for _, told in found for entry in told]
-        kept, suppressed = _silenced(once(every), self._reader, settings)
+        kept, suppressed = _drop_suppressed(once(every), self._reader, settings)
         return Report(
             tuple(kept),
             suppressed,
@@ -143,7 +145,7 @@ class _Gathered:
         )
 
 
-def checked(group: Sequence[Side], settings: Settings) -> Outcome:
+def check_group(group: Sequence[Side], settings: Settings) -> Outcome:
     """The findings of one pair or of a lone file, and whether a rule failed."""
     from ...rules.engine import check
 
@@ -165,7 +167,7 @@ def _selection(settings: Settings) -> Selection:
     return Selection(settings.select, settings.ignore, settings.configuration.severities)
 
 
-def _silenced(diagnostics: list[Diagnostic], reader: Reader, settings: Settings) -> tuple[list[Diagnostic], int]:
+def _drop_suppressed(diagnostics: list[Diagnostic], reader: Reader, settings: Settings) -> tuple[list[Diagnostic], int]:
     configuration = settings.configuration
     before = len(diagnostics)
     if configuration.values.get("per-file-ignores"):
@@ -173,7 +175,7 @@ def _silenced(diagnostics: list[Diagnostic], reader: Reader, settings: Settings)
             entry
             for entry in diagnostics
             if not any(
-                entry.kind.code.startswith(code) or code == "ALL" for code in configuration.ignored_for(entry.file)
+                entry.kind.code.startswith(code) or code == "ALL" for code in configuration.codes_ignored_in(entry.file)
             )
         ]
     dropped = before - len(diagnostics)

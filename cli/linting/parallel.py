@@ -9,7 +9,7 @@ from ...schemas.border.inputs import Inputs, add_notes, exchange_inputs, is_noti
 from ...schemas.border.probes import exists
 from ...schemas.diagnostic import once
 from ...schemas.fast_records import TYPE_CHECKING
-from ..progress import at_step
+from ..progress import report_progress
 from .file_groups import Gathering
 from .linter import lint
 from .settings import Reader
@@ -51,12 +51,12 @@ def spread(
     with get_context().Pool(min(jobs, len(groups)), _begin) as pool:
         for some in pool.imap(work, shares(groups[1:], jobs)):
             answers += some
-            at_step(len(answers), len(groups), groups[len(answers) - 1][0])
+            report_progress(len(answers), len(groups), groups[len(answers) - 1][0])
     for _, noted, names in answers:
         add_notes(noted)
         for name in names:
             remember_input(name)
-    return _together([report for report, _, _ in answers])
+    return _join_reports([report for report, _, _ in answers])
 
 
 def named_groups(files: Sequence[str], settings: Settings) -> list[tuple[str, ...]]:
@@ -120,15 +120,15 @@ def _some(
     ]
     names = [tuple(report.sources) for report in reports]
     if as_json is not None:
-        from ..lint_formats.json import written_ahead
+        from ..lint_formats.json import with_json
 
-        reports = [written_ahead(report, as_json)._replace(sources={}) for report in reports]
+        reports = [with_json(report, as_json)._replace(sources={}) for report in reports]
     notes = [noted_inputs(), *(None for _ in groups[1:])]
     exchange_inputs(outer)
     return list(zip(reports, notes, names, strict=True))
 
 
-def _together(reports: Sequence[Report]) -> Report:
+def _join_reports(reports: Sequence[Report]) -> Report:
     def every(name: str) -> Iterator[Any]:
         return chain.from_iterable(getattr(report, name) for report in reports)
 

@@ -55,27 +55,27 @@ class Reader:
 
     def open(self, path: str, shown: str | None = None) -> SourceText:
         """The text of a file that was asked for."""
-        known = self._known(path)
+        known = self._cached(path)
         if known is not None:
             return known
         if path == "-":
-            return self._kept(read_standard_input(self.stdin_name, self.encoding))
-        return self._kept(read_text(path, shown, self.encoding))
+            return self._keep(read_standard_input(self.stdin_name, self.encoding))
+        return self._keep(read_text(path, shown, self.encoding))
 
     def open_named(self, path: str) -> SourceText:
         """The text of a file that another file names."""
-        return self._known(path) or self._kept(read_named(path))
+        return self._cached(path) or self._keep(read_named(path))
 
     def within(self, root: str) -> Callable[[str], SourceText]:
         """What opens the files that another file names, below a folder only."""
         return confined(self.open_named, root)
 
-    def _known(self, path: str) -> SourceText | None:
+    def _cached(self, path: str) -> SourceText | None:
         known = self.texts.get(path) or self.sources.get(path)
         if known is not None:
             self.sources[path] = known
         return known
 
-    def _kept(self, source: SourceText) -> SourceText:
+    def _keep(self, source: SourceText) -> SourceText:
         self.sources[source.name] = source
         return source

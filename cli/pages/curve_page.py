@@ -11,8 +11,8 @@ from ...mapper.schedule.comparison import share_text
 from ...schemas.border.text_output import markup
 from ...schemas.fast_records import TYPE_CHECKING
 from ..messages_compiled import say
-from .curve_svg import LEFT, MAIN_HEIGHT, RIGHT, WIDTH, distance_at, drawing, heading, main_top, steps_drawn
-from .page_shell import acted, beside, bullets, document
+from .curve_svg import LEFT, MAIN_HEIGHT, RIGHT, WIDTH, curve_svg, distance_at, heading, main_top, steps_drawn
+from .page_shell import bullets, document, page_file, script_elements
 
 if TYPE_CHECKING:
     from typing import Any
@@ -26,11 +26,11 @@ def web_page(report: Report) -> str:
     """A page: the drawing, the values at the steps that matter, the settings, and what to know about them."""
     sections = [_value_table(report), _setting_table(report), _note_list(report)]
     main = f"""<figure>
-{drawing(report)}<div id="tip"></div>
+{curve_svg(report)}<div id="tip"></div>
 </figure>
 {"".join(sections)}"""
-    style, script = beside("curve_page.css"), beside("curve_page.js")
-    return document(heading(report), report.language, style, main, acting=acted(_hover_data(report), script))
+    style, script = page_file("curve_page.css"), page_file("curve_page.js")
+    return document(heading(report), report.language, style, main, acting=script_elements(_hover_data(report), script))
 
 
 def _word(report: Report, name: Any) -> str:

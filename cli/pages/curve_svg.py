@@ -13,9 +13,9 @@ from ...mapper.schedule.comparison import share_text
 from ...schemas.border.text_output import markup
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..messages_compiled import say
-from ..terminal import wrapped
+from ..terminal import wrap
 from .curve_scale import rate_label, ticks
-from .page_shell import beside
+from .page_shell import page_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +52,7 @@ class _Frame(NamedTuple):
         return self.top + (self.high - value) / ((self.high - self.low) or 1) * self.height
 
 
-def drawing(report: Report) -> str:
+def curve_svg(report: Report) -> str:
     """The SVG."""
     comparison = report.comparison
     edge = LEFT - 48
@@ -80,7 +80,7 @@ def drawing(report: Report) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" class="lr" viewBox="0 0 {WIDTH} {height:g}" width="{WIDTH}" '
         f'height="{height:g}" role="img" aria-labelledby="lr-title lr-description">\n'
         f'<title id="lr-title">{markup(heading(report))}</title>\n'
-        f'<desc id="lr-description">{markup(report.summary)}</desc>\n<style>{beside("curve.css")}</style>\n'
+        f'<desc id="lr-description">{markup(report.summary)}</desc>\n<style>{page_file("curve.css")}</style>\n'
         f'<rect class="paper" width="100%" height="100%"/>\n{body}\n</svg>\n'
     )
 
@@ -110,7 +110,7 @@ def _line(x1: float, y1: float, x2: float, y2: float, style: str) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    return wrapped(text, 118)
+    return wrap(text, 118)
 
 
 def _legend(index: int, series: Series, x: float, y: float, logged: str) -> str:
@@ -165,7 +165,7 @@ def _main(report: Report, frame: _Frame) -> list[str]:
     parts.append(_text(right, frame.top + frame.height + 40, _word(report)("step"), "soft small", "end"))
     comparison = report.comparison
     for index, series in enumerate(report.series):
-        parts.append(f'<path class="curve {"ab"[index]}" d="{_path(frame, _thinned(series.points))}"/>')
+        parts.append(f'<path class="curve {"ab"[index]}" d="{_path(frame, _thin(series.points))}"/>')
     if len(report.series) == 2:
         parts += _marks(frame, report.series[1], report.steps)
     if comparison is not None and comparison.first_difference is not None:
@@ -197,7 +197,7 @@ def _path(frame: _Frame, points: Sequence[tuple[float, float]]) -> str:
     return "".join(found)
 
 
-def _thinned(points: Sequence[_Point], most: int = 2000) -> list[_Point]:
+def _thin(points: Sequence[_Point], most: int = 2000) -> list[_Point]:
     """At most so many points, evenly spread: a picture has no room for a million."""
     last = len(points) - 1
     return list(points) if last < most else [points[index * last // (most - 1)] for index in range(most)]
@@ -261,7 +261,7 @@ def distance_at(report: Report, step: int, comparison: Comparison) -> float:
 
 def steps_drawn(report: Report) -> list[int]:
     """The steps that have a point; a picture has no room for a million."""
-    return _thinned(report.series[0].steps)
+    return _thin(report.series[0].steps)
 
 
 def _share(power: int) -> str:
@@ -280,7 +280,7 @@ def _closer(report: Report, comparison: Comparison, box: tuple[float, float, flo
     """The steps around the first difference, wide enough to see it grow."""
     first = comparison.first_difference or 0
     start, end = _surroundings(report, comparison, first)
-    steps = _thinned(range(start, end + 1), 400)
+    steps = _thin(range(start, end + 1), 400)
     curves = [[(step, series.value(step)) for step in steps] for series in report.series]
     values = [value for points in curves for _, value in points if math.isfinite(value)] or [0.0, 1.0]
     low, high = min(values), max(values)

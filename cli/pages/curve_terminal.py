@@ -12,9 +12,9 @@ from ...schemas.border.text_output import composed, painted
 from ...schemas.border.text_output import page as as_page
 from ...schemas.fast_records import TYPE_CHECKING
 from ..messages_compiled import say
-from ..terminal import wants_colour, wrapped
+from ..terminal import wants_colour, wrap
 from .curve_scale import COLUMNS, MARGIN, rate_label, step_labels, ticks
-from .dot_plot import STYLES, beside, can_draw, drawn, plain, stroke
+from .dot_plot import STYLES, can_draw, in_stdout_encoding, plot_curves, stroke, with_axis
 
 if TYPE_CHECKING:
     from ...schemas.border.text_output import Outgoing
@@ -46,11 +46,11 @@ def page(report: Report, *, to_file: bool = False) -> Outgoing:
             lines += _wrapped(f"{series.letter}  {_word(report)('note')}: {note.message(report.language)}", "    ")
     lines += _equivalent(report)
     text = as_page(line.rstrip() for line in lines)
-    return text if unicode else composed(plain(text))
+    return text if unicode else composed(in_stdout_encoding(text))
 
 
 def _wrapped(text: str, indent: str = "") -> list[str]:
-    return wrapped(text, 79, indent)
+    return wrap(text, 79, indent)
 
 
 def _plot(report: Report, colour: bool, unicode: bool) -> list[str]:
@@ -61,10 +61,10 @@ def _plot(report: Report, colour: bool, unicode: bool) -> list[str]:
     if top == bottom:
         top = bottom + 1.0
     marks = [mark for mark in ticks(bottom, top, 4) if bottom <= mark <= top + (top - bottom) * 1e-3]
-    cells = drawn(values, bottom, top, ROWS, colour=colour, unicode=unicode)
+    cells = plot_curves(values, bottom, top, ROWS, colour=colour, unicode=unicode)
     labels = {round((top - mark) / (top - bottom) * (ROWS - 1)): rate_label(mark, top) for mark in marks}
     corner, bar = ("┼", "─") if unicode else ("+", "-")
-    lines = beside(labels, cells, MARGIN, unicode=unicode)
+    lines = with_axis(labels, cells, MARGIN, unicode=unicode)
     lines.append(" " * (MARGIN - 1) + corner + bar * COLUMNS)
     lines.append(step_labels(_word(report)("step"), 0, report.steps))
     if len(values) == 2:
@@ -88,13 +88,13 @@ def _difference_row(report: Report, columns: list[int], unicode: bool, colour: b
     for x in range(COLUMNS):
         first, last = columns[2 * x], columns[min(2 * x + 2, len(columns) - 1)]
         steps = {first, columns[2 * x + 1], *(step for step in special if step is not None and first <= step <= last)}
-        size = max(_apart(a.value(step), b.value(step)) for step in steps) / (comparison.peak or 1.0)
+        size = max(_gap(a.value(step), b.value(step)) for step in steps) / (comparison.peak or 1.0)
         level = 0 if size < comparison.tolerance else 8 if size >= 1 else max(1, round(8 + math.log10(size) * 8 / 9))
         line += blocks[min(8, level)]
     return f"{_DIFFERENCE:>{MARGIN - 2}} {'│' if unicode else '|'}" + painted(line, "red", colour)
 
 
-def _apart(one: float, other: float) -> float:
+def _gap(one: float, other: float) -> float:
     size = abs(one - other)
     return size if math.isfinite(size) else 0.0 if math.isnan(one) and math.isnan(other) else 1e300
 

@@ -28,7 +28,7 @@ def can_draw() -> bool:
     return True
 
 
-def plain(text: str) -> str:
+def in_stdout_encoding(text: str) -> str:
     """The text as standard output's encoding can write it."""
     encoding = _encoding()
     for letter, written in (("…", "..."), ("−", "-"), ("∞", "inf"), ("→", "->")):
@@ -40,14 +40,14 @@ def _encoding() -> str:
     return sys.stdout.encoding or "ascii"
 
 
-def drawn(
+def plot_curves(
     curves: Sequence[Sequence[float]], bottom: float, top: float, rows: int, *, colour: bool, unicode: bool
 ) -> list[str]:
     """Curves with two values a column, as so many rows of text."""
     return (_braille if unicode else _letters)(curves, bottom, top, rows, colour)
 
 
-def beside(labels: Mapping[int, str], cells: Sequence[str], width: int, *, unicode: bool) -> list[str]:
+def with_axis(labels: Mapping[int, str], cells: Sequence[str], width: int, *, unicode: bool) -> list[str]:
     """The rows of a plot with the axis before them, and the labels of some."""
     side, marked = ("│", "┤") if unicode else ("|", "|")
     return [

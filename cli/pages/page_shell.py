@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-def beside(name: str) -> str:
+def page_file(name: str) -> str:
     """A style or script that stands beside the modules of this folder."""
     return "\n" + package_text(os.path.dirname(__file__), name)
 
@@ -32,7 +32,7 @@ def document(title: str, language: str, style: str, main: str, *, acting: str = 
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 {head}<title>{markup(title)}</title>
-<style>{beside("page_shell.css")}{style}</style>
+<style>{page_file("page_shell.css")}{style}</style>
 </head>
 <body>
 <main>
@@ -42,7 +42,7 @@ def document(title: str, language: str, style: str, main: str, *, acting: str = 
 """
 
 
-def acted(data: object, script: str) -> str:
+def script_elements(data: object, script: str) -> str:
     """A script for the end of a page, with the `data` that it reads."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     return f'<script type="application/json" id="data">{text}</script>\n<script>{script}</script>\n'

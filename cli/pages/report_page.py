@@ -10,18 +10,18 @@ from accmap import __version__
 from ...schemas.border.text_output import markup, shell_word
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.wording import in_brackets, listed, mark, term
-from ..commands.diff import named, totals, value_text, whence
-from ..lint_formats.following import counted, following
+from ..commands.diff import origin_text, row_name, totals, value_text
+from ..lint_formats.following import follower_count, group_by_cause
 from ..lint_formats.messages_compiled import say as lint_words
 from ..lint_formats.places import place_of, summary_line
 from ..lint_formats.ranking import GROUPS, REMARK, group_name, group_of, harm
 from ..lint_formats.text import frame
 from ..messages_compiled import say
-from ..terminal import shortened
+from ..terminal import shorten
 from ..undecided_fields import open_lines
 from .curve_page import notes
-from .curve_svg import drawing
-from .page_shell import beside, bullets, document
+from .curve_svg import curve_svg
+from .page_shell import bullets, document, page_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -65,8 +65,8 @@ def web_page(pair: Pair, language: Language) -> str:
     word = say.page("report", language)
     names = dict.fromkeys(name.rpartition("/")[2] for name in pair.files)
     title = word("title", " · ".join(names if len(names) > 1 else pair.files))
-    heads, follow = following(pair.findings.diagnostics)
-    groups = _grouped(heads, follow, pair.files)
+    heads, follow = group_by_cause(pair.findings.diagnostics)
+    groups = _group_findings(heads, follow, pair.files)
     parts = [
         f"<h1>{markup(title)}</h1>\n",
         _verdict(pair, groups, language),
@@ -78,13 +78,15 @@ def web_page(pair: Pair, language: Language) -> str:
         _equal(pair.fields.rows, word, language),
         f"<footer>{markup(word('made', __version__))}</footer>\n",
     ]
-    return document(title, language, beside("report_page.css"), "".join(parts), head=_POLICY)
+    return document(title, language, page_file("report_page.css"), "".join(parts), head=_POLICY)
 
 
 _Grouped: TypeAlias = "Mapping[str, Sequence[tuple[Diagnostic, Sequence[Diagnostic]]]]"
 
 
-def _grouped(heads: Sequence[Diagnostic], follow: Mapping[int, Sequence[Diagnostic]], files: Sequence[str]) -> _Grouped:
+def _group_findings(
+    heads: Sequence[Diagnostic], follow: Mapping[int, Sequence[Diagnostic]], files: Sequence[str]
+) -> _Grouped:
     """The findings of each group by their place, with what follows from them."""
     order = {file: number for number, file in reversed(list(enumerate(files)))}
 
@@ -150,17 +152,17 @@ def _findings(report: Report, groups: _Grouped, word: ReportWords, language: Lan
     if not report.diagnostics:
         parts.append(_note(word("none")))
     for group, found in groups.items():
-        told = "".join(_finding(entry, more, report, language) for entry, more in found)
+        told = "".join(_finding_html(entry, more, report, language) for entry, more in found)
         name = lint_words.remarks() if group == REMARK else group_name(group)
         title = lint_words.counted(what=name, number=len(found)).text(language)
         if found and group == REMARK:
-            parts.append(_folded(title, told))
+            parts.append(_details(title, told))
         elif found:
             parts.append(f'<h3 class="{group}">{markup(title)}</h3>\n{told}')
     return "".join(parts)
 
 
-def _finding(entry: Diagnostic, more: Sequence[Diagnostic], report: Report, language: Language) -> str:
+def _finding_html(entry: Diagnostic, more: Sequence[Diagnostic], report: Report, language: Language) -> str:
     """One finding: its sentence, its places with their lines, how it is mended, and what follows from it."""
     places = _place(entry.file, entry.span, "", report)
     for number, place in enumerate(entry.related):
@@ -173,7 +175,7 @@ def _finding(entry: Diagnostic, more: Sequence[Diagnostic], report: Report, lang
         fix = f'<p class="fix"><b>{markup(name.text(language))}</b>{mark("colon", language)}{markup(text)}</p>\n'
     if more:
         items = "".join(f"<li>{_brief(one, language)}</li>\n" for one in more)
-        follows = _folded(counted(entry, more, language), f"<ul>{items}</ul>\n")
+        follows = _details(follower_count(entry, more, language), f"<ul>{items}</ul>\n")
     head = f"{_code(entry)} {markup(entry.kind.name)} <small>{markup(term(entry.kind.severity, language))}</small>"
     said = markup(entry.message(language))
     return f"<article>\n<h4>{head}</h4>\n<p>{said}</p>\n<ul>{places}</ul>\n{fix}{follows}</article>\n"
@@ -207,14 +209,14 @@ def _fields(found: Comparison, word: ReportWords, language: Language) -> str:
     parts.append(_rows(telling, word, language))
     parts.append(bullets(open_lines(found.reasons, language)))
     if harmless:
-        parts.append(_folded(word("harmless", len(harmless)), _rows(harmless, word, language)))
+        parts.append(_details(word("harmless", len(harmless)), _rows(harmless, word, language)))
     return "".join(parts)
 
 
 def _equal(rows: Iterable[Difference], word: ReportWords, language: Language) -> str:
     """The effective values of which both files say the same."""
     equal = [row for row in rows if row.status == "equal"]
-    return _folded(word("equal", len(equal)), _rows(equal, word, language)) if equal else ""
+    return _details(word("equal", len(equal)), _rows(equal, word, language)) if equal else ""
 
 
 def _rows(rows: Sequence[Difference], word: ReportWords, language: Language) -> str:
@@ -223,7 +225,7 @@ def _rows(rows: Sequence[Difference], word: ReportWords, language: Language) -> 
     status: Callable[..., str] = say.page("diff_status", language)
     impact: Callable[..., str] = say.page("impact", language)
     body = "".join(
-        f"<tr><td><code>{markup(named(row))}</code></td>{_cell('A', row, row.a, language)}"
+        f"<tr><td><code>{markup(row_name(row))}</code></td>{_cell('A', row, row.a, language)}"
         f"{_cell('B', row, row.b, language)}<td>{markup(status(row.status))}"
         f"<small>{markup(impact(row.impact))}</small></td></tr>\n"
         for row in rows
@@ -235,8 +237,8 @@ def _cell(letter: str, row: Difference, side: Found | None, language: Language) 
     """What one file says of a field, and where it comes from."""
     if side is None:
         return f'<td data-side="{letter}">–</td>'
-    value = markup(shortened(value_text(named(row), side, language), _LONGEST))
-    return f'<td data-side="{letter}"><code>{value}</code><small>{markup(whence(side, language))}</small></td>'
+    value = markup(shorten(value_text(row_name(row), side, language), _LONGEST))
+    return f'<td data-side="{letter}"><code>{value}</code><small>{markup(origin_text(side, language))}</small></td>'
 
 
 def _curves(rates: Rates, word: ReportWords) -> str:
@@ -244,14 +246,14 @@ def _curves(rates: Rates, word: ReportWords) -> str:
     title = f"<h2>{markup(word('rates'))}</h2>\n"
     if isinstance(rates, list):
         return f"{title}{_note(word('undrawn'))}{bullets(rates)}"
-    return f'{title}<figure class="sheet">\n{drawing(rates)}</figure>\n{bullets(notes(rates))}'
+    return f'{title}<figure class="sheet">\n{curve_svg(rates)}</figure>\n{bullets(notes(rates))}'
 
 
 def _note(text: str) -> str:
     return f"<p>{markup(text)}</p>\n"
 
 
-def _folded(title: str, body: str) -> str:
+def _details(title: str, body: str) -> str:
     return f"<details><summary>{markup(title)}</summary>\n{body}</details>\n"
 
 

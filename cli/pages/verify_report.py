@@ -8,7 +8,7 @@ from ...schemas.plain_values import plain
 from ..messages_compiled import say
 from ..reference.advisories import title
 from ..terminal import wants_colour
-from .page_shell import beside
+from .page_shell import page_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -103,14 +103,14 @@ def _unexercised_lines(answer: Answer, word: VerifyWords) -> list[str]:
     """What makes a match partial, with both values."""
     told = [entry for entry in answer["not_compared"] if entry.get("differs") and not _is_version(entry)]
     lines = [
-        f"  {word('unexercised' if 'a' in entry else 'unproved')}: {_differing(entry)}: {entry['reason']}"
+        f"  {word('unexercised' if 'a' in entry else 'unproved')}: {_field_text(entry)}: {entry['reason']}"
         for entry in told
     ]
     let = [entry for entry in answer["not_compared"] if entry.get("accepted")]
-    return lines + [f"  {word('accepted')}: {_differing(entry)}" for entry in let]
+    return lines + [f"  {word('accepted')}: {_field_text(entry)}" for entry in let]
 
 
-def _differing(entry: dict[str, Any]) -> str:
+def _field_text(entry: dict[str, Any]) -> str:
     both = f" ({_short(entry['a'])} | {_short(entry['b'])})" if "a" in entry else ""
     return f"{entry['field']}{both}"
 
@@ -122,7 +122,7 @@ def _divergence_lines(answer: Answer, word: VerifyWords, language: Language) -> 
     direction = say.page("verify_direction", language)(divergence["direction"])
     lines = [f"  {word('first')} {divergence['module']}, {direction}"]
     if divergence["differing"]:
-        told = ", ".join(map(_differing, divergence["differing"]))
+        told = ", ".join(map(_field_text, divergence["differing"]))
         lines.append(f"  {word('differ')} {told}")
     elif divergence["fields"]:
         lines.append(f"  {word('depends')} {', '.join(divergence['fields'])}")
@@ -174,7 +174,7 @@ def _short(value: Any) -> str:
 
 def html_page(answer: Answer, language: Language) -> Outgoing:
     """The report as one HTML file that needs nothing else."""
-    word, style = say.page("verify", language), beside("verify_report.css")
+    word, style = say.page("verify", language), page_file("verify_report.css")
     verdict = answer["verdict"]
     parts = [
         f"<!doctype html><html lang='{'zh' if language == 'zh' else 'en'}'><meta charset='utf-8'>",

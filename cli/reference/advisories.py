@@ -31,27 +31,27 @@ def advisories_of(framework: str | None = None, version: str | None = None) -> M
     return {
         code: row
         for code, row in LISTED.items()
-        if framework in (None, row["framework"]) and (version is None or has(row, version))
+        if framework in (None, row["framework"]) and (version is None or has_defect(row, version))
     }
 
 
-def has(row: Mapping[str, Any], version: str) -> bool:
+def has_defect(row: Mapping[str, Any], version: str) -> bool:
     """Whether a version of the advisory's framework has the defect, or some patch release of it."""
     minor = minor_of(version) or version
     return minor in row["in"] and not mended(release_of(version), row["affected"]["patched"].get(minor, ""))
 
 
-def beside(row: Mapping[str, Any], versions: Mapping[str, str]) -> bool:
+def is_package_affected(row: Mapping[str, Any], versions: Mapping[str, str]) -> bool:
     """Whether the package that decides beside the framework is installed in a release that has the defect."""
     package = row["affected"]["package"]
     if package is None:
         return True
-    ours = _rank(versions.get(package["name"], ""))
-    first, below = (_rank(package[key] or "") for key in ("at_least", "below"))
+    ours = _parse_release(versions.get(package["name"], ""))
+    first, below = (_parse_release(package[key] or "") for key in ("at_least", "below"))
     return ours is not None and (first is None or first <= ours) and (below is None or ours < below)
 
 
-def _rank(version: str) -> tuple[tuple[int, ...], bool] | None:
+def _parse_release(version: str) -> tuple[tuple[int, ...], bool] | None:
     """Where a version stands among the others: `2.8.0+cu12` as `2.8`, `2.8.0rc1` before it; None for no version."""
     import re
 
@@ -65,7 +65,7 @@ def _rank(version: str) -> tuple[tuple[int, ...], bool] | None:
     return tuple(numbers), early is None
 
 
-def met(configs: Sequence[Config], sources: Sequence[SourceText]) -> tuple[Diagnostic, ...]:
+def defects_of(configs: Sequence[Config], sources: Sequence[SourceText]) -> tuple[Diagnostic, ...]:
     """The known defects that concern one or two files; a pair of two frameworks is asked as one."""
     sides = [Side(config, recipe_of(config), source) for config, source in zip(configs, sources, strict=True)]
     groups = [sides] if len({side.framework for side in sides}) == len(sides) else [[side] for side in sides]
@@ -77,7 +77,7 @@ def met(configs: Sequence[Config], sources: Sequence[SourceText]) -> tuple[Diagn
     return tuple(found)
 
 
-def fitting(
+def matching_defects(
     found: Iterable[Diagnostic], quantities: Collection[str], fields: Collection[str] = ()
 ) -> tuple[Diagnostic, ...]:
     """Of the defects that concern the files, those with an effect on what is off, where it shows.

@@ -29,9 +29,9 @@ from ...schemas.megatron.dialects import dialects_with, known_dialects
 from ...schemas.mindformers.versions import DEFAULT_STATIC, STATIC_VERSIONS
 from ...schemas.wording import term
 from ..messages_compiled import say
-from ..terminal import columns, wants_colour, width, wrapped
+from ..terminal import columns, wants_colour, width, wrap
 from .key_history import argument_history, class_defaults, key_history
-from .key_search import DYNAMIC_VERSIONS, named
+from .key_search import DYNAMIC_VERSIONS, find_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -60,9 +60,9 @@ class _Part(NamedTuple):
     lines: list[_Line]
 
 
-def explained_key(word: str, language: Language, form: str) -> Outgoing | None:
+def explain_key(word: str, language: Language, form: str) -> Outgoing | None:
     """The explanation of a flag, key, alias or field, written in `form`; None where nothing is called so."""
-    found = named(word)
+    found = find_named(word)
     if found is None:
         return None
     answer = explanation(found, language)
@@ -324,13 +324,13 @@ def _text(name: str, parts: Sequence[_Part]) -> Outgoing:
     for part in parts:
         lines.append("")
         if part.lead and part.lines:
-            lines += [*wrapped(part.lead, limit), ""]
-        lines += [painted(line, "cyan", colour) for line in wrapped(part.heading, limit, "  ")]
+            lines += [*wrap(part.lead, limit), ""]
+        lines += [painted(line, "cyan", colour) for line in wrap(part.heading, limit, "  ")]
         if part.lead and not part.lines:
-            lines += wrapped(f"  {part.lead}", limit, "  ")
+            lines += wrap(f"  {part.lead}", limit, "  ")
         for label, text in part.lines:
             margin = f"  {label}{' ' * max(2, _MARGIN - columns(label))}" if label else "  "
-            first, *rest = wrapped(margin + text, limit, " " * (_MARGIN + 2 if label else 2))
+            first, *rest = wrap(margin + text, limit, " " * (_MARGIN + 2 if label else 2))
             lines += [first.replace(label, painted(label, "dim", colour), 1) if label else first, *rest]
     return page([*lines, ""])
 

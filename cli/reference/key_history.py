@@ -69,7 +69,7 @@ def argument_history(dest: str) -> tuple[ArgumentState, ...]:
         _argument_state(fork.name, [fact for fact in fork.arguments if fact.dest == dest])
         for fork in dialects_with(dest)
     ]
-    return tuple(_merged(states))
+    return tuple(_merge_states(states))
 
 
 def _argument_state(version: str, facts: Sequence[ArgumentFact]) -> ArgumentState:
@@ -92,7 +92,7 @@ def key_history(path: str) -> tuple[KeyState, ...]:
     dynamic = {version: dynamic_defaults(version) for version in DYNAMIC_VERSIONS}
     if any(path in defaults for defaults in dynamic.values()):
         states += [_dynamic_state(version, path, defaults) for version, defaults in dynamic.items()]
-    return tuple(_merged(states))
+    return tuple(_merge_states(states))
 
 
 def class_defaults(path: str, version: str = DEFAULT_STATIC) -> tuple[ClassDefault, ...]:
@@ -173,7 +173,7 @@ def _dynamic_state(version: str, path: str, defaults: dict[str, object]) -> KeyS
     return KeyState((version,), "dynamic", "accepted" if known else "unknown", (), default if has else None, has)  # type: ignore[arg-type]
 
 
-def _merged(states: Iterable[_State]) -> list[_State]:
+def _merge_states(states: Iterable[_State]) -> list[_State]:
     """States that only differ in the version, as one."""
     merged: list[_State] = []
     for state in states:

@@ -44,17 +44,17 @@ class Named(NamedTuple):
     """The rows are not about the word; their notes speak of it."""
 
 
-def named(word: str) -> Named | None:
+def find_named(word: str) -> Named | None:
     """What a word names; None where it names nothing that is known."""
     name = word.strip().partition("=")[0]
     arguments = _arguments(name)
     keys = _keys_of_rows(name)
-    own, related = _rows_of([*arguments, *(one for dest in arguments for one in _said_by(dest))], keys)
-    own |= _named_so(name, by_ending=not own and not arguments)
-    keys.update(dict.fromkeys(_known_so(name)))
+    own, related = _rows_of([*arguments, *(one for dest in arguments for one in _megatron_twins(dest))], keys)
+    own |= _rows_named(name, by_ending=not own and not arguments)
+    keys.update(dict.fromkeys(_keys_named(name)))
     mentioned = not own
     if mentioned:
-        own = _mentioning(_plain(name), known=bool(arguments or keys))
+        own = _rows_mentioning(_plain(name), known=bool(arguments or keys))
     if not own and not arguments and not keys:
         return None
     rows = table().rows
@@ -67,7 +67,7 @@ def _keys_of_rows(name: str) -> dict[str, None]:
     return {} if name.startswith("-") else dict.fromkeys(_paths_of_rows(_plain(name)))
 
 
-def _known_so(name: str) -> Iterable[str]:
+def _keys_named(name: str) -> Iterable[str]:
     """The keys of that name that a version reads."""
     if name.startswith("-"):
         return ()
@@ -80,13 +80,13 @@ def _rows_of(arguments: Iterable[str], keys: Iterable[str]) -> tuple[set[int], s
     own: set[int] = set()
     related: set[int] = set()
     for dest in arguments:
-        _sort_in(own, related, _ranked(dest, megatron=True))
+        _sort_in(own, related, _rank_rows(dest, megatron=True))
     for path in keys:
-        _sort_in(own, related, _ranked(path, megatron=False))
+        _sort_in(own, related, _rank_rows(path, megatron=False))
     return own, related
 
 
-def _named_so(name: str, *, by_ending: bool) -> set[int]:
+def _rows_named(name: str, *, by_ending: bool) -> set[int]:
     """The rows of a field or variable of that name; `by_ending` where nothing else is called so."""
     rows = table().rows
     found = {at for at, row in enumerate(rows) if name in row.fields or _variable(row, name)}
@@ -96,7 +96,7 @@ def _named_so(name: str, *, by_ending: bool) -> set[int]:
     return found
 
 
-def _mentioning(key: str, *, known: bool) -> set[int]:
+def _rows_mentioning(key: str, *, known: bool) -> set[int]:
     """The rows whose notes speak of a key; a word of everyday English says nothing where it names something."""
     if "_" not in key if known else len(key) <= _SHORT:
         return set()
@@ -188,7 +188,7 @@ def _arguments(name: str) -> tuple[str, ...]:
 
 
 @cache
-def _said_by(dest: str) -> tuple[str, ...]:
+def _megatron_twins(dest: str) -> tuple[str, ...]:
     """The arguments of Megatron-LM's own that say what a fork's says."""
     return tuple(dict.fromkeys(one for fork in dialects_with(dest) for one in fork.said_by(dest)))
 
@@ -210,7 +210,7 @@ def _row_arguments() -> frozenset[str]:
     return frozenset(one for row in table().rows for side in row.megatron for one in _alternatives(side))
 
 
-def _ranked(name: str, *, megatron: bool) -> list[tuple[int, int]]:
+def _rank_rows(name: str, *, megatron: bool) -> list[tuple[int, int]]:
     """The rows that read `name`, with its place among their keys: a row's first key is its own."""
     found: list[tuple[int, int]] = []
     for at, row in enumerate(table().rows):

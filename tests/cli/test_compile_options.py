@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from accmap.cli.compile_options import SOURCE, compiled
+from accmap.cli.compile_options import SOURCE, compile_tables
 from accmap.schemas.compilers.tables import load_table
 
 
@@ -21,11 +21,11 @@ def test_a_misspelt_option_stops_the_maker(key: str, entry: object) -> None:
     content = load_table(SOURCE.read_text("utf-8"))
     content["commands"]["show"]["options"][key] = entry
     with pytest.raises(ValueError, match=rf"cli/options\.yaml: {key}"):
-        compiled(content)
+        compile_tables(content)
 
 
 def test_a_misspelt_member_of_a_command_stops_the_maker() -> None:
     content = load_table(SOURCE.read_text("utf-8"))
     content["commands"]["show"]["read"] = False
     with pytest.raises(ValueError, match=r"cli/options\.yaml: show"):
-        compiled(content)
+        compile_tables(content)

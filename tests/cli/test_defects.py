@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from accmap.cli.reference.advisories import advisories_of, beside
+from accmap.cli.reference.advisories import advisories_of, is_package_affected
 from accmap.rules import defects
 from accmap.rules.defects_listed_compiled import LISTED
 from accmap.schemas.versions import names
@@ -231,14 +231,14 @@ def test_a_package_of_which_no_file_speaks(accmap: Any) -> None:
 def test_an_installed_package_decides(version: str | None, older: bool, bounded: bool, newer: bool) -> None:
     versions = {} if version is None else {"transformer-engine": version}
     rows = advisories_of()
-    asked = {code: beside(rows[code], versions) for code in ("DEF076", "DEF108", "DEF048", "DEF001")}
+    asked = {code: is_package_affected(rows[code], versions) for code in ("DEF076", "DEF108", "DEF048", "DEF001")}
     assert asked == {"DEF076": older, "DEF108": bounded, "DEF048": newer, "DEF001": True}
 
 
 @pytest.mark.parametrize(("version", "has"), [("2.2", True), ("2.2.0rc1", False), ("2.8", False), ("2.8.0rc1", True)])
 def test_zeros_at_the_end_of_a_version_are_none(version: str, has: bool) -> None:
     package = {"name": "it", "at_least": "2.2.0", "below": "2.8.0"}
-    assert beside({"affected": {"package": package}}, {"it": version}) is has
+    assert is_package_affected({"affected": {"package": package}}, {"it": version}) is has
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from accmap.cli.reference.key_explanation import explained_key
+from accmap.cli.reference.key_explanation import explain_key
 from accmap.cli.reference.key_history import argument_history, class_defaults, key_history
-from accmap.cli.reference.key_search import known_keys, named, nearest_names
+from accmap.cli.reference.key_search import find_named, known_keys, nearest_names
 from accmap.cli.terminal import columns
 from accmap.mapper.recipe.vocabulary import vocabulary
 from accmap.mappings.tables import table
@@ -27,7 +27,7 @@ ELSEWHERE = {
 
 
 def _explained(word: str) -> dict:
-    text = explained_key(word, "en", "json")
+    text = explain_key(word, "en", "json")
     assert text is not None, word
     return json.loads(text)
 
@@ -42,7 +42,7 @@ def _state(states: tuple, version: str, model: str | None = None):
 @pytest.mark.parametrize("line", GUIDE)
 def test_every_name_of_the_guide_is_explained_by_its_row(line: str) -> None:
     for name in GUIDE[line]:
-        found = named(name)
+        found = find_named(name)
         assert found is not None, name
         assert found.rows, name
         if name not in ELSEWHERE.get(line, ()):
@@ -85,12 +85,12 @@ def test_keys_aliases_fields_and_variables(word: str, field: str) -> None:
 def test_every_field_argument_and_key_of_the_tables_is_explained() -> None:
     for row in table().rows:
         for field in row.fields:
-            found = named(field)
+            found = find_named(field)
             assert found is not None, field
             assert row in found.rows, field
         for side in row.megatron + row.static + row.dynamic:
             for key in side.keys + side.aliases:
-                assert all(named(name) is not None for name in key.split("|")), key
+                assert all(find_named(name) is not None for name in key.split("|")), key
 
 
 def test_an_argument_without_a_row_has_its_reason() -> None:
@@ -102,7 +102,7 @@ def test_an_argument_without_a_row_has_its_reason() -> None:
     silent = [
         dest
         for dest in {**catalog("0.12").by_dest, **catalog("0.19").by_dest}
-        if (found := named(dest)) is None or not (found.rows or rows.megatron_reason(dest))
+        if (found := find_named(dest)) is None or not (found.rows or rows.megatron_reason(dest))
     ]
     assert silent == []
 
@@ -161,7 +161,7 @@ def test_class_and_section_defaults() -> None:
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_three_forms_say_the_same(language) -> None:
     for word in ("--num-layers", "optimizer", "use_gmm", "capacity_factor", "wandb_project", "train_iters"):
-        text, page, answer = (explained_key(word, language, form) for form in ("text", "markdown", "json"))
+        text, page, answer = (explain_key(word, language, form) for form in ("text", "markdown", "json"))
         assert text is not None
         assert page is not None
         assert answer is not None
@@ -177,12 +177,12 @@ def test_the_three_forms_say_the_same(language) -> None:
 
 
 def test_text_is_wrapped() -> None:
-    long = [line for language in ("en", "zh") for line in explained_key("lr", language, "text").splitlines()]
+    long = [line for language in ("en", "zh") for line in explain_key("lr", language, "text").splitlines()]
     assert max(map(columns, long)) <= 100
 
 
 def test_an_unknown_name_has_no_explanation_and_near_ones() -> None:
-    assert explained_key("bogus_thing", "en", "text") is None
+    assert explain_key("bogus_thing", "en", "text") is None
     assert "--num-layers" in nearest_names("num_layer")
     assert nearest_names("--num-layer") == ("--num-layers",)
     assert "num_hidden_layers" in nearest_names("num_hiden_layers")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from accmap.cli.language_server.cursor import choices
+from accmap.cli.language_server.cursor import completions
 from accmap.cli.language_server.open_files import OpenFiles
 from accmap.cli.lean import main
 from accmap.schemas.config import ReadOptions
@@ -339,7 +339,7 @@ def offered(name: str, text: str, line: str, begun: str, **reading: str) -> set[
     assert files.last_read(name) is not None
     files.put(name, text.replace(line, begun))
     number = text[: text.index(line)].count("\n") + 1
-    return {one.text for one in choices(files, name, number, len(begun) + 1)}
+    return {one.text for one in completions(files, name, number, len(begun) + 1)}
 
 
 def test_what_trains_nothing_and_has_no_name_is_left_alone(editor: Callable[..., Editor]) -> None:

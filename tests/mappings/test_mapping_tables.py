@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from accmap.cli.reference.key_search import named
+from accmap.cli.reference.key_search import find_named
 from accmap.mapper.lenses import LENSES
 from accmap.mapper.recipe.vocabulary import COMPUTED, vocabulary
 from accmap.mapper.translate.translation import translate
@@ -153,5 +153,5 @@ def _guide_names() -> list[tuple[str, str]]:
 
 
 def test_every_name_of_the_guide_is_explained() -> None:
-    explained = {name: named(name) for _, name in _guide_names()}
+    explained = {name: find_named(name) for _, name in _guide_names()}
     assert [name for name, found in explained.items() if found is None or not found.rows] == []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from accmap.cli.configuration import Configuration
 from accmap.cli.linting.file_groups import read_side
-from accmap.cli.linting.linter import checked
+from accmap.cli.linting.linter import check_group
 from accmap.cli.linting.settings import Reader, Settings
 from accmap.mapper.recipe.reading import side_of
 from accmap.mapper.recipe.vocabulary import vocabulary
@@ -246,7 +246,7 @@ def findings(texts: dict[str, str], settings: Settings = SETTINGS) -> tuple[Diag
             if len(_known) < 40:
                 _known[mark] = side
         group.append(side)
-    return tuple(checked(sorted(group, key=lambda entry: entry.framework), settings)[0])
+    return tuple(check_group(sorted(group, key=lambda entry: entry.framework), settings)[0])
 
 
 def outcome(

@@ -11,7 +11,7 @@ import pytest
 
 from accmap.cli.configuration import Configuration
 from accmap.cli.linting.file_groups import read_side
-from accmap.cli.linting.linter import checked
+from accmap.cli.linting.linter import check_group
 from accmap.cli.linting.settings import Reader, Settings
 from accmap.mapper.translate.mindformers_file import mindformers_text
 from accmap.mapper.translate.translation import translate
@@ -76,7 +76,7 @@ def named(texts: dict[str, str], version: str) -> tuple[set[str], set[str]]:
     """The recipe fields and the words of every finding that is no remark."""
     options = settings(version)
     sides = [read_side(name, options, Reader(None, {name: SourceText(name, text)})) for name, text in texts.items()]
-    loud = [entry for entry in checked(sides, options)[0] if entry.kind.severity != "info"]
+    loud = [entry for entry in check_group(sides, options)[0] if entry.kind.severity != "info"]
     fields = {field for entry in loud for field in entry.fields}
     return fields, {word.strip("():,.;") for entry in loud for word in entry.message().split()}
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from accmap import load
-from accmap.cli.commands.verify import verified
+from accmap.cli.commands.verify import run_verification
 from accmap.schemas.border.text_output import json_text
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.json_values import json_value
@@ -87,7 +87,7 @@ def test_what_is_no_number_never_agrees() -> None:
 def answered(pair: dict[str, Any], folder: Path, workers: Workers, **chosen: str) -> dict[str, Any]:
     """The answer of `accmap verify`, by processes that the module's pairs share."""
     files = list(map(str, write_pair(pair, folder)))
-    found, _findings, _configs = verified(files, ReadOptions(), dict(chosen), workers=workers)
+    found, _findings, _configs = run_verification(files, ReadOptions(), dict(chosen), workers=workers)
     answer: dict[str, Any] = json.loads(str(json_text(json_value(found.to_json((), (), ())))))
     return answer
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from accmap.cli.commands.verify import findings_of, unexercised
+from accmap.cli.commands.verify import findings_of, unexercised_fields
 from accmap.schemas.border.file_input import read_text
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
@@ -69,7 +69,7 @@ def scripts(family: str, folder: Path, **more: Any) -> tuple[Config, Config]:
 
 def named(a: Config, b: Config, *, matched: bool = False) -> set[str]:
     findings = findings_of((a, b), [read_text(config.file) for config in (a, b)])
-    return {entry.field for entry in unexercised((a, b), findings, "all", matched=matched)}
+    return {entry.field for entry in unexercised_fields((a, b), findings, "all", matched=matched)}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from accmap.cli.commands.verify import findings_of, unexercised
+from accmap.cli.commands.verify import findings_of, unexercised_fields
 from accmap.schemas.border.file_input import read_text
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
@@ -58,7 +58,7 @@ def test_what_is_forced_on_one_side_alone_is_run(
     pair = read(change, tmp_path)
     assert (FIELD in {entry.field for entry in coverage.uncompared(*pair)}) == left_out
     findings = findings_of(pair, [read_text(config.file) for config in pair])
-    assert (FIELD in {entry.field for entry in unexercised(pair, findings, "all")}) == unrun
+    assert (FIELD in {entry.field for entry in unexercised_fields(pair, findings, "all")}) == unrun
 
 
 @pytest.mark.frameworks

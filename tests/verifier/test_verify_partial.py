@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from accmap import convert
-from accmap.cli.commands.verify import findings_of, unexercised, unseen_errors
+from accmap.cli.commands.verify import findings_of, unexercised_fields, unseen_errors
 from accmap.cli.lean import main
 from accmap.cli.pages.verify_report import html_page, text_page
 from accmap.schemas.border.file_input import read_text
@@ -86,7 +86,7 @@ LEFT: dict[str, tuple[dict[str, Any], str | None, tuple[Any, Any]]] = {
 def left(pair: dict[str, Any], folder: Path, stage: str = "all", *, matched: bool = False) -> dict[str, NotCompared]:
     sources = [read_text(str(path)) for path in write_pair({"family": "dense", **pair}, folder)]
     configs = [config_of(source, ReadOptions(), path=source.name) for source in sources]
-    found = unexercised(configs, findings_of(configs, sources), stage, matched=matched)
+    found = unexercised_fields(configs, findings_of(configs, sources), stage, matched=matched)
     return {entry.field: entry for entry in found}
 
 
@@ -146,8 +146,8 @@ def written(folder: Path, *changes: tuple[str, str]) -> tuple[Config, Config]:
 def test_what_a_file_leaves_open_is_no_match_whatever_a_default_brings(
     change: tuple[str, str], field: str, values: tuple[Any, Any], tmp_path: Path
 ) -> None:
-    assert field not in {entry.field for entry in unexercised(written(tmp_path), (), "all")}
-    found = {entry.field: entry for entry in unexercised(written(tmp_path, change), (), "all")}
+    assert field not in {entry.field for entry in unexercised_fields(written(tmp_path), (), "all")}
+    found = {entry.field: entry for entry in unexercised_fields(written(tmp_path, change), (), "all")}
     assert found[field].values == Values(*values)
 
 
@@ -192,7 +192,7 @@ def test_a_path_of_data_that_one_file_leaves_out_is_no_difference_that_was_not_r
         other.write_text(convert(tmp_path / "converted.sh", "mindformers").text, "utf-8")
         sources = [read_text(str(path)) for path in (script, other)]
         pair = [config_of(source, ReadOptions(), path=source.name) for source in sources]
-        return "data.blend" in {entry.field for entry in unexercised(pair, findings_of(pair, sources), "all")}
+        return "data.blend" in {entry.field for entry in unexercised_fields(pair, findings_of(pair, sources), "all")}
 
     (tmp_path / "converted.sh").write_text(SCRIPT, "utf-8")
     assert not named(SCRIPT.replace("--data-path /d ", ""))
@@ -224,10 +224,10 @@ def test_models_that_part_where_a_default_ran_prove_nothing(tmp_path: Path) -> N
 def test_what_a_fork_makes_of_its_own_argument_is_not_compared(tmp_path: Path) -> None:
     """Forks build other networks by such a flag (`--use-bridge`): models without it prove nothing of that."""
     known, strange = ("--bf16", "--bf16 --no-one-logger"), "--use-bridge --hf-model x"
-    told = [entry.field for entry in unexercised(written(tmp_path, known), (), "all")]
+    told = [entry.field for entry in unexercised_fields(written(tmp_path, known), (), "all")]
     assert told == []
     own = ("--bf16", f"--bf16 {strange}")
-    told = [entry.field for entry in unexercised(written(tmp_path, own), (), "all")]
+    told = [entry.field for entry in unexercised_fields(written(tmp_path, own), (), "all")]
     assert told == ["--use-bridge", "--hf-model"]
 
 
@@ -237,8 +237,8 @@ def test_two_files_of_one_framework_are_compared_as_they_are(tmp_path: Path) -> 
     other = tmp_path / "other.sh"
     other.write_text(text.rstrip() + " --attention-dropout 0.1\n", "utf-8")
     configs = [config_of(read_text(str(path)), ReadOptions(), path=str(path)) for path in (script, other)]
-    assert [entry.field for entry in unexercised(configs, (), "all")] == ["attention.dropout"]
-    assert unexercised([configs[0], configs[0]], (), "all") == []
+    assert [entry.field for entry in unexercised_fields(configs, (), "all")] == ["attention.dropout"]
+    assert unexercised_fields([configs[0], configs[0]], (), "all") == []
 
 
 def test_nothing_compared_is_no_match() -> None:
@@ -381,6 +381,6 @@ def test_a_fork_s_ramp_of_yarn_that_the_model_takes_is_not_called_unrun(tmp_path
     other.write_text(written.replace("beta_fast: 4.0", "beta_fast: 32.0"), "utf-8")
     sources = [read_text(str(path)) for path in (script, other)]
     configs = [config_of(source, options, path=source.name) for source in sources]
-    found = {entry.field for entry in unexercised(configs, findings_of(configs, sources), "all")}
+    found = {entry.field for entry in unexercised_fields(configs, findings_of(configs, sources), "all")}
     assert not found & {"beta_fast", "--beta-fast", "position.yarn.beta_fast"}
     assert "position.yarn.beta_fast" in {entry.field for entry in differing(configs[0], configs[1])}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from accmap.cli.commands.verify import verified
+from accmap.cli.commands.verify import run_verification
 from accmap.cli.lean import main
 from accmap.schemas.config import Basis, ReadOptions
 from accmap.schemas.diagnostic import UsageError
@@ -248,7 +248,7 @@ def test_every_version_runs_from_its_own_folder(
     version = installations.named(framework, str(place)).name
     options = ReadOptions(**{framework: version})
     chosen = {"sources": {framework: str(place)}}
-    found, _findings, _configs = verified([str(script), str(config)], options, chosen, workers=workers)
+    found, _findings, _configs = run_verification([str(script), str(config)], options, chosen, workers=workers)
     told = found.to_json()
     (ran,) = [entry for entry in told["ran"] if entry["framework"] == framework]
     assert (ran["path"], ran["asked"], ran["exact"]) == (str(place), version, True)
@@ -271,7 +271,7 @@ def test_an_uneven_pipeline_is_built_as_one_stage(place: Path, tmp_path: Path, w
     version = installations.named("mindformers", str(place)).name
     chosen = {"sources": {"mindformers": str(place)}, "stage": "step1"}
     options = ReadOptions(mindformers=version)
-    found, _findings, _configs = verified([str(script), str(config)], options, chosen, workers=workers)
+    found, _findings, _configs = run_verification([str(script), str(config)], options, chosen, workers=workers)
     assert found.to_json()["loss"], found.failures
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from prove import sources
 
 from accmap import ReadBackError, ReadOptions, UnreadableError, UsageError, convert, load, pair
-from accmap.cli.commands.verify import verified
+from accmap.cli.commands.verify import run_verification
 from accmap.verifier.processes import Limits
 from accmap.verifier.workers import Workers
 
@@ -112,7 +112,7 @@ def asked_of(launch: Asked, way: str, here: dict[tuple[str, str], str], workers:
             names, lost = _written(launch.file, options, way, Path(folder))
             wanted = (("megatron", config.framework_version), ("mindformers", launch.mindformers))
             chosen = {"sources": {side[0]: here[side] for side in wanted if here.get(side)}}
-            found, _findings, _configs = verified(names, options, chosen, workers=workers)
+            found, _findings, _configs = run_verification(names, options, chosen, workers=workers)
         except UnreadableError as error:
             return {"verdict": "refused", "reasons": [_plain(str(error))]}
         except (ReadBackError, UsageError) as error:

@@ -247,7 +247,7 @@ def _check_markdown(out: str, place: Place) -> None:
 @quick
 @given(names, in_files, in_files)
 def test_every_form_of_lint(name: str, value: str, comment: str) -> None:
-    from accmap.cli.commands.lint import rendered, settings_of
+    from accmap.cli.commands.lint import render, settings_of
     from accmap.cli.configuration import find_configuration
     from accmap.cli.linting.linter import lint
     from accmap.cli.linting.settings import Reader
@@ -259,10 +259,10 @@ def test_every_form_of_lint(name: str, value: str, comment: str) -> None:
         assert report.diagnostics
         for language in ("en", "zh"):
             for form in FORMATS:
-                out = rendered(report, form, language).encode("utf-8", "backslashreplace").decode()
+                out = render(report, form, language).encode("utf-8", "backslashreplace").decode()
                 check(form, out, place)
             for form in ("text", "json"):
-                harmless(rendered(report, form, language, statistics=True))
+                harmless(render(report, form, language, statistics=True))
 
 
 @quick
