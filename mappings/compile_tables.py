@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..schemas.compilers.tables import frozen, literal_module, load_table, members
 from ..schemas.megatron.catalog import VERSIONS, catalog
-from ..schemas.megatron.compile_validation import read_rows
+from ..schemas.megatron.facts.compile_validation import read_rows
 from .model import FamiliesFile, Harmless, Skeleton, StopsFile, TableFile, TransformerConfigFile, UnmappedFile
 
 if TYPE_CHECKING:

@@ -69,7 +69,7 @@ def _holding(settings: Iterable[Setting], span: Span) -> Setting | None:
 
 def stops_when_built(subject: Subject) -> Iterator[Found]:
     """What Megatron-LM builds after its validation, and cannot."""
-    from ..schemas.megatron.building import not_built
+    from ..schemas.megatron.build_requirements import not_built
 
     side = subject.megatron
     if side is None:

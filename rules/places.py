@@ -351,7 +351,7 @@ def _misspelt(side: Side) -> Iterator[tuple[tuple[str, str], Setting]]:
     for setting in side.config.settings.values():
         if setting.acceptance == "unknown" and setting.flag is not None:
             from ..schemas.megatron.forks import catalog, fork_of
-            from ..schemas.megatron.suggestions import meant
+            from ..schemas.megatron.unknown_arguments import meant
 
             dest = meant(setting.flag, catalog(side.config.framework_version, fork_of(side.config)))
             if dest is not None:

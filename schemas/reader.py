@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from .config import Argument, Config, Launch, Purpose
     from .diagnostic import Diagnostic
-    from .megatron.experiment_yaml import Experiment
-    from .megatron.inputs import Input
+    from .megatron.inputs.detection import Input
+    from .megatron.inputs.experiment_yaml import Experiment
     from .megatron.versions import Chosen
     from .shell.state import WrittenFiles
     from .source import Span
@@ -110,9 +110,11 @@ def _read(
 def _of_megatron(source: SourceText, options: ReadOptions, found: Format) -> Config:
     """What holds arguments alone: a list of them, a log that printed them, a tree of objects."""
     from .megatron.effective import megatron_config
-    from .megatron.inputs import read_arguments, read_log
+    from .megatron.inputs.argument_list import read_arguments
 
     if found == "log":
+        from .megatron.inputs.log_block import read_log
+
         return read_log(source, options)
     if found in ("targets", "configuration"):
         return _tree(source, options, found)
@@ -122,7 +124,7 @@ def _of_megatron(source: SourceText, options: ReadOptions, found: Format) -> Con
 def _tree(source: SourceText, options: ReadOptions, found: Format) -> Config:
     """A YAML in a program's own words; no version of Megatron-LM's arguments reads it, whichever is asked for."""
     from .megatron.effective import megatron_config
-    from .megatron.target_yaml import CONFIGURED, DIALECT, configuration_of, words_of
+    from .megatron.inputs.target_yaml import CONFIGURED, DIALECT, configuration_of, words_of
 
     dumped = found == "targets"
     chosen, used = _in_dialect(DIALECT if dumped else CONFIGURED, "_target_" if dumped else "language_model", options)
@@ -132,7 +134,7 @@ def _tree(source: SourceText, options: ReadOptions, found: Format) -> Config:
 
 def _experiment(source: SourceText, options: ReadOptions, path: str, open_file: Callable[[str], SourceText]) -> Config:
     """A configuration of FlagScale's, whose runner makes words of it for its own build of Megatron-LM."""
-    from .megatron.experiment_yaml import experiment_of
+    from .megatron.inputs.experiment_yaml import experiment_of
 
     return _of_experiment(experiment_of(source, path, open_file), source.name, options)
 
@@ -141,14 +143,14 @@ def _started(launch: Launch | None, path: str, open_file: Callable[[str], Source
     """The experiment that FlagScale's `run.py` starts; None for other programs."""
     if launch is None or os.path.basename(launch.script or "") != "run.py":
         return None
-    from .megatron.experiment_yaml import started
+    from .megatron.inputs.experiment_yaml import started
 
     return started(launch, lambda name: _opened(name, path, open_file))
 
 
 def _of_experiment(made: Experiment, file: str, options: ReadOptions) -> Config:
     from .megatron.effective import megatron_config
-    from .megatron.experiment_yaml import DIALECT, SIGNS
+    from .megatron.inputs.experiment_yaml import DIALECT, SIGNS
 
     # Its words are arguments, which the version that is asked for can read.
     chosen, used = (None, options) if options.megatron else _in_dialect(DIALECT, SIGNS, options)
@@ -181,7 +183,7 @@ def format_of(source: SourceText, path: str) -> Format:
         return "script"
     if _is_model(source):
         return "huggingface"
-    from .megatron.inputs import detect
+    from .megatron.inputs.detection import detect
 
     found = detect(source)
     if found is not None and not (name.endswith(_YAML_SUFFIXES) and found in ("arguments", "log")):
@@ -209,7 +211,7 @@ def _recipe(
 ) -> Config:
     """A functional test's recipe; which words its driver makes of it depends on the version, too."""
     from .megatron.effective import megatron_config
-    from .megatron.inputs import read_recipe
+    from .megatron.inputs.recipe import read_recipe
 
     chosen, unknown = _megatron_version(None, options, path, cwd, open_file, source.name)
     recipe = read_recipe(source, _with_version(options, chosen))
@@ -312,7 +314,7 @@ def _configured(
     """The words of a file that `--yaml-cfg` names, in their dialect; else what is there."""
     if not any(word.text.startswith("--yaml-cfg") for word in words):
         return words, chosen, options
-    from .megatron.target_yaml import CONFIGURED, configured
+    from .megatron.inputs.target_yaml import CONFIGURED, configured
 
     named = configured(words, open_file)
     return (words, chosen, options) if named is None else (named, *_in_dialect(CONFIGURED, "--yaml-cfg", options))
@@ -326,13 +328,13 @@ def _words_of(
         return None, ()
     words = launch.arguments
     if purpose is not None:
-        from .megatron.named_yaml import with_environment, with_named_yaml
+        from .megatron.inputs.named_yaml import with_environment, with_named_yaml
 
         words = with_named_yaml(launch.script, words, open_file)
         launch = with_environment(launch, open_file)
     reads = purpose is None or purpose.reads_arguments
     if reads and any("=" in word.text and word.text[0] != "-" for word in words if word.text):
-        from .megatron.target_yaml import overridden
+        from .megatron.inputs.target_yaml import overridden
 
         words = overridden(words, launch.script or "")
     return launch, words

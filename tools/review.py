@@ -20,9 +20,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from accmap.schemas.megatron import facts as stored
-from accmap.schemas.megatron.extract import Change, changes, known
-from accmap.schemas.megatron.extraction import definitions
+from accmap.schemas.megatron.facts import stored
+from accmap.schemas.megatron.facts.extract import Change, changes, known
+from accmap.schemas.megatron.facts.parser_dump import definitions
 from accmap.schemas.mindformers.extract import stored as stored_mindformers
 from accmap.schemas.mindformers.extract import told
 

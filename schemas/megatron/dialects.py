@@ -18,10 +18,10 @@ from ..message import verbatim
 from ..rows import TOO_ODD, Row
 from ..versions import names_a_file, versions_in
 from . import validation_functions
+from .argument_parser import destination
 from .catalog import VERSIONS, ArgumentFact, catalog, catalog_of, with_arguments
 from .converters import NULLABLE
 from .messages_compiled import say
-from .parsing import destination
 from .validation import OF_RUN, Beside, Said, launched
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from ..config import Launch, Setting
     from ..message import Words
+    from .argument_parser import Parsed
     from .catalog import Catalog
-    from .parsing import Parsed
 
 _ACTIONS = ("set", "respell", "let", "require", "ignored", "read")
 _BUILTINS = {"bool": bool, "int": int, "float": float, "len": len, "min": min, "max": max, "sum": sum}

@@ -6,28 +6,28 @@ values (`validation`): what it changes is `derived`, what it refuses is a proble
 
 from __future__ import annotations
 
-from ..config import Config, Setting
+from ..config import Config, Setting, Unresolved
 from ..diagnostic import finding
 from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..file_kind import program_kind, purpose_of_arguments, purpose_of_unknown_program
 from ..message import NOTHING, Words
 from ..versions import release_of
+from .argument_parser import parse, with_declared
 from .catalog import DEFAULT_VERSION
 from .forks import OWN, catalog, dialect_asked, in_doubt, normalise_version
 from .outside_values import with_overridable
-from .parsing import parse, with_declared
 from .validation import validate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..config import Argument, Launch, ReadOptions, Unresolved, VersionOrigin
+    from ..config import Argument, Launch, ReadOptions, VersionOrigin
     from ..diagnostic import Diagnostic
     from ..file_kind import Purpose
     from ..source import Span
+    from .argument_parser import Parsed
     from .catalog import Catalog
     from .dialects import Dialect
-    from .parsing import Parsed
     from .versions import Chosen
 
 
@@ -48,9 +48,7 @@ def megatron_config(
     version, fork, chosen, known, parsed = _read_as(arguments, launch, file, options, chosen)
     settings = _explicit(parsed)
     if fork is None and "deepspeed" in settings:  # deepspeed.add_config_arguments: no version of Megatron-LM has it
-        from .deepspeed import with_expert_list
-
-        settings, more = with_expert_list(settings)
+        settings, more = _with_expert_list(settings)
         unresolved = (*unresolved, *more)
     if purpose is None:
         purpose = purpose_of_arguments(settings, launch, file)
@@ -69,7 +67,9 @@ def megatron_config(
     if parsed.problems:
         from .unknown_arguments import summed_up
 
-        said = _by_position(summed_up(parsed, known, file, certain=origin != "assumed", own=_is_unnamed(launch)))
+        said = _by_position(
+            summed_up(parsed.problems, known, file, certain=origin != "assumed", own=_is_unnamed(launch))
+        )
     refused = _depending(validated.problems, launch, unresolved, problems)
     told = _said(purpose, (*problems, *_noted(fork, file), *said, *outside), refused)
     return Config(
@@ -203,6 +203,28 @@ def _explicit(parsed: Parsed) -> dict[str, Setting]:
         )
         for given in parsed.given.values()
     }
+
+
+def _with_expert_list(settings: dict[str, Setting]) -> tuple[dict[str, Setting], tuple[Unresolved, ...]]:
+    """The settings of a launch of Megatron-DeepSpeed, and what of them reading cannot decide.
+
+    Its `--num-experts` is a list with an entry for each layer that has experts: `megatron/arguments.py`
+    (_add_network_size_args) takes any number of them, [1] by default, and the layer has no experts where its entry is 1
+    (`model/transformer.py:ParallelTransformerLayer`). One other number stands for every second layer
+    (`--expert-interval`), whose router chooses `--topk` of them: no network that Megatron-LM's argument describes.
+    """
+    known, experts = dict(settings), settings.get(_EXPERTS)
+    if experts is None or experts.raw is None:
+        return known, ()
+    if experts.decided and set(experts.raw) == {"1"}:
+        known[_EXPERTS] = experts._replace(value=None)
+        return known, ()
+    known[_EXPERTS] = experts._replace(value=None, decided=False)
+    if experts.span is None:
+        return known, ()
+    from .messages_compiled import say
+
+    return known, (Unresolved(f"{experts.flag} {' '.join(experts.raw)}", say.experts_of_deepspeed(), experts.span),)
 
 
 def _said(
@@ -341,6 +363,7 @@ def _beside(version: str, fork: Dialect | None) -> dict[str, Setting]:
     }
 
 
+_EXPERTS = "num_experts"
 _LENGTH = ("train_iters", "train_samples")
 _known: list[tuple[Catalog, dict[str, Setting]]] = []
 

@@ -1,40 +1,41 @@
-"""What unknown arguments mean: a misspelt one stops the run, many are a fork's, and some are another version's."""
+"""Unknown arguments by what they mean: misspelt ones stop the run, many are a fork's, some are another version's."""
 
 from __future__ import annotations
 
 from ..diagnostic import finding
 from ..fast_records import TYPE_CHECKING
-from ..suggestion import slip
+from ..suggestion import closest, slip
 from .messages_compiled import say
-from .suggestions import cut_or_denied, glued
+from .names_compiled import MEANT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
     from ..diagnostic import Diagnostic
     from ..message import Problem
     from .catalog import Catalog
-    from .parsing import Parsed
 
 _NAMED = 3
 
 
-def summed_up(parsed: Parsed, known: Catalog, file: str, *, certain: bool, own: bool) -> tuple[Diagnostic, ...]:
+def summed_up(
+    problems: tuple[Diagnostic, ...], known: Catalog, file: str, *, certain: bool, own: bool
+) -> tuple[Diagnostic, ...]:
     """The problems of a parsed vector, with those about unknown arguments told apart by what they mean.
 
     `certain` says that the version is not assumed, so that an argument of another version stops the run; `own` that
     the program is none of Megatron-LM's, so that it may declare (`extra_args_provider`) what looks like a slip.
     """
     if own:
-        parsed = parsed._replace(problems=tuple(_perhaps_taken(problem, file) for problem in parsed.problems))
-    if not any(problem.kind.name == "unknown-argument" for problem in parsed.problems):
-        return parsed.problems
+        problems = tuple(_perhaps_taken(problem, file) for problem in problems)
+    if not any(problem.kind.name == "unknown-argument" for problem in problems):
+        return problems
     version, words = known.version, _words_of(known)
     misspelt = say.misspelt_or_own if own else say.misspelt
     told: list[Diagnostic] = []
     strange: list[int] = []
     later: list[int] = []
-    for problem in parsed.problems:
+    for problem in problems:
         told.append(problem)
         if problem.kind.name != "unknown-argument":
             continue
@@ -52,7 +53,7 @@ def summed_up(parsed: Parsed, known: Catalog, file: str, *, certain: bool, own: 
         else:
             strange.append(len(told) - 1)
     if _may_be_a_forks(strange, known):
-        return _as_a_forks(told, parsed, version, file, strange, later)
+        return _as_a_forks(told, problems, version, file, strange, later)
     return tuple(_less_strange(problem, known.program, words, file, misspelt) for problem in told)
 
 
@@ -89,12 +90,17 @@ def _less_strange(
 
 
 def _as_a_forks(
-    told: list[Diagnostic], parsed: Parsed, version: str, file: str, strange: list[int], later: list[int]
+    told: list[Diagnostic],
+    problems: Sequence[Diagnostic],
+    version: str,
+    file: str,
+    strange: list[int],
+    later: list[int],
 ) -> tuple[Diagnostic, ...]:
     """One problem for many `strange` arguments; a fork has arguments of `later` versions, too."""
     first = strange[0]
     dropped = {*strange[1:], *later}
-    unknown = [dict(parsed.problems[at].values) for at in sorted((*strange, *later))]
+    unknown = [dict(problems[at].values) for at in sorted((*strange, *later))]
     flags = list(dict.fromkeys(str(values["flag"]) for values in unknown))
     declare = ", ".join(f'"{values["flag"]}:{values["nargs"]}"' for values in unknown[:2])
     place = told[first].span
@@ -116,3 +122,84 @@ def _of_other_versions(*, certain: bool, own: bool) -> Callable[..., Problem]:
     if not certain:
         return say.other_version_assumed
     return say.other_version_or_own if own else say.other_version
+
+
+# The argument that an unknown flag is a slip of.
+
+
+def _misspelt(flag: str, better: str) -> bool:
+    """Whether `flag` is `better` with a slip: underscores, letters swapped, one too many or too few.
+
+    A flag that a fork adds is seldom that near to one of Megatron-LM's; what is, its parser refuses.
+    """
+    return flag in MEANT or slip(flag, better)
+
+
+def cut_or_denied(flag: str, known: Catalog) -> str | None:
+    """A known option without its last word (`--num-attention`), or one that `no-` was put before or taken from.
+
+    A fork may well have such an argument, so that this counts only where a file has few arguments that are unknown.
+    """
+    words = "--" + flag.lstrip("-").replace("_", "-")
+    for other in (f"--no-{words[2:]}", f"--{words[5:]}" if words.startswith("--no-") else ""):
+        if other in known.by_option:
+            return other
+    if words.count("-") < _TWO_WORDS:
+        return None
+    longer = [option for option in known.by_option if option.rpartition("-")[0] == words]
+    return longer[0] if longer else None
+
+
+_TWO_WORDS = 3
+"""The hyphens of an option of two words."""
+
+
+def glued(flag: str, known: Catalog) -> tuple[str, str] | None:
+    """A known option and its value, where the blank between them is missing: `--rotary-base10000`."""
+    for end in range(len(flag) - 1, 3, -1):
+        fact = known.by_option.get(flag[:end])
+        if fact is None or fact.action != "store":
+            continue
+        value = flag[end:]
+        if fact.choices is not None:
+            alike = value in map(str, fact.choices)
+        else:
+            alike = fact.type in ("int", "float") and value[0].isdigit() and _NUMBER.issuperset(value)
+        return (flag[:end], value) if alike else None
+    return None
+
+
+_NUMBER = frozenset("0123456789.eE+-")
+
+
+def meant(flag: str, known: Catalog) -> str | None:
+    """The destination of the argument that an unknown flag is a slip of."""
+    apart = glued(flag, known)
+    if apart is not None:
+        return known.by_option[apart[0]].dest
+    better = suggestion(flag, known)
+    if better is None or not _misspelt(flag, better):
+        better = cut_or_denied(flag, known)
+    return None if better is None else known.by_option[better].dest
+
+
+def suggestion(flag: str, known: Catalog) -> str | None:
+    """The option of this version that `flag` most likely stands for."""
+    for better in MEANT.get(flag, ()):
+        if better in known.by_option:
+            return better
+    words = "--" + flag.lstrip("-").replace("_", "-")
+    if words in known.by_option:
+        return words
+    return next((other for other in _swapped(words[2:]) if other in known.by_option), None) or closest(
+        words, known.by_option
+    )
+
+
+def _swapped(name: str) -> Iterator[str]:
+    """A name so short that it shares few letters with any other (`--rl`), with two neighbours swapped."""
+    for at in range(len(name) - 1) if len(name) < _SHORT else ():
+        yield f"--{name[:at]}{name[at + 1]}{name[at]}{name[at + 2 :]}"
+
+
+_SHORT = 4

@@ -46,8 +46,7 @@ sys.argv = ["accmap", *words]
 told(lean.main())
 """
 FINDERS = {
-    "schemas/megatron/extraction.py": "an extractor of facts, which developers run",
-    "schemas/megatron/dataclass_extraction.py": "an extractor",
+    "schemas/megatron/facts/parser_dump.py": "an extractor of facts, which developers run",
     "schemas/mindformers/probe.py": "an extractor, and the oracle of tests",
     "verifier/inert_hyper_parallel.py": "a worker process of the verifier",
     "verifier/inert_modules.py": "a worker process of the verifier",

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
+from accmap.schemas.megatron.argument_parser import destination
 from accmap.schemas.megatron.converters import convert
 from accmap.schemas.megatron.forks import catalog, fork_of
-from accmap.schemas.megatron.parsing import destination
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

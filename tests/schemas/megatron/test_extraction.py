@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accmap.schemas.megatron import extract, facts
 from accmap.schemas.megatron.catalog import VERSIONS
+from accmap.schemas.megatron.facts import extract, stored
 from accmap.schemas.versions import text_of, versions_in
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def test_a_type_that_we_cannot_convert_is_not_guessed(tmp_path: Path) -> None:
 def test_what_is_no_tree_is_said(tmp_path: Path) -> None:
     with pytest.raises(extract.ExtractionError, match=r"arguments\.py"):
         extract.extract(str(tmp_path), [])
-    command = [sys.executable, "-m", "accmap.schemas.megatron.extract", str(tmp_path), "--version"]
+    command = [sys.executable, "-m", "accmap.schemas.megatron.facts.extract", str(tmp_path), "--version"]
     for version, said in (("0.12", "arguments.py"), ("0.99", "has no line in")):
         ran = subprocess.run([*command, version], capture_output=True, text=True, check=False)
         assert (ran.returncode, said in ran.stderr) == (2, True)
@@ -125,8 +125,8 @@ def argument(name: str, **more: object) -> dict[str, Any]:
 
 def test_a_version_is_added_in_the_order_of_its_parser() -> None:
     order = ["0.12", "0.13", "0.14"]
-    found = facts.with_version(facts.Facts([], [], {}), "0.12", [argument("a"), argument("c")], {"f": "1"}, order)
-    found = facts.with_version(
+    found = stored.with_version(stored.Facts([], [], {}), "0.12", [argument("a"), argument("c")], {"f": "1"}, order)
+    found = stored.with_version(
         found, "0.13", [argument("a"), argument("b"), argument("c")], {"f": "1", "g": "2"}, order
     )
     assert [(row["dest"], row["versions"]) for row in found.arguments] == [
@@ -135,7 +135,7 @@ def test_a_version_is_added_in_the_order_of_its_parser() -> None:
         ("c", ["0.12", "0.13"]),
     ]
     assert found.functions == {"f": {"0.12": "1", "0.13": "1"}, "g": {"0.13": "2"}}
-    again = facts.with_version(found, "0.12", [argument("a", type="int"), argument("c")], {}, order)
+    again = stored.with_version(found, "0.12", [argument("a", type="int"), argument("c")], {}, order)
     assert [row["dest"] for row in again.of("0.12")] == ["a", "c"]
     assert [row["dest"] for row in again.of("0.13")] == ["a", "b", "c"]
     assert again.digests("0.12") == {}
@@ -155,15 +155,15 @@ def test_changes_are_named() -> None:
 
 
 def test_the_file_is_written_as_it_is_read() -> None:
-    with open(facts.PATH, encoding="utf-8") as stream:
-        assert facts.text(facts.read()) == stream.read()
+    with open(stored.PATH, encoding="utf-8") as stream:
+        assert stored.text(stored.read()) == stream.read()
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_version_that_is_written_again_leaves_the_file_as_it_was(version: str) -> None:
-    kept = facts.read()
-    again = facts.with_version(kept, version, kept.of(version), kept.digests(version), kept.versions)
-    assert facts.text(again) == facts.text(kept)
+    kept = stored.read()
+    again = stored.with_version(kept, version, kept.of(version), kept.digests(version), kept.versions)
+    assert stored.text(again) == stored.text(kept)
 
 
 ORDER = ("0.12", "0.13", "0.14", "0.15", "main")
@@ -202,7 +202,7 @@ def test_what_to_review_is_listed_with_the_tables_that_speak_of_it() -> None:
 @pytest.mark.frameworks
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_known_version_is_read_again_value_by_value(version: str, tree_of: Callable[[str], str]) -> None:
-    kept = facts.read()
+    kept = stored.read()
     found = extract.extract(tree_of(version), list(kept.functions))
     differing = extract.changes(extract.known(kept, version), found)
     assert [str(change) for change in differing if not change.kind.startswith("function")] == []

@@ -13,13 +13,13 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from ..fast_records import NamedTuple
-from ..versions import text_of, versions_in
+from ...fast_records import NamedTuple
+from ...versions import text_of, versions_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-PATH = os.path.join(os.path.dirname(os.path.realpath(__file__)), "arguments.json")
+PATH = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "arguments.json")
 _ACTIONS = ("true", "false", "switch")
 _SWITCHES = {"true": False, "false": True}
 

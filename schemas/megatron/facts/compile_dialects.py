@@ -9,14 +9,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..compilers.tables import literal_module, load_table
-from . import facts as stored
-from .dialects import base_of, dialect_of
+from ...compilers.tables import literal_module, load_table
+from ..dialects import base_of, dialect_of
+from . import stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-FOLDER = Path(__file__).with_name("dialects")
+FOLDER = Path(__file__).parents[1] / "dialects"
 
 
 def read_dialects() -> list[dict[str, Any]]:

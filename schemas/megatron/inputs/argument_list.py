@@ -6,21 +6,26 @@ such a list is usually cut from.
 
 from __future__ import annotations
 
-from ..config import Argument
-from ..diagnostic import UnreadableError, finding
-from ..fast_records import TYPE_CHECKING
-from ..plain_values import is_number
-from .messages_compiled import say
+from ...config import Argument
+from ...diagnostic import UnreadableError, finding
+from ...fast_records import TYPE_CHECKING
+from ...plain_values import is_number
+from ..messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import NoReturn
 
-    from ..message import Words
-    from ..source import SourceText
+    from ...message import Words
+    from ...source import SourceText
 
 _BLANK = " \t\r\n\f\v"
 _ESCAPED_IN_QUOTES = '"\\$`\n'
+
+
+def read_arguments(source: SourceText) -> tuple[Argument, ...]:
+    """The words of a plain or JSON argument list; UnreadableError where it is neither."""
+    return json_words(source) if source.text.lstrip().startswith("[") else plain_words(source)
 
 
 def plain_words(source: SourceText) -> tuple[Argument, ...]:
@@ -47,7 +52,7 @@ def plain_words(source: SourceText) -> tuple[Argument, ...]:
 
 def split_words(text: str) -> list[str] | None:
     """The words of one line without places; None where a quote is not closed."""
-    from ..source import SourceText
+    from ...source import SourceText
 
     try:
         return [word.text for word in plain_words(SourceText("", text))]

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from ..config import Argument
-from ..diagnostic import UnreadableError
-from ..fast_records import TYPE_CHECKING
-from ..file_kind import unread_yaml
-from ..shell.launchers import whole_number
-from ..yaml_reader.document import read_yaml
+from ...config import Argument
+from ...diagnostic import UnreadableError
+from ...fast_records import TYPE_CHECKING
+from ...file_kind import unread_yaml
+from ...shell.launchers import whole_number
+from ...yaml_reader.document import read_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from ..config import Launch
-    from ..source import SourceText, Span
-    from ..yaml_reader.node import Node
+    from ...config import Launch
+    from ...source import SourceText, Span
+    from ...yaml_reader.node import Node
 
 _ENDINGS = (".yaml", ".yml", ".json")
 _CONFIG = "--config"

@@ -1,9 +1,16 @@
-"""Prints what a Megatron-LM source tree's own argument parser accepts, as JSON: run by `extract.py`, never imported.
+"""Prints what the argument parser of a source tree accepts, as JSON: run in a process of its own, `python -I -B`.
 
-`python -I -B extraction.py TREE FUNCTIONS` imports `megatron/training/arguments.py` of the tree in this process of its
-own and asks the parser that `add_megatron_arguments` builds. Whatever the tree imports besides the standard library is
-a stand-in, whether or not it is installed: the answer is the same on every machine, and nothing of CUDA is loaded.
-FUNCTIONS is a file that names functions, one `path:name` a line; the digest of each one's source is printed, too.
+Whatever a tree imports besides the standard library is a stand-in, whether or not it is installed: the answer is the
+same on every machine, and nothing of CUDA is loaded. The first word says whose parser is asked.
+
+- `parser_dump.py version TREE FUNCTIONS`: Megatron-LM's own, as `add_megatron_arguments` builds it. FUNCTIONS is a file
+  that names functions, one `path:name` a line; the digest of each one's source is printed, too.
+- `parser_dump.py fork MEGATRON PACKAGE TREE...`: Megatron-LM's `parse_args` as PACKAGE's `training/arguments.py` wraps
+  it, so that every feature registers its arguments. The TREEs hold PACKAGE and what it stands on. Where PACKAGE is
+  `megatron`, its own tree is the fork's. A PACKAGE of the form `slime.utils.arguments:get_slime_extra_args_provider`
+  names the function that adds a program's arguments to Megatron-LM's own parser, or that makes this function.
+- `parser_dump.py dataclass PACKAGE MODULE:CLASS TREE [KEPT...]`: the parser that the real transformers makes of a
+  dataclass. Of PACKAGE the folder of the class and each KEPT are imported.
 """
 
 from __future__ import annotations
@@ -14,8 +21,10 @@ import contextlib
 import enum
 import faulthandler
 import hashlib
+import importlib
 import importlib.abc
 import importlib.machinery
+import inspect
 import io
 import json
 import os
@@ -166,7 +175,7 @@ def prepare(tree: str, finder: Finder) -> None:
     sys.meta_path.insert(0, finder)
 
 
-def parser_of(tree: str) -> argparse.ArgumentParser:
+def version_parser(tree: str) -> argparse.ArgumentParser:
     """The parser that the tree builds."""
     prepare(tree, Finder())
     from megatron.training import arguments  # type: ignore  # pyright: ignore
@@ -283,14 +292,169 @@ def digest(node: ast.AST) -> str:
     return hashlib.sha256(ast.unparse(node).encode()).hexdigest()[:12]
 
 
-def main(tree: str, functions: str) -> None:
+# Forks.
+
+MEGATRON = "megatron"
+FEATURE_PACKAGES = ("mindspeed", "mindspeed_llm")
+REAL_MODULES = ("features_manager", "training.arguments")
+"""What of the packages is imported; what patches Megatron-LM's modules is a stand-in."""
+AS_TEXT = ("loads", "parse_list_for_virtual_optimizer", "<lambda>")
+"""What turns a text into something that no table asks for: the text is kept."""
+
+
+class FeatureFinder(Finder):
+    """Lets the packages' own features through."""
+
+    def find_spec(self, fullname: str, *given: object) -> importlib.machinery.ModuleSpec | None:
+        """See the class."""
+        package, _, rest = fullname.partition(".")
+        if package in FEATURE_PACKAGES:
+            real = any(f"{one}.".startswith(f"{rest}.") or rest.startswith(f"{one}.") for one in REAL_MODULES)
+            return None if not rest or real else self.stand_in(fullname)
+        return super().find_spec(fullname, *given)
+
+
+class BuiltError(Exception):
+    """The parser is complete, and is asked to parse."""
+
+
+def fork_parser(megatron: str, package: str, trees: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser as the package's own `parse_args` builds it."""
+    built: list[argparse.ArgumentParser] = []
+
+    def asked(self: argparse.ArgumentParser, *_: object, **__: object) -> None:
+        built.append(self)
+        raise BuiltError
+
+    prepare(megatron, FeatureFinder())
+    sys.path[:0] = trees
+    parse_args = importlib.import_module("megatron.training.arguments").parse_args
+    if package != MEGATRON:
+        CALLABLES.update(dict.fromkeys(AS_TEXT, "str"))
+        importlib.import_module(f"{package}.features_manager")
+        parse_args = importlib.import_module(f"{package}.training.arguments").parse_args_decorator(parse_args)
+    argparse.ArgumentParser.parse_args = argparse.ArgumentParser.parse_known_args = asked  # type: ignore
+    with contextlib.suppress(BuiltError):
+        parse_args(None, True)
+    return built[0]
+
+
+class ProviderFinder(Finder):
+    """Lets one package through."""
+
+    def __init__(self, package: str) -> None:
+        self.package = package
+
+    def find_spec(self, fullname: str, *given: object) -> importlib.machinery.ModuleSpec | None:
+        """See the class."""
+        return None if fullname.partition(".")[0] == self.package else super().find_spec(fullname, *given)
+
+
+def provider_parser(megatron: str, target: str, tree: str) -> argparse.ArgumentParser:
+    """Megatron-LM's parser with the arguments that a program's own function adds."""
+    module, _, name = target.partition(":")
+    prepare(megatron, ProviderFinder(module.partition(".")[0]))
+    sys.path.insert(0, tree)
+    arguments = importlib.import_module("megatron.training.arguments")
+    parser = arguments.add_megatron_arguments(argparse.ArgumentParser(allow_abbrev=False))
+    theirs = set(parser._actions)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    provider = getattr(importlib.import_module(module), name)
+    asks = any(one.default is one.empty for one in inspect.signature(provider).parameters.values())
+    built: argparse.ArgumentParser = provider(parser) if asks else provider()(parser)
+    for action in set(built._actions) - theirs:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        if getattr(action.type, "__name__", "") in AS_TEXT:
+            action.type = str
+    return built
+
+
+# Programs whose arguments are dataclasses.
+
+TRUTH = "string_to_bool"
+"""How transformers reads a boolean: `hf_argparser.py:string_to_bool`."""
+
+
+class DataclassFinder(Finder):
+    """Stands before all others: what is not asked for is a stand-in, and so is what only leads there."""
+
+    def __init__(self, package: str, tree: str, kept: Sequence[str]) -> None:
+        self.tree = tree
+        self.kept = [f"{package}.{one}." for one in kept]
+        self.loaded = {name.partition(".")[0] for name in sys.modules} | set(sys.stdlib_module_names)
+
+    def find_spec(self, fullname: str, *_: object) -> importlib.machinery.ModuleSpec | None:
+        """See the class."""
+        name = f"{fullname}."
+        if fullname.partition(".")[0] in self.loaded or any(name.startswith(one) for one in self.kept):
+            return None
+        spec = self.stand_in(fullname)
+        if any(one.startswith(name) for one in self.kept):
+            spec.submodule_search_locations = [os.path.join(self.tree, *fullname.split("."))]
+        return spec
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """A stand-in that leads somewhere is a package."""
+        if module.__spec__ is not None:
+            module.__path__ = module.__spec__.submodule_search_locations or []
+
+
+def dataclass_parser(package: str, target: str, tree: str, kept: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser of a class."""
+    from transformers import HfArgumentParser
+
+    module, _, name = target.partition(":")
+    sys.path.insert(0, tree)
+    own = module.removeprefix(f"{package}.").rpartition(".")[0]
+    sys.meta_path.insert(0, DataclassFinder(package, tree, [own, *kept]))
+    return HfArgumentParser([getattr(importlib.import_module(module), name)])  # type: ignore[no-any-return]
+
+
+def dataclass_facts(parser: argparse.ArgumentParser) -> Iterator[dict[str, object]]:
+    """Every argument, with the names of `converters.py`."""
+    for action in parser._actions:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        truth = getattr(action.type, "__name__", "") == TRUTH
+        if truth or (action.type is not None and action.type not in PLAIN):
+            known = next(iter(action.choices or ()), "")
+            action.type = str if truth else type(known)
+        if action.default is argparse.SUPPRESS or not _is_plain(action.default):
+            action.default = None
+        for one in _action_facts(action):
+            yield {**one, "type": "truth", **({"const": True} if action.nargs == "?" else {})} if truth else one
+
+
+def _action_facts(action: argparse.Action) -> Iterator[dict[str, object]]:
+    alone = argparse.ArgumentParser(add_help=False)
+    alone._add_action(action)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    return facts_of(alone)
+
+
+def _is_plain(value: object) -> bool:
+    try:
+        plain(value)
+    except ValueError:
+        return False
+    return True
+
+
+def main(whose: str, *words: str) -> None:
     """Print the facts."""
-    with open(functions, encoding="utf-8") as stream:
-        wanted = stream.read().split()
+    answer: object
     with contextlib.redirect_stdout(io.StringIO()):
-        answer = {"arguments": list(facts_of(parser_of(tree))), "functions": digests(tree, wanted)}
+        if whose == "version":
+            tree, functions = words
+            with open(functions, encoding="utf-8") as stream:
+                wanted = stream.read().split()
+            answer = {"arguments": list(facts_of(version_parser(tree))), "functions": digests(tree, wanted)}
+        elif whose == "fork":
+            megatron, package, *trees = words
+            provides = ":" in package
+            parser = provider_parser(megatron, package, trees[0]) if provides else fork_parser(megatron, package, trees)
+            answer = list(facts_of(parser))
+        else:
+            package, target, tree, *kept = words
+            with contextlib.redirect_stderr(io.StringIO()):
+                answer = list(dataclass_facts(dataclass_parser(package, target, tree, kept)))
     json.dump(answer, sys.stdout)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    main(*sys.argv[1:])

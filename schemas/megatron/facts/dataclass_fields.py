@@ -13,7 +13,7 @@ import signal
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from ..fast_records import NamedTuple
+from ...fast_records import NamedTuple
 from .extract import ExtractionError
 
 if TYPE_CHECKING:

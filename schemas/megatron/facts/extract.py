@@ -1,7 +1,7 @@
-"""Brings a version of Megatron-LM in: `python -m accmap.schemas.megatron.extract TREE --version 0.20 [--write]`.
+"""Brings a version of Megatron-LM in: `python -m accmap.schemas.megatron.facts.extract TREE --version 0.20 [--write]`.
 
 TREE is a source tree or an unpacked wheel. The version needs its line in `versions.yaml`; its arguments are read out
-of the tree's own parser by `extraction.py`, in a process of its own. What changes against the version's present facts,
+of the tree's own parser by `parser_dump.py`, in a process of its own. What changes against the version's present facts,
 or else against the version before it, is printed; `--write` puts it into `arguments.json` and makes the products.
 `--compare OLD` asks for the changes against another version, `--format json` for the list as JSON.
 """
@@ -16,15 +16,15 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING, Any
 
-from ..compilers import versions
-from ..fast_records import NamedTuple
-from . import facts as stored
+from ...compilers import versions
+from ...fast_records import NamedTuple
+from . import stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 HERE = os.path.dirname(os.path.realpath(__file__))
-PROGRAM = os.path.join(HERE, "extraction.py")
+PARSER_DUMP = os.path.join(HERE, "parser_dump.py")
 _TIME = 300
 
 
@@ -68,7 +68,7 @@ def extract(tree: str, functions: Sequence[str]) -> Extracted:
         wanted.write("\n".join(functions))
         wanted.flush()
         # -I: nothing of this environment is looked at; -B: nothing is written into the tree.
-        words = [sys.executable, "-I", "-B", PROGRAM, os.path.abspath(tree), wanted.name]
+        words = [sys.executable, "-I", "-B", PARSER_DUMP, "version", os.path.abspath(tree), wanted.name]
         ran = subprocess.run(words, capture_output=True, text=True, check=False, timeout=_TIME)
     if ran.returncode:
         raise ExtractionError(f"{tree}: {ran.stderr.strip()[-2000:]}")
@@ -117,13 +117,13 @@ def write(facts: stored.Facts) -> None:
     """Write the facts, and all that is made of them."""
     with open(stored.PATH, "w", encoding="utf-8") as stream:
         stream.write(stored.text(facts))
-    root = os.path.dirname(os.path.dirname(HERE))
+    root = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
     subprocess.run([sys.executable, "-m", "generate"], cwd=root, stdout=subprocess.DEVNULL, check=True)
 
 
 def main(words: Sequence[str]) -> int:
     """Run the command."""
-    parser = argparse.ArgumentParser(prog="python -m accmap.schemas.megatron.extract", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m accmap.schemas.megatron.facts.extract", description=__doc__)
     parser.add_argument("tree")
     parser.add_argument("--version", required=True)
     parser.add_argument("--compare")

@@ -8,26 +8,26 @@ which depends on the job's end, is left out.
 
 from __future__ import annotations
 
-from ..config import Argument, Launch, Unresolved
-from ..diagnostic import UnreadableError, finding
-from ..fast_records import TYPE_CHECKING, NamedTuple, cast
-from ..message import Problem, Words, verbatim
-from ..messages_compiled import say as say_of_files
-from ..shell.scanning import is_whole_number
-from ..source import Span
-from ..versions import number_of
+from ...config import Argument, Launch, Unresolved
+from ...diagnostic import UnreadableError, finding
+from ...fast_records import TYPE_CHECKING, NamedTuple, cast
+from ...message import Problem, Words, verbatim
+from ...messages_compiled import say as say_of_files
+from ...shell.scanning import is_whole_number
+from ...source import Span
+from ...versions import number_of
+from ..catalog import DEFAULT_VERSION, catalog
+from ..forks import normalise_version
+from ..messages_compiled import say
 from .argument_list import split_words
-from .catalog import DEFAULT_VERSION, catalog
-from .forks import normalise_version
-from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from ..config import ReadOptions
-    from ..diagnostic import Diagnostic
-    from ..source import SourceText
+    from ...config import ReadOptions
+    from ...diagnostic import Diagnostic
+    from ...source import SourceText
 
 _RE_READ_SINCE = (0, 13)
 _QUOTED = {True: " |()", False: " "}
@@ -48,7 +48,7 @@ class Recipe(NamedTuple):
     """What the file's MODE says: `inference`, or nothing of the kind."""
 
 
-def recipe_of(source: SourceText, options: ReadOptions) -> Recipe:
+def read_recipe(source: SourceText, options: ReadOptions) -> Recipe:
     """The launch of a recipe; UnreadableError where the file is no recipe."""
     return _Reader(source, options).read()
 
@@ -100,7 +100,7 @@ class _Reader:
     def root(self) -> Any:
         import yaml
 
-        from ..yaml_reader.node import refuse_deep
+        from ...yaml_reader.node import refuse_deep
 
         loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         try:

@@ -9,15 +9,14 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ..compilers.rows import LINE, Names, TableError, read_table
-from ..fast_records import NamedTuple
-from ..versions import versions_in
-from . import validation_functions
-from .catalog import VERSIONS, catalog
-from .validation import OF_RUN
+from ...compilers.rows import LINE, Names, TableError, read_table
+from ...fast_records import NamedTuple
+from ...versions import versions_in
+from .. import validation_functions
+from ..catalog import VERSIONS, catalog
+from ..validation import OF_RUN
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-SOURCE = os.path.join(HERE, "validation.yaml")
+SOURCE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "validation.yaml")
 ACTIONS = ("set", "respell", "let", "require", "ignored")
 BUILTINS = ("bool", "int", "len", "set")
 

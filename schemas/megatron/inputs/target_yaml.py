@@ -8,20 +8,20 @@ become the same words.
 
 from __future__ import annotations
 
-from ..config import Argument
-from ..diagnostic import UnreadableError
-from ..fast_records import TYPE_CHECKING
-from ..file_kind import unread_yaml
-from ..truth import is_on
-from ..yaml_reader.document import read_yaml
-from .messages_compiled import say
+from ...config import Argument
+from ...diagnostic import UnreadableError
+from ...fast_records import TYPE_CHECKING
+from ...file_kind import unread_yaml
+from ...truth import is_on
+from ...yaml_reader.document import read_yaml
+from ..messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Literal
 
-    from ..source import SourceText
-    from ..yaml_reader.node import Node
+    from ...source import SourceText
+    from ...yaml_reader.node import Node
 
 DIALECT = "megatron-bridge"
 CONFIGURED = "megatron-yaml"
@@ -89,8 +89,8 @@ def configuration_of(source: SourceText) -> tuple[Argument, ...]:
     root = read_yaml(source).root
     if root is None or root.kind != "mapping":
         raise UnreadableError(unread_yaml(source.name).problem)
-    from .dialects import dialect_named
-    from .forks import catalog
+    from ..dialects import dialect_named
+    from ..forks import catalog
 
     known = catalog(_CONFIGURED_BASE, dialect_named(f"{CONFIGURED}-{_CONFIGURED_BASE}")).by_option
     found: list[Argument] = []

@@ -1,24 +1,23 @@
-"""The other places where Megatron-LM arguments stand: a plain list, a JSON list, a training log, a test recipe.
+"""Detection of files that hold Megatron-LM arguments: a plain or JSON list, a training log, a recipe, another's YAML.
 
-`detect` says cheaply which of them a text is; the readers themselves are in `argument_list`, `log_block` and
-`recipe`, and are loaded when they are needed.
+It is cheap; the reader of each kind is a module beside it, loaded when it is needed.
 """
 
 from __future__ import annotations
 
-from ..fast_records import TYPE_CHECKING
-from .log_marks import BLOCK_END, BLOCK_START
+from ...fast_records import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
-    from ..config import Argument, Config, ReadOptions
-    from ..source import SourceText
-    from .recipe import Recipe
+    from ...source import SourceText
 
 Input: TypeAlias = "Literal['arguments', 'json', 'log', 'recipe', 'targets', 'configuration', 'experiment']"
 
 
+BLOCK_END = "end of arguments -"
+BLOCK_START = "- arguments -"
+"""The lines between which a training log shows its arguments (`training/arguments.py:_print_args`, 0.12–0.19)."""
 _TARGET = "_target_: megatron."
 _PART = "model_parallel:"
 
@@ -55,24 +54,3 @@ def _tree(text: str) -> Input | None:
 
         return "experiment" if is_experiment(text) else None
     return None
-
-
-def read_arguments(source: SourceText) -> tuple[Argument, ...]:
-    """The words of a plain or JSON argument list; UnreadableError where it is neither."""
-    from .argument_list import json_words, plain_words
-
-    return json_words(source) if source.text.lstrip().startswith("[") else plain_words(source)
-
-
-def read_log(source: SourceText, options: ReadOptions) -> Config:
-    """The arguments block that a run printed after its validation."""
-    from .log_block import log_config
-
-    return log_config(source, options)
-
-
-def read_recipe(source: SourceText, options: ReadOptions) -> Recipe:
-    """A functional test's `model_config.yaml` as the launch that Megatron's test driver makes of it."""
-    from .recipe import recipe_of
-
-    return recipe_of(source, options)

@@ -294,7 +294,7 @@ class _Parser:
         return flag, end
 
     def report_unknown(self, word: Argument, flag: str, dest: str, count: int) -> None:
-        from .suggestions import suggestion
+        from .unknown_arguments import suggestion
 
         better = suggestion(flag, self.known)
         problem = say.unknown_argument(

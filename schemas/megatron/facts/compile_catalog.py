@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import facts
-from .catalog import VERSIONS, ArgumentFact
+from ..catalog import VERSIONS, ArgumentFact
+from . import stored
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,10 +46,10 @@ def versions_text(table: Sequence[dict[str, Any]]) -> str:
 
 def read_table() -> list[dict[str, Any]]:
     """The authored table; ValueError where it lacks a version that there is."""
-    read = facts.read()
+    read = stored.read()
     missing = [version for version in VERSIONS if version not in read.versions]
     if missing:
-        raise ValueError(f"{facts.PATH} has no facts of {', '.join(missing)}: extract.py reads them out of its source")
+        raise ValueError(f"{stored.PATH} has no facts of {', '.join(missing)}: extract.py reads them out of its source")
     return read.arguments
 
 

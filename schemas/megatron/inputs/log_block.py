@@ -9,24 +9,24 @@ from __future__ import annotations
 
 import re
 
-from ..border.file_input import MAX_ARGUMENTS, refuse_larger
-from ..config import Config, Setting
-from ..diagnostic import UnreadableError, finding
-from ..fast_records import TYPE_CHECKING, NamedTuple
-from ..file_kind import purpose_of_arguments
-from ..message import NOTHING
-from ..versions import release_of
-from .catalog import VERSIONS, catalog
-from .converters import pattern
-from .forks import normalise_version
-from .log_marks import BLOCK_END, BLOCK_START
-from .messages_compiled import say
+from ...border.file_input import MAX_ARGUMENTS, refuse_larger
+from ...config import Config, Setting
+from ...diagnostic import UnreadableError, finding
+from ...fast_records import TYPE_CHECKING, NamedTuple
+from ...file_kind import purpose_of_arguments
+from ...message import NOTHING
+from ...versions import release_of
+from ..catalog import VERSIONS, catalog
+from ..converters import pattern
+from ..forks import normalise_version
+from ..messages_compiled import say
+from .detection import BLOCK_END, BLOCK_START
 
 if TYPE_CHECKING:
-    from ..config import ReadOptions, Value
-    from ..diagnostic import Diagnostic
-    from ..source import SourceText, Span
-    from .catalog import ArgumentFact, Catalog
+    from ...config import ReadOptions, Value
+    from ...diagnostic import Diagnostic
+    from ...source import SourceText, Span
+    from ..catalog import ArgumentFact, Catalog
 
 _LINE = re.compile(r"(?:^|[\s:\]>|)])(?:([A-Za-z_]\w*) \.+|([A-Za-z_]\w{47,}) ) (.*)$")
 """megatron/training/arguments.py:_print_args pads a name with dots up to 48 characters."""
@@ -83,7 +83,7 @@ def _end_missing(source: SourceText) -> bool:
     return source.text.find(BLOCK_END, source.text.rfind(BLOCK_START)) < 0
 
 
-def log_config(source: SourceText, options: ReadOptions) -> Config:
+def read_log(source: SourceText, options: ReadOptions) -> Config:
     """The effective values that a log's arguments block states."""
     entries, problems = block_entries(source)
     if options.megatron is None:

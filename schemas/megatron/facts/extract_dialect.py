@@ -1,6 +1,7 @@
 """Reads a version of a fork that comes with accmap out of its source, as `extract.py` does for Megatron-LM's own.
 
-`python -m accmap.schemas.megatron.extract_dialect mindspeed-llm 26.1 --megatron TREE --package mindspeed_llm TREE...`
+`python -m accmap.schemas.megatron.facts.extract_dialect mindspeed-llm 26.1 --megatron TREE --package mindspeed_llm
+TREE...`
 prints what its parser has that the dialect's file does not say and the other way round; `--write` puts it into the
 file. MEGATRON is the source tree that the fork stands on, the TREEs hold the fork and its own packages. What is exactly
 Megatron-LM's own is left out; a version that is `like` another keeps only what that one does not know.
@@ -21,29 +22,27 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ..compilers.tables import load_table
-from . import facts as stored
+from ...compilers.tables import load_table
+from ..dialects import base_of
+from . import stored
 from .compile_dialects import FOLDER
-from .dialects import base_of
-from .extract import ExtractionError
-from .field_extraction import Trees, arguments_of, tree_arguments
+from .dataclass_fields import Trees, arguments_of, tree_arguments
+from .extract import PARSER_DUMP, ExtractionError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-PROGRAM = os.path.join(os.path.dirname(os.path.realpath(__file__)), "dialect_extraction.py")
-OF_DATACLASSES = os.path.join(os.path.dirname(os.path.realpath(__file__)), "dataclass_extraction.py")
 _TIME = 300
 
 
 def parser_of(megatron: str, package: str, trees: Sequence[str]) -> list[dict[str, Any]]:
     """Every argument of the fork's parser."""
-    return _told([PROGRAM, os.path.abspath(megatron), package, *map(os.path.abspath, trees)])
+    return _told(["fork", os.path.abspath(megatron), package, *map(os.path.abspath, trees)])
 
 
 def parser_of_dataclass(package: str, target: str, tree: str, kept: Sequence[str]) -> list[dict[str, Any]]:
     """Every argument of a parser that transformers makes of a dataclass."""
-    return _told([OF_DATACLASSES, package, target, os.path.abspath(tree), *kept])
+    return _told(["dataclass", package, target, os.path.abspath(tree), *kept])
 
 
 def of_sections(content: Mapping[str, Any], trees: Sequence[str]) -> list[dict[str, Any]]:
@@ -70,7 +69,7 @@ def _file_in(folders: Sequence[str], name: str) -> str:
 
 
 def _told(words: Sequence[str]) -> list[dict[str, Any]]:
-    command = [sys.executable, "-I", "-B", *words]
+    command = [sys.executable, "-I", "-B", PARSER_DUMP, *words]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIME)
     if ran.returncode:
         raise ExtractionError(f"{words}: {ran.stderr.strip()[-2000:]}")
@@ -106,7 +105,9 @@ def extracted(content: Mapping[str, Any], version: str, found: Sequence[dict[str
 
 def main(words: Sequence[str]) -> int:
     """Run the command."""
-    parser = argparse.ArgumentParser(prog="python -m accmap.schemas.megatron.extract_dialect", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m accmap.schemas.megatron.facts.extract_dialect", description=__doc__
+    )
     parser.add_argument("name")
     parser.add_argument("version")
     parser.add_argument("--megatron")

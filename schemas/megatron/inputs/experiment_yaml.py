@@ -11,25 +11,25 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from ..config import Argument, Launch, Unresolved
-from ..diagnostic import UnreadableError
-from ..fast_records import TYPE_CHECKING, NamedTuple
-from ..file_kind import unread_yaml
-from ..plain_values import is_list, is_mapping
-from ..shell.launchers import whole_number
-from ..source import SourceText
-from ..yaml_reader.document import read_yaml
-from .messages_compiled import say
+from ...config import Argument, Launch, Unresolved
+from ...diagnostic import UnreadableError
+from ...fast_records import TYPE_CHECKING, NamedTuple
+from ...file_kind import unread_yaml
+from ...plain_values import is_list, is_mapping
+from ...shell.launchers import whole_number
+from ...source import SourceText
+from ...yaml_reader.document import read_yaml
+from ..messages_compiled import say
 from .target_yaml import has_section
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any, TypeAlias
 
-    from ..diagnostic import Diagnostic
-    from ..message import Words
-    from ..source import Span
-    from ..yaml_reader.node import Node
+    from ...diagnostic import Diagnostic
+    from ...message import Words
+    from ...source import Span
+    from ...yaml_reader.node import Node
 
     Tree: TypeAlias = "dict[str, Tree | _Leaf]"
 

@@ -1,4 +1,4 @@
-"""What Megatron-LM stops at where it builds the tokenizer, the optimizer and the schedule, after its validation."""
+"""Requirements of what Megatron-LM builds after its validation: the tokenizer, the optimizer and the schedule."""
 
 from __future__ import annotations
 
