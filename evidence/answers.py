@@ -417,7 +417,7 @@ class GuideCheckJson(Open):
     cosine: Annotated[Number | None, AsJson()]
     magnitude: Annotated[Number | None, AsJson()]
     divergence: Annotated[Number | None, AsJson()]
-    failing: list[str]
+    failing: Annotated[list[str], From("failures")]
 
 
 class CheckedArrayJson(Open):
@@ -517,7 +517,7 @@ class LoggedRunJson(Open):
     last_loss: Annotated[Number | None, AsJson()]
     mean_loss: Annotated[Number | None, AsJson()]
     mean_grad_norm: Annotated[Number | None, AsJson()]
-    columns: Annotated[list[str], From("printed")]
+    columns: Annotated[list[str], From("printed_columns")]
     bad_steps: Annotated[int, From("bad_steps.__len__()")] = Field(
         description="Steps with a loss or norm that is NaN or infinite."
     )
@@ -808,11 +808,11 @@ class DataSideJson(Open):
     global_batch: Annotated[int | None, From("plan.global_batch")]
     data_parallel: Annotated[int | None, From("plan.ranks")]
     order: Annotated[Literal["blocks", "dealt", "cyclic"], From("plan.loader")]
-    shuffled: Annotated[bool, From("plan.shuffled")]
+    shuffled: Annotated[bool, From("plan.is_shuffled")]
     steps: Annotated[int | None, From("plan.steps")]
     vocabulary: Annotated[int | None, From("plan.vocabulary")]
     eod: Annotated[int | None, From("plan.eod")]
-    decided: Annotated[bool, From("plan.decided")]
+    decided: Annotated[bool, From("plan.is_decided")]
     drawn: Annotated[int | None, From("draws?.size")]
 
 
@@ -876,7 +876,7 @@ class DataCheckJson(Open):
     """`accmap data check`."""
 
     verdict: Literal["good", "bad", "partial", "undecided"]
-    not_compared: Annotated[list[NotComparedJson], From("unseen")]
+    not_compared: Annotated[list[NotComparedJson], From("gaps")]
     datasets: Annotated[list[DataSetJson], Given()]
     sides: list[DataSideJson]
     members: DataMembersJson | None = None

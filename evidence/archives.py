@@ -71,7 +71,7 @@ def opened_archive(window: Window) -> zipfile.ZipFile:
 
 
 class Budget:
-    """What may still be taken, in bytes; BadZipFile where it is used up."""
+    """Bytes that may still be taken; BadZipFile if they are used up."""
 
     def __init__(self, rest: int) -> None:
         self._rest = rest

@@ -24,7 +24,7 @@ from .arrays import (
     agreement,
     blocks,
     coarser,
-    first_beyond,
+    first_difference,
     measure,
     open_numpy,
     precision_of,
@@ -49,8 +49,8 @@ class GuideCheck(NamedTuple):
     divergence: float | None
 
     @property
-    def failing(self) -> tuple[str, ...]:
-        """Which of the three fail."""
+    def failures(self) -> tuple[str, ...]:
+        """Those of the three that fail."""
         found: list[str] = []
         if self.cosine is None or not self.cosine > GUIDE["cosine"]:
             found.append("cosine")
@@ -62,7 +62,7 @@ class GuideCheck(NamedTuple):
 
 
 class ArrayCheck(NamedTuple):
-    """What was found about one pair of arrays."""
+    """The judgement of one pair of arrays."""
 
     name: str
     verdict: Verdict
@@ -83,7 +83,7 @@ class ArrayCheck(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """How arrays are judged."""
+    """Options of the judgement."""
 
     tolerance: float | None = None
     precision: str | None = None
@@ -165,7 +165,7 @@ def check_arrays(name: str, a: Any, b: Any, rules: Rules) -> ArrayCheck:
     judged = agreement(measured, precision, rules.tolerance, equal_nan=rules.equal_nan)
     guide = guide_check(a, b, measured, equal_nan=rules.equal_nan)
     if rules.by_guide:
-        reasons += [judged.why] if judged.why in ("nan", "infinite") else guide.failing
+        reasons += [judged.why] if judged.why in ("nan", "infinite") else guide.failures
     elif not judged.agrees:
         reasons.append(judged.why)
     verdict: Verdict = "different" if reasons else "equal" if not measured.unequal and _same_bits(a, b) else "close"
@@ -178,7 +178,7 @@ def check_arrays(name: str, a: Any, b: Any, rules: Rules) -> ArrayCheck:
 
 
 def _same_bits(a: Any, b: Any) -> bool:
-    """Whether equal numbers are the same ones: +0.0 equals -0.0, and NaNs that are forgiven may have other bits."""
+    """True if equal numbers have equal bits: +0.0 equals -0.0, and NaNs that are forgiven may have other bits."""
     np = open_numpy()
     for one, other, _start in blocks(a, b):
         left, right = (np.ascontiguousarray(side) for side in (one, other))
@@ -195,7 +195,7 @@ def _same_bits(a: Any, b: Any) -> bool:
 def _first(a: Any, b: Any, measured: Measured, allowed: float, rules: Rules) -> tuple[int, ...] | None:
     """The first element that is off by the tolerance of the largest one, else of a usual one."""
     limits = (allowed * magnitude for magnitude in (measured.largest, measured.usual))
-    found = (first_beyond(a, b, limit, equal_nan=rules.equal_nan) for limit in limits)
+    found = (first_difference(a, b, limit, equal_nan=rules.equal_nan) for limit in limits)
     return next((place for place in found if place is not None), None)
 
 

@@ -1,4 +1,4 @@
-"""What is counted about two arrays of one shape, block by block: norms, distances, errors of single elements.
+"""Counts of two arrays of one shape, block by block: norms, distances, errors of single elements.
 
 Sums neither overflow nor vanish: each is kept with a power of two (`ScaledSum`). Whole numbers are compared and
 subtracted exactly, also where a float cannot tell them apart (`unequal`, `distances`).
@@ -55,7 +55,7 @@ class ScaledSum:
         odd = self.power & 1
         return ScaledSum(math.sqrt(math.ldexp(self.value, odd)), (self.power - odd) // 2)
 
-    def over(self, other: ScaledSum) -> float:
+    def quotient(self, other: ScaledSum) -> float:
         """The quotient of two sums; infinite where the other is nothing, 0 where both are."""
         if not other.value:
             return math.copysign(math.inf, self.value) if self.value else 0.0
@@ -76,7 +76,7 @@ class ScaledSum:
 
 
 class ArraySide(NamedTuple):
-    """What one of two arrays is like."""
+    """Statistics of one of two arrays."""
 
     largest: float
     smallest: float
@@ -135,12 +135,12 @@ class Measured(NamedTuple):
 
     @property
     def nans(self) -> tuple[int, int]:
-        """How many of either are not a number."""
+        """Numbers of NaNs on either side."""
         return self.nan_a, self.nan_b
 
     @property
     def infinities(self) -> tuple[int, int]:
-        """How many of either are infinite."""
+        """Numbers of infinities on either side."""
         return self.infinite_a, self.infinite_b
 
     @property
@@ -169,21 +169,21 @@ def index_of(shape: tuple[int, ...], flat: int) -> tuple[int, ...]:
 
 
 def unequal(np: Any, left: Array, right: Array) -> Array:
-    """Which elements of two flat arrays are not the same number; a NaN on both sides is the same."""
+    """Mask of the elements of two flat arrays that are not the same number; a NaN on both sides is the same."""
     kinds = left.dtype.kind + right.dtype.kind
     if kinds in ("iu", "ui"):
         signed, plain = (left, right) if kinds == "iu" else (right, left)
         return (signed < 0) | (signed.astype(np.uint64) != plain.astype(np.uint64))
     if kinds in ("if", "uf"):
-        return _unlike(np, left, right)
+        return _differs_from_float(np, left, right)
     if kinds in ("fi", "fu"):
-        return _unlike(np, right, left)
+        return _differs_from_float(np, right, left)
     found = left != right
     return found & ~(np.isnan(left) & np.isnan(right)) if kinds == "ff" and found.any() else found
 
 
-def _unlike(np: Any, whole: Array, number: Array) -> Array:
-    """Which whole numbers a float is not: their own float may be that of a neighbour."""
+def _differs_from_float(np: Any, whole: Array, number: Array) -> Array:
+    """Mask of whole numbers that are not the float beside them: their own float may be that of a neighbour."""
     found = whole.astype(np.float64) != number
     if whole.dtype.itemsize < np.dtype(np.int64).itemsize:
         return found
@@ -194,7 +194,7 @@ def _unlike(np: Any, whole: Array, number: Array) -> Array:
 
 
 def distances(np: Any, left: Array, right: Array, differ: Array) -> Array:
-    """How far apart the elements of two flat arrays are, as float64: never 0 where they differ."""
+    """Distances of the elements of two flat arrays, as float64: never 0 if they differ."""
     if left.dtype.kind in "iu" and right.dtype.kind in "iu":
         swapped = wide(np, left) < wide(np, right)
         # Modular: what wraps around comes out right, as no two 64-bit numbers are further apart than 2**64 - 1 but
@@ -211,7 +211,7 @@ def distances(np: Any, left: Array, right: Array, differ: Array) -> Array:
 
 
 class Totals:
-    """What is added up over the blocks."""
+    """Sums over the blocks."""
 
     def __init__(self, np: Any, epsilon: float) -> None:
         self._np = np
@@ -277,21 +277,21 @@ class Totals:
     def _sums(self, sides: tuple[Array, Array], sizes: tuple[Array, Array], tops: Sequence[float]) -> None:
         np = self._np
         powers = [_power(top) for top in tops]
-        one, other = (_scaled(np, side, power) for side, power in zip(sides, powers, strict=True))
+        one, other = (_scale_down(np, side, power) for side, power in zip(sides, powers, strict=True))
         # Not `dot`: its own threads would fight with those of a comparison.
         self.squares_a.add(float(np.einsum("i,i->", one, one)), 2 * powers[0])
         self.squares_b.add(float(np.einsum("i,i->", other, other)), 2 * powers[1])
         self.product.add(float(np.einsum("i,i->", one, other)), sum(powers))
         self.sum_a.add(float(one.sum()), powers[0])
         self.sum_b.add(float(other.sum()), powers[1])
-        self.abs_a.add(float(_scaled(np, sizes[0], powers[0]).sum()), powers[0])
-        self.abs_b.add(float(_scaled(np, sizes[1], powers[1]).sum()), powers[1])
+        self.abs_a.add(float(_scale_down(np, sizes[0], powers[0]).sum()), powers[0])
+        self.abs_b.add(float(_scale_down(np, sizes[1], powers[1]).sum()), powers[1])
 
     def _take(self, errors: Array, power: int, sizes: Array, positions: Array | None, start: int) -> None:
         np = self._np
         at = int(errors.argmax())
         most = ScaledSum(float(errors[at]), power)
-        if most.over(self.most) > 1:
+        if most.quotient(self.most) > 1:
             self.most = most
             self.max_at = start + (at if positions is None else int(positions[at]))
         value, own = _squares(np, errors, most.value)
@@ -317,24 +317,24 @@ class Totals:
         self.inf_b += int(np.isinf(right).sum())
         self.apart += int((~finite & ~both & ~(left == right)).sum())
 
-    def measured(self, shape: tuple[int, ...]) -> Measured:
+    def result(self, shape: tuple[int, ...]) -> Measured:
         """The sums as the numbers that are told."""
         norms = self.squares_a.root(), self.squares_b.root()
         distance = self.squares.root()
         both = norms[0].times(norms[1])
-        cosine = self.product.over(both) if both.value else 1.0 if norms[0].value == norms[1].value else None
+        cosine = self.product.quotient(both) if both.value else 1.0 if norms[0].value == norms[1].value else None
         ends = [(self.highest[at], self.lowest[at]) if self.finite else (math.nan, math.nan) for at in (0, 1)]
         largest = [max(abs(high), abs(low)) if self.finite else 0.0 for high, low in ends]
         counted = max(self.finite, 1)
-        ranked, usual = self._ranked()
+        ranked, usual = self._rank_errors()
         means = [ScaledSum(total.value / counted, total.power).number for total in (self.sum_a, self.sum_b)]
         return Measured(
             elements=self.count,
             norm_a=norms[0].number,
             norm_b=norms[1].number,
             distance=distance.number,
-            relative=distance.over(self.common.root()),
-            element=self.most.over(ScaledSum(self.largest)),
+            relative=distance.quotient(self.common.root()),
+            element=self.most.quotient(ScaledSum(self.largest)),
             ranked=ranked,
             usual=usual,
             factor=_factor(self.product, *norms),
@@ -361,7 +361,7 @@ class Totals:
             unequal=self.unequal,
         )
 
-    def _ranked(self) -> tuple[float, float]:
+    def _rank_errors(self) -> tuple[float, float]:
         """The error that a quarter reaches over the magnitude that a quarter reaches, and the latter.
 
         Of the elements that are 0 on neither side.
@@ -369,12 +369,12 @@ class Totals:
         rank = -(-self._magnitudes.count // _RANKED_SHARE)
         if not rank:
             return 0.0, 0.0
-        usual = self._magnitudes.reached_by(rank)
-        return self._errors.reached_by(rank) / usual, usual
+        usual = self._magnitudes.magnitude_of_rank(rank)
+        return self._errors.magnitude_of_rank(rank) / usual, usual
 
 
 class _Ranks:
-    """How many magnitudes lie in each step of a 128th of an octave: a histogram that grows with their range."""
+    """Histogram of magnitudes in steps of a 128th of an octave, which grows with their range."""
 
     def __init__(self, np: Any) -> None:
         self._np = np
@@ -400,7 +400,7 @@ class _Ranks:
         grown[low - first :][: counts.size] += counts
         self._counts, self._first = grown, first
 
-    def reached_by(self, rank: int) -> float:
+    def magnitude_of_rank(self, rank: int) -> float:
         """The magnitude that so many reach, rounded down to its step; 0 if there are not so many."""
         np = self._np
         if rank > self.count:
@@ -416,24 +416,24 @@ def _power(top: float) -> int:
     return power if abs(power) > _SAFE else 0
 
 
-def _scaled(np: Any, numbers: Array, power: int) -> Array:
+def _scale_down(np: Any, numbers: Array, power: int) -> Array:
     return np.ldexp(numbers, -power) if power else numbers
 
 
 def _squares(np: Any, magnitudes: Array, top: float) -> tuple[float, int]:
     """The sum of squares and the power of two that it was divided by."""
     power = _power(top)
-    scaled = _scaled(np, magnitudes, power)
+    scaled = _scale_down(np, magnitudes, power)
     return float(np.einsum("i,i->", scaled, scaled)), 2 * power
 
 
 def _magnitude(sum_a: ScaledSum, sum_b: ScaledSum) -> float | None:
     if not sum_b.value:
         return None if sum_a.value else 0.0
-    return sum_a.over(sum_b) - 1
+    return sum_a.quotient(sum_b) - 1
 
 
 def _factor(product: ScaledSum, norm_a: ScaledSum, norm_b: ScaledSum) -> float:
-    """How far the smaller side is from once the larger one, along it."""
-    larger = norm_a if norm_a.over(norm_b) >= 1 else norm_b
-    return abs(product.over(larger.times(larger)) - 1) if larger.value else 0.0
+    """Distance from once of the smaller side as a multiple of the larger one, along it."""
+    larger = norm_a if norm_a.quotient(norm_b) >= 1 else norm_b
+    return abs(product.quotient(larger.times(larger)) - 1) if larger.value else 0.0

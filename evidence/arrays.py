@@ -73,7 +73,7 @@ _LARGEST = 1 << 62
 
 
 class Agreement(NamedTuple):
-    """Whether two measured arrays agree, and what speaks against it."""
+    """The judgement of two measured arrays, with its reason."""
 
     agrees: bool
     tolerance: float
@@ -99,7 +99,7 @@ def read_array(path: str) -> Array:
             version = np.lib.format.read_magic(head)
             reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
             shape, fortran, dtype = reader(head)
-            return _mapped(np, path, stream, _Header(head.tell(), shape, dtype, "F" if fortran else "C"))
+            return _map_array(np, path, stream, _Header(head.tell(), shape, dtype, "F" if fortran else "C"))
     except UnreadableError:
         raise
     except FileNotFoundError:
@@ -111,7 +111,7 @@ def read_array(path: str) -> Array:
 
 
 class _Header(NamedTuple):
-    """What an `.npy` file says of itself."""
+    """The header of an `.npy` file."""
 
     begins: int
     shape: tuple[int, ...]
@@ -119,7 +119,7 @@ class _Header(NamedTuple):
     order: str
 
 
-def _mapped(np: Any, path: str, stream: BufferedReader, header: _Header) -> Array:
+def _map_array(np: Any, path: str, stream: BufferedReader, header: _Header) -> Array:
     begins, shape, dtype, order = header
     found = os.fstat(stream.fileno()).st_size
     if dtype.hasobject:
@@ -188,14 +188,14 @@ def coarser(a: str, b: str) -> str:
 def measure(a: Array, b: Array) -> Measured:
     """Compare two arrays of one shape, block by block."""
     np = open_numpy()
-    total = Totals(np, _epsilon(np, a, b))
+    total = Totals(np, float(np.finfo(np.result_type(a.dtype, b.dtype, np.float32)).eps))
     with np.errstate(all="ignore"):
         for one, other, start in blocks(a, b):
             total.add(np.asarray(one), np.asarray(other), start)
         for one, _, start in blocks(a, a) if total.unequal and total.passed_over else ():
             if start in total.passed_over:
                 total.rank(np.asarray(one))
-    return total.measured(tuple(a.shape))
+    return total.result(tuple(a.shape))
 
 
 def agreement(
@@ -227,7 +227,7 @@ def _not_finite(measured: Measured, *, equal_nan: bool) -> str:
     return "infinite" if measured.not_finite_apart else ""
 
 
-def first_beyond(a: Array, b: Array, limit: float, *, equal_nan: bool = False) -> tuple[int, ...] | None:
+def first_difference(a: Array, b: Array, limit: float, *, equal_nan: bool = False) -> tuple[int, ...] | None:
     """The first element, in the order of storage, that is off by more than `limit` or not a number on either side."""
     np = open_numpy()
     with np.errstate(all="ignore"):
@@ -261,11 +261,6 @@ def _pieces(a: Array, b: Array, start: int) -> Iterator[tuple[Array, Array, int]
     step = max(1, _BLOCK // row)
     for at in range(0, a.shape[0], step):
         yield a[at : at + step], b[at : at + step], start + at * row
-
-
-def _epsilon(np: Any, a: Array, b: Array) -> float:
-    """The step at 1 of the wider of both number types, float32 at least."""
-    return float(np.finfo(np.result_type(a.dtype, b.dtype, np.float32)).eps)
 
 
 def _unreadable(path: str, why: Words) -> UnreadableError:

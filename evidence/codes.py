@@ -12,8 +12,6 @@ from ..schemas.fast_records import NamedTuple
 from .messages_compiled import say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from ..schemas.diagnostic import Kind
 
 _PARTS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -38,16 +36,12 @@ def codes() -> dict[str, Code]:
     """All of them, in order."""
     found: dict[str, Code] = {}
     for module, parts in _PARTS.items():
-        for kind in _kinds(module):
+        for kind in import_module(f"{module}.messages_compiled", __package__).say.kinds.values():
             commands = max((part for part in parts if part[0] <= kind.code), default=parts[0])[1]
             known = found.get(kind.code, Code(kind.code, commands, ()))
             if kind.code.startswith("EVD"):
                 found[kind.code] = known._replace(kinds=(*known.kinds, kind))
     return dict(sorted(found.items()))
-
-
-def _kinds(part: str) -> Iterable[Kind]:
-    return import_module(f"{part}.messages_compiled", __package__).say.kinds.values()
 
 
 def products() -> dict[str, str]:

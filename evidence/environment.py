@@ -2,8 +2,7 @@
 
 Nothing is executed: Python's own records of installed distributions are read, and the files that CANN, the drivers
 and CUDA leave behind. The table stands in `versions.yaml`.
-
-What makes a launch compute the same bits twice: variables for the shell, and code that fixes every seed.
+A deterministic launch needs variables for the shell, and code that fixes every seed.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class Installed(NamedTuple):
 
 
 class VersionSet(NamedTuple):
-    """What belongs to one version of a framework."""
+    """The packages that belong to one version of a framework."""
 
     owner: str
     version: str
@@ -60,7 +59,7 @@ class VersionSet(NamedTuple):
     source: Words
 
 
-def _cited(source: str) -> Words:
+def _source_words(source: str) -> Words:
     """The documents that a set is from; the kinds of document that have no file name are told in both languages."""
     zh = source
     for kind in (say.package_metadata(), say.installation_page()):
@@ -84,7 +83,7 @@ def version_sets() -> tuple[VersionSet, ...]:
             {name: str(row[name]) for name in ("mindspore", "cann", "driver") if name in row},
             row.get("needs", {}),
             {},
-            _cited(row["source"]),
+            _source_words(row["source"]),
         )
         for row in table["ascend"]
     ]
@@ -95,7 +94,7 @@ def version_sets() -> tuple[VersionSet, ...]:
             {},
             row.get("needs", {}),
             row.get("reference", {}),
-            _cited(row["source"]),
+            _source_words(row["source"]),
         )
         for row in table["gpu"]
     )
@@ -114,8 +113,8 @@ def set_of(owner: str, version: str) -> VersionSet | None:
 # --- what is here ---
 
 
-def installed(root: str = "/") -> tuple[tuple[Installed, ...], tuple[Diagnostic, ...]]:
-    """What Python and the files below `root` say is installed, and what could not be read."""
+def installed_software(root: str = "/") -> tuple[tuple[Installed, ...], tuple[Diagnostic, ...]]:
+    """Software that Python and the files below `root` record, and records that cannot be read."""
     found = [Installed("python", platform.python_version(), "both", "python")]
     problems: list[Diagnostic] = []
     for row in version_table()["distributions"]:
@@ -165,7 +164,7 @@ def _from_files(row: Mapping[str, Any], root: str, problems: list[Diagnostic]) -
 # --- does it belong together ---
 
 
-def judged(
+def judge_versions(
     here: Sequence[Installed], configs: Sequence[Config]
 ) -> tuple[tuple[VersionSet, ...], tuple[Diagnostic, ...]]:
     """The sets that count for what is installed and for the files, and where something does not belong to its set."""
@@ -185,12 +184,12 @@ def judged(
             findings.append(finding(say.unlisted(name=owner, version=version, known=known), HERE, None))
             continue
         sets.append(found)
-        if given is not None or _begun(found, by_name):
-            findings.extend(_apart(found, version, by_name))
+        if given is not None or _is_partly_here(found, by_name):
+            findings.extend(_version_conflicts(found, version, by_name))
         else:
-            findings.extend(_elsewhere(found, version, by_name))
+            findings.extend(_unmet_needs(found, version, by_name))
         if given is not None:
-            findings.extend(_missing(found, version, by_name))
+            findings.extend(_missing_packages(found, version, by_name))
     return tuple(sets), tuple(findings)
 
 
@@ -198,10 +197,10 @@ def _read_as_another(owner: str, given: str | None, files: Sequence[Config]) -> 
     """The files that are read as another release than the installed one."""
     if given is None:
         return
-    installed = _release(given)[:2]
+    release = _release(given)[:2]
     for config in files:
-        if _release(config.framework_version)[:2] != installed:
-            short, read = ".".join(map(str, installed)), config.framework_version
+        if _release(config.framework_version)[:2] != release:
+            short, read = ".".join(map(str, release)), config.framework_version
             yield finding(say.read_as(name=owner, read=read, version=short, option=config.framework), config.file)
 
 
@@ -209,14 +208,14 @@ _SHARED = ("python", "numpy")
 """What every machine has; it says nothing about what the machine is for."""
 
 
-def _begun(belongs: VersionSet, by_name: Mapping[str, str]) -> bool:
-    """Whether something of a set is here although its framework is not: then this is where it is to run."""
+def _is_partly_here(belongs: VersionSet, by_name: Mapping[str, str]) -> bool:
+    """True if something of a set is here although its framework is not: then this is where it is to run."""
     names = {*belongs.exact, *belongs.needs, *belongs.reference}.difference(_SHARED)
     return any(name in by_name for name in names)
 
 
-def _elsewhere(belongs: VersionSet, version: str, by_name: Mapping[str, str]) -> Iterator[Diagnostic]:
-    """What the framework will need of a machine that is not this one."""
+def _unmet_needs(belongs: VersionSet, version: str, by_name: Mapping[str, str]) -> Iterator[Diagnostic]:
+    """Needs of the framework that a machine other than this one has to meet."""
     common = {"owner": belongs.owner, "owner_version": version, "source": belongs.source}
     for name, wanted in belongs.needs.items():
         given = by_name.get(name)
@@ -224,15 +223,15 @@ def _elsewhere(belongs: VersionSet, version: str, by_name: Mapping[str, str]) ->
             yield finding(say.elsewhere(name=name, version=given, wanted=wanted, **common), HERE)
 
 
-def _missing(belongs: VersionSet, version: str, by_name: Mapping[str, str]) -> Iterator[Diagnostic]:
-    """What the installed framework demands and is not here; the shared ones come with whatever else is installed."""
+def _missing_packages(belongs: VersionSet, version: str, by_name: Mapping[str, str]) -> Iterator[Diagnostic]:
+    """Packages that the installed framework demands and that are not here, but for the shared ones."""
     common = {"owner": belongs.owner, "owner_version": version, "source": belongs.source}
     for name, wanted in belongs.needs.items():
         if name not in by_name and name not in _SHARED:
             yield finding(say.needed(name=name, wanted=wanted, **common), HERE)
 
 
-def _apart(belongs: VersionSet, version: str, by_name: Mapping[str, str]) -> Iterator[Diagnostic]:
+def _version_conflicts(belongs: VersionSet, version: str, by_name: Mapping[str, str]) -> Iterator[Diagnostic]:
     common = {"owner": belongs.owner, "owner_version": version, "source": belongs.source}
     for name, wanted in belongs.exact.items():
         given = by_name.get(name)
@@ -279,14 +278,14 @@ def _same_release(given: str, wanted: str) -> bool:
 
 
 def satisfies(version: str, wanted: str) -> bool:
-    """Whether a version meets all of pip's conditions such as `>=2.6.0a0,<2.8.0` or `~=2.7.1`."""
-    given = _padded(_release(version))
+    """True if a version meets all of pip's conditions such as `>=2.6.0a0,<2.8.0` or `~=2.7.1`."""
+    given = _comparable_release(_release(version))
     for condition in wanted.split(","):
         parts = re.fullmatch(r"\s*(~=|==|>=|<=|!=|<|>)\s*([\w.]+)\s*", condition)
         if parts is None:
             raise ValueError(f"{condition!r} is no condition on a version")
         sign, text = parts.groups()
-        limit = _padded(_release(text))
+        limit = _comparable_release(_release(text))
         if sign == "~=":
             fixed = len(re.findall(r"\d+", re.split(r"[a-z]", text)[0])) - 1
             met = given >= limit and given[:fixed] == limit[:fixed]
@@ -297,7 +296,7 @@ def satisfies(version: str, wanted: str) -> bool:
     return True
 
 
-def _padded(release: tuple[int, ...]) -> tuple[int, ...]:
+def _comparable_release(release: tuple[int, ...]) -> tuple[int, ...]:
     """Numbers and the pre-release mark at one place each, so that versions of different length compare."""
     numbers = [part for part in release if part >= 0][:4]
     early = next((part for part in release if part < 0), 0)

@@ -7,11 +7,10 @@ is the stricter reading for any score up to 100, and `absolute` counts points of
 Read are: a number, JSON and YAML of any nesting (lm-evaluation-harness' `results`, OpenCompass' and EvalScope's
 reports among them), CSV with a column of names and one of scores (OpenCompass' summary), and lines `name score`.
 
-How an evaluation was made, as its report says it: two scores are one task's only where both were.
-
-lm-evaluation-harness (`lm_eval/evaluator.py:evaluate`) writes beside `results` how many samples of each task were
-taken, the shots, the task's version, and for which metrics a higher score is the better one. OpenCompass' summary has
-columns for the version (the prompt's hash) and the mode.
+Two scores are one task's only if both evaluations were made alike. lm-evaluation-harness
+(`lm_eval/evaluator.py:evaluate`) writes beside `results` how many samples of each task were taken, the shots, the
+task's version, and for which metrics a higher score is the better one. OpenCompass' summary has columns for the version
+(the prompt's hash) and the mode.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ class ScoreRow(NamedTuple):
 
 
 class ScoreCheck(NamedTuple):
-    """What was found."""
+    """The result of a comparison of scores."""
 
     rows: tuple[ScoreRow, ...]
     mean: ScoreRow
@@ -73,12 +72,12 @@ class ScoreCheck(NamedTuple):
     only_scores: tuple[str, ...]
     only_benchmark: tuple[str, ...]
     notes: tuple[Words, ...]
-    other_metrics: tuple[Apart, ...] = ()
+    other_metrics: tuple[SettingDifference, ...] = ()
     """The tasks that each side measures by a metric of another name."""
 
     @property
     def passes(self) -> bool:
-        """Whether every task and the mean do."""
+        """True if every task and the mean pass."""
         return self.mean.passes and all(row.passes for row in self.rows)
 
 
@@ -91,9 +90,9 @@ def read_scores(given: str, metrics: Sequence[str] = ()) -> tuple[dict[str, floa
     if alone is not None and not os.path.exists(given):
         return {ALONE: alone}, NOTHING_SAID
     text = read_text(given).text
-    found = _parsed(given, text)
+    found = _parse_scores(given, text)
     if metrics:
-        found = {name: score for name, score in found.items() if _chosen(name, metrics)}
+        found = {name: score for name, score in found.items() if _matches_metrics(name, metrics)}
     if not found:
         raise UnreadableError(finding(say.scores_none(path=given), given))
     return found, settings_of(text)
@@ -111,22 +110,24 @@ def check_scores(
 ) -> ScoreCheck:
     """Compare the tasks that both sides have, and their means."""
     notes: list[Words] = []
-    others: list[Apart] = []
-    pairs, only_scores, only_benchmark = _paired(scores, benchmark, notes, others)
+    others: list[SettingDifference] = []
+    pairs, only_scores, only_benchmark = _pair_scores(scores, benchmark, notes, others)
     if not pairs:
-        said = say.scores_no_common(a=names[0], b=names[1], ours=_told(scores), theirs=_told(benchmark))
+        said = say.scores_no_common(a=names[0], b=names[1], ours=_first_names(scores), theirs=_first_names(benchmark))
         raise UnreadableError(finding(said, names[0]))
 
-    points = _points(pairs)
+    # Fractions are a hundredth of the points that a tolerance counts.
+    finite = [abs(value) for _, *values in pairs for value in values if math.isfinite(value)]
+    points = 100.0 if max(finite, default=0.0) <= 1 else 1.0
 
-    def judged(name: str, score: float, known: float) -> ScoreRow:
+    def score_row(name: str, score: float, known: float) -> ScoreRow:
         error = (score - known) * points if absolute else _percent(score, known)
         better = error < 0 if lower_is_better(name, *reports) else error > 0
         passes = math.isfinite(error) and (abs(error) <= tolerance + 1e-9 or (at_least and better))
         return ScoreRow(name, score, known, error, passes)
 
-    rows = tuple(judged(name, score, known) for name, score, known in pairs)
-    mean = judged("mean", *(sum(values) / len(rows) for values in zip(*(row[1:3] for row in rows), strict=True)))
+    rows = tuple(score_row(name, score, known) for name, score, known in pairs)
+    mean = score_row("mean", *(sum(values) / len(rows) for values in zip(*(row[1:3] for row in rows), strict=True)))
     lower = at_least and any(lower_is_better(row.name, *reports) for row in rows)
     if lower:
         # A mean over both kinds goes neither way: what passes is every task by itself.
@@ -136,19 +137,13 @@ def check_scores(
 
 
 def _notes(rows: Sequence[ScoreRow], *, fractions: bool, lower: bool) -> Iterator[Words]:
-    """What has to be known of how the scores were read."""
+    """Remarks on the reading of the scores."""
     if fractions:
         yield say.scores_are_fractions()
     if lower:
         yield say.less_is_better()
     if _is_in_percent(rows):
         yield say.one_side_looks_like_percent()
-
-
-def _points(pairs: Sequence[tuple[str, float, float]]) -> float:
-    """What a difference counts in the points that a tolerance is given in: fractions are a hundredth of them."""
-    finite = [abs(value) for _, *values in pairs for value in values if math.isfinite(value)]
-    return 100.0 if max(finite, default=0.0) <= 1 else 1.0
 
 
 def _percent(score: float, known: float) -> float:
@@ -158,7 +153,7 @@ def _percent(score: float, known: float) -> float:
 
 
 def _is_in_percent(rows: Sequence[ScoreRow]) -> bool:
-    """Whether one side looks as if it gave hundredths and the other did not."""
+    """True if one side looks as if it gave hundredths and the other did not."""
     ratios = [row.score / row.benchmark for row in rows if row.benchmark and math.isfinite(row.score)]
     return bool(ratios) and any(all(low < ratio < high for ratio in ratios) for low, high in _HUNDREDFOLD)
 
@@ -166,8 +161,8 @@ def _is_in_percent(rows: Sequence[ScoreRow]) -> bool:
 _HUNDREDFOLD = ((80, 125), (0.008, 0.0125))
 
 
-def _paired(
-    scores: Mapping[str, float], benchmark: Mapping[str, float], notes: list[Words], others: list[Apart]
+def _pair_scores(
+    scores: Mapping[str, float], benchmark: Mapping[str, float], notes: list[Words], others: list[SettingDifference]
 ) -> tuple[list[tuple[str, float, float]], tuple[str, ...], tuple[str, ...]]:
     if len(scores) == len(benchmark) == 1 and ALONE in (*scores, *benchmark):
         name = next((name for name in (*scores, *benchmark) if name != ALONE), ALONE)
@@ -194,12 +189,12 @@ def _paired(
     return pairs, tuple(alone), tuple(known.values())
 
 
-def _of_other_metrics(score: str, benchmark: str) -> Iterator[Apart]:
+def _of_other_metrics(score: str, benchmark: str) -> Iterator[SettingDifference]:
     """That two names of one task measure it otherwise; a name without a metric, or with a general one, says nothing."""
     (task, _, ours), (_, _, theirs) = score.partition("/"), benchmark.partition("/")
     one, other = (metric.strip().lower() for metric in (ours, theirs))
     if one and other and not {one, other} <= set(ACCURACY):
-        yield Apart(task, "metric", ours, theirs)
+        yield SettingDifference(task, "metric", ours, theirs)
 
 
 def _plain(name: str) -> str:
@@ -215,12 +210,12 @@ def _by_task(scores: Mapping[str, float]) -> dict[str, str]:
     return {task: names[0] for task, names in tasks.items() if len(names) == 1}
 
 
-def _told(scores: Mapping[str, float]) -> str:
+def _first_names(scores: Mapping[str, float]) -> str:
     names = list(scores)
     return ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
 
 
-def _chosen(name: str, metrics: Sequence[str]) -> bool:
+def _matches_metrics(name: str, metrics: Sequence[str]) -> bool:
     last = name.rpartition("/")[2]
     return any(fnmatch.fnmatch(name, pattern) or fnmatch.fnmatch(last, pattern) for pattern in metrics)
 
@@ -232,7 +227,7 @@ _MOST_VALUES = 200_000
 """A few lines of YAML aliases may stand for billions of values."""
 
 
-def _parsed(path: str, text: str) -> dict[str, float]:
+def _parse_scores(path: str, text: str) -> dict[str, float]:
     if len(text) > _MOST_TEXT:
         raise _unreadable(path, say.characters_are_no_report_of(count=len(text)))
     found: dict[str, float] = {}
@@ -346,7 +341,7 @@ def _refuse_repeated(top: Any) -> None:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Whether two nodes of a YAML text, neither of which is too large, hold the same."""
+    """True if two nodes of a YAML text, neither of which is too large, hold the same."""
     if one is other:
         return True
     if one.tag != other.tag or one.id != other.id:
@@ -358,14 +353,14 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 def _parts(node: Any) -> list[Any]:
-    """What a node of a YAML text is made of; keys and values by turns."""
+    """The parts of a node of a YAML text; keys and values by turns."""
     if node.id == "mapping":
         return [part for pair in node.value for part in pair]
     return node.value if node.id == "sequence" else []
 
 
 def _size(node: Any, known: dict[int, float]) -> float:
-    """How many values a node has where its aliases are written out; infinity where it stands inside itself."""
+    """Number of values of a node with its aliases written out; infinity if it stands inside itself."""
     if id(node) not in known:
         known[id(node)] = math.inf
         known[id(node)] = 1 + sum(_size(part, known) for part in _parts(node))
@@ -420,29 +415,25 @@ def _table(path: str, text: str) -> Iterator[tuple[str, float, int | None]]:
     names = next((header.index(name) for name in NAMES if name in header), 0)
     column = next((header.index(name) for name in SCORES if name in header), None)
     if column is None:
-        _refuse_several(path, header, body, names)
+        # Of several columns that could be that of the scores, which one is meant cannot be told.
+        named = [at for at in range(len(header)) if at != names and header[at] not in NOT_SCORES]
+        numbers = [at for at in named if any(at < len(row) and _number(row[at]) is not None for row in body)]
+        if len(numbers) > 1:
+            columns = ", ".join(header[at] for at in numbers)
+            raise _unreadable(path, say.several_columns(columns=columns))
     for line, row in enumerate(body, len(rows) - len(body) + 1):
         if header and len(row) != len(header):
             raise _unreadable(path, say.line_has_columns(line=line, found=len(row), count=len(header)))
         at = column if column is not None else _last_score(row, header)
         score = None if at is None else _number(row[at])
         if score is not None:
-            yield _named(row, header, names), score, line
+            yield _score_name(row, header, names), score, line
 
 
-def _named(row: Sequence[str], header: Sequence[str], names: int) -> str:
-    """What a row's score is called: by its task, and by its metric where a column has one."""
+def _score_name(row: Sequence[str], header: Sequence[str], names: int) -> str:
+    """Name of a row's score: its task, and its metric if a column has one."""
     metric = row[header.index("metric")].strip() if "metric" in header else ""
     return f"{row[names].strip()}/{metric}" if metric else row[names].strip()
-
-
-def _refuse_several(path: str, header: Sequence[str], body: Sequence[Sequence[str]], names: int) -> None:
-    """UnreadableError where more than one column could be that of the scores: which one is meant cannot be told."""
-    named = [at for at in range(len(header)) if at != names and header[at] not in NOT_SCORES]
-    numbers = [at for at in named if any(at < len(row) and _number(row[at]) is not None for row in body)]
-    if len(numbers) > 1:
-        columns = ", ".join(header[at] for at in numbers)
-        raise _unreadable(path, say.several_columns(columns=columns))
 
 
 def _last_score(row: Sequence[str], header: Sequence[str]) -> int | None:
@@ -491,7 +482,7 @@ _LOWER = re.compile(r"perplexity|bits_per_byte|(^|[/_])(ppl|wer|cer|mse|mae|brie
 
 
 class Settings(NamedTuple):
-    """What a report says beside its scores."""
+    """The evaluation settings that a report names beside its scores."""
 
     told: Mapping[tuple[str, str], str]
     """By task and by what it is: `samples`, `shots`, `version`, `mode`."""
@@ -499,7 +490,7 @@ class Settings(NamedTuple):
     """`task/metric` of which less is better."""
 
 
-class Apart(NamedTuple):
+class SettingDifference(NamedTuple):
     """A task that was not evaluated alike."""
 
     task: str
@@ -513,23 +504,23 @@ NOTHING_SAID = Settings({}, frozenset())
 
 
 def settings_of(text: str) -> Settings:
-    """What a report's text says."""
+    """The settings in a report's text."""
     text = text.strip()
     if text.startswith("{"):
         return _of_report(parse_json(text.encode("utf-8", "surrogatepass"), 2))
     return Settings(dict(_of_table(text)), frozenset())
 
 
-def apart(scores: Settings, benchmark: Settings) -> Iterator[Apart]:
-    """What both reports say, and say otherwise."""
+def setting_differences(scores: Settings, benchmark: Settings) -> Iterator[SettingDifference]:
+    """Settings that both reports name, with different values."""
     for (task, what), ours in scores.told.items():
         theirs = benchmark.told.get((task, what), ours)
         if ours != theirs:
-            yield Apart(task, what, ours, theirs)
+            yield SettingDifference(task, what, ours, theirs)
 
 
 def lower_is_better(name: str, *reports: Settings) -> bool:
-    """Whether less of a metric (`task/metric`) is the better score."""
+    """True if less of a metric (`task/metric`) is the better score."""
     return any(name in report.lower for report in reports) or _LOWER.search(name.lower()) is not None
 
 

@@ -101,7 +101,7 @@ def _details(check: ArrayCheck, language: Language) -> list[str]:
         one, other = check.first_values
         lines.append(f"{word('first')}: {list(check.first)}  {one:.8g} | {other:.8g}")
     if guide is not None:
-        failing = guide.failing
+        failing = guide.failures
         told = word("fails", listed(list(map(word, cast("Any", failing))), language)) if failing else word("passes")
         numbers = f"|a|/|b|-1 {_number(guide.magnitude)}, KL {_number(guide.divergence)}"
         lines.append(word("guide", told, numbers))

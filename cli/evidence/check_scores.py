@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from ...evidence.answers_compiled import check_scores_json
-from ...evidence.scores import TOLERANCE, apart, check_scores, read_scores
+from ...evidence.scores import TOLERANCE, check_scores, read_scores, setting_differences
 from ...schemas.border.text_output import emit, json_text, page, painted
 from ...schemas.verdict import Unseen, concluded, unseen_json, word_of
 from ...schemas.wording import mark
@@ -56,8 +56,8 @@ def run(
     wrong = not found.passes or bool(found.only_benchmark)
     verdict = concluded("pass", "fail", wrong=wrong, compared=len(found.rows), unseen=unseen)
     if format == "json":
-        apart = unseen_json(unseen, lang)
-        emit(json_text(check_scores_json(found, lang, verdict=verdict, files=list(files), not_compared=apart)))
+        left = unseen_json(unseen, lang)
+        emit(json_text(check_scores_json(found, lang, verdict=verdict, files=list(files), not_compared=left)))
     else:
         emit(_page(found, verdict, unseen, lang))
     return FINE if verdict == "pass" else BAD
@@ -66,7 +66,7 @@ def run(
 def _setting_differences(found: ScoreCheck, reports: Sequence[Settings]) -> Iterator[Unseen]:
     """The tasks among those compared of which the two reports say that they were not evaluated alike."""
     tasks = {row.name.partition("/")[0] for row in found.rows}
-    for one in (*apart(*reports), *found.other_metrics):
+    for one in (*setting_differences(*reports), *found.other_metrics):
         if one.task in tasks:
             values = f"{one.scores} | {one.benchmark}"
             en, zh = (

@@ -47,7 +47,7 @@ def run(
 ) -> int:
     """Check and print."""
     from ...evidence.data.check import check
-    from ...evidence.data.dataset import SAMPLES, Asked
+    from ...evidence.data.dataset import SAMPLES, CheckOptions
     from ...evidence.data.problems import MissingPackageError
 
     _require_counts({"--samples": samples, "--quick": quick, "--vocabulary": vocabulary, "--decode": decode})
@@ -58,7 +58,7 @@ def run(
         found = check(
             list(dict.fromkeys(prefixes)),
             configs,
-            Asked(
+            CheckOptions(
                 samples=samples or SAMPLES,
                 quick=quick,
                 vocabulary=vocabulary,

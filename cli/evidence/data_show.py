@@ -133,10 +133,10 @@ class Answer(NamedTuple):
     @property
     def first_mask_difference(self) -> int | None:
         """The first step of the same tokens whose masks or positions are not the same on two sides."""
-        from ...evidence.data.batches import masked_otherwise
+        from ...evidence.data.batches import first_other_mask
 
         known = [one for one in self.shown if one is not None]
-        return masked_otherwise(self.sides[0], self.sides[1], known[0]) if len(known) == 2 else None
+        return first_other_mask(self.sides[0], self.sides[1], known[0]) if len(known) == 2 else None
 
     @property
     def first_difference(self) -> int | None:
@@ -187,7 +187,7 @@ def _lines(answer: Answer, language: Language, *, whole: bool) -> Iterator[str]:
         "partial": told.steps_in_part(),
         "different": told.steps_differ(step=answer.other)
         if answer.other is not None
-        else told.steps_masked_otherwise(step=answer.first_mask_difference),
+        else told.steps_first_other_mask(step=answer.first_mask_difference),
         "shown": told.step_of_one(step=first, file=file)
         if alone
         else told.steps_of_one(first=first, last=last, file=file),

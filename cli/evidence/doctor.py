@@ -9,8 +9,8 @@ from ...evidence.environment import (
     HERE,
     deterministic_variables,
     export_lines,
-    installed,
-    judged,
+    installed_software,
+    judge_versions,
     seeding_code,
     version_sets,
 )
@@ -57,8 +57,8 @@ def run(
     if printed:
         emit(page(printed))
         return FINE
-    here, problems = installed()
-    sets, findings = judged(here, configs)
+    here, problems = installed_software()
+    sets, findings = judge_versions(here, configs)
     findings = (*problems, *findings, *_rules(configs, sources), *defects_of(configs, sources))
     known = _known_defects(here)
     failed = any(found.kind.severity == "error" for found in findings)

@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Literal
 
 from ...evidence.answers_compiled import dump_compare_json, dump_tensor_json
-from ...evidence.dump.compare_parts import merged, of_dumps, of_table
-from ...evidence.dump.compare_verdict import has_diverged, not_compared, skipped_apis, verdict_of
+from ...evidence.dump.compare_parts import merge_places, part_of_dumps, part_of_table
+from ...evidence.dump.compare_verdict import coverage_gaps, has_diverged, skipped_apis, verdict_of
 from ...evidence.dump.messages_compiled import say
 from ...schemas.border.file_output import deliver, standing_already
 from ...schemas.border.text_output import csv_text, json_text
@@ -140,10 +140,10 @@ class Answer(NamedTuple):
         return UNUSABLE if unreadable and not has_diverged(self.parts or ()) else BAD
 
     @property
-    def merged(self) -> list[Merged] | None:
+    def merge_places(self) -> list[Merged] | None:
         """Where several steps and ranks part first."""
         parts = self.parts or ()
-        return merged(parts) if len(parts) > 1 and has_diverged(self.parts or ()) else None
+        return merge_places(parts) if len(parts) > 1 and has_diverged(self.parts or ()) else None
 
 
 def _dump_answer(a: str, b: str, chosen: _Chosen, judge: Judge, configs: Configs) -> Answer:
@@ -157,10 +157,10 @@ def _dump_answer(a: str, b: str, chosen: _Chosen, judge: Judge, configs: Configs
     parts: list[Part] = []
     frameworks: set[tuple[str, str]] = set()
     for found in _compare_places((a, b), pairs, chosen, judge, names):
-        parts.append(_told(of_dumps(found, tree=chosen.tree), configs))
+        parts.append(_told(part_of_dumps(found, tree=chosen.tree), configs))
         frameworks.add((found.a.framework, found.b.framework))
     of_two = len({config.framework for config, _ in configs}) > 1
-    return Answer("dumps", (a, b), tuple(parts), not_compared(parts, beside, frameworks if of_two else ()), beside)
+    return Answer("dumps", (a, b), tuple(parts), coverage_gaps(parts, beside, frameworks if of_two else ()), beside)
 
 
 def _told(part: Part, configs: Configs) -> Part:
@@ -176,13 +176,13 @@ def _compare_places(
     names: NameMapping | None,
 ) -> Iterator[Comparison]:
     """Every step and rank; as many side by side as there are threads, and what those hold is let go before the next."""
-    from ...evidence.dump.compare import compare_trees, inside
+    from ...evidence.dump.compare import compare_trees, restrict_to
     from ...evidence.dump.trees import read_tree
 
     together = min(chosen.jobs, len(pairs))
 
     def compare_pair(pair: tuple[Place, Place]) -> Comparison:
-        trees = [inside(read_tree(place), chosen.only) for place in pair]
+        trees = [restrict_to(read_tree(place), chosen.only) for place in pair]
         for name, tree in zip(roots, trees, strict=True):
             _require_units(name, tree, chosen.only)
         jobs = max(1, chosen.jobs // together)
@@ -250,8 +250,8 @@ def _table_answer(path: str, judge: Judge, configs: Configs) -> Answer:
         )
     found = read_table(path, judge)
     if isinstance(found, Table):
-        part = _told(of_table(found), configs)
-        return Answer("table", (path,), (part,), not_compared([part], None, ()))
+        part = _told(part_of_table(found), configs)
+        return Answer("table", (path,), (part,), coverage_gaps([part], None, ()))
     return Answer("precheck", (path,), unseen=skipped_apis(found) or None, precheck=found)
 
 

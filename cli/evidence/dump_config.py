@@ -76,7 +76,7 @@ def run(
         ) from None
     plan = plan_of(subject, request, os.path.abspath(directory))
     written: dict[str, str] = {}
-    if not plan.failed:
+    if not plan.has_errors:
         texts = {**plan.files, **{name: readme(plan, language) for language, name in README_FILES.items()}}
         written = {os.path.join(directory, name): text for name, text in texts.items()}
         write_folder(directory, written, force=force)
@@ -84,7 +84,7 @@ def run(
         emit(json_text({**plan.to_json(lang), "files": list(written)}))
     else:
         _page(plan, list(written), lang)
-    return BAD if plan.failed else FINE
+    return BAD if plan.has_errors else FINE
 
 
 def _spans(option: str, text: str) -> tuple[Span, ...]:
@@ -102,7 +102,7 @@ def _page(plan: Plan, names: Sequence[str], language: Language) -> None:
     for found in plan.findings:
         style = _STYLES[found.kind.severity]
         say(f"{found.file}: {painted(found.kind.code, style, colour)} {found.message(language)}")
-    if plan.failed:
+    if plan.has_errors:
         say(word("nothing"))
         return
     for name in names:

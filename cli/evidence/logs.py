@@ -26,7 +26,7 @@ from .logs_report import report_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ...evidence.logs.log_reader import Followed
+    from ...evidence.logs.log_reader import FollowedLog
     from ...evidence.logs.run import Run
     from ...evidence.logs.verdict import Experiment
     from ...mapper.recipe.values import Recipe
@@ -142,13 +142,13 @@ def _follow(answer: Callable[[Callable[[str], Run]], int], names: Sequence[str],
     """Answer anew whenever a log has grown, until interrupted; the exit code is that of the last answer."""
     from time import sleep
 
-    from ...evidence.logs.log_reader import Followed
+    from ...evidence.logs.log_reader import FollowedLog
 
-    logs = {name: Followed(name) for name in names}
+    logs = {name: FollowedLog(name) for name in names}
     code = BAD
     try:
         while True:
-            grown = [log.grown() for log in logs.values()]
+            grown = [log.read_new() for log in logs.values()]
             if any(grown):
                 code = _answer_once(answer, logs, language, code)
             sleep(_PAUSE)
@@ -157,7 +157,7 @@ def _follow(answer: Callable[[Callable[[str], Run]], int], names: Sequence[str],
 
 
 def _answer_once(
-    answer: Callable[[Callable[[str], Run]], int], logs: dict[str, Followed], language: Language, code: int
+    answer: Callable[[Callable[[str], Run]], int], logs: dict[str, FollowedLog], language: Language, code: int
 ) -> int:
     found: dict[str, Run] = {}
     try:

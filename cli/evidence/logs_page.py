@@ -11,7 +11,7 @@ import os
 from array import array
 from typing import TYPE_CHECKING
 
-from ...evidence.logs.columns import ABSENT, GRAD_NORM, LEARNING_RATE, LOSS, thinned
+from ...evidence.logs.columns import ABSENT, GRAD_NORM, LEARNING_RATE, LOSS, thin_rows
 from ...evidence.logs.criteria import percent
 from ...schemas.border.file_input import package_text
 from ...schemas.border.text_output import markup
@@ -148,7 +148,7 @@ def _data(report: Report, panels: list[tuple[str, list[_Curve], int, bool]]) -> 
 
 
 def _series(curve: _Curve) -> dict[str, object]:
-    rows = thinned(curve.values, _POINTS)
+    rows = thin_rows(curve.values, _POINTS)
     return {
         "name": curve.name,
         "colour": curve.colour % 6,

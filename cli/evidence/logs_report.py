@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...evidence.logs.comparison import Comparison, compare
-from ...evidence.logs.verdict import NOTHING_MORE, overall, usable_alone
+from ...evidence.logs.verdict import NOTHING_MORE, overall_answer, usable_alone
 from ...schemas.fast_records import NamedTuple
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def report_of(
     """Judge every run but the first against the first."""
     comparisons = tuple(compare(runs[0], other, experiment, recipes, twins, grounds) for other in runs[1:])
     alone = usable_alone(runs[0]) if len(runs) == 1 else ()
-    answer = overall([comparison.verdict for comparison in comparisons], alone)
+    answer = overall_answer([comparison.verdict for comparison in comparisons], alone)
     off = {quantity for one in comparisons for quantity in _off(one.verdict.criteria)}
     fit: tuple[Diagnostic, ...] = ()
     if defects:

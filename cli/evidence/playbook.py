@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
 from typing import TYPE_CHECKING
 
-from ...evidence.playbook.launches import Layout, completed, devices_of
+from ...evidence.playbook.launches import Layout, devices_of, fill_example
 from ...evidence.playbook.pages import pages
 from ...evidence.playbook.plan import FILE, Names, plan_of, reading_words
 from ...evidence.playbook.settings import FILE as SETTINGS
@@ -102,7 +102,7 @@ def _plan_and_files(
     words = _names(by_framework, directory), reading_words(options)
     with tempfile.TemporaryDirectory(prefix=".playbook.", dir=_parent(directory)) as made:
         _prepare(plan_of(recipe, *words), by_framework, source, made)
-        kept = {name: completed(name, text, home, settings) for name, text in _texts(made).items()}
+        kept = {name: fill_example(name, text, home, settings) for name, text in _texts(made).items()}
     devices = {os.path.dirname(name): devices_of(text) for name, text in kept.items() if name.endswith("/example.sh")}
     dynamic = any(name.endswith("/example.yaml") and "\ncheckpoint:" in text for name, text in kept.items())
     return plan_of(recipe, *words, Layout(home, settings, devices, dynamic, trees_here(settings, home))), kept

@@ -12,7 +12,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from ...evidence.playbook.pages import command_line
-from ...evidence.playbook.progress import outdated, stand, stands
+from ...evidence.playbook.progress import outdated_file, stand, stands
 from ...schemas.border.text_output import emit, json_text, say, tell
 from ...schemas.fast_records import NamedTuple
 from ..exit_codes import BAD, FINE
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ...evidence.playbook.launches import Action
     from ...evidence.playbook.plan import Plan
-    from ...evidence.playbook.progress import Standing
+    from ...evidence.playbook.progress import CheckState
     from ...evidence.playbook.table import Check, Stage
     from ...schemas.diagnostic import Language
 
@@ -59,9 +59,9 @@ class _Worker:
         self.plan = plan
         self.directory = directory
         self.language: Language = language
-        self.standings: list[Standing] = []
+        self.standings: list[CheckState] = []
         self.done: list[Done] = []
-        self.stopped: Standing | None = None
+        self.stopped: CheckState | None = None
         self.launch: Action | None = None
 
     def work(self) -> None:
@@ -79,13 +79,13 @@ class _Worker:
             if self.launch is not None or (found.state in ("failed", "undecided") and not check.optional):
                 self.stopped = found
 
-    def _now(self, stage: Stage, check: Check) -> Standing:
+    def _now(self, stage: Stage, check: Check) -> CheckState:
         return stand(self.plan, stage, check, self.directory, self.language)
 
     def _do(self, stage: Stage, check: Check) -> Action | None:
         """Run the commands of a check whose products are missing; the launch that has to come first, if one does."""
         # An answer that is older than the pair, or that could not be found out, is asked for anew.
-        again = bool(outdated(self.plan, check, self.directory))
+        again = bool(outdated_file(self.plan, check, self.directory))
         again |= check.answer is not None and self._now(stage, check).state == "waiting"
         for action in check.steps:
             there = bool(action.makes) and stands(os.path.join(self.directory, action.makes))

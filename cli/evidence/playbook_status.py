@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...evidence.playbook.pages import command_line
 from ...evidence.playbook.plan import FILE, PlanError, plan_from
-from ...evidence.playbook.progress import judged, next_of, standing
+from ...evidence.playbook.progress import check_states, next_of, with_exit_code
 from ...schemas.border.file_input import read_json
 from ...schemas.border.text_output import emit, json_text, painted, say
 from ...schemas.diagnostic import UnreadableError
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...evidence.playbook.plan import Plan
-    from ...evidence.playbook.progress import Standing
+    from ...evidence.playbook.progress import CheckState
     from ...schemas.diagnostic import Language
 
 _FINDING = re.compile(r"\b[A-Z]{3}\d{3}\b")
@@ -46,7 +46,7 @@ def run(files: Sequence[str], *, format: str, lang: Language) -> int:  # noqa: A
     directory = files[0]
     plan = plan_in(directory)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        standings = list(pool.map(judge, standing(plan, directory, lang), repeat(directory), repeat(lang)))
+        standings = list(pool.map(judge, check_states(plan, directory, lang), repeat(directory), repeat(lang)))
     if format == "json":
         emit(json_text(standings_json(directory, standings, lang)))
     else:
@@ -69,14 +69,14 @@ def plan_in(directory: str) -> Plan:
         raise UsageError(usage.cannot_be_used(path=path, why=why)) from None
 
 
-def verdict_of(standings: Sequence[Standing]) -> str:
+def verdict_of(standings: Sequence[CheckState]) -> str:
     """Passed is said of a book whose every check has passed that must; one that waits is still open."""
     wrong = any(found.state in ("failed", "unusable") for found in standings)
     passed = sum(found.state == "passed" for found in standings)
     return concluded("passed", "failed", wrong=wrong, compared=passed, unseen=_open_checks(standings))
 
 
-def _open_checks(standings: Sequence[Standing]) -> list[Unseen]:
+def _open_checks(standings: Sequence[CheckState]) -> list[Unseen]:
     return [
         Unseen(
             f"{found.stage.id}/{found.check.id}",
@@ -87,7 +87,7 @@ def _open_checks(standings: Sequence[Standing]) -> list[Unseen]:
     ]
 
 
-def judge(found: Standing, directory: str, language: Language) -> Standing:
+def judge(found: CheckState, directory: str, language: Language) -> CheckState:
     """A check whose files are there, judged by its command."""
     if found.state != "ready":
         return found
@@ -95,7 +95,7 @@ def judge(found: Standing, directory: str, language: Language) -> Standing:
     done = subprocess.run(command, cwd=directory, capture_output=True, text=True, encoding="utf-8", check=False)
     said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
     undecided = done.stdout.lstrip().lower().startswith(_without_evidence(language))
-    return judged(found, done.returncode, _reason(said, found.check.judge[0]).strip(), undecided=undecided)
+    return with_exit_code(found, done.returncode, _reason(said, found.check.judge[0]).strip(), undecided=undecided)
 
 
 def _without_evidence(language: Language) -> tuple[str, ...]:
@@ -126,7 +126,7 @@ def _sentences(said: Sequence[str]) -> str:
     return found
 
 
-def page(standings: Sequence[Standing], language: Language) -> None:
+def page(standings: Sequence[CheckState], language: Language) -> None:
     """Print where every check stands, and what comes next."""
     colour, state_word = wants_colour(), usage.page("check_state", language)
     stage = None
@@ -149,7 +149,7 @@ def page(standings: Sequence[Standing], language: Language) -> None:
         say(f"  {line}")
 
 
-def _detail(found: Standing, language: Language) -> str:
+def _detail(found: CheckState, language: Language) -> str:
     word = usage.page("playbook_status", language)
     if found.missing:
         return word("needs", files=", ".join(found.missing))
@@ -167,7 +167,7 @@ def _item(message: str, language: Language) -> str:
     return message if asked is None or language == "en" else f"{name} {asked}"
 
 
-def _steps(found: Standing, language: Language) -> list[str]:
+def _steps(found: CheckState, language: Language) -> list[str]:
     """What a person does about a check that has not passed."""
     if found.state in ("failed", "undecided", "unusable"):
         again = [command_line(found.check.judge)] if found.check.judge else list(found.check.actions(language))
@@ -177,7 +177,7 @@ def _steps(found: Standing, language: Language) -> list[str]:
     return [*(steps or [found.check.otherwise[language]]), usage.page("playbook_status", language)("read", page=page)]
 
 
-def standings_json(directory: str, standings: Sequence[Standing], language: Language) -> dict[str, object]:
+def standings_json(directory: str, standings: Sequence[CheckState], language: Language) -> dict[str, object]:
     """The same as the contract's JSON."""
     following = next_of(list(standings))
     return {

@@ -9,17 +9,16 @@ from a seed. Nothing of that needs a framework, so both sides are worked out her
     .idx/.bin ──▶ IndexedFile ────────┘
                      └─▶ scan of the tokens: ids, special ids, document ends
 
-- `indexed`: the `.idx` and `.bin` of one prefix, checked byte by byte before anything is believed.
-- `mindrecord`: MindSpore's own form, whose rows are the samples. `record_plan`, `row_draws`: what a configuration
-  draws from it, in the order of the rows; `membership`: what is known where MindSpore draws that order.
+- `indexed_file`: the `.idx` and `.bin` of one prefix, checked byte by byte before anything is believed.
+- `mindrecord`: MindSpore's own form, whose rows are the samples.
 - `tokens`: every id once, in chunks: range, special ids, the token that ends a sequence.
-- `tokenizer`: sizes, special tokens and text from a `tokenizer.json`, without a package.
-- `tokenizer_pair`: two tokenizers compared; `sentencepiece_file` reads a SentencePiece model without its package.
-- `split`, `blend`, `gpt_index`, `sampler`: how the frameworks cut, mix, shuffle and hand out; one idea a module.
+- `tokenizer`: sizes, special tokens and text from a `tokenizer.json`, without a package; `tokenizer_pair`: two
+  compared.
+- `blend`, `gpt_index`, `sampler`: how the frameworks cut and mix, shuffle, and hand out.
 - `plan`, `megatron_plan`, `mindformers_plan`: what a configuration asks of the data, with the place of each value.
-- `draws`: the samples of one plan. `agreement`: two plans side by side. `cache`: indices left from an earlier run.
-- `dataset`, `special`, `pairing`, `sentences`: what is wrong with one file, with its special ids, between two runs.
-- `check`: all of it for the files of a command line, as one `Report`; `report_json`: the report as JSON.
+- `draws`: the samples of one plan. `agreement`: two plans side by side.
+- `dataset`, `pair_findings`: problems of one file with its special ids, and between two runs.
+- `check`: all of it for the files of a command line, as one `Report`; `batches`: the tokens of single steps.
 
 The order of samples depends on NumPy's generator, so NumPy is needed (the extra `accmap[evidence]`). A file is never
 mapped and trusted: every size is compared with the file's before it is used, and tokens are read in chunks.

@@ -1,6 +1,6 @@
 """Two plans side by side: the same data, the same settings, the same samples in every step.
 
-Samples of one side looked up among the rows of the other, where the order of the rows is not known.
+If MindSpore draws the order of the rows, the samples of one side are looked up among the rows of the other.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _QUICK_BLOCKS = 16
 
 
 class Unread(NamedTuple):
-    """How many blocks of the files at a prefix a quick check read, and how many there are."""
+    """Number of blocks at a prefix that a quick check read, and number of blocks there."""
 
     prefix: str
     blocks: int
@@ -35,7 +35,7 @@ class Unread(NamedTuple):
 
 
 class Contents:
-    """Which files hold the same data. Files at one place are not read; files of one shape are compared by checksum.
+    """Files grouped by their data. Files at one place are not read; files of one shape are compared by checksum.
 
     Files of one type and size are compared as they are; the same ids in another type of whole numbers are the same
     data, so that files of several types are compared by their ids.
@@ -97,7 +97,7 @@ def _sizes(data: DataFile) -> tuple[int, ...]:
 
 
 def _shape(data: DataFile) -> tuple[object, ...]:
-    """What files with the same data have in common before they are read."""
+    """Sizes that files with the same data share, known before they are read."""
     if isinstance(data, IndexedFile) and data.sound:
         return (data.sequences, data.documents, data.tokens)
     return _sizes(data)
@@ -137,7 +137,7 @@ class Parting(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """How far two runs draw the same samples."""
+    """The comparison of the samples that two runs draw."""
 
     steps: int
     """How many steps were compared."""
@@ -160,7 +160,7 @@ class Agreement(NamedTuple):
 
     @property
     def whole_run(self) -> bool:
-        """Whether both runs are equally long and the orders are the same to the end, not only as far as compared."""
+        """True if both runs are equally long and the orders are the same to the end, not only as far as compared."""
         return self.one_order and self.lengths is None
 
 
@@ -195,8 +195,11 @@ def agree(a: AnyDraws, b: AnyDraws, contents: Contents, count: int) -> Agreement
     equal = 0
     placement = "same" if all(side.plan.ranks and side.plan.micro_batch for side in (a, b)) else "unknown"
     for step in range(steps):
-        left, right = (_drawn(side, step, name) for side in (a, b))
-        found = _parting(left, right, step, step * batch)
+        left, right = (
+            [_Placed(slot, side.sample(slot.sample), name(side, slot.sample)) for slot in side.step(step)]
+            for side in (a, b)
+        )
+        found = _first_in_step(left, right, step, step * batch)
         parting = parting or found
         if found is None or found.same_set:
             equal += 1
@@ -204,15 +207,11 @@ def agree(a: AnyDraws, b: AnyDraws, contents: Contents, count: int) -> Agreement
         else:
             parted = parted or found
     one_order = parting is None and one_batch and _whole(a, b)
-    lengths = _lengths(a.plan, b.plan) if one_batch else None
+    ours, theirs = a.plan.steps, b.plan.steps
+    lengths = (ours, theirs) if one_batch and ours and theirs and ours != theirs else None
     return Agreement(
         steps, steps * batch, equal, parting, parted, _restart(a, b), one_order, lengths, placement
     )  # fmt: skip
-
-
-def _lengths(a: Plan, b: Plan) -> tuple[int, int] | None:
-    """How many steps either run has, if both say so and not alike."""
-    return (a.steps, b.steps) if a.steps and b.steps and a.steps != b.steps else None
 
 
 class _Placed(NamedTuple):
@@ -244,11 +243,7 @@ def named_by_tokens(side: AnyDraws, number: int) -> bytes:
     return found.digest()
 
 
-def _drawn(side: AnyDraws, step: int, name: Callable[[AnyDraws, int], Any]) -> list[_Placed]:
-    return [_Placed(slot, side.sample(slot.sample), name(side, slot.sample)) for slot in side.step(step)]
-
-
-def _parting(left: list[_Placed], right: list[_Placed], step: int, before: int) -> Parting | None:
+def _first_in_step(left: list[_Placed], right: list[_Placed], step: int, before: int) -> Parting | None:
     """The first sample of a step that is not the same; `before` are the samples of the earlier ones."""
     one, two = ([placed.name for placed in side] for side in (left, right))
     if one == two:
@@ -279,7 +274,7 @@ def _placement(left: list[_Placed], right: list[_Placed]) -> str:
 
 
 def _whole(a: AnyDraws, b: AnyDraws) -> bool:
-    """Whether both orders are the same from end to end."""
+    """True if both orders are the same from end to end."""
     import numpy as np
 
     if isinstance(a, RowDraws) or isinstance(b, RowDraws):
@@ -314,13 +309,13 @@ def _shares(split: str) -> tuple[float, ...] | str:
 
 
 def _weights(plan: Plan) -> list[float] | int:
-    from .blend import normalised
+    from .blend import normalize
 
     blend = plan.blend
     assert blend is not None
     if len(blend.prefixes) == 1:
         return [1.0]
-    return len(blend.prefixes) if blend.weights is None else normalised(blend.weights)
+    return len(blend.prefixes) if blend.weights is None else normalize(blend.weights)
 
 
 def _blend_text(plan: Plan) -> str:
@@ -332,7 +327,7 @@ def _blend_text(plan: Plan) -> str:
 
 
 class Membership(NamedTuple):
-    """How many of the samples that were looked at are rows of the other side."""
+    """Counts of the samples that are rows of the other side."""
 
     looked_at: int
     found: int

@@ -83,7 +83,7 @@ def first_other(a: Sequence[Batch], b: Sequence[Batch]) -> int | None:
     return next((one.step for one, two in zip(a, b, strict=True) if one.tokens != two.tokens), None)
 
 
-def masked_otherwise(a: Side, b: Side, fed: Sequence[Batch]) -> int | None:
+def first_other_mask(a: Side, b: Side, fed: Sequence[Batch]) -> int | None:
     """The first step of equal tokens whose losses, positions or attention are masked or begun anew on one side only.
 
     Both frameworks mask and begin anew at ids; where no sample of a step holds one of these, nothing differs in it.
@@ -100,7 +100,7 @@ def masked_otherwise(a: Side, b: Side, fed: Sequence[Batch]) -> int | None:
 
 
 def _ends(plan: Plan) -> set[tuple[str, int | None]]:
-    """What a run does at the end of a document, and by which id it knows one."""
+    """The actions of a run at the end of a document, with the id by which it knows one."""
     done = {
         "masks": plan.masks_after_eod,
         "positions": plan.resets_positions,
@@ -110,7 +110,7 @@ def _ends(plan: Plan) -> set[tuple[str, int | None]]:
 
 
 def not_read(sides: Sequence[Side]) -> tuple[Unseen, ...]:
-    """What decides the batches and is not read: open words, columns of MindRecord rows beside ids and labels."""
+    """The inputs of batches that are not read: open words, columns of MindRecord rows beside ids and labels."""
     columns = (
         Unseen(f"{side.plan.file}: {column}", *say.column_is_not_read().both())
         for side in sides

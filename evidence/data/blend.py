@@ -1,4 +1,4 @@
-"""Several datasets in one: the list of weights and prefixes, how much is asked of each, and in which turn they come.
+"""Several datasets in one, and the part of each for training: weights, requests, turns and splits.
 
 A list without weights is mixed by the datasets' own sizes. Each sample comes from the dataset that lags furthest
 behind its share.
@@ -11,8 +11,6 @@ sample changes its place.
 Sources: Megatron-Core 0.12 to 0.19 `core/datasets/utils.py:normalize`,
 `blended_megatron_dataset_builder.py:_get_size_per_split_per_dataset`, `_build_blended_dataset_splits`,
 `helpers.cpp:build_blending_indices`; MindFormers 1.6 to 2.1 `dataset/blended_datasets`, the same files.
-
-Which sequences of a file a split gives to training.
 
 `--split 99,1,0` is three weights for training, validation and test; each takes a stretch of the sequences, in order.
 Without weights of its own a file is cut this way in both frameworks.
@@ -42,7 +40,7 @@ Rounding = Literal["megatron", "mindformers"]
 
 
 def blend_of(words: Sequence[object]) -> Blend:
-    """What a list of data paths says, where a run can go by it."""
+    """The blend that a list of data paths names; RefusedError if no run can go by it."""
     if not words:
         raise RefusedError(say.the_list_of_data_paths())
     listed = " ".join(map(str, words))
@@ -55,7 +53,7 @@ def blend_of(words: Sequence[object]) -> Blend:
     return blend
 
 
-def normalised(weights: Sequence[float]) -> list[float]:
+def normalize(weights: Sequence[float]) -> list[float]:
     """Weights that add up to 1, as NumPy adds them."""
     import numpy as np
 
@@ -63,8 +61,8 @@ def normalised(weights: Sequence[float]) -> list[float]:
     return (array / np.sum(array)).tolist()
 
 
-class Asked(NamedTuple):
-    """What a weighted blend asks of its datasets."""
+class BlendRequest(NamedTuple):
+    """The samples that a weighted blend asks of its datasets."""
 
     samples: tuple[int, ...]
     """Of each dataset."""
@@ -72,13 +70,13 @@ class Asked(NamedTuple):
     """Of the blend."""
 
 
-def asked(weights: Sequence[float], samples: int, rounding: Rounding, surplus: float = 0.005) -> Asked:
-    """How many samples a blend of normalised `weights` asks of each dataset, for `samples` in all."""
+def request_of(weights: Sequence[float], samples: int, rounding: Rounding, surplus: float = 0.005) -> BlendRequest:
+    """The samples that a blend of normalized `weights` asks of each dataset, for `samples` in all."""
     if rounding == "mindformers":
         each = tuple(math.ceil(samples * weight * 1.005) for weight in weights)
-        return Asked(each, sum(each))
+        return BlendRequest(each, sum(each))
     due = [math.ceil(samples * weight) for weight in weights]
-    return Asked(tuple(math.ceil(count * (1 + surplus)) for count in due), sum(due))
+    return BlendRequest(tuple(math.ceil(count * (1 + surplus)) for count in due), sum(due))
 
 
 def turns(weights: Sequence[float], count: int) -> tuple[Any, Any]:
@@ -123,7 +121,7 @@ class Ranges(NamedTuple):
 
 
 def ranges(split: str | None, sequences: int) -> Ranges:
-    """Which sequences each part of a split holds. No split: the file is training's own, all of it."""
+    """The sequences of each part of a split. No split: the file is training's own, all of it."""
     if split is None:
         return Ranges((0, sequences), None, None)
     found: list[tuple[int, int] | None] = []

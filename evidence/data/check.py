@@ -1,9 +1,4 @@
-"""Data files and the configurations that use them, checked together.
-
-A report as the contract's JSON.
-
-What a configuration asks of the data: each framework's own reading, and what no plan may ask for.
-"""
+"""Data files and the configurations that use them, checked together: one `Report`, and its JSON."""
 
 from __future__ import annotations
 
@@ -15,16 +10,16 @@ from ...schemas.fast_records import NamedTuple
 from ...schemas.verdict import Unseen, concluded, unseen_words
 from ..answers_compiled import data_check_json, data_set_json
 from .batches import not_read
-from .dataset import Asked, DataSet, dataset_of
+from .dataset import CheckOptions, DataSet, dataset_of
 from .draws import Draws, RowDraws
 from .gpt_index import cached_indices
 from .indexed_file import IndexedFile, read_indexed
 from .megatron_plan import megatron_plan
 from .messages_compiled import say
-from .mindformers_plan import mindformers_plan, read_rows, settled
+from .mindformers_plan import complete_plan, mindformers_plan, read_rows
 from .mindrecord import is_record, named_files, read_records
 from .pair_findings import Side, pair_of
-from .plan import told
+from .plan import data_finding
 from .problems import RefusedError, need_numpy
 
 if TYPE_CHECKING:
@@ -71,18 +66,18 @@ class Report(NamedTuple):
         errors = {entry.kind.name for entry in self.problems if entry.kind.severity == "error"}
         wrong = bool(errors - {"data-undecided", "data-not-here"} or self.unreadable)
         known = not errors and (len(self.sides) != 2 or self.agreement is not None)
-        return concluded("good", "bad", wrong=wrong, compared=int(known), unseen=self.unseen)
+        return concluded("good", "bad", wrong=wrong, compared=int(known), unseen=self.gaps)
 
     @property
-    def unseen(self) -> tuple[Unseen, ...]:
-        """What decides the training beside what was looked at: what is not read, later steps."""
+    def gaps(self) -> tuple[Unseen, ...]:
+        """Relevant data that were not compared: unread files, later steps."""
         found = [*self._not_read()]
         if self.agreement is not None:
-            found += (*not_read(self.sides), *self._later(self.agreement))
+            found += (*not_read(self.sides), *self._later_steps(self.agreement))
         return tuple(found)
 
     def _not_read(self) -> Iterator[Unseen]:
-        """What `--quick` passed over."""
+        """The data that `--quick` passed over."""
         for one in self.datasets:
             if one.seen is not None and not one.seen.complete:
                 left = one.data.tokens - one.seen.tokens
@@ -91,7 +86,7 @@ class Report(NamedTuple):
             left = file.of - file.blocks
             yield Unseen(file.prefix, *say.blocks_not_read(count=left, of=file.of).both())
 
-    def _later(self, agreement: Agreement) -> Iterator[Unseen]:
+    def _later_steps(self, agreement: Agreement) -> Iterator[Unseen]:
         """The steps of the run behind those whose samples were compared, unless the orders are one to the end."""
         steps = [side.plan.steps for side in self.sides]
         shorter = min((one for one in steps if one is not None), default=None)
@@ -105,7 +100,7 @@ class Report(NamedTuple):
             yield Unseen(f"steps {first + 1} to {last}", *rest.both())
 
 
-def check(prefixes: Sequence[str], configs: Sequence[Config], asked: Asked) -> Report:
+def check(prefixes: Sequence[str], configs: Sequence[Config], asked: CheckOptions) -> Report:
     """Check data files by themselves, against configurations, and two configurations against each other."""
     need_numpy()
     unreadable: list[Diagnostic] = []
@@ -119,8 +114,10 @@ def check(prefixes: Sequence[str], configs: Sequence[Config], asked: Asked) -> R
     sides = [side_of(config, files) for config in configs]
     for side in sides:
         files.update({data.prefix: data for data in side.files.values()})
+    used = [{data.prefix for data in side.files.values()} for side in sides]
     datasets = [
-        dataset_of(data, [side.plan for side in sides if data.prefix in _used(side)], asked) for data in files.values()
+        dataset_of(data, [side.plan for side, own in zip(sides, used, strict=True) if data.prefix in own], asked)
+        for data in files.values()
     ]
     problems = [entry for dataset in datasets for entry in (*dataset.data.problems, *dataset.problems)]
     problems += [entry for side in sides for entry in side.problems]
@@ -128,9 +125,9 @@ def check(prefixes: Sequence[str], configs: Sequence[Config], asked: Asked) -> R
     if len(sides) == 2:
         agreement, contents, members, found = pair_of(sides[0], sides[1], asked)
         problems += found
-    decoded = _decoded(sides, datasets, asked)
+    decoded = _decode_samples(sides, datasets, asked)
     return Report(
-        tuple(datasets), tuple(sides), agreement, decoded, _once(problems), contents, tuple(unreadable), members
+        tuple(datasets), tuple(sides), agreement, decoded, _deduplicate(problems), contents, tuple(unreadable), members
     )
 
 
@@ -147,12 +144,7 @@ def given_data(name: str) -> DataFile:
     return read_records(name, named_files(name)) if is_record(name) else read_indexed(name)
 
 
-def _used(side: Side) -> set[str]:
-    """Where the data of a configuration lie."""
-    return {data.prefix for data in side.files.values()}
-
-
-def _once(problems: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+def _deduplicate(problems: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
     """Each finding once, the gravest first."""
     kept: list[Diagnostic] = []
     for entry in problems:
@@ -163,13 +155,13 @@ def _once(problems: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
 
 
 def side_of(config: Config, given: Mapping[str, DataFile]) -> Side:
-    """What a configuration draws, from the files it names or a given one of the same name."""
+    """The samples of a configuration, from the files it names or a given one of the same name."""
     plan = plan_of(config)
     return _of_tokens(plan, given) if plan.rows is None else _of_rows(plan, given)
 
 
 def _of_rows(plan: Plan, given: Mapping[str, DataFile]) -> Side:
-    """What a plan draws from MindRecord files."""
+    """The side of a plan that draws from MindRecord files."""
     problems = [*plan.undecided, *plan.problems]
     assert plan.rows is not None
     try:
@@ -179,23 +171,23 @@ def _of_rows(plan: Plan, given: Mapping[str, DataFile]) -> Side:
         return Side(plan, {}, None, (*problems, finding(absent, plan.file, plan.place("blend").span)))
     except UnreadableError as error:
         return Side(plan, {}, None, (*problems, error.diagnostic))
-    plan = settled(plan, data)
+    plan = complete_plan(plan, data)
     missing = [name for name in plan.rows.columns if name not in data.names] if plan.rows is not None else []
     if missing:
         what = say.columns_not_in_rows(columns=", ".join(missing), has=", ".join(data.names))
-        problems.append(told(say.columns(what=what), plan.file, None))
+        problems.append(data_finding(say.columns(what=what), plan.file, None))
     draws = None
     if data.sound:
         try:
             draws = RowDraws(plan, data)
         except RefusedError as refused:
             problems.append(finding(say.refused(why=refused.words), plan.file, plan.place("blend").span))
-    known = draws if plan.decided else None
+    known = draws if plan.is_decided else None
     return Side(plan, {data.prefix: data}, known, tuple(problems), draws if plan.rows and plan.rows.shuffled else None)
 
 
 def _of_tokens(plan: Plan, given: Mapping[str, DataFile]) -> Side:
-    """What a plan draws from Megatron's files."""
+    """The side of a plan that draws from Megatron's files."""
     problems = [*plan.undecided, *plan.problems]
     files: dict[str, IndexedFile] = {}
     for prefix in dict.fromkeys(() if plan.blend is None else plan.blend.prefixes):
@@ -210,11 +202,17 @@ def _of_tokens(plan: Plan, given: Mapping[str, DataFile]) -> Side:
             files[prefix] = data
     draws = None
     all_here = plan.blend is not None and all(prefix in files for prefix in plan.blend.prefixes)
-    if plan.decided and all_here and all(data.sound for data in files.values()):
+    if plan.is_decided and all_here and all(data.sound for data in files.values()):
         try:
             draws = Draws(plan, files)
             draws.sample(0)
-            problems += _cached(draws)
+            said = say.this_cached_index_has_the()
+            problems += [
+                data_finding(say.stale(what=said), cached.path, None)
+                for prefix, request, index in zip(draws.prefixes, draws.requests, draws.indices, strict=True)
+                for cached in cached_indices(draws.plan, prefix, request, index)
+                if not cached.fits
+            ]
         except RefusedError as refused:
             draws = None
             span = plan.place("blend").span
@@ -223,7 +221,7 @@ def _of_tokens(plan: Plan, given: Mapping[str, DataFile]) -> Side:
 
 
 def _local(prefix: str, file: str, given: Mapping[str, DataFile]) -> str | Diagnostic:
-    """Where a prefix that a configuration names lies on this machine."""
+    """The place on this machine of a prefix that a configuration names."""
     for place in (prefix, os.path.join(os.path.dirname(file), prefix)):
         if os.path.isfile(f"{place}.idx") or os.path.isfile(f"{place}.bin"):
             return place
@@ -240,17 +238,7 @@ def _local(prefix: str, file: str, given: Mapping[str, DataFile]) -> str | Diagn
     return finding(say.absent(prefix=prefix, why=why), file, None)
 
 
-def _cached(draws: Draws) -> list[Diagnostic]:
-    said = say.this_cached_index_has_the()
-    return [
-        told(say.stale(what=said), cached.path, None)
-        for prefix, request, index in zip(draws.prefixes, draws.requests, draws.indices, strict=True)
-        for cached in cached_indices(draws.plan, prefix, request, index)
-        if not cached.fits
-    ]
-
-
-def _decoded(sides: Sequence[Side], datasets: Sequence[DataSet], asked: Asked) -> tuple[Decoded, ...]:
+def _decode_samples(sides: Sequence[Side], datasets: Sequence[DataSet], asked: CheckOptions) -> tuple[Decoded, ...]:
     """The first samples as text: of each side, or of the files where there is no configuration."""
     tokenizer = asked.tokenizer
     if tokenizer is None or not asked.decode:
@@ -280,7 +268,7 @@ def to_json(report: Report, language: Language) -> dict[str, Any]:
 
 
 def plan_of(config: Config) -> Plan:
-    """What a configuration of either framework asks of the data."""
+    """The data plan of a configuration of either framework."""
     plan = megatron_plan(config) if config.framework == "megatron" else mindformers_plan(config)
     return _with_amounts(plan._replace(open_words=tuple(unseen_words([config]))))
 
@@ -293,7 +281,7 @@ def _with_amounts(plan: Plan) -> Plan:
         ("global_batch", plan.global_batch, say.samples_a_step),
     )
     wrong = [
-        told(
+        data_finding(
             say.undecided(what=say.makes_without_at_least_1(key=plan.place(field).key, amount=amount, subject=said())),
             plan.file,
             plan.place(field).span,

@@ -1,7 +1,4 @@
-"""One pair of data files, and what is wrong with what it holds.
-
-The special ids of a run against the data: what ends a document, what is masked, and what the tokenizer says.
-"""
+"""Problems of one pair of data files: its tokens, and a run's special ids (document ends, masks, the tokenizer's)."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from ...schemas.message import NOTHING
 from ...schemas.versions import within
 from .messages_compiled import say
 from .mindrecord import RecordFile
-from .plan import Plan, told
+from .plan import Plan, data_finding
 from .tokens import Scan, scan
 
 if TYPE_CHECKING:
@@ -29,8 +26,8 @@ SAMPLES = 64
 """How many samples of both sides are compared where nothing else is said."""
 
 
-class Asked(NamedTuple):
-    """What a check is to look at beyond its files."""
+class CheckOptions(NamedTuple):
+    """Options of a check beyond its files."""
 
     samples: int = SAMPLES
     quick: int | None = None
@@ -51,7 +48,7 @@ class RoundTrip(NamedTuple):
 
 
 class Lengths(NamedTuple):
-    """How long the sequences of a file are."""
+    """Statistics of the lengths of a file's sequences."""
 
     minimum: int
     maximum: int
@@ -69,7 +66,7 @@ class DataSet(NamedTuple):
 
     @property
     def multimodal(self) -> bool:
-        """Whether sequences have modes."""
+        """True if sequences have modes."""
         return self.data.modes is not None
 
     @property
@@ -79,7 +76,7 @@ class DataSet(NamedTuple):
 
     @property
     def lengths(self) -> Lengths | None:
-        """How long the sequences are; None where there are none."""
+        """Statistics of the lengths; None without sequences."""
         import numpy as np
 
         lengths = self.data.lengths
@@ -93,7 +90,7 @@ _ANY_ID = 1 << 62
 """Below this is every id that a vocabulary can have."""
 
 
-def dataset_of(data: DataFile, plans: Sequence[Plan], asked: Asked) -> DataSet:
+def dataset_of(data: DataFile, plans: Sequence[Plan], asked: CheckOptions) -> DataSet:
     """Look at the tokens of a file, for the plans that use it."""
     problems: list[Diagnostic] = []
     if any(entry.kind.name == "index-inconsistent" for entry in data.problems):
@@ -105,7 +102,7 @@ def dataset_of(data: DataFile, plans: Sequence[Plan], asked: Asked) -> DataSet:
     # An id below 0 is wrong whatever the vocabulary is.
     seen = scan(data, ids, list(limits) or [_ANY_ID], asked.quick)
     if not data.tokens:
-        problems.append(told(say.refused(why=say.it_holds_no_tokens()), data.idx, None))
+        problems.append(data_finding(say.refused(why=say.it_holds_no_tokens()), data.idx, None))
     problems += _ids_findings(data, seen, limits)
     for plan in plans:
         others = [other for other in plans if other is not plan]
@@ -115,11 +112,13 @@ def dataset_of(data: DataFile, plans: Sequence[Plan], asked: Asked) -> DataSet:
         ends = say.of_sequences_end_with_most(
             eod=seen.ending(asked.eod), sequences=seen.sequences, eod2=asked.eod, usual=usual[0], usual2=usual[1]
         )
-        problems.append(told(say.eod(what=ends), data.bin, None))
+        problems.append(data_finding(say.eod(what=ends), data.bin, None))
     trip = _round_trip(data, asked)
     if trip is not None and trip[0] < trip[1]:
         problems.append(
-            told(say.special(what=say.of_sequences_decoded_to_text(trip=trip[1], trip2=trip[0])), data.bin, None)
+            data_finding(
+                say.special(what=say.of_sequences_decoded_to_text(trip=trip[1], trip2=trip[0])), data.bin, None
+            )
         )
     return DataSet(data, seen, tuple(problems), trip)
 
@@ -139,12 +138,14 @@ def _ids_findings(data: DataFile, seen: Scan, limits: dict[int, str]) -> Iterato
         yield finding(said, data.bin)
     largest = max(limits, default=0)
     if data.dtype == "uint16" and largest > 65536:
-        yield told(say.unusual(what=say.the_ids_are_stored_in(largest=largest - 1)), data.idx, None)
+        yield data_finding(say.unusual(what=say.the_ids_are_stored_in(largest=largest - 1)), data.idx, None)
     if seen.complete and seen.tokens > 1 and seen.minimum == seen.maximum:
-        yield told(say.unusual(what=say.all_tokens_are(tokens=seen.tokens, minimum=seen.minimum)), data.bin, None)
+        yield data_finding(
+            say.unusual(what=say.all_tokens_are(tokens=seen.tokens, minimum=seen.minimum)), data.bin, None
+        )
 
 
-def _limits(plans: Sequence[Plan], asked: Asked) -> dict[int, str]:
+def _limits(plans: Sequence[Plan], asked: CheckOptions) -> dict[int, str]:
     """The vocabulary sizes that ids must stay below, and where each comes from."""
     found: dict[int, str] = {}
     for plan in plans:
@@ -157,7 +158,7 @@ def _limits(plans: Sequence[Plan], asked: Asked) -> dict[int, str]:
     return found
 
 
-def _round_trip(data: DataFile, asked: Asked) -> RoundTrip | None:
+def _round_trip(data: DataFile, asked: CheckOptions) -> RoundTrip | None:
     """Decode the first sequences and encode them again."""
     if asked.encoder is None or asked.tokenizer is None or not data.sound:
         return None
@@ -204,23 +205,23 @@ def usual_end(scan: Scan) -> tuple[int, float] | None:
 def special_findings(
     plan: Plan, name: str, scan: Scan, tokenizer: Tokenizer | None, others: Sequence[Plan]
 ) -> list[Diagnostic]:
-    """What is wrong between one plan's special ids and the data of `name`."""
-    return [*_ends(plan, name, scan, tokenizer), *_masked(plan, name, scan, tokenizer, others)]
+    """Problems between one plan's special ids and the data of `name`."""
+    return [*_ends(plan, name, scan, tokenizer), *_masked_findings(plan, name, scan, tokenizer, others)]
 
 
 def _ends(plan: Plan, name: str, scan: Scan, tokenizer: Tokenizer | None) -> list[Diagnostic]:
     of_tokenizer = None if tokenizer is None else tokenizer.special.get("eos_token")
     eod = of_tokenizer if plan.eod is None and plan.framework == "megatron" else plan.eod
-    ended = _ended(plan, name, scan, None if eod is None or eod < 0 else eod)
-    found = [] if ended is None else [told(say.eod(what=ended[0]), plan.file, plan.place("eod").span, ended[1])]
+    ended = _end_problem(plan, name, scan, None if eod is None or eod < 0 else eod)
+    found = [] if ended is None else [data_finding(say.eod(what=ended[0]), plan.file, plan.place("eod").span, ended[1])]
     if eod is not None and eod >= 0 and of_tokenizer is not None and of_tokenizer != eod:
         what = say.eod_is_but_the_tokenizer(eod=eod, of_tokenizer=of_tokenizer)
-        found.append(told(say.special(what=what), plan.file, plan.place("eod").span))
+        found.append(data_finding(say.special(what=what), plan.file, plan.place("eod").span))
     return found
 
 
-def _ended(plan: Plan, name: str, scan: Scan, eod: int | None) -> tuple[Words, Severity | None] | None:
-    """What is wrong between the id that ends a document for the run, and what the documents end with."""
+def _end_problem(plan: Plan, name: str, scan: Scan, eod: int | None) -> tuple[Words, Severity | None] | None:
+    """The problem between the id that ends a document for the run, and the usual end of the documents."""
     matters = plan.ends_matter
     usual = usual_end(scan)
     ending = NOTHING if usual is None else say.of_the_sequences_end_with(usual=usual[1], usual2=usual[0])
@@ -238,7 +239,9 @@ def _ended(plan: Plan, name: str, scan: Scan, eod: int | None) -> tuple[Words, S
     return (said, "warning") if plan.framework == "mindformers" else None
 
 
-def _masked(plan: Plan, name: str, scan: Scan, tokenizer: Tokenizer | None, others: Sequence[Plan]) -> list[Diagnostic]:
+def _masked_findings(
+    plan: Plan, name: str, scan: Scan, tokenizer: Tokenizer | None, others: Sequence[Plan]
+) -> list[Diagnostic]:
     found: list[Diagnostic] = []
     padding = {_pads(other, tokenizer) for other in others}
     for token, where in plan.unseen.items():
@@ -248,7 +251,7 @@ def _masked(plan: Plan, name: str, scan: Scan, tokenizer: Tokenizer | None, othe
         key = plan.place("pad" if where == "loss" else "pad_token_id")
         text = say.in_the_loss() if where == "loss" else say.in_attention()
         found.append(
-            told(
+            data_finding(
                 say.masked(
                     what=say.is_masked_and_the_data(
                         name=name, value=key.key.rpartition(".")[2], token=token, count=count, text=text
@@ -263,7 +266,7 @@ def _masked(plan: Plan, name: str, scan: Scan, tokenizer: Tokenizer | None, othe
         lasting = within(plan.version, *PADS_OUT_FOR_GOOD) and not plan.ends_matter
         more = say.in_this_version_the_places() if lasting else NOTHING
         found.append(
-            told(
+            data_finding(
                 say.masked(
                     what=say.megatron_leaves_the_tokenizer_s(name=name, pads=pads, count=scan.counts[pads], more=more)
                 ),

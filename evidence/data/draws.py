@@ -1,14 +1,11 @@
-"""The samples that one plan draws from its files, in order and step by step.
-
-Rows of MindRecord files as the samples of a plan.
-"""
+"""Samples that one plan draws, in order and step by step: from indexed files (`Draws`), or rows of MindRecord files."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
 from ...schemas.fast_records import NamedTuple
-from .blend import asked, normalised, ranges, turns
+from .blend import normalize, ranges, request_of, turns
 from .gpt_index import GptIndex, Piece, gpt_index
 from .messages_compiled import say
 from .problems import RefusedError
@@ -54,7 +51,7 @@ class Draws:
         self._check_blend()
 
     def _check_blend(self) -> None:
-        """What the builders check of a blend: that no dataset is asked for more than it has.
+        """Refuse a blend that asks more of a dataset than it has, as the builders do.
 
         MindFormers compares the n-th dataset with the n-th one *that is used*, so that a blend in which one is never
         used can be refused for the size of another (`blended_megatron_dataset_builder.py:build`, 1.6 to 2.1).
@@ -74,7 +71,7 @@ class Draws:
                 )
 
     def sample(self, number: int) -> Drawn:
-        """What the framework's dataset gives for an index."""
+        """The sample that the framework's dataset gives for an index."""
         dataset, place = self._turn(number)
         index = self.indices[dataset]
         if place >= len(index):
@@ -115,7 +112,7 @@ class Draws:
         return max(batch, self.size // batch * batch)
 
     def shares_differ(self, other: Draws) -> bool:
-        """Whether the datasets come in other turns than those of `other`."""
+        """True if the datasets come in other turns than those of `other`."""
         if len(self.indices) == 1 == len(other.indices):
             return False
         return self.shares != other.shares
@@ -138,7 +135,7 @@ class Draws:
 
 
 def _requests(plan: Plan, files: Sequence[IndexedFile]) -> tuple[list[int | None], list[float] | None, int | None]:
-    """How many samples each dataset is asked for, the shares of the blend, and its size; None for one dataset alone."""
+    """Samples asked of each dataset, the shares of the blend, and its size; None for one dataset alone."""
     blend, samples = plan.blend, plan.samples
     assert blend is not None
     assert samples is not None
@@ -147,12 +144,12 @@ def _requests(plan: Plan, files: Sequence[IndexedFile]) -> tuple[list[int | None
     if blend.weights is None:
         # Without weights each dataset gives one epoch, and the blend follows their sizes.
         sizes = [_one_epoch(plan, data) for data in files]
-        return [None for _ in files], normalised(sizes), min(samples, sum(sizes))
-    shares = normalised(blend.weights)
+        return [None for _ in files], normalize(sizes), min(samples, sum(sizes))
+    shares = normalize(blend.weights)
     rounding = "megatron" if plan.framework == "megatron" else "mindformers"
-    request = asked(shares, samples, rounding, plan.surplus)
+    request = request_of(shares, samples, rounding, plan.surplus)
     # The blend's own class normalises once more (`blended_dataset.py:BlendedDataset.__init__`).
-    return list(request.samples), normalised(shares), request.size
+    return list(request.samples), normalize(shares), request.size
 
 
 def _one_epoch(plan: Plan, data: IndexedFile) -> int:
@@ -178,7 +175,7 @@ def _index(plan: Plan, data: IndexedFile, request: int | None) -> GptIndex:
 
 
 def has_labels(data: RecordFile, plan: Plan) -> bool:
-    """Whether the labels are a column of their own, so that a row has as many inputs as the sample length."""
+    """True if the labels are a column of their own, so that a row has as many inputs as the sample length."""
     assert plan.rows is not None
     return len(data.columns) > 1 and data.columns[1].name in plan.rows.columns
 
@@ -245,7 +242,7 @@ class RowDraws:
         return self.data.read(row), self.data.array(row, self.data.columns[1]) if self._labels else None
 
     def columns_not_compared(self) -> tuple[str, ...]:
-        """What the model is fed with beside ids and labels: masks and positions, which are not read."""
+        """Inputs of the model beside ids and labels: masks and positions, which are not read."""
         assert self.plan.rows is not None
         read = {column.name for column in self.data.columns}
         return tuple(name for name in self.plan.rows.columns or self.data.names if name not in read)

@@ -9,12 +9,8 @@ Source: Megatron-Core 0.12 `core/datasets/gpt_dataset.py:GPTDataset._build_docum
 `_build_document_index`, `_build_shuffle_index`, `helpers.cpp:build_sample_idx`; the same up to 0.19 and in MindFormers
 1.6 to 2.1 `dataset/blended_datasets/gpt_dataset.py`.
 
-Indices that an earlier run left beside the data: they are taken again even where the data have changed since.
-
-Both frameworks name a cached index by the settings, not by the data, so that new data at an old path get old indices.
-
-Sources: Megatron-Core 0.12 `core/datasets/gpt_dataset.py:GPTDataset._build_document_sample_shuffle_indices`,
-`megatron_dataset.py` (the description); MindFormers 1.9.0, the same files.
+Both frameworks name an index that an earlier run left (`cached_indices`) by the settings, not by the data, so that new
+data at an old path get old indices (0.12 and 1.9.0, `megatron_dataset.py`: the description).
 """
 
 from __future__ import annotations
@@ -64,7 +60,7 @@ class GptIndex(NamedTuple):
         return int(self.order.size)
 
     def sample(self, number: int) -> tuple[Piece, ...]:
-        """What the sample that is drawn as `number` is made of."""
+        """The pieces of the sample that is drawn as `number`."""
         cut = int(self.order[number])
         first, offset = self.place(cut)
         last, stop = self.place(cut + 1)
@@ -76,7 +72,7 @@ class GptIndex(NamedTuple):
         return tuple(piece for piece in pieces if piece.length)
 
     def place(self, cut: int) -> tuple[int, int]:
-        """Where a cut begins: which sequence of the line, and how far into it."""
+        """The place of a cut: which sequence of the line, and how far into it."""
         import numpy as np
 
         if cut == 0:
@@ -120,21 +116,21 @@ def gpt_index(
         separate = from_last < int(LAST_EPOCH_SHARE * per_epoch)
     state = np.random.RandomState(seed)
     parts = (epochs - 1, 1) if separate else (epochs,)
-    documents = np.concatenate([_shuffled(np.tile(sequences, times), state) for times in parts])
+    documents = np.concatenate([_shuffle(np.tile(sequences, times), state) for times in parts])
     total = (epochs * tokens - more) // sample_length
     if separate:
         order = np.concatenate(
-            [_shuffled(np.arange(before_last), state), _shuffled(np.arange(before_last, total), state)]
+            [_shuffle(np.arange(before_last), state), _shuffle(np.arange(before_last, total), state)]
             if before_last != total
-            else [_shuffled(np.arange(before_last), state)]
+            else [_shuffle(np.arange(before_last), state)]
         )
     else:
-        order = _shuffled(np.arange(total), state)
+        order = _shuffle(np.arange(total), state)
     ends = np.cumsum(np.asarray(lengths)[documents], dtype=np.int64)
     return GptIndex(documents, ends, order, epochs, separate, sample_length, more)
 
 
-def _shuffled(array: Any, state: Any) -> Any:
+def _shuffle(array: Any, state: Any) -> Any:
     state.shuffle(array)
     return array
 
@@ -159,7 +155,7 @@ def cached_indices(plan: Plan, prefix: str, request: int | None, index: GptIndex
         if not name.endswith(_DESCRIPTION):
             continue
         path = os.path.join(folder, name)
-        described = _described(path)
+        described = _description(path)
         if (
             described.get("dataset_path") == prefix
             and described.get("num_samples") == request
@@ -170,7 +166,7 @@ def cached_indices(plan: Plan, prefix: str, request: int | None, index: GptIndex
             yield Cached(path, _fits(path[: -len("description.txt")], index))
 
 
-def _described(path: str) -> dict[str, Any]:
+def _description(path: str) -> dict[str, Any]:
     try:
         found = parse_json(bytes_of(path, _MOST_BYTES), 2)
     except (OSError, ValueError):

@@ -67,11 +67,11 @@ class IndexedFile(NamedTuple):
 
     @property
     def sound(self) -> bool:
-        """Whether sequences can be read: the index is consistent and the tokens are there."""
+        """True if sequences can be read: the index is consistent and the tokens are there."""
         return not any(entry.kind.severity == "error" for entry in self.problems)
 
     def byte_of(self, sequence: int, position: int) -> int:
-        """Where a token lies in the `.bin`."""
+        """Offset of a token in the `.bin`."""
         return int(self.pointers[sequence]) + position * self.itemsize
 
     def read(self, sequence: int, offset: int = 0, length: int | None = None) -> Any:
@@ -148,7 +148,7 @@ def read_indexed(prefix: str) -> IndexedFile:
     arrays = [_array(idx, part) for part in parts]
     multimodal = sequences > 0 and sizes[0] == needed + sequences
     modes = _array(idx, _Part(say.modes(), "<i1", needed, sequences)) if multimodal else None
-    problems, seen = _checked(idx, itemsize, parts, arrays)
+    problems, seen = _check_arrays(idx, itemsize, parts, arrays)
     if sizes[0] != needed and not multimodal:
         what = say.the_index_is_complete_at(needed=needed, size=sizes[0] - needed)
         problems.append(finding(say.unusual(what=say.sentence(what=what)), idx))
@@ -240,7 +240,9 @@ class _Seen(NamedTuple):
     empty_documents: int
 
 
-def _checked(idx: str, itemsize: int, parts: tuple[_Part, ...], arrays: list[Any]) -> tuple[list[Diagnostic], _Seen]:
+def _check_arrays(
+    idx: str, itemsize: int, parts: tuple[_Part, ...], arrays: list[Any]
+) -> tuple[list[Diagnostic], _Seen]:
     """The arrays against each other, a block at a time; the first fault of each sort."""
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""What a Megatron-LM run asks of its data.
+"""The data plan of a Megatron-LM run.
 
 Sources, 0.12 to 0.19: `pretrain_gpt.py:core_gpt_dataset_config_from_args`, `training/utils.py:
 get_blend_and_blend_per_split`, `training/training.py:get_train_valid_test_num_samples`, `core/datasets/gpt_dataset.py:

@@ -1,4 +1,4 @@
-"""What a MindSpore Transformers run asks of its data, static and dynamic graph.
+"""The data plan of a MindSpore Transformers run, static and dynamic graph.
 
 Sources, 1.6 to 2.1: `dataset/dataloader/blended_megatron_dataloader.py:MegatronDatasetBuilder`;
 `trainer/base_trainer.py:_process_megatron_dataset` (after sizes[0] // global batch steps the data begin again);
@@ -6,10 +6,9 @@ Sources, 1.6 to 2.1: `dataset/dataloader/blended_megatron_dataloader.py:Megatron
 `dataset/blended_datasets/gpt_dataset.py:GPTDataset.__getitem__` (a tuple: tokens, labels, loss_mask, position_ids,
 then a mask).
 
-What a MindSpore Transformers run asks of MindRecord files (`type: MindDataset`), static and dynamic graph.
-
-Rows are taken in the order of the files and dealt to the devices in turn, unless they are shuffled, as MindDataset does
-where `shuffle` is not False: then the order is drawn by MindSpore, and only what is drawn from can be compared.
+Of MindRecord files (`type: MindDataset`) rows are taken in the order of the files and dealt to the devices in turn,
+unless they are shuffled, as MindDataset does where `shuffle` is not False: then the order is drawn by MindSpore, and
+only what is drawn from can be compared.
 
 Sources: mindformers 1.9 `dataset/causal_language_model_dataset.py:CausalLanguageModelDataset._process_mindrecord_data`
 (1.6 to 2.1 alike), `dataset/dataloader/utils.py:_get_mindrecord_files` (2.x); MindSpore 2.9 `dataset.MindDataset`,
@@ -70,8 +69,17 @@ def mindformers_plan(config: Config) -> Plan:
     compressed = reader.true(f"{own}.create_compressed_eod_mask", "resets_attention")
     if loader == _MEGATRON_LOADER:
         _columns(reader, base, own, dynamic=dynamic)
-        _cached_mask(reader, own, compressed=compressed)
-    seed = _seed(reader, own)
+        # Up to 2.0 the document boundaries are those of the first sample, unless something resets at them.
+        resets = any(
+            reader.true(f"{own}.{key}") for key in ("reset_position_ids", "reset_attention_mask", "eod_mask_loss")
+        )
+        if compressed and not resets and within(reader.config.framework_version, *BOUNDARIES_OF_THE_FIRST):
+            reader.report(
+                say.columns(what=say.create_compressed_eod_mask_needs()),
+                f"{own}.create_compressed_eod_mask",
+            )
+    given = reader.value(f"{own}.seed", "seed", needed=True)
+    seed = DEFAULT_SEED if given is None else given if isinstance(given, int) else None
     return Plan(
         file=config.file,
         framework="mindformers",
@@ -94,7 +102,7 @@ def mindformers_plan(config: Config) -> Plan:
         masks_after_eod=reader.true(f"{own}.eod_mask_loss", "masks_after_eod"),
         resets_positions=reader.true(f"{own}.reset_position_ids", "resets_positions"),
         resets_attention=reader.true(f"{own}.reset_attention_mask", "resets_attention") or compressed,
-        unseen=_unseen(reader, own, pad),
+        unseen=_masked_ids(reader, own, pad),
         cache=reader.text(f"{own}.path_to_cache", "cache"),
         places=reader.places,
         undecided=tuple(reader.undecided),
@@ -116,18 +124,13 @@ def _loader(reader: Reader, base: str) -> str | None:
     return loader
 
 
-def _unseen(reader: Reader, own: str, pad: int | None) -> dict[int, str]:
+def _masked_ids(reader: Reader, own: str, pad: int | None) -> dict[int, str]:
     """The ids that the loss or the attention leaves out."""
     unseen: dict[int, str] = {} if pad is None or pad < 0 else {pad: "loss"}
     masked = reader.whole("resolved.transformer.pad_token_id", "pad_token_id")
     if masked is not None and masked >= 0 and _masks_attention(reader, own):
         unseen[masked] = "attention"
     return unseen
-
-
-def _seed(reader: Reader, own: str) -> int | None:
-    given = reader.value(f"{own}.seed", "seed", needed=True)
-    return DEFAULT_SEED if given is None else given if isinstance(given, int) else None
 
 
 def _files(reader: Reader, own: str) -> tuple[Blend | None, bool]:
@@ -181,7 +184,7 @@ def _micro_batch(reader: Reader, global_batch: int | None, ranks: int | None, *,
 
 
 def _masks_attention(reader: Reader, own: str) -> bool:
-    """Whether the model works out the attention mask from the ids itself."""
+    """True if the model works out the attention mask from the ids itself."""
     given = reader.unless_off(f"{own}.create_attention_mask")
     compressed = reader.true("resolved.transformer.use_attn_mask_compression")
     return not given and not compressed and not reader.true(f"{own}.create_compressed_eod_mask")
@@ -207,16 +210,6 @@ def _columns(reader: Reader, base: str, own: str, *, dynamic: bool) -> None:
         )
 
 
-def _cached_mask(reader: Reader, own: str, *, compressed: bool) -> None:
-    """Up to 2.0 the document boundaries are worked out for the first sample only, unless something resets at them."""
-    resets = any(reader.true(f"{own}.{key}") for key in ("reset_position_ids", "reset_attention_mask", "eod_mask_loss"))
-    if compressed and not resets and within(reader.config.framework_version, *BOUNDARIES_OF_THE_FIRST):
-        reader.report(
-            say.columns(what=say.create_compressed_eod_mask_needs()),
-            f"{own}.create_compressed_eod_mask",
-        )
-
-
 LOADER = "MindDataset"
 
 
@@ -225,7 +218,7 @@ def record_plan(config: Config, reader: Reader, base: str, *, dynamic: bool) -> 
     global_batch = reader.whole("resolved.batch.global_size", "global_batch", needed=True)
     if global_batch is None and not reader.undecided:
         reader.undecide("resolved.batch.global_size", say.the_global_batch_size_cannot())
-    shuffled = _shuffled(reader, base)
+    shuffled = _is_shuffled(reader, base)
     for key in ("sampler", "padded_sample", "num_padded"):
         if reader.value(f"{base}.{key}") is not None:
             reader.undecide(f"{base}.{key}", say.rows_are_chosen_by(key=f"{base}.{key}"))
@@ -272,8 +265,8 @@ def _with_resets(plan: Plan, reader: Reader) -> Plan:
     return plan._replace(eod=eod, resets_positions=True, resets_attention=True)
 
 
-def _shuffled(reader: Reader, base: str) -> bool:
-    """Whether MindSpore draws the order: without a word it does."""
+def _is_shuffled(reader: Reader, base: str) -> bool:
+    """True if MindSpore draws the order: without a word it does."""
     value = reader.value(f"{base}.shuffle", "shuffle")
     if not reader.unless_off(f"{base}.shuffle"):
         return False
@@ -281,16 +274,12 @@ def _shuffled(reader: Reader, base: str) -> bool:
     return True
 
 
-def _are_names(names: tuple[Any, ...]) -> bool:
-    return bool(names) and all(isinstance(name, str) and name for name in names)
-
-
 def _rows(reader: Reader, base: str, *, shuffled: bool, dynamic: bool) -> Rows | None:
     folder = None if dynamic else reader.value(f"{base}.dataset_dir", "blend")
     named = folder or reader.value(f"{base}.dataset_files", "blend")
     listed = isinstance(named, (list, tuple))
     names: tuple[Any, ...] = tuple(named) if isinstance(named, (list, tuple)) else (named,)
-    if not _are_names(names):
+    if not names or not all(isinstance(name, str) and name for name in names):
         reader.undecide(f"{base}.dataset_files" if dynamic else f"{base}.dataset_dir", say.no_rows_are_named(base=base))
         return None
     columns = reader.value(f"{base}.column_names" if dynamic else "train_dataset.input_columns")
@@ -328,18 +317,18 @@ def _place(name: str, file: str, given: Mapping[str, DataFile]) -> str:
     raise RefusedError(say.there_is_nothing_at(path=name))
 
 
-def _taken(most: int | None, ranks: int, rows: int) -> int:
-    """How many rows a run takes: each device its share (`_reset_num_samples`), and all where that is none."""
+def _row_count(most: int | None, ranks: int, rows: int) -> int:
+    """Number of rows that a run takes: each device its share (`_reset_num_samples`), and all if that is none."""
     if most is None or 0 <= most < ranks:
         return rows
     return min(most // ranks * ranks, rows)
 
 
-def settled(plan: Plan, data: RecordFile) -> Plan:
+def complete_plan(plan: Plan, data: RecordFile) -> Plan:
     """The plan with what the rows themselves decide: how many there are, their length, the steps of the run."""
     rows = plan.rows
     assert rows is not None
-    samples = _taken(rows.most, plan.ranks or 1, data.sequences)
+    samples = _row_count(rows.most, plan.ranks or 1, data.sequences)
     lengths = {int(length) for length in (data.lengths.min(), data.lengths.max())} if data.sequences else set[int]()
     length = lengths.pop() - (not has_labels(data, plan)) if len(lengths) == 1 else None
     steps = plan.steps

@@ -68,7 +68,7 @@ class _Page(NamedTuple):
 
 
 class _Layout(NamedTuple):
-    """What the header of one file says."""
+    """The content of one file's header."""
 
     columns: tuple[str, ...]
     """All arrays, in the order in which a row has them."""
@@ -112,7 +112,7 @@ class RecordFile(NamedTuple):
 
     @property
     def sequences(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return int(self.lengths.size)
 
     @property
@@ -149,11 +149,11 @@ class RecordFile(NamedTuple):
 
     @property
     def sound(self) -> bool:
-        """Whether the framework reads it."""
+        """True if the framework reads it."""
         return not any(entry.kind.severity == "error" for entry in self.problems)
 
     def byte_of(self, sequence: int, position: int) -> int:  # noqa: ARG002 - packed tokens have no byte of their own
-        """Where the row of a token begins in its file."""
+        """Offset of the token's row in its file."""
         return int(self.starts[sequence])
 
     def read(self, sequence: int, offset: int = 0, length: int | None = None) -> Any:
@@ -169,9 +169,9 @@ class RecordFile(NamedTuple):
             stream.seek(start)
             raw = stream.read(size)
         packed = _field(raw, column.place, len(self.names), path, start)
-        values = unpacked(packed)
+        values = unpack(packed)
         if values is None:
-            _damaged(path, start, say.packed_wrongly(count=_number(packed[:4], ">I"), size=len(packed)))
+            _refuse_row(path, start, say.packed_wrongly(count=_number(packed[:4], ">I"), size=len(packed)))
         return values
 
 
@@ -180,7 +180,7 @@ DataFile = IndexedFile | RecordFile
 
 
 def is_record(name: str) -> bool:
-    """Whether a word of the command line names data of this form: a file of that name, or a folder with some."""
+    """True if a word of the command line names data of this form: a file of that name, or a folder with some."""
     if os.path.isdir(name):
         return any(_NAME.search(entry) for entry in _entries(name))
     return _NAME.search(name) is not None
@@ -212,7 +212,14 @@ def read_records(prefix: str, paths: Sequence[str]) -> RecordFile:
         unreadable(say.record_missing(path=prefix), prefix)
     layouts = [_layout(path) for path in paths]
     first = layouts[0]
-    columns = _token_columns(first, paths[0])
+    found = [
+        Column(name, first.types[first.columns.index(name)], first.columns.index(name))
+        for name in TOKENS
+        if name in first.columns
+    ]
+    columns = tuple(column for column in found if column.dtype in _PACKED)
+    if not columns or columns[0].name != TOKENS[0]:
+        _refuse(paths[0], say.no_token_column(columns=", ".join(first.columns) or "-"))
     files, starts, sizes, lengths = array("i"), array("q"), array("q"), array("q")
     for number, (path, layout) in enumerate(zip(paths, layouts, strict=True)):
         if (layout.columns, layout.types) != (first.columns, first.types):
@@ -236,7 +243,7 @@ def read_records(prefix: str, paths: Sequence[str]) -> RecordFile:
         pointers * _PACKED[columns[0].dtype],
         int(counted.sum()),
         sum(os.path.getsize(path) for path in paths),
-        tuple(_not_opened(paths, layouts)),
+        tuple(_open_problems(paths, layouts)),
     )
 
 
@@ -259,8 +266,8 @@ def _entries(folder: str) -> list[str]:
         return []
 
 
-def _not_opened(paths: Sequence[str], layouts: Sequence[_Layout]) -> Iterator[Diagnostic]:
-    """Why MindSpore will not open a file whose rows can be read."""
+def _open_problems(paths: Sequence[str], layouts: Sequence[_Layout]) -> Iterator[Diagnostic]:
+    """Reasons why MindSpore will not open a file whose rows can be read."""
     for path, layout in zip(paths, layouts, strict=True):
         written = layout.shards[layout.number]
         if written != os.path.basename(path):
@@ -269,48 +276,33 @@ def _not_opened(paths: Sequence[str], layouts: Sequence[_Layout]) -> Iterator[Di
             yield finding(say.refused(why=say.no_index_beside(path=f"{path}.db")), path)
 
 
-def _token_columns(layout: _Layout, path: str) -> tuple[Column, ...]:
-    found = [
-        Column(name, layout.types[layout.columns.index(name)], layout.columns.index(name))
-        for name in TOKENS
-        if name in layout.columns
-    ]
-    kept = tuple(column for column in found if column.dtype in _PACKED)
-    if not kept or kept[0].name != TOKENS[0]:
-        _refuse(path, say.no_token_column(columns=", ".join(layout.columns) or "-"))
-    return kept
-
-
 # --- the header ---
 
 
 def _layout(path: str) -> _Layout:
     try:
         with open_regular(path) as stream:
-            return _read_layout(stream, os.fstat(stream.fileno()).st_size, path)
+            size = os.fstat(stream.fileno()).st_size
+            head = stream.read(8)
+            length = struct.unpack("<Q", head)[0] if len(head) == 8 else 0
+            if not 0 < length <= min(_MOST_HEADER, size - 8):
+                _refuse(path, say.no_record_header(length=length, size=size))
+            try:
+                header = parse_json(stream.read(length), _JSON_GROWTH)
+                return _parse_header(header, length, size, path)
+            except (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError) as error:
+                return _refuse(path, say.nonsense_in_header(what=_why(error)))
     except OSError as error:
         return unreadable(say.record(path=path, what=say.sentence(what=verbatim(error.strerror or str(error)))), path)
 
 
-def _read_layout(stream: BufferedReader, size: int, path: str) -> _Layout:
-    head = stream.read(8)
-    length = struct.unpack("<Q", head)[0] if len(head) == 8 else 0
-    if not 0 < length <= min(_MOST_HEADER, size - 8):
-        _refuse(path, say.no_record_header(length=length, size=size))
-    try:
-        header = parse_json(stream.read(length), _JSON_GROWTH)
-        return _described(header, length, size, path)
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError) as error:
-        return _refuse(path, say.nonsense_in_header(what=_why(error)))
-
-
 def _why(error: Exception) -> Words:
-    """What an error says; one that is not ours says it with its name."""
+    """The text of an error; one that is not ours with its name."""
     said = verbatim(error)
     return said if said.zh != said.en else verbatim(f"{type(error).__name__}: {error}"[:200])
 
 
-def _described(header: dict[str, Any], length: int, size: int, path: str) -> _Layout:
+def _parse_header(header: dict[str, Any], length: int, size: int, path: str) -> _Layout:
     """The header's own words; ValueError and its like where they are none of a writer's."""
     if header["version"] != _VERSION:
         raise ValueError(say.record_version(version=str(header["version"])[:20]))
@@ -369,7 +361,7 @@ def _text(value: object) -> str:
 
 
 def _rows(path: str, layout: _Layout, column: Column) -> Iterator[tuple[int, int, int]]:
-    """Where the arrays of each row begin in the file, how many bytes they take, and how many tokens they hold."""
+    """Offset, size in bytes and number of tokens of each row's arrays."""
     with open_regular(path) as stream:
         for page in layout.pages:
             at, end, rows = page.start, page.start + page.size, 0
@@ -377,30 +369,30 @@ def _rows(path: str, layout: _Layout, column: Column) -> Iterator[tuple[int, int
                 stream.seek(at)
                 size = _number(stream.read(8), "<Q")
                 if size > end - at - 8:
-                    _damaged(path, at, say.row_beyond_its_page(size=size, left=max(0, end - at - 8)))
+                    _refuse_row(path, at, say.row_beyond_its_page(size=size, left=max(0, end - at - 8)))
                 yield at + 8, size, _length(stream, at + 8, size, layout, column, path)
                 at += 8 + size
                 rows += 1
             if rows != page.rows:
-                _damaged(path, page.start, say.rows_of_a_page(found=rows, said=page.rows))
+                _refuse_row(path, page.start, say.rows_of_a_page(found=rows, said=page.rows))
 
 
 def _length(stream: BufferedReader, start: int, size: int, layout: _Layout, column: Column, path: str) -> int:
-    """How many numbers the token array of a row holds; the stream stands at the row's arrays."""
+    """Number of tokens in the array of a row; the stream stands at the row's arrays."""
     left, several = size, len(layout.columns) > 1
     own = size
     for place in range(column.place + 1 if several else 0):
         own = _number(stream.read(8), ">Q")
         left -= 8
         if own > left:
-            _damaged(path, start, say.row_beyond_its_page(size=own, left=max(0, left)))
+            _refuse_row(path, start, say.row_beyond_its_page(size=own, left=max(0, left)))
         if place < column.place:
             stream.seek(own, os.SEEK_CUR)
             left -= own
     count = _number(stream.read(4), ">I") if own >= 4 else 0
     # Each takes two bits and one byte at least.
     if own < 4 or own < 4 + -(-count // 4) + count:
-        _damaged(path, start, say.packed_wrongly(count=count, size=own))
+        _refuse_row(path, start, say.packed_wrongly(count=count, size=own))
     return count
 
 
@@ -416,14 +408,14 @@ def _field(raw: bytes, place: int, count: int, path: str, start: int) -> bytes:
     for number in range(place + 1):
         size = _number(raw[at : at + 8], ">Q")
         if size > len(raw) - at - 8:
-            _damaged(path, start, say.row_beyond_its_page(size=size, left=max(0, len(raw) - at - 8)))
+            _refuse_row(path, start, say.row_beyond_its_page(size=size, left=max(0, len(raw) - at - 8)))
         if number == place:
             return raw[at + 8 : at + 8 + size]
         at += 8 + size
     raise AssertionError(place)
 
 
-def unpacked(raw: bytes) -> Any | None:
+def unpack(raw: bytes) -> Any | None:
     """Packed whole numbers; None where they do not fill their bytes."""
     import numpy as np
 
@@ -450,5 +442,5 @@ def _refuse(path: str, what: Words) -> NoReturn:
     raise UnreadableError(finding(say.record(path=path, what=what), path))
 
 
-def _damaged(path: str, offset: int, what: Words) -> NoReturn:
+def _refuse_row(path: str, offset: int, what: Words) -> NoReturn:
     raise UnreadableError(finding(say.record(path=path, what=say.at_byte(offset=offset, what=what)), path))

@@ -1,7 +1,4 @@
-"""Two configurations against each other: what they say of the data, the bytes, and the samples.
-
-What a difference between two plans is called and what to do about it, in both languages.
-"""
+"""Findings on two configurations: different settings, other bytes and other samples, with what makes them equal."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from ...schemas.message import NOTHING
 from ...schemas.wording import joined
 from .agreement import Agreement, Contents, Membership, agree, differences, membership
 from .messages_compiled import say
-from .plan import Plan, told
+from .plan import Plan, data_finding
 from .problems import RefusedError
 
 if TYPE_CHECKING:
@@ -21,7 +18,7 @@ if TYPE_CHECKING:
 
     from ...schemas.message import Words
     from .agreement import Difference
-    from .dataset import Asked
+    from .dataset import CheckOptions
     from .draws import AnyDraws, Drawn, RowDraws
     from .mindrecord import DataFile
 
@@ -69,7 +66,7 @@ class Side(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """What two configurations have in common."""
+    """The comparison of two configurations."""
 
     agreement: Agreement | None
     contents: Contents | None
@@ -77,7 +74,7 @@ class Pair(NamedTuple):
     found: list[Diagnostic]
 
 
-def pair_of(a: Side, b: Side, asked: Asked) -> Pair:
+def pair_of(a: Side, b: Side, asked: CheckOptions) -> Pair:
     """Two configurations against each other."""
     different = differences(a.plan, b.plan)
     agreement, contents = None, None
@@ -97,30 +94,25 @@ def pair_of(a: Side, b: Side, asked: Asked) -> Pair:
         )
         said = setting_sentence(difference, a.plan, b.plan, harmless=harmless)
         span = b.plan.place(difference.name).span
-        found.append(told(say.setting(what=said), b.plan.file, span, "info" if harmless else None))
+        found.append(data_finding(say.setting(what=said), b.plan.file, span, "info" if harmless else None))
     if agreement is not None:
         found += _partings(a, b, agreement)
-    members = _membership(a, b, asked.samples)
+    one, two = (a, b) if b.shuffled is not None else (b, a)
+    samples = one.draws or one.shuffled
+    members = None if two.shuffled is None or samples is None else membership(samples, two.shuffled, asked.samples)
     if members is not None:
         found.append(_members(a, b, members))
     return Pair(agreement, contents, members, found)
 
 
-def _membership(a: Side, b: Side, count: int) -> Membership | None:
-    """The samples of the side whose order is known, or of the first one, among the rows of the other."""
-    one, two = (a, b) if b.shuffled is not None else (b, a)
-    samples = one.draws or one.shuffled
-    return None if two.shuffled is None or samples is None else membership(samples, two.shuffled, count)
-
-
 def _members(a: Side, b: Side, members: Membership) -> Diagnostic:
-    """Whether one side's samples are among the other's rows."""
+    """Finding on one side's samples among the other's rows."""
     file = (b if b.shuffled is not None else a).plan.file
     if members.missing is None:
         what = say.samples_are_rows(count=members.looked_at, rows=members.rows)
-        return told(say.samples(what=what), file, None, "info")
+        return data_finding(say.samples(what=what), file, None, "info")
     what = say.sample_is_no_row(sample=members.missing, found=members.found, count=members.looked_at, rows=members.rows)
-    return told(say.samples(what=what), file, None)
+    return data_finding(say.samples(what=what), file, None)
 
 
 def _bytes(a: Side, b: Side, contents: Contents) -> list[Diagnostic]:
@@ -135,7 +127,7 @@ def _bytes(a: Side, b: Side, contents: Contents) -> list[Diagnostic]:
             here, there = a.files[one], b.files[two]
             if contents.name(here.prefix) == contents.name(there.prefix) and here.dtype != there.dtype:
                 same = say.same_ids_other_type(one=one, type_a=here.dtype, two=two, type_b=there.dtype)
-                found.append(told(say.bytes(what=same), b.plan.file, b.plan.place("blend").span, "info"))
+                found.append(data_finding(say.bytes(what=same), b.plan.file, b.plan.place("blend").span, "info"))
             if contents.name(here.prefix) != contents.name(there.prefix):
                 sizes = (here.bin_bytes, there.bin_bytes)
                 how = (
@@ -144,7 +136,7 @@ def _bytes(a: Side, b: Side, contents: Contents) -> list[Diagnostic]:
                     else say.same_size_other_checksum()
                 )
                 found.append(
-                    told(
+                    data_finding(
                         say.bytes(what=say.and_do_not_hold_the(one=one, two=two, how=how)),
                         b.plan.file,
                         b.plan.place("blend").span,
@@ -163,7 +155,7 @@ def _partings(a: Side, b: Side, agreement: Agreement) -> list[Diagnostic]:
     if parted is not None and not parted.same_set and not begins_again:
         why = suggestion(a.plan, b.plan, (a.draws, b.draws))
         found.append(
-            told(
+            data_finding(
                 say.samples(
                     what=say.sample_step_is_not_the(
                         sample=parted.sample,
@@ -179,7 +171,7 @@ def _partings(a: Side, b: Side, agreement: Agreement) -> list[Diagnostic]:
         )
     elif agreement.parting is not None and not begins_again:
         found.append(
-            told(
+            data_finding(
                 say.samples(what=say.the_steps_use_the_same(sample=agreement.parting.sample)),
                 b.plan.file,
                 span,
@@ -188,7 +180,7 @@ def _partings(a: Side, b: Side, agreement: Agreement) -> list[Diagnostic]:
         )
     if agreement.restart is not None and begins_again:
         found.append(
-            told(
+            data_finding(
                 say.samples(what=say.from_step_on_one_side(restart=agreement.restart + 1)),
                 b.plan.file,
                 b.plan.place("samples").span,
@@ -196,7 +188,7 @@ def _partings(a: Side, b: Side, agreement: Agreement) -> list[Diagnostic]:
         )
     place = _OTHER_PLACES.get(agreement.placement)
     if place is not None and agreement.parted is None:
-        found.append(told(say.samples(what=place()), b.plan.file, b.plan.place("ranks").span, "info"))
+        found.append(data_finding(say.samples(what=place()), b.plan.file, b.plan.place("ranks").span, "info"))
     return found
 
 
@@ -204,7 +196,7 @@ _OTHER_PLACES = {"devices": say.on_other_devices, "micro-batches": say.in_other_
 
 
 def piece_of(drawn: Drawn) -> Words:
-    """Where a sample lies, for a person."""
+    """Place of a sample, for a person."""
     first, more = drawn.pieces[0], len(drawn.pieces) - 1
     if not more:
         return say.piece(prefix=drawn.prefix, sequence=first.sequence, offset=first.offset)
@@ -212,7 +204,7 @@ def piece_of(drawn: Drawn) -> Words:
 
 
 def setting_sentence(difference: Difference, a: Plan, b: Plan, *, harmless: bool) -> Words:
-    """What differs, and what follows from it."""
+    """A difference and its consequence."""
     said = {
         "sample_length": say.sample_length_differs,
         "seed": say.seed_differs,
@@ -231,7 +223,7 @@ def setting_sentence(difference: Difference, a: Plan, b: Plan, *, harmless: bool
 
 
 def suggestion(a: Plan, b: Plan, drawn: tuple[AnyDraws | None, AnyDraws | None]) -> Words:
-    """Why two orders part, where the indices tell, and what makes them equal; each begins with a space or is empty."""
+    """The reason why two orders part, and what makes them equal; each begins with a space or is empty."""
     first, second = drawn
     if first is None or second is None:
         return NOTHING
@@ -246,8 +238,8 @@ def suggestion(a: Plan, b: Plan, drawn: tuple[AnyDraws | None, AnyDraws | None])
     left, right = _epochs(first), _epochs(second)
     if left == right:
         return NOTHING
-    said = say.in_in(file=a.file, file2=b.file, left=_told(left), right=_told(right))
-    if a.samples == b.samples and _weighted(a) != _weighted(b):
+    said = say.in_in(file=a.file, file2=b.file, left=_epoch_words(left), right=_epoch_words(right))
+    if a.samples == b.samples and _has_weights(a) != _has_weights(b):
         return joined([said, say.a_prefix_with_a_weight()], "sentence")
     return say.ask_both_for_the_same(said=said)
 
@@ -256,12 +248,12 @@ def _epochs(draws: AnyDraws) -> list[tuple[int, bool]]:
     return [(index.epochs, index.separate_last_epoch) for index in draws.indices]
 
 
-def _told(epochs: list[tuple[int, bool]]) -> Words:
+def _epoch_words(epochs: list[tuple[int, bool]]) -> Words:
     if epochs == [(1, False)]:
         return say.one_epoch()
     words = [say.last_apart(count=count) if apart else say.count_of_epochs(count=count) for count, apart in epochs]
     return say.epochs(counts=joined(words))
 
 
-def _weighted(plan: Plan) -> bool:
+def _has_weights(plan: Plan) -> bool:
     return plan.blend is not None and plan.blend.weights is not None

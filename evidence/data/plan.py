@@ -1,4 +1,4 @@
-"""What a configuration asks of the data: the files, the part for training, the seed, the order, the masked ids.
+"""The data plan of a configuration: the files, the part for training, the seed, the order, the masked ids.
 
 Both frameworks' readings end in a `Plan`. A value that reading alone cannot decide becomes a diagnostic in
 `undecided`, and no sample is worked out from that plan.
@@ -26,14 +26,14 @@ Loader = Literal["blocks", "dealt", "cyclic"]
 
 
 class Place(NamedTuple):
-    """Where a value stands: its key and, where the file says it, the span."""
+    """The place of a value: its key and, if the file has it, the span."""
 
     key: str
     span: Span | None
 
 
 class Rows(NamedTuple):
-    """Where the rows come from, and which of them are taken."""
+    """The source of rows, and the choice among them."""
 
     names: tuple[str, ...]
     walked: bool
@@ -47,7 +47,7 @@ class Rows(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What one run asks of its data. None where the file does not say, or cannot."""
+    """The data that one run asks for. None if the file does not say, or cannot."""
 
     file: str
     framework: Framework
@@ -88,18 +88,18 @@ class Plan(NamedTuple):
     """What a launch leaves open that could ask for anything else."""
 
     @property
-    def shuffled(self) -> bool:
-        """Whether MindSpore draws the order of the rows."""
+    def is_shuffled(self) -> bool:
+        """True if MindSpore draws the order of the rows."""
         return self.rows is not None and self.rows.shuffled
 
     @property
     def ends_matter(self) -> bool:
-        """Whether anything happens at the end of a document."""
+        """True if anything happens at the end of a document."""
         return self.masks_after_eod or self.resets_positions or self.resets_attention
 
     @property
-    def decided(self) -> bool:
-        """Whether the samples follow from the file."""
+    def is_decided(self) -> bool:
+        """True if the samples follow from the file."""
         needed = (
             (self.rows, self.samples, self.global_batch)
             if self.rows is not None
@@ -108,7 +108,7 @@ class Plan(NamedTuple):
         return not self.undecided and all(value is not None for value in needed)
 
     def place(self, name: str) -> Place:
-        """Where the value of a field of this plan stands."""
+        """Place of the value of a field of this plan."""
         return self.places.get(name, Place(name, None))
 
 
@@ -155,19 +155,19 @@ class Reader:
 
     def undecide(self, key: str, said: Words) -> None:
         """Note why the samples cannot be worked out."""
-        self.undecided.append(self.told(say.undecided(what=said), key))
+        self.undecided.append(self.finding_at(say.undecided(what=said), key))
 
     def report(self, problem: Problem, key: str, severity: Severity | None = None) -> None:
         """Note something that is wrong with the configuration itself."""
-        self.problems.append(self.told(problem, key, severity))
+        self.problems.append(self.finding_at(problem, key, severity))
 
-    def told(self, problem: Problem, key: str, severity: Severity | None = None) -> Diagnostic:
+    def finding_at(self, problem: Problem, key: str, severity: Severity | None = None) -> Diagnostic:
         """A finding at the place of `key`."""
         setting = self.config.settings.get(key)
-        return told(problem, self.config.file, None if setting is None else setting.span, severity)
+        return data_finding(problem, self.config.file, None if setting is None else setting.span, severity)
 
 
-def told(problem: Problem, file: str, span: Span | None, severity: Severity | None = None) -> Diagnostic:
+def data_finding(problem: Problem, file: str, span: Span | None, severity: Severity | None = None) -> Diagnostic:
     """A finding, of another severity where one is given."""
     found = finding(problem, file, span)
     return found if severity is None else found._replace(kind=found.kind._replace(severity=severity))

@@ -1,4 +1,4 @@
-"""How data are refused."""
+"""Errors that refuse data."""
 
 from __future__ import annotations
 

@@ -36,8 +36,8 @@ def fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int | byt
         at += length
 
 
-def signed(number: int) -> int:
-    """What a number of 64 bits is where it may be negative."""
+def as_int64(number: int) -> int:
+    """A number of 64 bits as a signed one."""
     return number - (1 << 64) if number >= 1 << 63 else number
 
 

@@ -1,4 +1,4 @@
-"""What a `tokenizer.json` says without its package: sizes, special tokens, and text from ids.
+"""Vocabulary of a `tokenizer.json` without its package: sizes, special tokens, and text from ids.
 
 `tokenizer_config.json` and `special_tokens_map.json` beside it name the special tokens. Ids become text for the two
 common ways of writing pieces: bytes as letters (GPT-2's, used by Qwen, Llama 3, DeepSeek) and ▁ for a space with <0x..>
@@ -53,7 +53,7 @@ class Tokenizer(NamedTuple):
             if piece is None:
                 raw += f"⟨{int(token)}⟩".encode()
             elif int(token) in self.added:
-                raw += _encoded(piece)
+                raw += _utf8(piece)
             else:
                 raw += _bytes_of(piece, self.written_as)
         return raw.decode("utf-8", errors="replace")
@@ -74,7 +74,7 @@ def read_tokenizer(path: str) -> Tokenizer:
             added[entry["id"]] = entry["content"]
     pieces.update(added)
     special = special_ids(os.path.dirname(file), {piece: number for number, piece in pieces.items()})
-    return Tokenizer(file, pieces, frozenset(added), special, _written_as(content))
+    return Tokenizer(file, pieces, frozenset(added), special, _piece_encoding(content))
 
 
 def _vocabulary(file: str) -> tuple[dict[str, Any], dict[int, str] | None, bool]:
@@ -83,7 +83,7 @@ def _vocabulary(file: str) -> tuple[dict[str, Any], dict[int, str] | None, bool]
     pieces: dict[int, str] | None = None
     sound = True
     budget = Budget(os.path.getsize(file) if os.path.isfile(file) else 0, free=96 << 20)
-    with _said(file):
+    with _report_errors(file):
         for within, key, value in members(file, _MOST_BYTES, (("model",), _VOCABULARY), (("model", "merges"),)):
             pairs: list[tuple[Any, Any]] = []
             if within == _VOCABULARY:
@@ -125,13 +125,13 @@ def encoder(path: str) -> Any | None:
 
 def read_json(file: str) -> dict[str, Any]:
     """A JSON object of a tokenizer's folder, read within bounds."""
-    with _said(file):
+    with _report_errors(file):
         return {key: value for _, key, value in members(file, _MOST_BYTES)}
 
 
 @contextmanager
-def _said(file: str) -> Generator[None]:
-    """What is wrong with a file, as a sentence."""
+def _report_errors(file: str) -> Generator[None]:
+    """Errors of a file as a sentence."""
     try:
         yield
     except OSError as error:
@@ -159,7 +159,7 @@ def special_ids(folder: str, numbers: Mapping[str, int]) -> dict[str, int]:
     return found
 
 
-def _written_as(content: dict[str, Any]) -> str:
+def _piece_encoding(content: dict[str, Any]) -> str:
     kinds = _kinds(content.get("decoder")) | _kinds(content.get("pre_tokenizer"))
     if "ByteLevel" in kinds:
         return "bytes"
@@ -193,14 +193,14 @@ def _bytes_of(piece: str, written_as: str) -> bytes:
         table = _letters()
         if all(letter in table for letter in piece):
             return bytes(table[letter] for letter in piece)
-        return _encoded(piece)
+        return _utf8(piece)
     if written_as == "metaspace":
         byte = _BYTE.fullmatch(piece)
-        return bytes.fromhex(byte[1]) if byte is not None else _encoded(piece.replace("▁", " "))
-    return _encoded(piece)
+        return bytes.fromhex(byte[1]) if byte is not None else _utf8(piece.replace("▁", " "))
+    return _utf8(piece)
 
 
-def _encoded(piece: str) -> bytes:
+def _utf8(piece: str) -> bytes:
     """The bytes of a piece; JSON can spell halves of characters, which have none."""
     return piece.encode("utf-8", "replace")
 

@@ -5,17 +5,15 @@ and MindSpore Transformers' through `AutoTokenizer.from_pretrained`), a Sentence
 `SentencePieceTokenizer`), or `vocab.json` with `merges.txt` (`GPT2BPETokenizer`; megatron 0.12
 training/tokenizer/tokenizer.py:build_tokenizer). A file is taken for itself, of a folder the first of these.
 
-The tokenizer that a launch script or a YAML names.
-
-Sources: megatron 0.12 `training/tokenizer/tokenizer.py:build_tokenizer` (`tokenizer_model`, or `vocab_file` with
-`merge_file`); mindformers 1.9 `models/build_tokenizer.py:build_tokenizer` and `dataset/handler/base_handler.py:
+Sources for the tokenizer that a launch script or a YAML names: megatron 0.12
+`training/tokenizer/tokenizer.py:build_tokenizer` (`tokenizer_model`, or `vocab_file` with `merge_file`); mindformers
+1.9 `models/build_tokenizer.py:build_tokenizer` and `dataset/handler/base_handler.py:
 BaseInstructDataHandler.build_tokenizer` (`pretrained_model_dir`, the handlers' own first), `processor.tokenizer` of
 older classes.
 
-The pieces and special ids of a SentencePiece model, without its package.
-
-A `.model` is one protocol buffer, `ModelProto` of `sentencepiece_model.proto` (0.2): field 1 is a piece, whose field 1
-is its text; field 2 is `TrainerSpec`, whose fields 40 to 43 are the ids of unknown, begin, end and padding.
+A SentencePiece `.model` is one protocol buffer, `ModelProto` of `sentencepiece_model.proto` (0.2): field 1 is a piece,
+whose field 1 is its text; field 2 is `TrainerSpec`, whose fields 40 to 43 are the ids of unknown, begin, end and
+padding.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ from ...schemas.verdict import Unseen, concluded
 from .messages_compiled import say
 from .names_compiled import PROBES, TOKENIZERS
 from .problems import unreadable
-from .protocol_buffers import fields, signed
+from .protocol_buffers import as_int64, fields
 from .tokenizer import SPECIAL, encoder, read_json, read_tokenizer, special_ids
 
 if TYPE_CHECKING:
@@ -68,7 +66,7 @@ class Row(NamedTuple):
 
 
 class TokenizerPair(NamedTuple):
-    """What two tokenizers have in common."""
+    """The comparison of two tokenizers."""
 
     verdict: str
     rows: tuple[Row, ...]
@@ -89,7 +87,10 @@ def open_tokenizer(path: str) -> TokenizerFiles:
             file, "sentencepiece", pieces, special, template, flags, _sentencepiece_encoder(file), "sentencepiece"
         )
     if name == "vocab.json":
-        pieces = _vocabulary(file)
+        content = read_json(file)
+        if not content or not all(isinstance(number, int) and number >= 0 for number in content.values()):
+            unreadable(say.tokenizer(path=file, why=say.model_vocab_does_not_give()), file)
+        pieces = {number: piece for piece, number in content.items()}
         special = special_ids(folder, {piece: number for number, piece in pieces.items()})
         return TokenizerFiles(file, "gpt2", pieces, special, template, flags, _gpt2_encoder(file), "tokenizers")
     read = read_tokenizer(file)
@@ -99,7 +100,7 @@ def open_tokenizer(path: str) -> TokenizerFiles:
 
 def compare(a: TokenizerFiles, b: TokenizerFiles, texts: Sequence[str] = PROBES) -> TokenizerPair:
     """Compare everything that both sides tell."""
-    rows, unseen = [_vocabularies(a, b)], list(_unnamed(a, b))
+    rows, unseen = [_vocabularies(a, b)], list(_lopsided_tokens(a, b))
     rows += [_row(name, a.special, b.special) for name in SPECIAL if name in a.special and name in b.special]
     rows += [_row(name, a.flags, b.flags) for name in _FLAGS if name in a.flags and name in b.flags]
     if a.template is not None or b.template is not None:
@@ -119,7 +120,7 @@ def _row(name: str, a: Mapping[str, object], b: Mapping[str, object]) -> Row:
     return Row(name, a[name] == b[name], a[name], b[name])
 
 
-def _unnamed(a: TokenizerFiles, b: TokenizerFiles) -> Iterator[Unseen]:
+def _lopsided_tokens(a: TokenizerFiles, b: TokenizerFiles) -> Iterator[Unseen]:
     """The special ids that one side alone has."""
     for name in SPECIAL:
         if (name in a.special) != (name in b.special):
@@ -192,14 +193,6 @@ def _sentencepiece(file: str) -> tuple[dict[int, str], dict[str, int]]:
         unreadable(say.tokenizer(path=file, why=verbatim(error)), file)
 
 
-def _vocabulary(file: str) -> dict[int, str]:
-    """GPT-2's `vocab.json`: pieces and their ids."""
-    content = read_json(file)
-    if not content or not all(isinstance(number, int) and number >= 0 for number in content.values()):
-        unreadable(say.tokenizer(path=file, why=say.model_vocab_does_not_give()), file)
-    return {number: piece for piece, number in content.items()}
-
-
 def _sentencepiece_encoder(file: str) -> Callable[[str], list[int]] | None:
     try:
         from sentencepiece import SentencePieceProcessor  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
@@ -241,13 +234,13 @@ def _ids_of(packaged: Any | None) -> Callable[[str], list[int]] | None:
 
 
 def is_tokenizer(name: str) -> bool:
-    """Whether a word of the command line names a tokenizer itself, and no file that names one."""
+    """True if a word of the command line names a tokenizer itself, not a file that names one."""
     return os.path.isdir(name) or name.endswith((".json", ".model"))
 
 
 def named_tokenizer(config: Config) -> str:
-    """Where the tokenizer of a configuration lies; UnreadableError where it names none, or none that is here."""
-    key, setting = _given(config)
+    """Path of a configuration's tokenizer; UnreadableError if it names none, or none that is here."""
+    key, setting = _tokenizer_setting(config)
     if setting is None:
         listed = ", ".join(TOKENIZERS.get(config.framework, ()))
         return unreadable(say.tokenizer(path=config.file, why=say.it_names_no_tokenizer(keys=listed)), config.file)
@@ -263,7 +256,7 @@ def named_tokenizer(config: Config) -> str:
     )
 
 
-def _given(config: Config) -> tuple[str, Setting | None]:
+def _tokenizer_setting(config: Config) -> tuple[str, Setting | None]:
     for form in TOKENIZERS.get(config.framework, ()):
         for key, setting in config.settings.items():
             if re.sub(r"\[\d+\]", "[*]", key) == form and (not setting.decided or setting.value):
@@ -278,7 +271,7 @@ _MOST_PIECES = 1 << 22
 
 
 class SentencePieceModel(NamedTuple):
-    """What a model file says of its vocabulary."""
+    """The vocabulary of a model file."""
 
     pieces: dict[int, str]
     special: dict[str, int]
@@ -296,7 +289,7 @@ def read_model(data: bytes) -> SentencePieceModel:
         elif field == _TRAINER and isinstance(value, tuple):
             for inner, _, number in fields(data, *value):
                 if inner in _SPECIAL and isinstance(number, int):
-                    special[_SPECIAL[inner]] = signed(number)
+                    special[_SPECIAL[inner]] = as_int64(number)
     if not pieces:
         raise ValueError(say.pieces_none())
     return SentencePieceModel(pieces, {name: number for name, number in special.items() if number in pieces})

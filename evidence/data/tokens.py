@@ -34,7 +34,7 @@ class Outside(NamedTuple):
 
 
 class End(NamedTuple):
-    """How many sequences end with an id."""
+    """Number of sequences that end with an id."""
 
     id: int
     sequences: int
@@ -44,7 +44,7 @@ _MOST_ENDS = 5
 
 
 class Scan(NamedTuple):
-    """What the tokens of a file are."""
+    """Statistics of the tokens of a file."""
 
     tokens: int
     """How many were read."""
@@ -65,7 +65,7 @@ class Scan(NamedTuple):
         return [End(token, count) for token, count in list(self.ends.items())[:_MOST_ENDS]]
 
     def ending(self, token: int) -> int:
-        """How many sequences end with `token`."""
+        """Number of sequences that end with `token`."""
         return self.ends.get(token, 0)
 
 
@@ -119,9 +119,9 @@ class _Tally:
             self.ends[int(value)] = self.ends.get(int(value), 0) + count
         for limit in self._limits:
             if low < 0 or high >= limit:
-                self._outside(data, first, tokens, limit)
+                self._count_outside(data, first, tokens, limit)
 
-    def _outside(self, data: DataFile, first: int, tokens: Any, limit: int) -> None:
+    def _count_outside(self, data: DataFile, first: int, tokens: Any, limit: int) -> None:
         import numpy as np
 
         wrong = np.flatnonzero((tokens < 0) | (tokens >= limit))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.fast_records import NamedTuple
 from .compare_divergence import Divergence, UnitResult, first_divergence
-from .compare_gaps import Alone, Gap, Incomplete, alone_of, gaps_of, incomplete_of, without_numbers
+from .compare_gaps import Alone, Gap, Incomplete, gaps_of, incomplete_of, unmatched_tensors, without_numbers
 from .compare_names import FUSED_NORM_LINEAR, crosses, describe, graph_path, module_path, pair_units
 from .messages_compiled import say
 from .statistics import EXACT, Judge, TensorResult, compare_routed, compare_tensors
@@ -49,7 +49,7 @@ class Task(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """What a comparison found for one step and rank."""
+    """The comparison of one step and rank."""
 
     a: Tree
     b: Tree
@@ -97,10 +97,10 @@ def compare_trees(
     work = _Work(judge, jobs, progress, len(paired.pairs))
     for one, other in paired.pairs:
         path = unit_path(one)
-        if skipped := _skipped(one, other, path, crossing=crossing):
+        if skipped := _skip_reason(one, other, path, crossing=crossing):
             found.append(UnitResult(one, other, path, (), skipped=skipped))
             continue
-        mine, theirs = (one, other) if norms is None else norms.unfused(one, other)
+        mine, theirs = (one, other) if norms is None else norms.unfuse(one, other)
         partners = pair_tensors(mine, theirs, crossing=crossing, routes=path.endswith(".router"))
         laid_out = path.rpartition(".")[2] in _LAID_OUT
         work.add([Task(len(found), left, right, laid_out) for left, right in partners.pairs])
@@ -123,13 +123,13 @@ def compare_trees(
     )
     return Comparison(
         a, b, units, paired.only_a, paired.only_b, first_divergence(units), judge, missing,
-        tuple(alone_of(units, crossing=crossing)), without_numbers(units, crossing=crossing),
+        tuple(unmatched_tensors(units, crossing=crossing)), without_numbers(units, crossing=crossing),
         incomplete_of(units, (paired.only_a, paired.only_b), unit_path, crossing=crossing),
     )  # fmt: skip
 
 
-def _skipped(one: Unit, other: Unit, path: str, *, crossing: bool) -> str:
-    """Why nothing of a pair is compared; empty where it is."""
+def _skip_reason(one: Unit, other: Unit, path: str, *, crossing: bool) -> str:
+    """The reason why nothing of a pair is compared; empty if it is."""
     if crossing and path in _OWN_RESULT:
         return "other-result"
     if crossing and _ARRANGED.search(path):
@@ -137,7 +137,7 @@ def _skipped(one: Unit, other: Unit, path: str, *, crossing: bool) -> str:
     return "fused" if _is_identity(one) != _is_identity(other) else ""
 
 
-def inside(tree: Tree, modules: Sequence[str]) -> Tree:
+def restrict_to(tree: Tree, modules: Sequence[str]) -> Tree:
     """The part of a dump that belongs to some modules; all of it where none is named."""
     wanted = tuple(module_path(name) for name in modules)
     if not wanted:
@@ -159,14 +159,14 @@ def unit_path(unit: Unit) -> str:
 
 
 def _what(tensor: TensorResult) -> str:
-    """Whether the answer to a tensor says something, is of a tensor at least, or of a plain argument."""
+    """Kind of an answer to a tensor: it says something, is of a tensor at least, or of a plain argument."""
     if tensor.agrees is False or tensor.why == "nan" or (tensor.agrees and tensor.how != "value"):
         return "says"
     return "tensor" if tensor.how != "value" else "value"
 
 
 class _Work:
-    """What is to be compared, done in batches: neither all tensors nor all threads' orders are held at once."""
+    """The tensors to compare, in batches: neither all tensors nor all threads' orders are held at once."""
 
     def __init__(self, judge: Judge, jobs: int, progress: Callable[[int, int, str], None], units: int) -> None:
         self._judge = judge
@@ -219,7 +219,7 @@ class PairedTensors(NamedTuple):
 
 def pair_tensors(a: Unit, b: Unit, *, crossing: bool, routes: bool = False) -> PairedTensors:
     """Match the tensors of two units: by place, then across frameworks by role, size and order."""
-    routed = _routed(a, b) if crossing and routes and a.direction == "forward" else ()
+    routed = _routing_weights(a, b) if crossing and routes and a.direction == "forward" else ()
     if routed:
         inner = (unit._replace(tensors=tuple(t for t in unit.tensors if t.role != "output")) for unit in (a, b))
         return pair_tensors(*inner, crossing=True)._replace(routed=routed)
@@ -235,7 +235,9 @@ def pair_tensors(a: Unit, b: Unit, *, crossing: bool, routes: bool = False) -> P
     only_a: list[str] = []
     for tensor in left:
         candidates = theirs.values() if crossing else ()
-        partner = next((other for other in candidates if other.role == tensor.role and _alike(tensor, other)), None)
+        partner = next(
+            (other for other in candidates if other.role == tensor.role and _is_same_kind(tensor, other)), None
+        )
         if partner is None:
             only_a.append(tensor.place)
         else:
@@ -243,14 +245,14 @@ def pair_tensors(a: Unit, b: Unit, *, crossing: bool, routes: bool = False) -> P
     return PairedTensors(tuple(pairs), tuple(only_a), tuple(tensor.place for tensor in theirs.values()))
 
 
-def _routed(a: Unit, b: Unit) -> tuple[tuple[Tensor, Tensor], ...]:
+def _routing_weights(a: Unit, b: Unit) -> tuple[tuple[Tensor, Tensor], ...]:
     """The weights of two routers that are arranged differently."""
     ours, others = ([tensor for tensor in unit.tensors if _is_weights(tensor)] for unit in (a, b))
     return ((ours[0], others[0]),) if ours and others and ours[0].shape != others[0].shape else ()
 
 
 def _is_weights(tensor: Tensor) -> bool:
-    """Whether this is what a router weighs the experts' outputs with."""
+    """True for the numbers by which a router weighs the experts' outputs."""
     return tensor.role == "output" and tensor.dtype not in EXACT and tensor.shape is not None and len(tensor.shape) > 1
 
 
@@ -260,14 +262,14 @@ def _place(tensor: Tensor) -> str:
 
 
 def _may_be_partners(a: Tensor, b: Tensor, *, crossing: bool) -> bool:
-    """Whether two tensors in the same place can be partners: a tensor and a plain argument cannot."""
+    """True if two tensors in the same place can be partners: a tensor and a plain argument cannot."""
     if (a.value is None) != (b.value is None):
         return False
     return not crossing or _comparable(a, b)
 
 
 def _comparable(a: Tensor, b: Tensor) -> bool:
-    """Whether two tensors in the same place can be partners across frameworks: arguments come in another order."""
+    """True if two tensors in the same place can be partners across frameworks: arguments come in another order."""
     if a.value is not None or b.value is not None:
         return False
     if a.role == "input" and (a.dtype in EXACT) != (b.dtype in EXACT):
@@ -275,7 +277,7 @@ def _comparable(a: Tensor, b: Tensor) -> bool:
     return a.role != "input" or a.shape is None or b.shape is None or _elements(a) == _elements(b)
 
 
-def _alike(a: Tensor, b: Tensor) -> bool:
+def _is_same_kind(a: Tensor, b: Tensor) -> bool:
     if a.value is not None or b.value is not None or a.shape is None or b.shape is None:
         return False
     return (a.dtype in EXACT) == (b.dtype in EXACT) and _elements(a) == _elements(b) and _elements(a) > 0
@@ -305,15 +307,15 @@ class _Norms:
             for tree in (a, b)
         ]
 
-    def unfused(self, one: Unit, other: Unit) -> tuple[Unit, Unit]:
+    def unfuse(self, one: Unit, other: Unit) -> tuple[Unit, Unit]:
         """Both units, the plain one widened by its norm where the other is fused."""
         if _is_fused(one) and not _is_fused(other):
-            return one, self._widened(other, self._units[1])
+            return one, self._widen(other, self._units[1])
         if _is_fused(other) and not _is_fused(one):
-            return self._widened(one, self._units[0]), other
+            return self._widen(one, self._units[0]), other
         return one, other
 
-    def _widened(self, unit: Unit, units: dict[tuple[str, str, int], Unit]) -> Unit:
+    def _widen(self, unit: Unit, units: dict[tuple[str, str, int], Unit]) -> Unit:
         path = module_path(unit.scope)
         head, _, last = path.rpartition(".")
         beside = FUSED_NORM_LINEAR.get(last)

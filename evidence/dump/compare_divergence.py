@@ -10,10 +10,9 @@ Units are walked in execution order. Three things can be met first:
 A module that holds others is narrowed down to the first of them that parts. Rounding grows from layer to layer; where
 the error crosses the tolerance without a jump, the answer says `gradual` and names the largest jump as well.
 
-What a divergence points at: the settings behind the module, and the dump to take next.
-
-The guide's way down: a dump by module (L0) first, then between the last unit that agrees and the first that does not a
-dump of modules and APIs together (`mix`, with that range as `scope`), then the values of single APIs.
+The way down from there (`next_dump`) is the guide's: a dump by module (L0) first, then between the last unit that
+agrees and the first that does not a dump of modules and APIs together (`mix`, with that range as `scope`), then the
+values of single APIs.
 """
 
 from __future__ import annotations
@@ -79,13 +78,13 @@ class UnitResult(NamedTuple):
 
     @property
     def agrees(self) -> bool | None:
-        """Whether all that was compared agrees; None where nothing was."""
+        """True if all that was compared agrees; None if nothing was."""
         known = [tensor.agrees for tensor in self.tensors if tensor.agrees is not None and tensor.how != "value"]
         return all(known) if known else None
 
     @property
     def is_another(self) -> bool:
-        """Whether single operations of two frameworks that bear one name are not the same one after all.
+        """True if single operations of two frameworks that bear one name are not the same one after all.
 
         Each framework composes its modules of operations of its own: torch.baddbmm is no BatchMatMul of rotated heads.
         Equal models part there under msprobe's L1 and mix, so that only modules decide; a NaN is one anywhere.
@@ -98,7 +97,7 @@ class UnitResult(NamedTuple):
 
 
 class Divergence(NamedTuple):
-    """Where two dumps part first."""
+    """The first place at which two dumps part."""
 
     unit: UnitResult
     cause: Cause
@@ -137,7 +136,7 @@ def _at(units: Sequence[UnitResult], at: int, unit: UnitResult) -> Divergence | 
             # Every operator before it agrees, and nothing stands between operators: it came from outside the graph.
             return _divergence(units, at, "weights", given)
         return _divergence(units, at, "between", given)
-    inner = _inside(units, at)
+    inner = _first_inner(units, at)
     if inner is not None:
         return _at(units, inner, units[inner])
     if any(tensor.why in ("nan", "infinite") for tensor in made):
@@ -149,7 +148,7 @@ def _at(units: Sequence[UnitResult], at: int, unit: UnitResult) -> Divergence | 
     return _divergence(units, at, "computation", made)
 
 
-def _inside(units: Sequence[UnitResult], at: int) -> int | None:
+def _first_inner(units: Sequence[UnitResult], at: int) -> int | None:
     """The first unit inside a module that parts by itself, where it is listed later than the module."""
     holder = units[at]
     if holder.a.level != "module" or not holder.module:
@@ -168,7 +167,7 @@ def _inside(units: Sequence[UnitResult], at: int) -> int | None:
 
 
 def _is_data(units: Sequence[UnitResult], at: int, given: Sequence[TensorResult]) -> bool:
-    """Whether what differs came from outside: whole numbers, before anything was computed from them."""
+    """True if the difference came from outside: whole numbers, before anything was computed from them."""
     nothing_before = not any(unit.error("output") is not None for unit in units[:at])
     return nothing_before and any(tensor.dtype_a in _INTEGERS for tensor in given)
 
@@ -241,7 +240,7 @@ class NextDump(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """What the configurations of the two runs say of the settings behind a divergence."""
+    """The settings behind a divergence, by the configurations of the two runs."""
 
     different: tuple[Difference, ...] = ()
     rules: tuple[str, ...] = ()
@@ -249,7 +248,7 @@ class Settings(NamedTuple):
 
 
 class Parting(NamedTuple):
-    """Where two dumps part first, the settings behind it, and the dump that narrows it down."""
+    """The first place at which two dumps part, the settings behind it, and the dump that narrows it down."""
 
     found: Divergence
     fields: tuple[str, ...]
@@ -279,7 +278,7 @@ def next_dump(found: Divergence, level: str, content: str, step: int | None, ran
     first = found.before if found.cause == "between" and found.before is not None else found.unit
     last = found.unit
     scope_a, scope_b = (tuple((unit.a, unit.b)[side].name for unit in (first, last)) for side in (0, 1))
-    modules = tuple(dict.fromkeys(_asked(unit) for unit in (first, last) if unit.module))
+    modules = tuple(dict.fromkeys(_scope_name(unit) for unit in (first, last) if unit.module))
     kind = "mindspore" if last.a.level == "operator" else "msprobe"
     fine = level.lower() in ("mix", "l1", "operator") or last.a.level in ("api", "operator")
     if fine and content == "tensor":
@@ -287,7 +286,7 @@ def next_dump(found: Divergence, level: str, content: str, step: int | None, ran
     return NextDump(kind, "" if fine and not kind else "mix", "tensor", modules, scope_a, scope_b, step, rank)
 
 
-def _asked(unit: UnitResult) -> str:
+def _scope_name(unit: UnitResult) -> str:
     """A module with its pass and call, which are left out where they are the first forward."""
     pass_and_call = f".{unit.a.direction}.{unit.a.call}"
     return unit.module if pass_and_call == ".forward.0" or unit.a.level != "module" else unit.module + pass_and_call

@@ -1,4 +1,4 @@
-"""What one dump has and the other has nothing of: parts of a model, single units, tensors, numbers.
+"""Gaps between two dumps: parts of a model, single units, tensors and numbers that one side lacks.
 
 Within one framework both sides run the same code: each unit without a partner is one that was not compared. Across
 frameworks modules are wrapped, fused and named by each one for itself; there a unit counts (`units_alone`)
@@ -59,7 +59,7 @@ class Alone(NamedTuple):
 
 
 class Incomplete(NamedTuple):
-    """What both dumps should have and one of them has not, or of which nothing can be compared."""
+    """Units and tensors that both dumps should have and one lacks, or that cannot be compared."""
 
     units: tuple[str, ...] = ()
     """Units that one side alone has and on which the answer rests, with their side."""
@@ -80,7 +80,7 @@ def incomplete_of(
     *,
     crossing: bool,
 ) -> Incomplete:
-    """What was not compared of two dumps; `only` are the units of either that have no partner."""
+    """The uncompared parts of two dumps; `only` are the units of either that have no partner."""
     alone = [
         f"{side}: {unit.name}"
         for side, names in zip("AB", only, strict=True)
@@ -89,15 +89,15 @@ def incomplete_of(
     return Incomplete(
         tuple(alone),
         skipped_weights(units),
-        lacking(units, "elements", crossing=crossing),
-        lacking(units, "statistics", crossing=crossing),
+        count_lacking(units, "elements", crossing=crossing),
+        count_lacking(units, "statistics", crossing=crossing),
         with_nan(units),
     )
 
 
-def alone_of(units: Sequence[UnitResult], *, crossing: bool) -> Iterator[Alone]:
+def unmatched_tensors(units: Sequence[UnitResult], *, crossing: bool) -> Iterator[Alone]:
     """The tensors of compared pairs that one side alone has and that count."""
-    compared = compared_of(units)
+    compared = compared_places(units)
     for unit in units:
         sides: tuple[tuple[Literal["a", "b"], Unit, Unit, Sequence[str]], ...] = (
             ("a", unit.a, unit.b, unit.only_a), ("b", unit.b, unit.a, unit.only_b),
@@ -131,16 +131,16 @@ def units_alone(
 
 
 def holds_weights(unit: Unit) -> bool:
-    """Whether a unit has parameters or their gradients."""
+    """True if a unit has parameters or their gradients."""
     return any(tensor.place.startswith(("parameters.", "gradient.")) for tensor in unit.tensors)
 
 
 def skipped_weights(units: Sequence[UnitResult]) -> int:
-    """How many pairs are arranged by each framework for itself and hold weights, which were not compared."""
+    """Number of uncompared pairs that hold weights and are arranged by each framework for itself."""
     return sum(unit.skipped == "arranged" and (holds_weights(unit.a) or holds_weights(unit.b)) for unit in units)
 
 
-def lacking(units: Sequence[UnitResult], what: str, *, crossing: bool) -> int:
+def count_lacking(units: Sequence[UnitResult], what: str, *, crossing: bool) -> int:
     """Of how many tensors that count one side alone has `elements`, or one of the `statistics`."""
     return sum(
         tensor.lacking == what and tensor.agrees is not False and _counts(unit, tensor.role, crossing=crossing)
@@ -164,7 +164,7 @@ def _places_of_numbers(unit: Unit) -> frozenset[str]:
 
 
 def without_numbers(units: Sequence[UnitResult], *, crossing: bool) -> int:
-    """How many tensors that both sides have and that count had nothing to be compared by."""
+    """Number of common tensors that count and had nothing to be compared by."""
     return sum(
         tensor.why == "missing" and (tensor.shape_a, tensor.shape_b) != (None, None)
         and _counts(unit, tensor.role, crossing=crossing)
@@ -174,7 +174,7 @@ def without_numbers(units: Sequence[UnitResult], *, crossing: bool) -> int:
 
 
 def inputs_alone(units: Sequence[UnitResult]) -> int:
-    """How many units were compared in a direction of which neither dump has a result, only what goes in."""
+    """Number of units compared in a direction of which neither dump has a result, only what goes in."""
     with_results = {unit.a.direction for unit in units if _has_results(unit)}
     return sum(unit.agrees is not None and unit.a.direction not in with_results for unit in units)
 
@@ -186,7 +186,7 @@ def _has_results(unit: UnitResult) -> bool:
 
 
 class Compared(NamedTuple):
-    """What was compared at all, so that a tensor of one side alone can be told from what no other unit has."""
+    """Kinds and places that were compared, to tell a tensor of one side alone from what no other unit has."""
 
     kinds: frozenset[tuple[str, str]]
     """Directions and kinds of tensors (`output`, `gradient`, ...)."""
@@ -196,7 +196,7 @@ class Compared(NamedTuple):
     """Modules that hold others."""
 
 
-def compared_of(units: Sequence[UnitResult]) -> Compared:
+def compared_places(units: Sequence[UnitResult]) -> Compared:
     """The kinds and places that were compared."""
     known = [(unit, tensor.place) for unit in units for tensor in unit.tensors if tensor.agrees is not None]
     return Compared(
@@ -209,7 +209,7 @@ def compared_of(units: Sequence[UnitResult]) -> Compared:
 
 
 def alone_counts(unit: UnitResult, tensor: Tensor, compared: Compared, *, crossing: bool) -> bool:
-    """Whether the answer rests on a tensor that one side alone has.
+    """True if the answer rests on a tensor that one side alone has.
 
     A plain argument, an absent value and a tensor without elements hold nothing. Across frameworks modules hand on what
     is their own: the sums of auxiliary losses (one number), gradients of masks, counters of a router. Real equal models
@@ -258,11 +258,11 @@ def gaps_of(
     *,
     crossing: bool,
 ) -> Iterator[Gap]:
-    """What of one side's units the other has nothing of; `alone` are those without a partner, `path` tells a module."""
+    """Parts of one side that the other lacks; `alone` are units without a partner, `path` tells a module."""
     whole = Counter(_part(unit, path) for unit in units)
     without = Counter(_part(unit, path) for unit in alone)
     found = [key for key, count in without.items() if key[0] and count == whole[key]]
-    for part, direction in sorted(found, key=lambda key: (key[1] == "backward", _numbered(key[0]))):
+    for part, direction in sorted(found, key=lambda key: (key[1] == "backward", _part_order(key[0]))):
         yield Gap(side, part, direction, without[part, direction], whole[part, direction])
     if not found and not crossing and alone and len(alone) >= _SHARE * len(units):
         yield Gap(side, "", "", len(alone), len(units))
@@ -273,6 +273,6 @@ def _part(unit: Unit, path: Callable[[Unit], str]) -> tuple[str, str]:
     return ("", "") if given is None else (given[1], unit.direction)
 
 
-def _numbered(part: str) -> tuple[str, int]:
+def _part_order(part: str) -> tuple[str, int]:
     head, _, last = part.rpartition(".")
     return (head, int(last)) if last.isdecimal() and len(last) < 16 else (part, 0)

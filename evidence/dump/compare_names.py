@@ -1,4 +1,4 @@
-"""Which unit of one dump is which unit of the other.
+"""Partners among the units of two dumps, by Megatron-Core's names.
 
 Both sides' modules are brought to Megatron-Core's names below the model: wrappers at the front are dropped
 (`Module.module.module.`, `Cell.network.model.`), and names that a framework spells in its own way are replaced
@@ -8,16 +8,13 @@ no partner is listed, never dropped.
 APIs carry no path. Within one framework they are matched by name and call; across frameworks by the module that they
 ran inside (msprobe's construct.json), their plain name (`API_NAMES`) and their order there.
 
-Mapping files of msprobe, from MindSpore's names to PyTorch's: by layer, by cell, or both in one file.
-
-A *layer mapping* gives, for a class (or `TopLayer`, the root), how its children are called on the other side:
+Mapping files of msprobe go from MindSpore's names to PyTorch's. A *layer mapping* gives, for a class (or `TopLayer`,
+the root), how its children are called on the other side:
 
     TopLayer: {network_with_loss: module}
     ParallelTransformerLayer: {attention: self_attention, "mlp.mapping": "mlp.linear_fc1"}
 
 A *cell mapping* is flat: `Cell.…: Module.…`. Source: msprobe 26.2, `core/compare/layer_mapping/layer_mapping.py`.
-
-The table of the modules that both models are built of (`modules.yaml`).
 """
 
 from __future__ import annotations
@@ -63,7 +60,7 @@ class Paired(NamedTuple):
 
 
 def crosses(a: Tree, b: Tree) -> bool:
-    """Whether the trees come from different frameworks."""
+    """True if the trees come from different frameworks."""
     return bool(a.framework and b.framework and a.framework != b.framework)
 
 
@@ -131,7 +128,7 @@ def _by_call(found: list[tuple[tuple[object, ...], Unit]]) -> list[tuple[tuple[o
 
 
 def _heads(tree: Tree) -> int:
-    """How often the output layer runs in a model with multi-token prediction.
+    """Number of runs of the output layer in a model with multi-token prediction.
 
     Megatron-Core runs it for the further predictions first (0.12 `models/gpt/gpt_model.py`); MindSpore Transformers
     calls those passes `mtp.output_layer` (1.9 `parallel_core/training_graph/transformer/multi_token_prediction.py`).
@@ -247,14 +244,10 @@ def read_mapping(path: str) -> NameMapping:
             named = ((str(theirs), str(ours)) for theirs, ours in rows.items())
             children[str(key)] = tuple(sorted(named, key=lambda row: -row[0].count(".")))
         elif isinstance(value, str):
-            cells[_plain(str(key))] = _without_kind(value)
+            cells[_CALL.sub("", str(key))] = _without_kind(value)
         else:
             raise _broken(path, say.has_neither_a_name_nor(key=key))
     return NameMapping(children, cells)
-
-
-def _plain(name: str) -> str:
-    return _CALL.sub("", name)
 
 
 def _without_kind(name: str) -> str:

@@ -1,10 +1,9 @@
-"""What an answer keeps of a comparison: its findings for one step of one rank, or of one result table.
+"""The findings of a comparison that an answer keeps, for one step of one rank or one result table.
 
 The dumps themselves are let go: of a long run their tensors would be held for every step and rank.
 
-The units of a comparison as the tree that they ran in, with the first divergence marked.
-
-Which unit ran inside which is said by msprobe's `construct.json`; where it is missing, the path of the module says it.
+`draw_tree` shows the units as they ran inside each other. Which unit ran inside which is said by msprobe's
+`construct.json`; where it is missing, the path of the module says it.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class Dump(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """What was compared and what was not, in numbers."""
+    """Numbers of compared and uncompared things."""
 
     units: int
     tensors: int
@@ -62,7 +61,7 @@ class Counted(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What was found in one step of one rank, or in one result table."""
+    """The findings of one step of one rank, or of one result table."""
 
     compared: Counted
     divergence: Divergence | None
@@ -101,10 +100,10 @@ class Part(NamedTuple):
         return "" if self.step is None else f"step {self.step} rank {self.rank}"
 
 
-def of_dumps(found: Comparison, *, tree: bool) -> Part:
-    """What two dumps have come to; with a `tree` of all units where that is asked for."""
+def part_of_dumps(found: Comparison, *, tree: bool) -> Part:
+    """The findings of two dumps; with a `tree` of all units if that is asked for."""
     return Part(
-        _counted(found),
+        _counts(found),
         found.divergence,
         found.a.level,
         found.a.content,
@@ -115,18 +114,18 @@ def of_dumps(found: Comparison, *, tree: bool) -> Part:
         found.alone,
         found.incomplete,
         unreadable=tuple(tensor.unreadable for tensor in found.tensors if tensor.unreadable),
-        notes=(*found.a.notes, *found.b.notes, *_forward_alone(found), *_by_statistics(found)),
+        notes=(*found.a.notes, *found.b.notes, *_forward_note(found), *_statistics_note(found)),
         a=_dump(found.a),
         b=_dump(found.b),
-        tree=tuple(drawn(found)) if tree else None,
+        tree=tuple(draw_tree(found)) if tree else None,
     )
 
 
-def of_table(found: Table) -> Part:
-    """What a result table has come to."""
+def part_of_table(found: Table) -> Part:
+    """The findings of a result table."""
     by_elements = any(tensor.how == "elements" for unit in found.units for tensor in unit.tensors)
     return Part(
-        _counted(found),
+        _counts(found),
         found.divergence,
         "mix" if any(unit.a.level == "api" for unit in found.units) else "L0",
         "tensor" if by_elements else "statistics",
@@ -140,7 +139,7 @@ def of_table(found: Table) -> Part:
     )
 
 
-def _counted(found: Comparison | Table) -> Counted:
+def _counts(found: Comparison | Table) -> Counted:
     tensors = [tensor for unit in found.units for tensor in unit.tensors]
     missing = found.incomplete
     return Counted(
@@ -170,13 +169,13 @@ def _dump(tree: Tree) -> Dump:
     return Dump(tree.path, tree.form, tree.framework, tree.level, tree.content, tree.step, tree.rank, len(tree.units))
 
 
-def _forward_alone(found: Comparison) -> Iterator[Words]:
+def _forward_note(found: Comparison) -> Iterator[Words]:
     directions = {unit.direction for tree in (found.a, found.b) for unit in tree.units}
     if "forward" in directions and "backward" not in directions:
         yield say.forward_alone()
 
 
-def _by_statistics(found: Comparison) -> Iterator[Words]:
+def _statistics_note(found: Comparison) -> Iterator[Words]:
     if found.a.content == found.b.content == "statistics" and found.divergence is None:
         yield say.by_statistics()
 
@@ -190,18 +189,18 @@ class Merged(NamedTuple):
     places: tuple[str, ...]
 
 
-def merged(parts: Sequence[Part]) -> list[Merged]:
-    """Where several steps and ranks part first: the place that is reached earliest before the others."""
+def merge_places(parts: Sequence[Part]) -> list[Merged]:
+    """Places at which several steps and ranks part first: the one that is reached earliest before the others."""
     found: dict[tuple[str, str, str], list[tuple[int, str]]] = {}
     for part in parts:
         if (first := part.divergence) is not None:
             key = first.unit.module, first.unit.a.direction, first.cause
-            found.setdefault(key, []).append((_reached(part, first), f"step {part.step} rank {part.rank}"))
+            found.setdefault(key, []).append((_position(part, first), f"step {part.step} rank {part.rank}"))
     ordered = sorted(found.items(), key=lambda entry: min(at for at, _ in entry[1]))
     return [Merged(*key, tuple(place for _, place in each)) for key, each in ordered]
 
 
-def _reached(part: Part, first: Divergence) -> int:
+def _position(part: Part, first: Divergence) -> int:
     """The place of the divergence in the order of execution."""
     names: Iterable[str] = (unit.a.name for unit in part.units)
     return next((at for at, name in enumerate(names) if name == first.unit.a.name), len(part.units))
@@ -210,7 +209,7 @@ def _reached(part: Part, first: Divergence) -> int:
 _MARKS = {True: "✓", False: "✗", None: "·"}
 
 
-def drawn(found: Comparison) -> Iterator[str]:
+def draw_tree(found: Comparison) -> Iterator[str]:
     """A line for each unit of A, forward before backward, indented below the unit that it ran inside."""
     agrees = {unit.a.name: unit.agrees for unit in found.units}
     first = None if found.divergence is None else found.divergence.unit.a.name

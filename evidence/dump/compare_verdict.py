@@ -41,17 +41,17 @@ def verdict_of(parts: Sequence[Part], precheck: Precheck | None, unseen: Sequenc
 
 
 def has_diverged(parts: Iterable[Part]) -> bool:
-    """Whether the runs part anywhere."""
+    """True if the runs part anywhere."""
     return any(part.divergence is not None for part in parts)
 
 
-def not_compared(
+def coverage_gaps(
     parts: Sequence[Part], elsewhere: Mapping[str, Sequence[str]] | None, frameworks: Iterable[tuple[str, str]]
 ) -> tuple[Unseen, ...]:
-    """What was not compared although both sides should have it; `frameworks` are those of a pair of configurations."""
+    """Uncompared things that both sides should have; `frameworks` are those of a pair of configurations."""
     found = [*_of_one_framework(frameworks)]
     for part in parts:
-        found += (Unseen(part.place or "dump", *words.both()) for gap in _GAPS for words in gap.told(part))
+        found += (Unseen(part.place or "dump", *words.both()) for gap in _GAPS for words in gap.sentences(part))
     for side, names in (elsewhere or {}).items():
         if names:
             what = first_of(names, _MOST_NAMED)
@@ -73,7 +73,7 @@ class _Gap(NamedTuple):
     says: Callable[..., Words]
     names: Callable[[Part], Sequence[str]] | None = None
 
-    def told(self, part: Part) -> Iterator[Words]:
+    def sentences(self, part: Part) -> Iterator[Words]:
         count = self.amount(part)
         if count and self.names is not None:
             yield self.says(count=count, names=first_of(self.names(part), _MOST_NAMED))
@@ -81,7 +81,7 @@ class _Gap(NamedTuple):
             yield self.says(count=count)
 
 
-def _counted(name: str) -> Callable[[Part], int]:
+def _amount_of(name: str) -> Callable[[Part], int]:
     return attrgetter(f"compared.{name}")
 
 
@@ -112,17 +112,17 @@ def _unreadable(part: Part) -> int:
 
 
 _GAPS = (
-    _Gap(_counted("parts"), say.parts_missing, _parts),
-    _Gap(_counted("units_alone"), say.units_alone, _units),
+    _Gap(_amount_of("parts"), say.parts_missing, _parts),
+    _Gap(_amount_of("units_alone"), say.units_alone, _units),
     _Gap(_operations, say.operations_apart),
-    _Gap(_counted("arranged"), say.arranged_weights),
-    _Gap(_counted("checksums"), say.checksums_apart),
-    _Gap(_counted("without_numbers"), say.tensors_without_numbers),
-    _Gap(_counted("elements_alone"), say.elements_alone),
-    _Gap(_counted("statistics_alone"), say.statistics_alone),
-    _Gap(_counted("nan"), say.nan_on_both_sides, _nans),
-    _Gap(_counted("inputs_alone"), say.inputs_alone),
-    _Gap(_counted("unmatched"), say.tensors_alone, _tensors),
+    _Gap(_amount_of("arranged"), say.arranged_weights),
+    _Gap(_amount_of("checksums"), say.checksums_apart),
+    _Gap(_amount_of("without_numbers"), say.tensors_without_numbers),
+    _Gap(_amount_of("elements_alone"), say.elements_alone),
+    _Gap(_amount_of("statistics_alone"), say.statistics_alone),
+    _Gap(_amount_of("nan"), say.nan_on_both_sides, _nans),
+    _Gap(_amount_of("inputs_alone"), say.inputs_alone),
+    _Gap(_amount_of("unmatched"), say.tensors_alone, _tensors),
     _Gap(_unreadable, say.tensors_unreadable),
 )
 """Each makes an answer partial."""

@@ -1,9 +1,7 @@
-"""Everything that a dump of a pair needs: configurations, mappings, the lines to insert and the commands.
+"""Everything that a dump of a pair needs: configurations, mappings, lines to insert, commands and a README.
 
 `plan` reads nothing and writes nothing; it answers with the texts of the files, what has to be said about the wish,
 and what to run. With a finding that is an error there are no files: such a dump would be empty or wrong.
-
-The README of a dump: what to insert, how to run, how to compare.
 """
 
 from __future__ import annotations
@@ -67,8 +65,8 @@ class Plan(NamedTuple):
     """Whether the MindSpore side runs in graph mode, where msprobe has modules only."""
 
     @property
-    def failed(self) -> bool:
-        """Whether the wish cannot be met."""
+    def has_errors(self) -> bool:
+        """True if the wish cannot be met."""
         return any(finding.kind.severity == "error" for finding in self.findings)
 
     def to_json(self, language: Language = "en") -> dict[str, object]:
@@ -160,18 +158,22 @@ class _Planning:
         configs: dict[Side, str] = {}
         for side, name in FILES.items():
             scope = self._scope(side, chunks, parts)
-            data = self._data(side)
+            data = os.path.join(self.folder, side)
             self.files[name] = _json(msprobe_config(self.request, data, scope, ranks=self._has_ranks(side)))
             configs[side] = os.path.join(self.folder, name)
         self.insertions = insertions(self.subject.dialect, parts, configs)
-        self._mappings(mappings)
+        for mapping in mappings:
+            ending = _ending(mapping, mappings)
+            about = "MindSpore Transformers: Megatron-LM"
+            self.files[f"layer_mapping{ending}.yaml"] = yaml_text(mapping.layers, f"class: {{{about}}}")
+            self.files[f"cell_mapping{ending}.yaml"] = yaml_text(mapping.cells, about)
+        if self.request.level != "L0" or self.request.precheck:
+            pairs = api_mapping_of(self.subject)
+            self.files["api_mapping.yaml"] = yaml_text(pairs, "beyond the pairs that msprobe knows by itself")
         self._compare(mappings)
         if self.request.precheck:
             self._precheck()
         self.files[COMMANDS] = _script(self.commands["compare"])
-
-    def _data(self, side: Side) -> str:
-        return os.path.join(self.folder, side)
 
     def _has_ranks(self, side: Side) -> bool:
         """Only a distributed run has ranks; elsewhere a list of them makes msprobe record nothing."""
@@ -200,16 +202,6 @@ class _Planning:
     def _holds(chunk: Chunk, module: ModulePair) -> bool:
         return module.layer is not None and chunk.first <= module.layer < chunk.first + chunk.layers
 
-    def _mappings(self, mappings: Sequence[StageMapping]) -> None:
-        for mapping in mappings:
-            ending = _ending(mapping, mappings)
-            about = "MindSpore Transformers: Megatron-LM"
-            self.files[f"layer_mapping{ending}.yaml"] = yaml_text(mapping.layers, f"class: {{{about}}}")
-            self.files[f"cell_mapping{ending}.yaml"] = yaml_text(mapping.cells, about)
-        if self.request.level != "L0" or self.request.precheck:
-            pairs = api_mapping_of(self.subject)
-            self.files["api_mapping.yaml"] = yaml_text(pairs, "beyond the pairs that msprobe knows by itself")
-
     def _compare(self, mappings: Sequence[StageMapping]) -> None:
         size = self.subject.megatron_recipe.value("parallel.world_size")
         stages = len(mappings)
@@ -232,7 +224,7 @@ class _Planning:
         self.commands["compare"] = lines
 
     def _record(self, side: Side, rank: int) -> str:
-        """Where one rank's first step is recorded, as seen from the directory."""
+        """Path of one rank's record of the first step, from the directory."""
         step = self.request.steps[0].first if self.request.steps else 0
         known = _UNDISTRIBUTED[self.request.form, in_graph_mode(self.subject)]
         return f"{side}/step{step}/{f'rank{rank}' if self._has_ranks(side) else known}"
@@ -294,17 +286,6 @@ class _Readme:
             yield from (f"export {name}={shell_word(value)}" for name, value in plan.environment.items())
             yield "```"
             return
-        yield from self._insert()
-        first = f"step{request.steps[0].first}" if request.steps else "step0"
-        last = f"step{request.steps[-1].last}" if request.steps else first
-        yield from ("", self._say("run"), "", self._say("run_text", step=last))
-        yield from self._compare()
-        if request.precheck:
-            yield from ("", self._say("precheck"), "")
-            names = {"file": "msprobe_precheck.json", "config": "msprobe_mindformers.json"}
-            yield from (self._say("precheck_text", **names), "", "```bash", *plan.commands["precheck"], "```")
-
-    def _insert(self) -> Iterator[str]:
         version = _VERSIONS[self.plan.request.form]
         yield from ("", self._say("install"), "", self._say("install_text", version=version), "", self._say("insert"))
         for insertion in self.plan.insertions:
@@ -313,6 +294,14 @@ class _Readme:
             place = self._say("place", side=side, file=insertion.file, within=insertion.within, where=where, note=note)
             yield from ("", place, "")
             yield from ("```python", *insertion.code.rstrip("\n").split("\n"), "```")
+        first = f"step{request.steps[0].first}" if request.steps else "step0"
+        last = f"step{request.steps[-1].last}" if request.steps else first
+        yield from ("", self._say("run"), "", self._say("run_text", step=last))
+        yield from self._compare()
+        if request.precheck:
+            yield from ("", self._say("precheck"), "")
+            names = {"file": "msprobe_precheck.json", "config": "msprobe_mindformers.json"}
+            yield from (self._say("precheck_text", **names), "", "```bash", *plan.commands["precheck"], "```")
 
     def _compare(self) -> Iterator[str]:
         plan = self.plan

@@ -1,4 +1,4 @@
-"""What would make a wished dump empty, impossible or misleading for this pair."""
+"""Reasons why a wished dump would be empty, impossible or misleading for this pair."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MIN_STAGES = 2
 
 def check(request: Request, subject: Subject, modules: Sequence[ModulePair]) -> Iterator[Diagnostic]:
     """All that would make the dump empty, impossible or misleading."""
-    yield from _beyond(request, subject)
+    yield from _out_of_range(request, subject)
     yield from _scope(request, subject, modules)
     if request.kind == "msprobe":
         yield from _order(request, subject, modules)
@@ -36,7 +36,7 @@ def check(request: Request, subject: Subject, modules: Sequence[ModulePair]) -> 
         yield from _operators(request, subject)
 
 
-def _beyond(request: Request, subject: Subject) -> Iterator[Diagnostic]:
+def _out_of_range(request: Request, subject: Subject) -> Iterator[Diagnostic]:
     sides = ((subject.megatron, subject.megatron_recipe), (subject.mindformers, subject.mindformers_recipe))
     asked: tuple[tuple[str, FieldName, tuple[Span, ...]], ...] = (
         ("step", "run.train_steps", request.steps),
@@ -110,7 +110,7 @@ _GRAPH_LIMITS: tuple[tuple[str, Callable[..., Words], Callable[[], Words]], ...]
 
 
 def in_graph_mode(subject: Subject) -> bool:
-    """Whether the MindSpore side compiles its network."""
+    """True if the MindSpore side compiles its network."""
     return subject.dialect == "static" and subject.mindformers_recipe.value("environment.execution_mode") != "eager"
 
 
@@ -170,7 +170,7 @@ _EFFECTS: Mapping[FieldName, Callable[[], Words]] = {
 
 def _between(subject: Subject) -> Iterator[Diagnostic]:
     for field, effect in _EFFECTS.items():
-        a, b = _stated(subject.megatron_recipe, field), _stated(subject.mindformers_recipe, field)
+        a, b = _count_or_layers(subject.megatron_recipe, field), _count_or_layers(subject.mindformers_recipe, field)
         if a is not None and b is not None and a != b:
             yield finding(say.differs(field=field, a=a, b=b, effect=effect()), subject.mindformers.file)
     sink = subject.mindformers.value("runner_config.sink_size")
@@ -178,7 +178,7 @@ def _between(subject: Subject) -> Iterator[Diagnostic]:
         yield _advice(subject.mindformers.file, say.advice_sink(sink=sink))
 
 
-def _stated(recipe: Recipe, field: FieldName) -> Value:
+def _count_or_layers(recipe: Recipe, field: FieldName) -> Value:
     """A count, or the layers of each pipeline stage where there are several; None where it is not known."""
     value = recipe.value(field)
     if field != "parallel.pipeline_layers":
@@ -192,7 +192,7 @@ def _stated(recipe: Recipe, field: FieldName) -> Value:
 
 
 def _operators(request: Request, subject: Subject) -> Iterator[Diagnostic]:
-    """What MindSpore's own dump cannot do: it works on compiled operators only."""
+    """Limits of MindSpore's own dump: it works on compiled operators only."""
     file = subject.mindformers.file
     if not in_graph_mode(subject):
         yield finding(say.not_compiled(), file)

@@ -1,9 +1,7 @@
-"""The configuration files of one dump: MindSpore's own JSON, msprobe's, and what its comparison reads.
+"""The files of one dump: MindSpore's own JSON, msprobe's configurations, and the lines to insert on both sides.
 
 Sources: MindSpore 2.9 `tools/data_dump/dump_json_parser.cc` (the JSON), msprobe 26.2.0 `core/dump/common_config.py`
 and 8.3.3 `core/common_config.py` (its configuration), 8.3.3 `core/compare/utils.py` (compare.json).
-
-The lines to insert on both sides, and where.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ STATISTICS = ("max", "min", "avg", "l2norm")
 
 def mindspore_dump(request: Request, folder: str, name: str, mindformers: str) -> dict[str, Any]:
     """The JSON that MINDSPORE_DUMP_CONFIG names, for the MindSpore of a version of MindSpore Transformers."""
-    second = request.kind == "mindspore-o2"
+    ranks = sorted({number for span in request.ranks for number in range(span.first, span.last + 1)})
     common: dict[str, Any] = {
         "op_debug_mode": 0,
         "dump_mode": 1 if request.scope else 0,
@@ -38,19 +36,16 @@ def mindspore_dump(request: Request, folder: str, name: str, mindformers: str) -
         "saved_data": "tensor" if request.task == "tensor" else "statistic",
         "input_output": 0,
         "kernels": [_kernels(record) for record in request.scope],
-        "support_device": _numbers(request.ranks) or list(range(8)),
+        "support_device": ranks or list(range(8)),
     }
     if request.task == "statistics":
-        common["statistic_category"] = [_checksum(mindformers)] if request.summary == "md5" else list(STATISTICS)
-    if second:
+        # MindSpore 2.7.0, which belongs to MindSpore Transformers 1.6, has the shorter name.
+        checksum = "md5" if within(mindformers, *SHORT_CHECKSUM) else "hash:md5"
+        common["statistic_category"] = [checksum] if request.summary == "md5" else list(STATISTICS)
+    if request.kind == "mindspore-o2":
         common["file_format"] = "npy"
         return {"common_dump_settings": common}
     return {"common_dump_settings": common, "e2e_dump_settings": {"enable": True, "trans_flag": True}}
-
-
-def _checksum(mindformers: str) -> str:
-    """What MindSpore calls its md5 sums: 2.7.0, which belongs to MindSpore Transformers 1.6, has the shorter name."""
-    return "md5" if within(mindformers, *SHORT_CHECKSUM) else "hash:md5"
 
 
 def _kernels(record: Record) -> str:
@@ -76,10 +71,6 @@ def msprobe_config(request: Request, folder: str, scope: Sequence[str], *, ranks
 
 def _spans(spans: Sequence[Span]) -> list[int | str]:
     return [span.first if span.first == span.last else span.text() for span in spans]
-
-
-def _numbers(spans: Sequence[Span]) -> list[int]:
-    return sorted({number for span in spans for number in range(span.first, span.last + 1)})
 
 
 def compare_input(target: str, golden: str) -> dict[str, Any]:

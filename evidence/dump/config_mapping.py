@@ -49,8 +49,8 @@ def mappings_of(subject: Subject) -> tuple[StageMapping, ...]:
     )
 
 
-def placed(place: str, chunks: Sequence[Chunk], parts: int) -> tuple[int, str]:
-    """Where Megatron-LM's module of a whole-model place stands in its own stage: in which part, under which number.
+def stage_place(place: str, chunks: Sequence[Chunk], parts: int) -> tuple[int, str]:
+    """Place of Megatron-LM's module in its own stage: in which part, under which number.
 
     Source: Megatron-LM 0.12 `training/training.py:get_model` keeps one model for each part of a virtual pipeline.
     """
@@ -66,7 +66,7 @@ def placed(place: str, chunks: Sequence[Chunk], parts: int) -> tuple[int, str]:
 
 
 class Naming(NamedTuple):
-    """How msprobe names one module's records on both sides of one pipeline stage, without prefix and class."""
+    """msprobe's names of one module's records on both sides of one pipeline stage, without prefix and class."""
 
     mindformers: str
     megatron: str | None
@@ -74,7 +74,7 @@ class Naming(NamedTuple):
 
 def naming(subject: Subject, module: ModulePair, chunks: Sequence[Chunk], parts: int) -> Naming:
     """The names in a dump: a list of models puts the number of the part in front."""
-    part, place = placed(module.megatron or module.mindformers, chunks, parts)
+    part, place = stage_place(module.megatron or module.mindformers, chunks, parts)
     theirs = None if module.megatron is None else place if parts == 1 else f"{part}.{place}"
     ours = module.mindformers
     return Naming(f"{part}.{ours}" if parts > 1 and subject.dialect == "dynamic" else ours, theirs)
@@ -88,9 +88,9 @@ class _Stage:
         self.chunks = chunks
         self.parts = parts
         self.last = last
-        self.modules = [module for module in modules if self._here(module)]
+        self.modules = [module for module in modules if self._is_here(module)]
 
-    def _here(self, module: ModulePair) -> bool:
+    def _is_here(self, module: ModulePair) -> bool:
         if module.layer is not None:
             return any(chunk.first <= module.layer < chunk.first + chunk.layers for chunk in self.chunks)
         stage = self.chunks[0].stage
@@ -118,7 +118,7 @@ class _Stage:
                 if ours != theirs:
                     found.setdefault(TOP, {})[ours] = theirs
             elif child.isdigit():
-                self._numbered(found, child, leaf, parent)
+                self._add_numbered(found, child, leaf, parent)
             elif child != leaf:
                 for holder in (classes.get(parent), parent.rpartition(".")[2]):
                     if holder is not None and not holder.isdigit():
@@ -126,13 +126,13 @@ class _Stage:
         return {holder: found[holder] for holder in sorted(found, key=lambda name: (name != TOP, name))}
 
     def _starts_branch(self, ours: str, theirs: str) -> bool:
-        """Whether a name is to be given from the root on: it moves to another branch, or begins with its part."""
+        """True if a name is to be given from the root on: it moves to another branch, or begins with its part."""
         if "." not in ours or ours.count(".") != theirs.count(".") - (self.parts > 1):
             return True
         whole = ours == "decoder.final_layernorm" or (ours.startswith("decoder.layers.") and ours.count(".") == 2)
         return self.parts > 1 and whole
 
-    def _numbered(self, found: LayerMapping, before: str, after: str, parent: str) -> None:
+    def _add_numbered(self, found: LayerMapping, before: str, after: str, parent: str) -> None:
         if before != after and parent == "decoder.layers":
             for holder in ("TransformerBlock", "decoder"):
                 found.setdefault(holder, {})[f"layers.{before}"] = f"layers.{after}"

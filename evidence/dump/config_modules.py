@@ -45,7 +45,7 @@ class ApiPair(NamedTuple):
 
 
 def switches_of(subject: Subject) -> dict[str, bool]:
-    """What decides which modules there are and what their classes are called; `moe` is each layer's own."""
+    """Switches that decide which modules there are and what their classes are called; `moe` is each layer's own."""
     megatron, mindformers = subject.megatron_recipe, subject.mindformers_recipe
     config, resolved = subject.mindformers, "resolved.transformer."
     return {
@@ -97,7 +97,7 @@ _DECIDING = (
 
 
 def _layout(subject: Subject) -> Layout:
-    """How the weights lie; LayoutUnknownError where a file leaves open what the modules depend on."""
+    """Layout of the weights; LayoutUnknownError if a file leaves open what the modules depend on."""
     for config, recipe in (
         (subject.megatron, subject.megatron_recipe),
         (subject.mindformers, subject.mindformers_recipe),
@@ -170,7 +170,7 @@ class _Reading:
         if partner is None or "megatron" not in row:
             yield ModulePair(place, named, None, None)
         else:
-            yield ModulePair(place, named, self._renamed(partner), _class(row["megatron"], switches))
+            yield ModulePair(place, named, self._current_name(partner), _class(row["megatron"], switches))
 
     def _partner(self, place: str) -> str | None:
         """The Megatron-LM module that holds the same weight; the same place where the module has none."""
@@ -183,7 +183,7 @@ class _Reading:
             return parent if leaf == "weight" and not others else None
         return place
 
-    def _renamed(self, place: str) -> str:
+    def _current_name(self, place: str) -> str:
         for row in self.renamed:
             before, after = row["from"], row["to"]
             expression = re.escape(before).replace(re.escape("{layer}"), r"(\d+)")

@@ -1,7 +1,4 @@
-"""What is wished of a dump, read from the words of a command line.
-
-The pair that a dump is configured for: both recipes, and where every decoder layer runs on either side.
-"""
+"""The dump that a command line asks for, and the pair that it is configured for, with the place of every layer."""
 
 from __future__ import annotations
 
@@ -112,7 +109,7 @@ class Subject(NamedTuple):
 
     @property
     def layers(self) -> int:
-        """How many decoder layers the model has, by the side that knows."""
+        """Number of decoder layers, by the side that knows."""
         return self.number("model.num_layers", 0)
 
     def number(self, field: FieldName, default: int) -> int:
@@ -167,7 +164,7 @@ class LayoutUnknownError(Exception):
 
 
 def chunks_of(subject: Subject) -> tuple[Chunk, ...]:
-    """Where Megatron-LM keeps each decoder layer: every stage and, in it, every part of a virtual pipeline.
+    """Megatron-LM's place of each decoder layer: every stage and, in it, every part of a virtual pipeline.
 
     Source: megatron-core 0.12 `transformer/transformer_layer.py:get_transformer_layer_offset`.
     """
@@ -185,7 +182,14 @@ def chunks_of(subject: Subject) -> tuple[Chunk, ...]:
                 say.the_stages_have_layers_which(given=given, layers=layers, stages=stages, parts=parts)
             )
     else:
-        table = _even(config, layers, stages, parts)
+        ahead = int(bool(config.value("account_for_embedding_in_pipeline_split")))
+        behind = int(bool(config.value("account_for_loss_in_pipeline_split")))
+        size, rest = divmod(layers + ahead + behind, stages * parts)
+        if rest:
+            raise LayoutUnknownError(say.layers_cannot_be_cut_into(layers=layers, stages=stages * parts))
+        table = [[size] * stages for _ in range(parts)]
+        table[0][0] -= ahead
+        table[-1][-1] -= behind
     found: list[Chunk] = []
     first = 0
     for part, row in enumerate(table):
@@ -202,18 +206,6 @@ def _told_rounds(given: Sequence[Value], parts: int) -> list[list[int]]:
         return [[count for count in row if isinstance(count, int)] for row in rounds]
     counts = [count for count in given if isinstance(count, int)]
     return [] if any(count % parts for count in counts) else [[count // parts for count in counts]] * parts
-
-
-def _even(config: Config, layers: int, stages: int, parts: int) -> list[list[int]]:
-    ahead = int(bool(config.value("account_for_embedding_in_pipeline_split")))
-    behind = int(bool(config.value("account_for_loss_in_pipeline_split")))
-    size, rest = divmod(layers + ahead + behind, stages * parts)
-    if rest:
-        raise LayoutUnknownError(say.layers_cannot_be_cut_into(layers=layers, stages=stages * parts))
-    table = [[size] * stages for _ in range(parts)]
-    table[0][0] -= ahead
-    table[-1][-1] -= behind
-    return table
 
 
 def _count(recipe: Recipe, field: FieldName) -> int:

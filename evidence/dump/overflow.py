@@ -33,7 +33,7 @@ class Overflow(NamedTuple):
 
 
 class Scan(NamedTuple):
-    """What was found in one step of one rank."""
+    """The overflows of one step of one rank."""
 
     tree: Tree
     looked_at: int
@@ -58,15 +58,17 @@ def scan(tree: Tree) -> Scan:
             if tensor.value is not None or tensor.dtype in EXACT:
                 continue
             try:
-                what = _state(tensor)
+                what = _state_of_statistics(tensor) if tensor.path is None else _elements(tensor.path)
             except UnreadableError as error:
                 unreadable.append(error.diagnostic)
-                what = _told(tensor)
+                what = _state_of_statistics(tensor)
             looked_at += what is not None
             unknown += what is None
             if what:
                 here.append(Overflow(unit.name, tensor.place, tensor.role, what))
-        if origin is None and {one.role for one in here} == {"output"} and all(_is_inside(one, unit) for one in before):
+        # A unit that ran inside this one may have made what this one was given.
+        inner = (one.direction == unit.direction and one.scope.startswith(f"{unit.scope}.") for one in before)
+        if origin is None and {one.role for one in here} == {"output"} and all(inner):
             origin = unit
         if any(one.what == "nan" for one in here):  # an infinity may be a mask's
             before.append(unit)
@@ -74,17 +76,7 @@ def scan(tree: Tree) -> Scan:
     return Scan(tree, looked_at, unknown, tuple(found), origin, tuple(unreadable))
 
 
-def _is_inside(one: Unit, unit: Unit) -> bool:
-    """Whether a unit ran inside another one, which may have made what this one was given."""
-    return one.direction == unit.direction and one.scope.startswith(f"{unit.scope}.")
-
-
-def _state(tensor: Tensor) -> str | None:
-    """`nan`, `infinite`, empty for finite; None where the dump does not say."""
-    return _told(tensor) if tensor.path is None else _elements(tensor.path)
-
-
-def _told(tensor: Tensor) -> str | None:
+def _state_of_statistics(tensor: Tensor) -> str | None:
     known = tensor.statistics
     values = [value for value in (known.highest, known.lowest, known.mean, known.norm) if value is not None]
     if not values:

@@ -1,11 +1,10 @@
-"""Where the steps and ranks of a dump lie, and what of a dump is read at all: nothing outside of it.
+"""Paths of the steps and ranks of a dump; nothing outside of the dump is read.
 
-What else msprobe 26.2.0 writes: no dump, and said by name.
-
-Sources, of msprobe 26.2.0: `core/monitor_v2/writer.py`, `pytorch|mindspore/monitor/data_writers.py` and
-`module_hook.py` (monitor); `pytorch/reproducibility/common.py:58`; `core/dump/kernel_dump/kernel_config.py` and
-`mindspore/dump/dump_processor/kernel_kbyk_dump.py`; `mindspore/dump/exception_dump/kernel_graph_exception_dump.py`;
-`core/config_check`; `core/single_save/single_saver.py`; `pytorch|mindspore/api_accuracy_checker` (precheck).
+Other output of msprobe is refused by its name. Sources, of msprobe 26.2.0: `core/monitor_v2/writer.py`,
+`pytorch|mindspore/monitor/data_writers.py` and `module_hook.py` (monitor); `pytorch/reproducibility/common.py:58`;
+`core/dump/kernel_dump/kernel_config.py` and `mindspore/dump/dump_processor/kernel_kbyk_dump.py`;
+`mindspore/dump/exception_dump/kernel_graph_exception_dump.py`; `core/config_check`; `core/single_save/single_saver.py`;
+`pytorch|mindspore/api_accuracy_checker` (precheck).
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _MOST_NOTES = 20
 
 
 class Place(NamedTuple):
-    """Where one step of one rank lies."""
+    """Path of one step of one rank."""
 
     path: str
     form: Literal["msprobe", "mindspore"]
@@ -55,7 +54,7 @@ def find_places(root: str) -> tuple[Place, ...]:
         raise UnreadableError(finding(say.missing(path=root), root))
     above = len(os.path.abspath(root).split(os.sep)) - 3
     if os.path.isfile(root):
-        if there := told_of(root):
+        if there := describe_other_output(root):
             raise UnreadableError(finding(say.no_dump(path=root, there=there), root))
         form = "mindspore" if os.path.basename(root) == "statistic.csv" else "msprobe"
         path = os.path.dirname(root) or "." if form == "mindspore" else root
@@ -65,19 +64,19 @@ def find_places(root: str) -> tuple[Place, ...]:
     found = list(search.places(root, 0))
     if not found:
         if search.left_out:
-            raise UnreadableError(finding(say.broken_table(path=root, why=outside(search.left_out[0])), root))
-        raise UnreadableError(finding(say.no_dump(path=root, there=told_of(root)), root))
+            raise UnreadableError(finding(say.broken_table(path=root, why=link_note(search.left_out[0])), root))
+        raise UnreadableError(finding(say.no_dump(path=root, there=describe_other_output(root)), root))
     found = sorted(found, key=lambda place: (place.step or 0, place.rank or 0, place.path))
     found[0] = found[0]._replace(left_out=tuple(search.left_out))
-    return tuple(_numbered(found))
+    return tuple(_number_processes(found))
 
 
 def lies_in(path: str, root: str) -> bool:
-    """Whether a path is below the root of a dump with all links followed."""
+    """True if a path is below the root of a dump with all links followed."""
     return os.path.realpath(path).startswith(os.path.join(root, ""))
 
 
-def outside(path: str) -> Words:
+def link_note(path: str) -> Words:
     """That a link of a dump is not followed."""
     return say.leads_out_of_the_dump(path=path)
 
@@ -90,11 +89,11 @@ def file_names(folder: str, root: str, notes: list[Words]) -> set[str]:
     except OSError as error:
         raise cannot_be_read(folder, error) from None
     left_out = sorted(name for name, leads_out in linked if leads_out)
-    notes.extend(outside(os.path.join(folder, name)) for name in left_out[:_MOST_NOTES])
+    notes.extend(link_note(os.path.join(folder, name)) for name in left_out[:_MOST_NOTES])
     return {name for name, leads_out in linked if not leads_out}
 
 
-def _numbered(places: list[Place]) -> Iterator[Place]:
+def _number_processes(places: list[Place]) -> Iterator[Place]:
     """Processes without a rank are named after their process ids: they are counted in order."""
     seen: dict[tuple[int | None, str], int] = {}
     for place in places:
@@ -184,8 +183,8 @@ _OTHER: tuple[tuple[str, Callable[[], Words]], ...] = (
 _MOST = 2000
 
 
-def told_of(root: str) -> Words | str:
-    """Which other output of msprobe's a path is or holds; nothing where none is known."""
+def describe_other_output(root: str) -> Words | str:
+    """The other output of msprobe's that a path is or holds; nothing if none is known."""
     for name in _names(root):
         for pattern, what in _OTHER:
             if re.fullmatch(pattern, name):

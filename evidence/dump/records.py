@@ -1,10 +1,7 @@
-"""What is known of a unit of a dump and of its tensors.
+"""Units of a dump and their tensors, as they are kept and as dumps spell them.
 
-The tensors of a unit as they are kept: as bytes, a quarter of what the records take, and records when looked at.
-
-A dump of a large model describes a million tensors. Each is looked at once or twice, unit by unit.
-
-How dumps spell numbers, shapes, number types and the names of units.
+A dump of a large model describes a million tensors, each of which is looked at once or twice: `PackedTensors` keeps
+those of a unit as bytes, a quarter of what the records take.
 """
 
 from __future__ import annotations
@@ -30,7 +27,7 @@ Level = Literal["module", "api", "operator", "debug"]
 
 
 class Statistics(NamedTuple):
-    """What a dump says of a tensor without its elements."""
+    """Statistics of a tensor without its elements."""
 
     highest: float | None = None
     lowest: float | None = None
@@ -150,7 +147,7 @@ class PackedTensors(Sequence[Tensor]):
 _MOST_DIGITS = 16
 
 
-def placed(parts: list[str]) -> tuple[str, str, Direction, int, Level] | None:
+def parse_unit_name(parts: list[str]) -> tuple[str, str, Direction, int, Level] | None:
     """Scope, kind, direction, call and level of a name of msprobe.
 
     Modules are `Module.<path>.<Class>.forward.<call>`, APIs `Torch.matmul.<call>.forward`.
@@ -166,7 +163,7 @@ def placed(parts: list[str]) -> tuple[str, str, Direction, int, Level] | None:
 
 
 def is_whole(text: str) -> bool:
-    """Whether a piece of a name is a count: `²` is a digit too, and a name may have thousands of them."""
+    """True if a piece of a name is a count: `²` is a digit too, and a name may have thousands of them."""
     return text.isascii() and text.isdigit() and len(text) < _MOST_DIGITS
 
 
@@ -177,7 +174,7 @@ def sizes_in(text: str) -> tuple[int, ...]:
 
 def unit_named(name: str) -> Unit:
     """A unit of which only the name is known."""
-    found = placed(name.split("."))
+    found = parse_unit_name(name.split("."))
     if found is None:
         return Unit(name, name, "", "", 0, "operator", ())
     scope, kind, direction, call, level = found

@@ -34,7 +34,7 @@ EXACT = WHOLE
 
 
 class TensorResult(NamedTuple):
-    """What became of one tensor and its partner."""
+    """The comparison of one tensor with its partner."""
 
     place: str
     partner: str
@@ -63,7 +63,7 @@ class TensorResult(NamedTuple):
 
 
 class Judge(NamedTuple):
-    """How tensors are judged."""
+    """Options of the judgement of tensors."""
 
     tolerance: float | None = None
     """One for all, instead of one by precision."""
@@ -77,7 +77,10 @@ def compare_tensors(a: Tensor, b: Tensor, judge: Judge, *, laid_out: bool = Fals
     """Compare a tensor with its partner; `laid_out` for modules whose rows may be arranged differently."""
     blank = TensorResult(a.place, b.place, a.role, a.dtype, b.dtype, a.shape, b.shape, None, "", "missing")
     if a.value is not None or b.value is not None:
-        return _values(a, b, blank)
+        same = a.value == b.value or (a.value != a.value and b.value != b.value)  # NaN is the one value unlike itself
+        return blank._replace(
+            agrees=same, how="value", why="equal" if same else "far", note=f"{a.value!r} | {b.value!r}"
+        )
     if a.path and b.path:
         try:
             return _elements(a, b, judge, blank, laid_out=laid_out)
@@ -86,11 +89,6 @@ def compare_tensors(a: Tensor, b: Tensor, judge: Judge, *, laid_out: bool = Fals
             return found._replace(unreadable=error.diagnostic, why="unreadable" if found.agrees is None else found.why)
     found = _without_elements(a, b, judge, blank)
     return found._replace(lacking="elements") if found.how == "statistics" and (a.path or b.path) else found
-
-
-def _values(a: Tensor, b: Tensor, blank: TensorResult) -> TensorResult:
-    same = a.value == b.value or (a.value != a.value and b.value != b.value)  # NaN is the one value unlike itself
-    return blank._replace(agrees=same, how="value", why="equal" if same else "far", note=f"{a.value!r} | {b.value!r}")
 
 
 def _elements(a: Tensor, b: Tensor, judge: Judge, blank: TensorResult, *, laid_out: bool) -> TensorResult:
@@ -106,7 +104,7 @@ def _elements(a: Tensor, b: Tensor, judge: Judge, blank: TensorResult, *, laid_o
     precision = coarser(blank.dtype_a, blank.dtype_b)
     best = _best_layout(blank, left, right, precision, None if precision in EXACT else judge.tolerance)
     if not best.agrees and laid_out and judge.crossing and best.why in ("far", "element", "widespread", "scaled"):
-        found = _measured(best, _sorted(left), _sorted(right), precision, judge.tolerance, "sorted")
+        found = _compare_arrays(best, _sort_rows(left), _sort_rows(right), precision, judge.tolerance, "sorted")
         return found if found.agrees else best
     return best
 
@@ -115,14 +113,14 @@ def _best_layout(blank: TensorResult, left: Any, right: Any, precision: str, tol
     """The first order of the axes in which both agree, else that of the smallest error."""
     tried: list[TensorResult] = []
     for layout, laid in _layouts(left, right):
-        found = _measured(blank, left, laid, precision, tolerance, layout)
+        found = _compare_arrays(blank, left, laid, precision, tolerance, layout)
         if found.agrees is not False:
             return found
         tried.append(found)
     return min(tried, key=lambda found: found.error or 0)
 
 
-def _measured(
+def _compare_arrays(
     blank: TensorResult, left: Any, right: Any, precision: str, tolerance: float | None, layout: str
 ) -> TensorResult:
     measured = measure(left, right)
@@ -185,10 +183,12 @@ def compare_routed(a: Tensor, b: Tensor, judge: Judge) -> TensorResult:
     left, right = (np.sort(side[side != 0]) for side in (left, right))
     if left.size != right.size:
         return blank._replace(agrees=False, how="elements", why="shape", note=f"{left.size} | {right.size} weights")
-    return _measured(blank._replace(how="elements"), left, right, coarser(a.dtype, b.dtype), judge.tolerance, "sorted")
+    return _compare_arrays(
+        blank._replace(how="elements"), left, right, coarser(a.dtype, b.dtype), judge.tolerance, "sorted"
+    )
 
 
-def _sorted(array: Any) -> Any:
+def _sort_rows(array: Any) -> Any:
     """The elements of every row in order of size: what is left when the rows' arrangement is not known."""
     np = open_numpy()
     return np.sort(np.asarray(array).reshape(-1)) if array.ndim <= 2 else np.sort(np.asarray(array), axis=-1)
@@ -202,17 +202,13 @@ def _without_elements(a: Tensor, b: Tensor, judge: Judge, blank: TensorResult) -
         if ours.checksum == theirs.checksum:
             return blank._replace(agrees=True, how="checksum", why="equal", error=0.0)
         if judge.exact or not judge.crossing or ours.norm is None or theirs.norm is None:
-            if _rounded(a, b, judge):
+            # Those of two frameworks differ by rounding alone; whole numbers are not rounded.
+            if judge.crossing and not judge.exact and not (a.dtype == b.dtype and a.dtype in EXACT):
                 return blank._replace(how="checksum", why="rounding")
             return blank._replace(agrees=False, how="checksum", why=_not_finite(a, b) or "far")
     precision = coarser(a.dtype, b.dtype)
     allowed = judge.tolerance if judge.tolerance is not None else TOLERANCES.get(precision, TOLERANCES["float32"])
     return _statistics(a, b, allowed, blank._replace(how="statistics"))
-
-
-def _rounded(a: Tensor, b: Tensor, judge: Judge) -> bool:
-    """Whether checksums may differ by rounding alone, as those of two frameworks do; whole numbers are not rounded."""
-    return judge.crossing and not judge.exact and not (a.dtype == b.dtype and a.dtype in EXACT)
 
 
 def _same_size(a: Tensor, b: Tensor, judge: Judge) -> bool:
@@ -225,7 +221,7 @@ def _statistics(a: Tensor, b: Tensor, allowed: float, blank: TensorResult) -> Te
     pairs = list(zip(a.statistics[:4], b.statistics[:4], strict=True))
     known = [(one, other) for one, other in pairs if one is not None and other is not None]
     if not known:
-        return blank._replace(how="", why=_nothing_known(a, b))
+        return blank._replace(how="", why="empty" if all(0 in (side.shape or ()) for side in (a, b)) else "missing")
     if not_finite := _not_finite(a, b):
         return blank._replace(agrees=False, why=not_finite)
     if any(math.isnan(one) for one, _ in known):
@@ -241,7 +237,7 @@ def _statistics(a: Tensor, b: Tensor, allowed: float, blank: TensorResult) -> Te
 def _furthest(a: Tensor, b: Tensor, allowed: float) -> tuple[float, str]:
     """The largest relative difference of the statistics, and the one that is furthest beyond its tolerance, if any."""
     error, furthest, beyond = 0.0, 1.0, ""
-    for name, one, other, scale, factor in _scaled(a, b):
+    for name, one, other, scale, factor in _scaled_rows(a, b):
         relative = _relative(abs(one - other), scale) if math.isfinite(one) else 0.0
         error = max(error, relative / (factor or 1.0))
         share = _relative(relative, factor * allowed)
@@ -252,11 +248,6 @@ def _furthest(a: Tensor, b: Tensor, allowed: float) -> tuple[float, str]:
 
 def _relative(difference: float, scale: float) -> float:
     return difference / scale if scale else math.inf if difference else 0.0
-
-
-def _nothing_known(a: Tensor, b: Tensor) -> str:
-    """Why there are no statistics: there are no elements, or nothing was kept of them."""
-    return "empty" if all(0 in (side.shape or ()) for side in (a, b)) else "missing"
 
 
 def _not_finite(a: Tensor, b: Tensor) -> str:
@@ -271,7 +262,7 @@ def _not_finite(a: Tensor, b: Tensor) -> str:
     return ""
 
 
-def _scaled(a: Tensor, b: Tensor) -> list[tuple[str, float, float, float, float]]:
+def _scaled_rows(a: Tensor, b: Tensor) -> list[tuple[str, float, float, float, float]]:
     """Name, both values, what the difference is relative to, and how many tolerances it may have.
 
     Relative to the smaller side: a further error would enlarge the larger one, and with it what passes.

@@ -23,7 +23,7 @@ from ..arrays import TOLERANCES, coarser
 from ..bounded_json import Budget
 from .compare import unit_path
 from .compare_divergence import Divergence, UnitResult, first_divergence
-from .compare_gaps import Alone, Gap, Incomplete, alone_counts, compared_of, gaps_of, incomplete_of, without_numbers
+from .compare_gaps import Alone, Gap, Incomplete, alone_counts, compared_places, gaps_of, incomplete_of, without_numbers
 from .messages_compiled import say
 from .places import lies_in
 from .records import Statistics, Tensor, Unit, dtype_name, number, sizes_in, unit_named
@@ -86,7 +86,7 @@ class Failure(NamedTuple):
 
 
 class Precheck(NamedTuple):
-    """What a precheck said."""
+    """The result of a precheck."""
 
     path: str
     apis: int
@@ -97,7 +97,7 @@ class Precheck(NamedTuple):
 
 
 def form_of(path: str, columns_of: Sequence[str]) -> Form:
-    """Which table this is, by its columns."""
+    """The kind of a table, by its columns."""
     header = frozenset(cell.strip() for cell in columns_of)
     for form, columns in _FORMS:
         if columns <= header:
@@ -114,19 +114,19 @@ def read_table(path: str, judge: Judge | None = None) -> Table | Precheck:
     if form == "compare":
         return _comparison(path, _records(path, header, rows), judge or Judge())
     if form == "precheck":
-        beside = _beside(path)
+        beside = _details_path(path)
         notes: tuple[Words, ...] = ()
         details: list[Mapping[str, str]] = []
         if beside is None:
             notes = (say.accuracy_checking_details_csv_is(),)
         else:
             others = read_rows(beside)
-            details = _held(beside, _records(beside, next(others), others))
-        return _precheck(path, _held(path, _records(path, header, rows)), details, notes)
-    return _precheck_details(path, _held(path, _records(path, header, rows)))
+            details = _read_all(beside, _records(beside, next(others), others))
+        return _precheck(path, _read_all(path, _records(path, header, rows)), details, notes)
+    return _precheck_details(path, _read_all(path, _records(path, header, rows)))
 
 
-def _held(path: str, records: Iterable[Mapping[str, str]]) -> list[Mapping[str, str]]:
+def _read_all(path: str, records: Iterable[Mapping[str, str]]) -> list[Mapping[str, str]]:
     """All records of a table at once, where they are no more than its size makes likely."""
     budget = Budget(os.stat(path).st_size, free=128 << 20)
     found: list[Mapping[str, str]] = []
@@ -158,12 +158,12 @@ def _comparison(path: str, records: Iterable[Mapping[str, str]], judge: Judge) -
     beside: list[tuple[Alone, Tensor]] = []
     marked: list[str] = []
     for record in records:
-        named, theirs = _named(record["NPU Name"]), _named(record["Bench Name"])
+        named, theirs = _unit_and_place(record["NPU Name"]), _unit_and_place(record["Bench Name"])
         if named is None or theirs is None:
             for at, column in enumerate(("NPU Name", "Bench Name")):
                 if record[column] not in _NOTHING:
                     only[at].append(record[column])
-                    beside += _alone("ab"[at], record[column], record, column.partition(" ")[0])
+                    beside += _unmatched_tensor("ab"[at], record[column], record, column.partition(" ")[0])
             continue
         name, place = named
         if record.get("Result", record.get("Accuracy Reached or Not", "")).lower() in ("error", "different", "no"):
@@ -190,13 +190,13 @@ def _comparison(path: str, records: Iterable[Mapping[str, str]], judge: Judge) -
 
 
 def _crosses(units: Sequence[UnitResult]) -> bool:
-    """Whether the rows are of two frameworks, by how they name units (`Module`, `Cell`)."""
+    """True if the rows are of two frameworks, by how they name units (`Module`, `Cell`)."""
     return any(unit.a.name.partition(".")[0] != unit.b.name.partition(".")[0] for unit in units)
 
 
-def _alone(side: str, name: str, record: Mapping[str, str], column: str) -> Iterator[tuple[Alone, Tensor]]:
+def _unmatched_tensor(side: str, name: str, record: Mapping[str, str], column: str) -> Iterator[tuple[Alone, Tensor]]:
     """A row's tensor that has no partner."""
-    if found := _named(name):
+    if found := _unit_and_place(name):
         place = found[1]
         yield Alone("a" if side == "a" else "b", found[0], place), _tensor(place, _role(place), record, column)
 
@@ -204,7 +204,7 @@ def _alone(side: str, name: str, record: Mapping[str, str], column: str) -> Iter
 def _that_count(beside: Sequence[tuple[Alone, Tensor]], units: Sequence[UnitResult]) -> Iterator[Alone]:
     """The tensors of matched units that one side alone has and that count."""
     known = {("a", unit.a.name): unit for unit in units} | {("b", unit.b.name): unit for unit in units}
-    crossing, compared = _crosses(units), compared_of(units)
+    crossing, compared = _crosses(units), compared_places(units)
     for one, tensor in beside:
         unit = known.get((one.side, one.unit))
         if unit is not None and alone_counts(unit, tensor, compared, crossing=crossing):
@@ -220,7 +220,7 @@ def _units_alone(matched: Sequence[Unit], only: Sequence[str], column: str) -> l
     known = {unit.name for unit in matched}
     places: dict[str, list[str]] = {}
     for name in only:
-        if (found := _named(name)) and found[0] not in known:
+        if (found := _unit_and_place(name)) and found[0] not in known:
             places.setdefault(found[0], []).append(found[1])
     return [
         unit_named(name)._replace(tensors=tuple(_tensor(place, _role(place), {}, column) for place in inner))
@@ -228,7 +228,7 @@ def _units_alone(matched: Sequence[Unit], only: Sequence[str], column: str) -> l
     ]
 
 
-def _named(written: str) -> tuple[str, str] | None:
+def _unit_and_place(written: str) -> tuple[str, str] | None:
     """The unit and the place of a tensor's name; parameter gradients belong to the backward of their module."""
     if written in _NOTHING:
         return None
@@ -299,7 +299,7 @@ def _note(record: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {record[name]}" for name in shown if record.get(name, "") not in _NOTHING)
 
 
-def _beside(path: str) -> str | None:
+def _details_path(path: str) -> str | None:
     """The details that belong to a precheck's result: the same name, or the only one in the folder."""
     folder, name = os.path.split(path)
     same = os.path.join(folder, name.replace("result", "details"))

@@ -65,7 +65,7 @@ def broken(path: str, why: Words) -> UnreadableError:
 
 
 def why_unreadable(error: Exception) -> Words:
-    """Why a table cannot be read."""
+    """The reason why a table cannot be read."""
     if isinstance(error, OSError):
         return system_reason(error)
     if isinstance(error, UnicodeDecodeError):
@@ -169,12 +169,8 @@ def _strings(archive: zipfile.ZipFile, budget: Budget) -> Iterator[str]:
     with archive.open(_STRINGS) as stream:
         for element in _elements(_Sheet(stream, budget), f"{_MAIN}si"):
             text = _text(element)
-            budget.take(_sized(text))
+            budget.take(_CELL + len(text) if text else 8)
             yield text
-
-
-def _sized(text: str) -> int:
-    return _CELL + len(text) if text else 8
 
 
 def _row(element: ElementTree.Element, strings: list[str], budget: Budget) -> list[str]:

@@ -5,11 +5,8 @@ parameters, and the tensors that came out. msprobe writes one folder a step and 
 
     dump_path/step0/rank0/{dump,construct,stack}.json  dump_tensor_data/*.pt|*.npy
 
-(`proc…` instead of `rank…` without a launcher)
-and MindSpore's own dump one folder a rank, graph and iteration (`trees_graph.py`). Reading a tree reads names and
-statistics only; the tensors stay on disk until they are compared.
-
-MindSpore's own dump of a compiled graph: one `.npy` file an operator's tensor, or one table of statistics.
+(`proc…` instead of `rank…` without a launcher; `trees_msprobe.py`), MindSpore's own dump of a compiled graph one `.npy`
+file an operator's tensor, or one table of statistics:
 
     rank_0/<network>/<graph>/<iteration>/
         <type>.<name>.<task>.<stream>.<time>.<input|output>.<slot>.<format>[.<dtype>].npy   or   statistic.csv
@@ -17,6 +14,8 @@ MindSpore's own dump of a compiled graph: one `.npy` file an operator's tensor, 
 
 The order is that of the execution-order file where there is one, else of the timestamps. File names that were too long
 stand in `mapping.csv`. Measured on MindSpore 2.9.0's CPU target (tests/evidence/dump/test_compare_frameworks.py).
+
+Reading a tree reads names and statistics only; the tensors stay on disk until they are compared.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from typing import TYPE_CHECKING
 
 from ...schemas.fast_records import NamedTuple
 from .messages_compiled import say
-from .places import file_names, lies_in, outside
+from .places import file_names, lies_in, link_note
 from .records import PackedTensors, Statistics, Tensor, Tree, Unit, dtype_name, number, sizes_in
 from .tables_sheet import broken, csv_rows, why_unreadable
 from .trees_msprobe import read_msprobe_tree
@@ -69,11 +68,14 @@ class _Record(NamedTuple):
 
 def read_graph_tree(place: Place) -> Tree:
     """The operators of one iteration of one rank."""
-    notes = [outside(path) for path in place.left_out]
+    notes = [link_note(path) for path in place.left_out]
     names = file_names(place.path, place.root or os.path.realpath(place.path), notes)
     files = list(_files(place.path, names, notes))
     records = files or (list(_rows(os.path.join(place.path, "statistic.csv"))) if "statistic.csv" in names else [])
-    units = _ordered(_units(records), _execution_order(place))
+    order = _execution_order(place)
+    last = len(order)  # parameters, which are saved last and which the order does not name, follow by time
+    in_order = sorted(_units(records), key=lambda entry: (order.get(entry[1].name, last), entry[0]))
+    units = tuple(unit for _time, unit in in_order)
     task = "tensor" if files else "statistics"
     return Tree(place.path, "mindspore", "mindspore", task, "operator", place.step, place.rank, units, tuple(notes))
 
@@ -148,13 +150,6 @@ def _units(records: Iterable[_Record]) -> Iterator[tuple[int, Unit]]:
         folder = next((os.path.dirname(tensor.path) for tensor in tensors if tensor.path), None)
         kept = PackedTensors(tensors, folder)
         yield min(part.time for part in parts), Unit(name, name, kind, direction, call, "operator", kept)
-
-
-def _ordered(units: Iterator[tuple[int, Unit]], order: Mapping[str, int]) -> tuple[Unit, ...]:
-    """By the execution order; what it does not name (parameters, which are saved last) follows by time."""
-    last = len(order)
-    placed = sorted(units, key=lambda entry: (order.get(entry[1].name, last), entry[0]))
-    return tuple(unit for _time, unit in placed)
 
 
 def _execution_order(place: Place) -> Mapping[str, int]:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from ...schemas.diagnostic import UnreadableError, finding
 from ..bounded_json import BrokenJsonError, Budget, members
 from .messages_compiled import say
-from .places import cannot_be_read, file_names, lies_in, outside
-from .records import PackedTensors, Role, Statistics, Tensor, Tree, Unit, dtype_name, is_whole, number, placed
+from .places import cannot_be_read, file_names, lies_in, link_note
+from .records import PackedTensors, Role, Statistics, Tensor, Tree, Unit, dtype_name, is_whole, number, parse_unit_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -48,11 +48,11 @@ _UNIT, _RESULT, _NOTE = 400, 100, 200
 def read_msprobe_tree(place: Place) -> Tree:
     """The units of one step and rank."""
     folder = os.path.dirname(place.path)
-    notes = [outside(path) for path in place.left_out]
+    notes = [link_note(path) for path in place.left_out]
     root = place.root or os.path.dirname(os.path.realpath(place.path))
     beside = {name for name in ("construct.json", "dump_tensor_data") if lies_in(os.path.join(folder, name), root)}
     apart = [os.path.join(folder, name) for name in ("construct.json", "dump_tensor_data") if name not in beside]
-    notes += [outside(path) for path in apart if os.path.lexists(path)]
+    notes += [link_note(path) for path in apart if os.path.lexists(path)]
     parents: Mapping[str, str] = (
         _parents(os.path.join(folder, "construct.json"), notes) if "construct.json" in beside else {}
     )
@@ -118,13 +118,13 @@ def read_members(path: str, opened: tuple[tuple[str, ...], ...] = ()) -> Iterato
 
 
 def _parents(path: str, notes: list[Words]) -> Mapping[str, str]:
-    """Which unit each one ran inside: msprobe's construct.json; an API's entry may also hold its kind."""
+    """The unit that each one ran inside, by msprobe's construct.json; an API's entry may also hold its kind."""
     if not os.path.exists(path):
         return {}
     found: dict[str, str] = {}
     try:
         for _, name, parent in read_members(path):
-            listed = _listed(parent)
+            listed = _as_list(parent)
             first = listed[0] if listed else parent
             if isinstance(first, str):
                 found[name] = intern(first)
@@ -139,7 +139,7 @@ def _entries(written: object) -> dict[str, Any]:
     return written if isinstance(written, dict) else {}  # pyright: ignore[reportUnknownVariableType]
 
 
-def _listed(written: object) -> list[Any]:
+def _as_list(written: object) -> list[Any]:
     return written if isinstance(written, list) else []  # pyright: ignore[reportUnknownVariableType]
 
 
@@ -184,7 +184,7 @@ class _MsprobeReader:
         self._budget.take((len(self.notes) - before) * (_NOTE + 2 * len(name)))
 
     def units(self) -> Iterator[Unit]:
-        """What was read, in its order; gradients of parameters belong to the backward of their module."""
+        """The units in their order; gradients of parameters belong to the backward of their module."""
         gradients: dict[tuple[str, int], list[Tensor]] = {}
         found: list[Unit] = []
         for unit in self._found.values():
@@ -223,7 +223,7 @@ class _MsprobeReader:
             call = int(parts[-2]) if len(parts) > 2 and is_whole(parts[-2]) else 0
             tensors = self._leaves(entry, "output", "output")
             return Unit(name, ".".join(parts[:-2]), "variable", "", call, "debug", tuple(tensors))
-        found = placed(parts)
+        found = parse_unit_name(parts)
         if found is None or not isinstance(entry, dict):
             return None
         scope, kind, direction, call, level = found
@@ -239,7 +239,7 @@ class _MsprobeReader:
         if depth > _NESTED:
             self.notes.append(say.nested_too_deeply(place=place))
             return
-        for at, value in enumerate(_listed(entry)):
+        for at, value in enumerate(_as_list(entry)):
             yield from self._leaves(value, place if place.startswith("gradient.") else f"{place}.{at}", role, depth + 1)
         entries = _entries(entry)
         if isinstance(entries.get("type"), str):
@@ -251,7 +251,7 @@ class _MsprobeReader:
     def _tensor(self, entry: Mapping[str, Any], place: str, role: Role) -> Tensor:
         if "dtype" not in entry and "value" in entry:
             return Tensor(place, role, str(entry["type"]), None, value=entry["value"])
-        shape = _listed(entry.get("shape"))
+        shape = _as_list(entry.get("shape"))
         sizes = tuple(size for size in shape if isinstance(size, int))
         highest, lowest, mean, norm = (number(entry.get(key)) for key in ("Max", "Min", "Mean", "Norm"))
         checksum = None if entry.get("md5") is None else str(entry["md5"])

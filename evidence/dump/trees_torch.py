@@ -27,23 +27,23 @@ def read_torch(path: str) -> Any:
     """The one tensor of a file that `torch.save` wrote, mapped."""
     np = open_numpy()
     try:
-        return _mapped(np, path, TorchFile(path))
+        return _map_tensor(np, path, TorchFile(path))
     except UnreadableError as error:
         why = dict(error.diagnostic.values).get("why")
         whole = Words(*(text[:-1] for text in error.diagnostic.words().both()))  # a sentence within one
-        raise _refused(path, why if isinstance(why, Words) else whole) from None
+        raise _unreadable(path, why if isinstance(why, Words) else whole) from None
     except (OSError, ValueError, OverflowError) as error:
-        raise _refused(path, say.described_impossible(why=verbatim(error))) from None
+        raise _unreadable(path, say.described_impossible(why=verbatim(error))) from None
 
 
-def _mapped(np: Any, path: str, file: TorchFile) -> Any:
+def _map_tensor(np: Any, path: str, file: TorchFile) -> Any:
     tensor = file.content
     # What has a type of its own beside its storage's has numbers that numpy does not know.
     if not isinstance(tensor, Tensor) or tensor.dtype != tensor.storage.dtype or len(tensor.shape) > _MOST_AXES:
-        raise _refused(path, say.holds_something_else())
+        raise _unreadable(path, say.holds_something_else())
     place = file.place(tensor.storage)
     if place is None:
-        raise _refused(path, say.storage_missing())
+        raise _unreadable(path, say.storage_missing())
     begins, size = place
     dtype = np.dtype(STORED[tensor.dtype][0])
     numbers = math.prod(tensor.shape)
@@ -52,10 +52,10 @@ def _mapped(np: Any, path: str, file: TorchFile) -> Any:
     steps = zip(tensor.shape, tensor.strides, strict=True)
     needed = (tensor.offset + sum((length - 1) * stride for length, stride in steps) + 1) * dtype.itemsize
     if needed > size:
-        raise _refused(path, say.storage_short(size=f"{size:,}", needed=f"{needed:,}"))
+        raise _unreadable(path, say.storage_short(size=f"{size:,}", needed=f"{needed:,}"))
     if numbers > max(size, _MOST_REPEATED):
         # A stride of 0 repeats numbers: a few bytes could stand for a tensor of any size.
-        raise _refused(path, say.storage_repeated(size=f"{size:,}", numbers=f"{numbers:,}"))
+        raise _unreadable(path, say.storage_repeated(size=f"{size:,}", numbers=f"{numbers:,}"))
     with open_regular(path) as stream:
         flat = np.memmap(stream, dtype, "r", begins, (size // dtype.itemsize,))
     array = np.lib.stride_tricks.as_strided(
@@ -64,5 +64,5 @@ def _mapped(np: Any, path: str, file: TorchFile) -> Any:
     return from_bfloat16(array) if tensor.dtype == "BF16" else array
 
 
-def _refused(path: str, why: Words) -> UnreadableError:
+def _unreadable(path: str, why: Words) -> UnreadableError:
     return UnreadableError(finding(say.tensor_unreadable(path=path, why=why), path))

@@ -4,9 +4,8 @@ A loss that is a mean over several steps stands beside the other side's mean ove
 other side lacks one of them, the two cannot be compared and this is counted. Norms are each step's own on both sides.
 Learning rates are put to the step that uses them.
 
-Which losses of two runs mean the same.
-
-Megatron-LM's `lm loss` and the dynamic graph's `loss` are the language model's. The static graph's `loss` is the sum
+`comparable` picks losses that mean the same. Megatron-LM's `lm loss` and the dynamic graph's `loss` are the language
+model's. The static graph's `loss` is the sum
 
     lm loss + coefficient · MoE layers · load_balancing_loss + scale / depths · (mtp_1 loss + mtp_2 loss + …)
 
@@ -48,7 +47,7 @@ class Pair(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many steps both have."""
+        """Number of common steps."""
         return len(self.steps)
 
     @property
@@ -72,11 +71,11 @@ class Alignment(NamedTuple):
 def same_windows(one: Pair, other: Pair) -> tuple[Pair, Pair]:
     """Two pairs whose losses are means over the same steps: those of shorter means are averaged as the others are."""
     if max(one.windows, default=1) >= max(other.windows, default=1):
-        return one, _averaged(other, one)
-    return _averaged(one, other), other
+        return one, _average_like(other, one)
+    return _average_like(one, other), other
 
 
-def _averaged(pair: Pair, like: Pair) -> Pair:
+def _average_like(pair: Pair, like: Pair) -> Pair:
     """The means of a pair over the windows of another one, where it covers them."""
     if pair.windows == like.windows and pair.steps == like.steps:
         return pair
@@ -189,7 +188,7 @@ _COUNTS_DEPTHS_FROM = (0, 13)
 
 
 class Extras(NamedTuple):
-    """What a configuration adds to the language-model loss."""
+    """The terms that a configuration adds to the language-model loss."""
 
     balancing: float
     """The coefficient times the number of layers that Megatron-LM divides by."""
@@ -209,7 +208,7 @@ class Losses(NamedTuple):
 
 
 def extras_of(recipes: Sequence[Recipe]) -> Extras | None:
-    """What configurations say; None without any. Where they disagree, MindSpore Transformers' own counts."""
+    """The added terms by the configurations; None without any. If they disagree, MindSpore Transformers' own counts."""
     if not recipes:
         return None
     chosen = next((recipe for recipe in recipes if recipe.framework == "mindformers"), recipes[0])
@@ -279,7 +278,9 @@ def _as_sum(run: Run, extras: Extras | None) -> tuple[array[float], Words]:
         parts = ", ".join(balancing + depths)
         return losses, say.assumed_mixed(names=parts) if parts else say.assumed_plain()
     files = ", ".join(extras.files)
-    usable = depths if _steps_alone(run, extras) else []
+    # The losses of the depths have to be of the steps that the line's loss is of.
+    of_same_steps = run.framework != "megatron" or extras.mtp_means or all(window == 1 for window in run.windows)
+    usable = depths if of_same_steps else []
     terms = (("load_balancing_loss", extras.balancing, balancing), ("mtp_N loss", extras.mtp, usable))
     wanted = [term for term in terms if term[1]]
     if not wanted:
@@ -290,15 +291,10 @@ def _as_sum(run: Run, extras: Extras | None) -> tuple[array[float], Words]:
         return losses, say.cannot_rebuild(parts=parts, missing=missing)
     summands = [(scale, name) for _, scale, names in wanted for name in names]
     formula = " + ".join(["lm loss", *(f"{scale:g} * {name}" for scale, name in summands)])
-    return _summed(run, losses, summands), say.rebuilt(formula=formula, files=files)
+    return _add_columns(run, losses, summands), say.rebuilt(formula=formula, files=files)
 
 
-def _steps_alone(run: Run, extras: Extras) -> bool:
-    """Whether a line's losses of multi-token prediction are of the steps that its loss is of."""
-    return run.framework != "megatron" or extras.mtp_means or all(window == 1 for window in run.windows)
-
-
-def _summed(run: Run, losses: array[float], summands: Sequence[tuple[float, str]]) -> array[float]:
+def _add_columns(run: Run, losses: array[float], summands: Sequence[tuple[float, str]]) -> array[float]:
     """The losses with further columns, where both are there."""
     total = array("d", losses)
     for scale, name in summands:

@@ -1,9 +1,7 @@
-"""What a training line may hold, by the words of either framework, and what accmap calls it.
+"""Columns of training lines: the words of either framework, and accmap's names for them.
 
 A column that is not in these tables is kept under its own name: a loss because nothing may be lost from the sum that
 MindSpore Transformers prints, any other metric to be compared as it is. Columns of speed and progress are read over.
-
-Long curves thinned for an answer and for every picture: each extreme stays.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ NAN_ITERATIONS = "nan_iterations"
 GLOBAL_BATCH = "global_batch_size"
 
 
-def told(value: float) -> float:
+def column_value(value: float) -> float:
     """A value as a column holds it: infinity for what is beyond all numbers, NaN for what would mean an absent one."""
     if -LARGEST <= value <= LARGEST:
         return value
@@ -53,17 +51,17 @@ _IDLE = re.compile(
 
 
 def is_metric(name: str) -> bool:
-    """Whether a column may tell of the result: all do but those of speed and progress."""
+    """True if a column may tell of the result: all do but those of speed and progress."""
     return _IDLE.search(name) is None
 
 
 def is_loss(name: str) -> bool:
-    """Whether a column that no table names is a loss, such as `mtp_1 loss` or `z_loss`."""
+    """True if a column that no table names is a loss, such as `mtp_1 loss` or `z_loss`."""
     return name.lower().endswith("loss")
 
 
 def own_name(name: str) -> str:
-    """What accmap calls a loss that no table names: `mtp_1 loss`, `mtp_1_loss` and `mtp-1-loss` are one."""
+    """Our name for a loss that no table names: `mtp_1 loss`, `mtp_1_loss` and `mtp-1-loss` are one."""
     return name.strip().lower().replace(" ", "_").replace("-", "_")
 
 
@@ -76,7 +74,7 @@ POINTS = 2000
 """How many points of a curve JSON and pictures hold; CSV has all."""
 
 
-def thinned(values: Sequence[float], most: int = POINTS) -> list[int]:
+def thin_rows(values: Sequence[float], most: int = POINTS) -> list[int]:
     """At most so many rows, with the highest and the lowest of every piece: a spike stays visible."""
     count = len(values)
     if count <= most:

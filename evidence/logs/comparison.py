@@ -1,10 +1,8 @@
 """Several logs compared: the first is the benchmark, each other one is put beside it and judged.
 
-Whether two logs are of two runs, each of its own framework: a log that is compared with its own copy shows nothing.
-
-Two runs never take the same time for every step, so that equal bytes with a clock in them are one log, and so are logs
-whose steps all took the same times and have the same losses: one was packed, cut, or has a line more. Logs whose times
-were taken out may be equal.
+A log that is compared with its own copy shows nothing (`same_run`). Two runs never take the same time for every step,
+so that equal bytes with a clock in them are one log, and so are logs whose steps all took the same times and have the
+same losses: one was packed, cut, or has a line more. Logs whose times were taken out may be equal.
 """
 
 from __future__ import annotations
@@ -22,13 +20,13 @@ from ...mapper.schedule.comparison import NAMES
 from ...schemas.border.inputs import open_regular
 from ...schemas.fast_records import NamedTuple
 from .alignment import align, comparable, extras_of
-from .columns import ABSENT, LOSS, POINTS, SKIPPED, thinned
-from .local_norms import matched
+from .columns import ABSENT, LOSS, POINTS, SKIPPED, thin_rows
+from .local_norms import match_norms
 from .messages_compiled import say
 from .parameter_order import order_of, table_of
-from .sources import opened
+from .sources import open_log
 from .verdict import NOTHING_MORE, judge
-from .verdict_evidence import MOST_ROWS, REACH, together
+from .verdict_evidence import MOST_ROWS, REACH, correlate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -61,7 +59,7 @@ class Comparison(NamedTuple):
 
     @property
     def spikes(self) -> tuple[Spike, ...]:
-        """Where the difference leaps; the first of very many."""
+        """Steps at which the difference leaps; the first of very many."""
         return self.verdict.departure.spikes[:POINTS]
 
     @property
@@ -74,7 +72,7 @@ class Comparison(NamedTuple):
     def points(self) -> list[tuple[int, int, float, float]]:
         """Step, how many steps the losses are a mean of, loss of A and of B; thinned by their difference."""
         loss = self.aligned.loss
-        return [(loss.steps[row], loss.windows[row], loss.a[row], loss.b[row]) for row in thinned(loss.differences)]
+        return [(loss.steps[row], loss.windows[row], loss.a[row], loss.b[row]) for row in thin_rows(loss.differences)]
 
 
 def compare(
@@ -88,17 +86,17 @@ def compare(
     """Run B beside run A; `twins` are two runs of the benchmark, whose own difference is the band."""
     extras = extras_of(recipes)
     a, b, told_single = _as_single_steps(a, b, extras, grounds.shift)
-    losses = _as_printed(a, b, comparable(a, b, extras))
+    losses = _adopt_rounded(a, b, comparable(a, b, extras))
     aligned = align(a, b, losses, grounds.shift)
     norms, told = _norms(a, b, recipes, grounds.shift)
     if max(a.windows, default=1) == max(b.windows, default=1) == 1:
-        grounds = grounds._replace(beside=together(_single(a, losses.a), _single(b, losses.b), grounds.shift))
+        grounds = grounds._replace(beside=correlate(_single(a, losses.a), _single(b, losses.b), grounds.shift))
     grounds = grounds._replace(same=same_run(a, b, twins, recipes))
     band = None
     if len(twins) == 2:
         own = comparable(twins[0], twins[1], extras)
         band = align(twins[0], twins[1], own)
-        between = together(_single(twins[0], own.a), _single(twins[1], own.b))
+        between = correlate(_single(twins[0], own.a), _single(twins[1], own.b))
         grounds = grounds._replace(usual=1.0 if between is None else between.here)
         experiment = "benchmark"
     printed = norms if a.norms or b.norms else None
@@ -139,7 +137,7 @@ def _usual_difference(a: Run, b: Run, extras: Extras | None, shift: int) -> floa
     return median(known) if len(known) >= _TELLING else None
 
 
-def _as_printed(a: Run, b: Run, losses: Losses) -> Losses:
+def _adopt_rounded(a: Run, b: Run, losses: Losses) -> Losses:
     """A loss that was taken out of a mean in one log only is the other's where the mean's last digit leaves it open."""
     single = set(a.recovered) ^ set(b.recovered)
     if not single:
@@ -155,7 +153,7 @@ def _as_printed(a: Run, b: Run, losses: Losses) -> Losses:
 
 
 def _sides(a: Run, b: Run, aligned: Alignment, shift: int) -> list[Words]:
-    """How the steps were put side by side, and what was left over."""
+    """Notes on the alignment of the steps, and on those left over."""
     found: list[Words] = []
     if shift:
         found.append(say.re_aligned(a=a.name, b=b.name, steps=f"{shift:+d}"))
@@ -175,7 +173,7 @@ def _sides(a: Run, b: Run, aligned: Alignment, shift: int) -> list[Words]:
 
 
 def _rates(a: Run, b: Run, aligned: Alignment) -> list[Words]:
-    """How the learning rates stand beside each other; whether they are equal is a criterion."""
+    """Notes on the position of the learning rates; a criterion judges their values."""
     if not aligned.rate.size:
         return [say.rates_none()]
     return [say.rate_shift(name=a.name if a.rate_shift else b.name)] if a.rate_shift != b.rate_shift else []
@@ -189,7 +187,7 @@ def _single(run: Run, losses: array[float]) -> dict[int, float]:
 
 def _norms(a: Run, b: Run, recipes: Sequence[Recipe], shift: int) -> tuple[Matching, list[Words]]:
     if not (a.norms and b.norms):
-        return matched(a.norms, b.norms, _frameworks(a, b), None), []
+        return match_norms(a.norms, b.norms, _frameworks(a, b), None), []
     if shift:
         b = b._replace(norms=tuple(norms._replace(step=norms.step - shift) for norms in b.norms))
     orders = tuple(order_of(run.framework, run.norms[0], recipes) for run in (a, b))
@@ -199,7 +197,7 @@ def _norms(a: Run, b: Run, recipes: Sequence[Recipe], shift: int) -> tuple[Match
         if order is not None and run.norms[0].names is None
     ]
     named = tuple(None if order is None else order.names for order in orders)
-    return matched(a.norms, b.norms, _frameworks(a, b), table_of(a, b, recipes), (named[0], named[1])), told
+    return match_norms(a.norms, b.norms, _frameworks(a, b), table_of(a, b, recipes), (named[0], named[1])), told
 
 
 def _frameworks(a: Run, b: Run) -> tuple[Framework, Framework]:
@@ -210,7 +208,7 @@ def _frameworks(a: Run, b: Run) -> tuple[Framework, Framework]:
 
 
 def _where(verdict: Verdict) -> list[Words]:
-    """What the first two losses say about where to look."""
+    """Advice by the first two losses: forward pass or optimizer."""
     by_name = {criterion.name: criterion for criterion in verdict.criteria}
     first, second = by_name.get("first loss"), by_name.get("second loss")
     if first is None:
@@ -237,7 +235,7 @@ _STEPS, _DIFFERENT = 20, 10
 
 
 def same_run(a: Run, b: Run, twins: Sequence[Run] = (), recipes: Iterable[Recipe] = ()) -> Words | None:
-    """Why two logs are not those of the two runs that are to be compared; None where nothing says so."""
+    """The reason why two logs are not those of the two runs to be compared; None if nothing speaks against it."""
     pairs = [(a, b), *([(twins[0], twins[1])] if len(twins) == 2 else []), *((b, twin) for twin in twins)]
     twice = next((pair for pair in pairs if _is_one_log(*pair) or _took_the_same_times(*pair)), None)
     if twice is not None:
@@ -250,18 +248,20 @@ def same_run(a: Run, b: Run, twins: Sequence[Run] = (), recipes: Iterable[Recipe
 
 
 def _is_one_log(a: Run, b: Run) -> bool:
-    """Whether both are read from the same bytes, which only one run can have written."""
+    """True if both are read from the same bytes, which only one run can have written."""
     if len(a.files) != len(b.files) or not all(map(os.path.isfile, (*a.files, *b.files))):
         return False
     if any(os.path.getsize(one) != os.path.getsize(other) for one, other in zip(a.files, b.files, strict=True)):
         return False
     return all(_is_one_file(one, other) for one, other in zip(a.files, b.files, strict=True)) and (
-        a.source == "events" or os.path.samefile(a.files[0], b.files[0]) or _has_clock(a.files[0])
+        a.source == "events"
+        or os.path.samefile(a.files[0], b.files[0])
+        or len(set(_CLOCK.findall(_head(a.files[0])))) >= _TIMES
     )
 
 
 def _took_the_same_times(a: Run, b: Run) -> bool:
-    """Whether every step that both tell of took the same time and has the same loss."""
+    """True if every common step took the same time and has the same loss."""
     if "events" in (a.source, b.source) or a.framework != b.framework:
         return False
     ours, theirs = (_times(run.files) for run in (a, b))
@@ -276,12 +276,12 @@ def _took_the_same_times(a: Run, b: Run) -> bool:
 
 
 def _is_one_time(ours: tuple[bytes, bytes], theirs: tuple[bytes, bytes]) -> bool:
-    """Whether a step took the same time, and ended at the same one where both lines say it."""
+    """True if a step took the same time, and ended at the same one if both lines name it."""
     return ours[0] == theirs[0] and (ours[1] == theirs[1] or not (ours[1] and theirs[1]))
 
 
 def _times(files: Sequence[str]) -> dict[tuple[bytes, ...], tuple[bytes, bytes]]:
-    """How long each step at the beginning of a log took, and the time of day on its line."""
+    """Duration of each step at the beginning of a log, and the time of day on its line."""
     found: dict[tuple[bytes, ...], tuple[bytes, bytes]] = {}
     for path in files[:1]:
         for line in _head(path).splitlines():
@@ -304,16 +304,12 @@ def _is_one_file(one: str, other: str) -> bool:
         return not theirs.read(1)
 
 
-def _has_clock(path: str) -> bool:
-    return len(set(_CLOCK.findall(_head(path)))) >= _TIMES
-
-
 def _head(path: str) -> bytes:
     """The beginning of a log, unpacked; nothing of one that cannot be read, which its reader has told."""
     if not os.path.isfile(path):
         return b""
     try:
-        with opened(path) as stream:
+        with open_log(path) as stream:
             return stream.read(_HEAD)
     except (EOFError, OSError, zlib.error):
         return b""

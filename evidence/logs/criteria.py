@@ -1,9 +1,4 @@
-"""One thing that is judged, with its limit.
-
-Numbers of logs as a person reads them.
-
-From which difference on a single step is odd or wrong.
-"""
+"""A judged criterion, the limits of a single step, and numbers for a person."""
 
 from __future__ import annotations
 
@@ -33,7 +28,7 @@ class Criterion(NamedTuple):
 
     @property
     def label(self) -> Words:
-        """What a person calls it."""
+        """Its name for a person."""
         return getattr(say, f"criterion_{self.name.replace(' ', '_')}")()
 
 
@@ -53,6 +48,6 @@ ODD, WRONG, CERTAIN = (0.005, 0.005), (0.01, 0.01), (0.1, 0.1)
 """Limits of one step's difference: absolute, and as a share. `CERTAIN` is ten times the limit of a mean."""
 
 
-def beyond(size: float, level: float, limits: tuple[float, float]) -> bool:
-    """Whether a difference is beyond an absolute limit and beyond one that is a share."""
+def exceeds(size: float, level: float, limits: tuple[float, float]) -> bool:
+    """True if a difference is beyond an absolute limit and beyond one that is a share."""
     return size > limits[0] and size > limits[1] * level

@@ -1,4 +1,4 @@
-"""Where two curves part: wrong steps of any number, and the step from which the curves stay apart.
+"""The steps at which two curves part: wrong steps of any number, and the step from which the curves stay apart.
 
 A step is *odd* if its losses differ by more than 0.005 and 0.5%, and *wrong* if they differ by more than 0.01 and 1%
 (a share is one of the smaller value). In both cases the difference is also beyond the noise of the steps before it, or
@@ -11,9 +11,9 @@ Two curves *stay apart* from the first step on where the difference is beyond 0.
 four fifths of the next steps (a twentieth of the run, 5 to 50), and for at least half of all steps to the end. With
 fewer than three steps left nothing is said to last.
 
-What a mean does not see: single steps whose losses or global norms are wrong, and odd values of one log.
+Their criteria see what a mean does not:
 
-- A *loss* that is wrong at one step, or at any number of them (`departure.py`), is a mismatch; an odd one, within 1%,
+- A *loss* that is wrong at one step, or at any number of them, is a mismatch; an odd one, within 1%,
   leaves the answer undecided, as a late gap under 1% is left to an evaluation of downstream tasks.
 - A *global norm* is odd if one side's is more than twice the other's (what is lost in three decimals apart), beyond the
   noise of the steps before it or more than ten times it. The published limit is a mean over all steps; an odd norm
@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 from ...schemas.fast_records import NamedTuple
 from .alignment import Pair
 from .columns import ABSENT, GRAD_NORM, LOSS, SKIPPED
-from .criteria import CERTAIN, ODD, WRONG, Criterion, beyond, figure
+from .criteria import CERTAIN, ODD, WRONG, Criterion, exceeds, figure
 from .messages_compiled import say
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Spike(NamedTuple):
 
 
 class Departure(NamedTuple):
-    """Where two curves part."""
+    """Steps at which two curves part."""
 
     spikes: tuple[Spike, ...]
     apart: int | None
@@ -81,7 +81,7 @@ def departure(pair: Pair) -> Departure:
     """Wrong steps and lasting difference of two curves."""
     differences = pair.differences
     levels = [min(abs(a), abs(b)) for a, b in zip(pair.a, pair.b, strict=True)]
-    return Departure(_spikes(pair.steps, differences, levels), _lasting(differences, levels))
+    return Departure(_spikes(pair.steps, differences, levels), _lasting_divergence(differences, levels))
 
 
 def noisy_rows(
@@ -155,7 +155,7 @@ def _spikes(steps: Sequence[int], differences: Sequence[float], levels: Sequence
     found: list[Spike] = []
     before = -2
     for row, size in noisy_rows(differences, candidates, floors):
-        wrong = beyond(size, levels[row], WRONG)
+        wrong = exceeds(size, levels[row], WRONG)
         if row == before + 1:
             last = found[-1]
             longer = last._replace(length=last.length + 1, wrong=last.wrong or wrong)
@@ -167,7 +167,7 @@ def _spikes(steps: Sequence[int], differences: Sequence[float], levels: Sequence
     return tuple(found)
 
 
-def _lasting(differences: Sequence[float], levels: Sequence[float]) -> int | None:
+def _lasting_divergence(differences: Sequence[float], levels: Sequence[float]) -> int | None:
     count = len(differences)
     apart = [
         not abs(difference) <= max(LASTING[0], LASTING[1] * level)
@@ -197,14 +197,14 @@ _AROUND = 64
 
 
 def norm_share(a: float, b: float) -> float:
-    """How far two norms lie apart as a share of the smaller one, with what three decimals lose as its least."""
+    """Distance of two norms as a share of the smaller one, which counts at least what three decimals lose."""
     size = abs(b - a)
     return 0.0 if size <= NORM_DECIMALS else size / max(min(abs(a), abs(b)), NORM_DECIMALS)
 
 
-def without_skipped(pair: Pair, a: Run, b: Run, shift: int = 0) -> Pair:
+def drop_skipped(pair: Pair, a: Run, b: Run, shift: int = 0) -> Pair:
     """A pair without the steps that one of the runs skipped, whose norms say nothing."""
-    skipped = {step - moved for run, moved in ((a, 0), (b, shift)) for step in _skipped(run)}
+    skipped = {step - moved for run, moved in ((a, 0), (b, shift)) for step in _skipped_steps(run)}
     if not skipped:
         return pair
     rows = [row for row, step in enumerate(pair.steps) if step not in skipped]
@@ -213,7 +213,7 @@ def without_skipped(pair: Pair, a: Run, b: Run, shift: int = 0) -> Pair:
     return Pair(steps, ours, theirs, windows)
 
 
-def _skipped(run: Run) -> Iterator[int]:
+def _skipped_steps(run: Run) -> Iterator[int]:
     skipped = run.columns.get(SKIPPED)
     if skipped is not None and skipped.count(0.0) < len(skipped):
         yield from (step for step, count in zip(run.steps, skipped, strict=True) if count > 0)
@@ -224,7 +224,7 @@ def single_steps(
 ) -> Iterator[Criterion]:
     """The criteria of single losses and norms; they decide for the standard, whose limits are means."""
     yield _losses(aligned.loss, found, decides=decides)
-    norms = _norms(without_skipped(aligned.norm, a, b, shift), decides=decides)
+    norms = _norms(drop_skipped(aligned.norm, a, b, shift), decides=decides)
     if norms is not None:
         yield norms
 
@@ -264,7 +264,7 @@ def odd_norms(norm: Pair) -> list[_OddNorm]:
 
 
 def _is_far_above(a: float, b: float) -> bool:
-    """Whether one norm is more than twice the other, whatever their last decimals were."""
+    """True if one norm is more than twice the other, whatever their last decimals were."""
     low, high = (abs(a), abs(b)) if abs(a) <= abs(b) else (abs(b), abs(a))
     return NORM_FACTOR * (low + NORM_DECIMALS) < high - NORM_DECIMALS < math.inf
 
@@ -295,18 +295,20 @@ def _norms(norm: Pair, *, decides: bool) -> Criterion | None:
 
 def oddities(run: Run) -> Iterator[Criterion]:
     """Zeros and values far above those around them in one log; whether the other log has them, too, is judged apart."""
-    skipped = set(_skipped(run))
+    skipped = set(_skipped_steps(run))
     for name, factor in OUTLIERS.items():
         values = run.columns.get(name)
         if values is None:
             continue
         zeros = [step for step, value in zip(run.steps, values, strict=True) if value == 0.0] if 0.0 in values else []
-        yield from _told(run, name, [step for step in zeros if step not in skipped], say.zeros)
+        yield from _oddity(run, name, [step for step in zeros if step not in skipped], say.zeros)
         above = [run.steps[row] for row in _outliers(values, factor)]
-        yield from _told(run, name, [step for step in above if step not in skipped], say.outliers, factor=f"{factor:g}")
+        yield from _oddity(
+            run, name, [step for step in above if step not in skipped], say.outliers, factor=f"{factor:g}"
+        )
 
 
-def _told(
+def _oddity(
     run: Run, name: str, steps: Sequence[int], sentence: Callable[..., Words], **more: object
 ) -> Iterator[Criterion]:
     if steps:

@@ -1,9 +1,8 @@
 """TensorBoard event files, read without TensorFlow: length-prefixed records with checksums, each one protocol buffer.
 
 Only scalars are kept: `simple_value`, or a tensor of one number, as newer writers do. A damaged record ends the
-reading, as it does in TensorBoard; what stands before it is used, and where it is damaged is said.
-
-Event files as a run: the tags of both frameworks by step, later files and later values winning.
+reading, as it does in TensorBoard; what stands before it is used, and where it is damaged is said. Of two
+values of a tag at one step the later one counts, in the order of the files.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ from array import array
 from typing import TYPE_CHECKING
 
 from ...schemas.fast_records import NamedTuple
-from ..data.protocol_buffers import FIXED32, FIXED64, fields, signed
-from .columns import ABSENT, LOSS, is_loss, own_name, told
+from ..data.protocol_buffers import FIXED32, FIXED64, as_int64, fields
+from .columns import ABSENT, LOSS, column_value, is_loss, own_name
 from .columns_compiled import MEGATRON_TAGS, MINDFORMERS_TAGS
 from .local_norms import NormList
 from .messages_compiled import say
 from .problems import problem, refuse
 from .run import Run, interval_of, rises, segments_of
-from .sources import EVENT_FILES, beginning, opened
+from .sources import EVENT_FILES, first_bytes, open_log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -60,7 +59,7 @@ def is_event_file(path: str) -> bool:
     """True if a file is one of TensorBoard's, by its name or by its first record's length and checksum."""
     if os.path.basename(path).startswith(EVENT_FILES):
         return True
-    head = beginning(path)
+    head = first_bytes(path)
     return len(head) >= 12 and struct.unpack_from("<I", head, 8)[0] == masked_crc(head[:8])
 
 
@@ -133,7 +132,7 @@ def _event(event: bytes) -> list[Scalar]:
     summary: bytes | None = None
     for number, _, value in _fields(event):
         if number == 2 and isinstance(value, int):
-            step = signed(value)
+            step = as_int64(value)
         elif number == 5 and isinstance(value, bytes):
             summary = value
     if summary is None:
@@ -211,9 +210,9 @@ def read_events(name: str, paths: tuple[str, ...]) -> Run:
 def _read(path: str, tags: dict[str, dict[int, float]], steps: list[int]) -> DamagedError | None:
     """Add one file's scalars; the damage that ended it, where there is one."""
     try:
-        with opened(path) as stream:
+        with open_log(path) as stream:
             for scalar in scalars(stream):
-                tags.setdefault(scalar.tag, {})[scalar.step] = told(scalar.value)
+                tags.setdefault(scalar.tag, {})[scalar.step] = column_value(scalar.value)
                 if scalar.tag in ("lm loss", "loss"):
                     steps.append(scalar.step)
     except DamagedError as error:
@@ -222,7 +221,7 @@ def _read(path: str, tags: dict[str, dict[int, float]], steps: list[int]) -> Dam
 
 
 def _dialect(tags: Mapping[str, object], *, megatron: bool) -> str:
-    """Which graph wrote the tags: the static one prints a throughput only along with others."""
+    """The graph that wrote the tags: the static one prints a throughput only along with others."""
     if megatron:
         return ""
     return "dynamic" if _DYNAMIC & tags.keys() and not _STATIC & tags.keys() else "static"

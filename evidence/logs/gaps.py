@@ -1,4 +1,4 @@
-"""What two logs do not let be compared, with its count; the table (`gaps.yaml`) says which verdict each gap makes."""
+"""The parts of two logs that cannot be compared, with counts; `gaps.yaml` has the verdict that each gap allows."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Gap(NamedTuple):
         return GAPS[self.kind].get(experiment)
 
 
-def weighed(gaps: Iterable[Gap], experiment: str) -> tuple[tuple[Unseen, ...], tuple[Unseen, ...]]:
+def split_by_weight(gaps: Iterable[Gap], experiment: str) -> tuple[tuple[Unseen, ...], tuple[Unseen, ...]]:
     """The gaps that make a verdict partial, and those that leave it undecided."""
     by_weight: dict[str | None, list[Unseen]] = {PARTIAL: [], UNDECIDED: [], None: []}
     for gap in gaps:
@@ -67,28 +67,28 @@ def gaps_between(experiment: str, a: Run, b: Run, aligned: Alignment, shift: int
             yield Gap("elsewhere", f"{run.elsewhere:,} steps of {run.name}", say.in_other_files())
     loss = aligned.loss
     if experiment == "first-steps":
-        yield from _of_first_steps(aligned)
+        lacking = [step for step in FIRST_STEPS if step not in aligned.norm.steps[:4]]
+        if len(lacking) == len(FIRST_STEPS):
+            yield Gap("grad_norm", "grad norm", say.in_one_log())
+        elif lacking:
+            yield Gap("grad_norm_lines", f"grad norm of step {lacking[0]}", say.in_one_log())
+        if not aligned.rate.size:
+            yield Gap("rate", "learning rate", say.in_one_log())
         return
     if not loss.size:
         return
     rows = _compared_rows(a, b, loss, shift)
     yield from _of_column("grad_norm", GRAD_NORM, (a, b), rows, aligned.norm)
     yield from _of_column("rate", LEARNING_RATE, (a, b), rows, aligned.rate)
-    yield from _beyond(a, b, loss, shift)
-    yield from _between(a, b, loss, shift)
+    yield from _ends_of_one_log(a, b, loss, shift)
+    yield from _missing_steps(a, b, loss, shift)
     if experiment == "repeat":
-        yield from _columns(a, b, rows)
-
-
-def _of_first_steps(aligned: Alignment) -> Iterator[Gap]:
-    """The norms of steps 1 and 2, and the rates."""
-    lacking = [step for step in FIRST_STEPS if step not in aligned.norm.steps[:4]]
-    if len(lacking) == len(FIRST_STEPS):
-        yield Gap("grad_norm", "grad norm", say.in_one_log())
-    elif lacking:
-        yield Gap("grad_norm_lines", f"grad norm of step {lacking[0]}", say.in_one_log())
-    if not aligned.rate.size:
-        yield Gap("rate", "learning rate", say.in_one_log())
+        judged = (LOSS, GRAD_NORM, LEARNING_RATE)
+        names = [name for name in dict.fromkeys((*a.columns, *b.columns)) if name not in judged]
+        found = [gap for name in names if (gap := _column(name, a, b, rows)) is not None]
+        yield from found[:_MOST_COLUMNS]
+        if len(found) > _MOST_COLUMNS:
+            yield Gap("column", f"{len(found) - _MOST_COLUMNS} further columns", say.in_one_log())
 
 
 class _Rows(NamedTuple):
@@ -132,7 +132,7 @@ def _of_column(
             yield Gap("grad_norm_lines" if kind == "grad_norm" else "rate_lines", shown, why)
 
 
-def _beyond(a: Run, b: Run, loss: Pair, shift: int) -> Iterator[Gap]:
+def _ends_of_one_log(a: Run, b: Run, loss: Pair, shift: int) -> Iterator[Gap]:
     """The steps of a run before and after those of the other; a shift by itself leaves some."""
     first, last = loss.steps[0] - loss.windows[0], loss.steps[-1]
     for run, moved in ((a, 0), (b, shift)):
@@ -142,7 +142,7 @@ def _beyond(a: Run, b: Run, loss: Pair, shift: int) -> Iterator[Gap]:
                 yield Gap("beyond", f"{beyond:,} steps of {run.name}", say.beyond_the_other_log())
 
 
-def _between(a: Run, b: Run, loss: Pair, shift: int) -> Iterator[Gap]:
+def _missing_steps(a: Run, b: Run, loss: Pair, shift: int) -> Iterator[Gap]:
     """The steps between the first and the last compared loss that no compared loss covers."""
     before, missing = loss.steps[0], 0
     first: tuple[int, int] | None = None
@@ -173,16 +173,6 @@ def _skipped_between(run: Run, loss: Pair, shift: int) -> set[int]:
         for row, step in enumerate(run.steps)
         if skipped[row] > 0 and first <= step - shift <= last and step - shift not in known
     }
-
-
-def _columns(a: Run, b: Run, rows: _Rows) -> Iterator[Gap]:
-    """Other columns that one log has in a line and the other has not."""
-    judged = (LOSS, GRAD_NORM, LEARNING_RATE)
-    names = [name for name in dict.fromkeys((*a.columns, *b.columns)) if name not in judged]
-    found = [gap for name in names if (gap := _column(name, a, b, rows)) is not None]
-    yield from found[:_MOST_COLUMNS]
-    if len(found) > _MOST_COLUMNS:
-        yield Gap("column", f"{len(found) - _MOST_COLUMNS} further columns", say.in_one_log())
 
 
 def _column(name: str, a: Run, b: Run, rows: _Rows) -> Gap | None:

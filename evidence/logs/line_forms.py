@@ -1,4 +1,6 @@
-"""Megatron-LM's training lines, versions 0.12 to 0.19 and the older ones of public logs.
+"""Forms of training lines: Megatron-LM's, MindSpore Transformers', and those of other programs on Megatron.
+
+Megatron-LM, versions 0.12 to 0.19 and the older ones of public logs:
 
     [2025-01-01 10:00:00] iteration       10/    1000 | consumed samples:          160 | … | lm loss: 1.068E+01 | …
 
@@ -17,7 +19,7 @@ What stands before `iteration` (the rank that a launcher adds, the time) does no
 - The losses of the auxiliary kind (`load_balancing_loss`, `mtp_1 loss`, …) are not part of `lm loss`. Up to 0.14
   `mtp_N loss` is the last iteration's value divided by the interval, from 0.15 a mean.
 
-MindSpore Transformers' training lines: the static graph's of 1.6 to 1.9 and 2.1, and the dynamic graph's of 2.x.
+MindSpore Transformers, the static graph of 1.6 to 1.9 and 2.1, and the dynamic graph of 2.x:
 
     … - INFO - { Epoch:[  1/  2], step:[   10/  500], loss: 10.683, per_step_time: 412ms, lr: 1e-05, …
     … - INFO - { step:[   10/ 1000], loss:  10.683002, per_step_time:    412ms, lr: 1.000000e-05, grad_norm: … }
@@ -34,7 +36,7 @@ What stands before the brace (time, module, rank) does not matter. Facts, measur
 - With pipeline stages every rank prints a line; a stage without the loss prints `N/A` (dynamic) or a number without
   meaning (static, which warns that only the last card's is valid, or rank 0's with the zero-bubble schedule).
 
-Training lines of other programs that build on Megatron: one record a line, read as columns.
+Other programs that build on Megatron, one record a line:
 
     Training epoch 0, iteration 9/999 | lr: 3.0e-06 | global_step: 9 | reduced_train_loss: 11.03 | …      NeMo
     {"loss": 1.06, "grad_norm": 0.5, "learning_rate": 1e-05, "iteration": "10/1000"}                       ms-swift
@@ -178,20 +180,16 @@ def dialect_of(chunk: bytes) -> Dialect | None:
 
 def rewritten(chunk: bytes, dialect: Dialect) -> bytes:
     """The records of a chunk as training lines, each where it stood; one that is cut or damaged has no step."""
-    lines = chunk.split(b"\n")
-    return b"\n".join(
-        (_read(line, dialect) or _damaged(line, dialect)) if any(word in line for word in dialect.words) else b""
-        for line in lines
-    )
-
-
-def _read(line: bytes, dialect: Dialect) -> bytes:
-    return _nemo(line) if dialect is NEMO else _record(line)
-
-
-def _damaged(line: bytes, dialect: Dialect) -> bytes:
-    """A quoted settings file may have a loss, too; a record of ms-swift begins with its brace."""
-    return MARK + b"?" if dialect is not SWIFT or line.lstrip().startswith(b"{") else b""
+    lines: list[bytes] = []
+    for line in chunk.split(b"\n"):
+        read = b""
+        if any(word in line for word in dialect.words):
+            read = _nemo(line) if dialect is NEMO else _record(line)
+            # A quoted settings file may have a loss, too; a record of ms-swift begins with its brace.
+            if not read and (dialect is not SWIFT or line.lstrip().startswith(b"{")):
+                read = MARK + b"?"
+        lines.append(read)
+    return b"\n".join(lines)
 
 
 def _nemo(line: bytes) -> bytes:

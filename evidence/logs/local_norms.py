@@ -88,7 +88,7 @@ class NormRow(NamedTuple):
 
 
 class Matching(NamedTuple):
-    """What became of the local norms of two runs."""
+    """The local norms of two runs, matched by parameter."""
 
     rows: tuple[NormRow, ...]
     only_a: tuple[str, ...]
@@ -108,7 +108,7 @@ class _Found(NamedTuple):
 
 
 def difference(a: float, b: float, floor: float = 0.0) -> float:
-    """How far two norms lie apart as a share of the smaller one; infinite where one is not finite."""
+    """Distance of two norms as a share of the smaller one; infinite if one is not finite."""
     if not (math.isfinite(a) and math.isfinite(b)):
         return math.inf
     size, level = abs(a - b), max(min(abs(a), abs(b)), floor)
@@ -127,12 +127,12 @@ class NormScanner:
 
     @property
     def waits(self) -> bool:
-        """Whether a list was begun whose end was not read yet."""
+        """True if a list was begun whose end was not read yet."""
         return bool(self._kept)
 
     @property
     def is_blank(self) -> bool:
-        """Whether nothing was met that has to do with norms."""
+        """True if nothing was met that has to do with norms."""
         return not (self._kept or self._found or self.broken or self._at is not None)
 
     def take(self, chunk: bytes, first: int) -> None:
@@ -171,7 +171,12 @@ class NormScanner:
         if groups["torch"] is not None:
             found = _torch(groups["torch"], line)
         elif groups["mindspore"] is not None:
-            found = _mindspore(groups["mindspore"], groups["sizes"], line)
+            sizes = groups["sizes"]
+            values = [number_in(value) for value in groups["mindspore"].strip(b"[]").replace(b",", b" ").split()]
+            # A size stands alone, or as the value of a tensor that is printed with shape and type.
+            told = re.findall(rb"value= *\[?(\d+)", sizes) or re.findall(rb"\d+", sizes)
+            counted = tuple(int(size) for size in told) if len(told) == len(values) else None
+            found = _squares(values, line, None, counted)
         else:
             name, value = next(
                 (groups[name], groups[value])
@@ -215,7 +220,7 @@ class NormScanner:
 
 
 def _again(before: Sequence[float], values: Sequence[float]) -> bool:
-    """Whether a list is one that was printed already: an optimizer asks for its parameters several times a step.
+    """True if a list was printed already: an optimizer asks for its parameters several times a step.
 
     After the gradients were clipped (Megatron-LM 0.12 `optimizer.py:ChainedOptimizer.step` then counts zeros) the same
     list comes again with every norm made smaller by one factor; what is printed has four digits.
@@ -240,14 +245,6 @@ def _torch(text: bytes, line: int) -> _Found | None:
     return _squares(values, line, names, None)
 
 
-def _mindspore(text: bytes, sizes: bytes, line: int) -> _Found | None:
-    values = [number_in(value) for value in text.strip(b"[]").replace(b",", b" ").split()]
-    # A size stands alone, or as the value of a tensor that is printed with shape and type.
-    told = re.findall(rb"value= *\[?(\d+)", sizes) or re.findall(rb"\d+", sizes)
-    counted = tuple(int(size) for size in told) if len(told) == len(values) else None
-    return _squares(values, line, None, counted)
-
-
 def _squares(
     values: Sequence[float | None], line: int, names: tuple[str, ...] | None, sizes: tuple[int, ...] | None
 ) -> _Found | None:
@@ -267,7 +264,7 @@ def below_the_model(name: str) -> str:
     return name
 
 
-def matched(
+def match_norms(
     a: Sequence[NormList],
     b: Sequence[NormList],
     sides: tuple[Framework, Framework],
@@ -284,7 +281,7 @@ def matched(
     if not common:
         return Matching((), (), (), "no-common-step" if a and b else "one-side")
     wanted = [norms for norms in common if norms.step in FIRST_STEPS] or common[:1]
-    found = [_matched(norms, by_step[norms.step], sides, table, orders) for norms in wanted]
+    found = [_match_step(norms, by_step[norms.step], sides, table, orders) for norms in wanted]
     unnamed = next((one for one in found if one.reason), None)
     if unnamed is not None:
         return unnamed
@@ -295,7 +292,7 @@ def matched(
     )
 
 
-def _matched(
+def _match_step(
     ours: NormList,
     theirs: NormList,
     sides: tuple[Framework, Framework],
@@ -303,7 +300,7 @@ def _matched(
     orders: tuple[Sequence[str] | None, Sequence[str] | None],
 ) -> Matching:
     """The norms of one step."""
-    named = _both_named((ours, theirs), sides, orders)
+    named = _name_both((ours, theirs), sides, orders)
     if isinstance(named, str):
         return Matching((), (), (), named, (len(ours.values), len(theirs.values)))
     first, second = named
@@ -318,7 +315,7 @@ def _matched(
         group, partners = _partners(name, sides, table)
         done.update(group)
         if all(part in first for part in group) and all(part in rest for part in partners):
-            one, other = _together(first, group), _together(rest, partners)
+            one, other = _joint_norm(first, group), _joint_norm(rest, partners)
             shown = group[0] if len(group) == 1 else f"{group[0]} (+{len(group) - 1})"
             rows.append(NormRow(shown, partners[0], ours.step, one, other, floor))
             for part in partners:
@@ -328,13 +325,13 @@ def _matched(
     return Matching(tuple(rows), tuple(missing), tuple(rest))
 
 
-def _both_named(
+def _name_both(
     pair: tuple[NormList, NormList],
     sides: tuple[Framework, Framework],
     orders: tuple[Sequence[str] | None, Sequence[str] | None],
 ) -> tuple[dict[str, float], dict[str, float]] | str:
     """Both lists by name, or the name of the sentence that says why they have none."""
-    first, second = (_named(norms, order) for norms, order in zip(pair, orders, strict=True))
+    first, second = (_values_by_name(norms, order) for norms, order in zip(pair, orders, strict=True))
     if first is not None and second is not None:
         return first, second
     if first is not None or second is not None or sides[0] != sides[1]:
@@ -346,14 +343,14 @@ def _both_named(
     return numbered[0], numbered[1]
 
 
-def _named(norms: NormList, order: Sequence[str] | None) -> dict[str, float] | None:
+def _values_by_name(norms: NormList, order: Sequence[str] | None) -> dict[str, float] | None:
     names = norms.names if norms.names is not None else order
     if names is None or len(names) != len(norms.values):
         return None
     return {below_the_model(name): value for name, value in zip(names, norms.values, strict=True)}
 
 
-def _together(values: Mapping[str, float], names: Sequence[str]) -> float:
+def _joint_norm(values: Mapping[str, float], names: Sequence[str]) -> float:
     """The norm of several parameters as one."""
     return values[names[0]] if len(names) == 1 else math.sqrt(sum(values[name] ** 2 for name in names))
 

@@ -1,6 +1,6 @@
 """A name on the command line read into a run: a log, a compressed log, a directory of workers, event files.
 
-A log that is still being written: what was read is kept, only what was added is read.
+`FollowedLog` goes on with a log that is still being written: only what was added is read.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from .messages_compiled import say
 from .parallel_reading import LEARNT, processes_for, read_spread
 from .problems import excerpt, problem, refuse
 from .run import Run, run_of
-from .sources import Piece, Stream, opened, pieces, streams
-from .start_lines import Beginning, told_in
+from .sources import Piece, Stream, open_log, pieces, streams
+from .start_lines import Beginning, read_start_lines
 from .training_lines import Form, Lines
 
 if TYPE_CHECKING:
@@ -70,18 +70,14 @@ def read_run(name: str) -> Run:
     readings = [_read(stream, name if len(found) == 1 else stream.name) for stream in found]
     told = [reading for reading in readings if reading.run is not None]
     if not told:
-        _refuse_nothing(name, readings)
+        total = sum(reading.lines for reading in readings)
+        if not total:
+            refuse(say.empty(), name)
+        binary = any(reading.binary for reading in readings)
+        refuse(say.no_lines(lines=total, hint=say.nul_bytes() if binary else NOTHING), name)
     if len(told) == 1:
         return _single(told[0], name, several=len(found) > 1)
-    return _chosen(told, name)
-
-
-def _refuse_nothing(name: str, readings: Sequence[_Reading]) -> None:
-    total = sum(reading.lines for reading in readings)
-    if not total:
-        refuse(say.empty(), name)
-    binary = any(reading.binary for reading in readings)
-    refuse(say.no_lines(lines=total, hint=say.nul_bytes() if binary else NOTHING), name)
+    return _choose_worker(told, name)
 
 
 def _single(reading: _Reading, name: str, *, several: bool) -> Run:
@@ -94,7 +90,7 @@ def _single(reading: _Reading, name: str, *, several: bool) -> Run:
     return run._replace(name=name, problems=tuple(problems))
 
 
-def _chosen(told: Sequence[_Reading], name: str) -> Run:
+def _choose_worker(told: Sequence[_Reading], name: str) -> Run:
     """The run of the process whose loss counts, with what the others say of it."""
     with_loss = [reading for reading in told if reading.run is not None and reading.run.has(LOSS)] or list(told)
     first = any(reading.first_card for reading in told)
@@ -114,14 +110,14 @@ def _chosen(told: Sequence[_Reading], name: str) -> Run:
     if not (first or last):
         for other in with_loss:
             if other is not chosen and other.run is not None:
-                problems += _differing(run, other.run, chosen.stream.name, other.stream.name)
+                problems += _loss_conflict(run, other.run, chosen.stream.name, other.stream.name)
     own = set(run.steps)
     others = {step for other in with_loss if other.run is not None for step in other.run.steps} - own
     return run._replace(name=name, problems=tuple(problems), elsewhere=len(others))
 
 
-def _differing(run: Run, other: Run, chosen: str, name: str) -> list[Diagnostic]:
-    """Whether another process printed another loss; the first such step."""
+def _loss_conflict(run: Run, other: Run, chosen: str, name: str) -> list[Diagnostic]:
+    """The first step at which another process printed another loss."""
     ours, theirs = run.column(LOSS), other.column(LOSS)
     place = {step: row for row, step in enumerate(run.steps)}
     for row, step in enumerate(other.steps):
@@ -164,7 +160,7 @@ class LogReader:
     def read(self, path: str) -> None:
         """Read a whole file."""
         shown = path if path != "-" else "<stdin>"
-        stream = opened(path)
+        stream = open_log(path)
         try:
             workers = 1 if self.count or path == "-" else processes_for(stream)
             if workers > 1:
@@ -186,13 +182,13 @@ class LogReader:
 
     @property
     def is_blank(self) -> bool:
-        """Whether a blank reader has met nothing but rows since."""
+        """True if a blank reader has met nothing but rows since."""
         told = any(lines.problems or lines.starts or lines.unreadable for lines in self.lines.values())
         return not (told or self.problems) and self.norms.is_blank
 
     @property
     def reads_other_program(self) -> bool:
-        """Whether the log is of another program, whose records are rewritten as training lines."""
+        """True if the log is of another program, whose records are rewritten as training lines."""
         return self._records is not None
 
     def take_piece(self, piece: Piece, file: str) -> None:
@@ -208,7 +204,7 @@ class LogReader:
             # Only a log without training lines is asked for these.
             self.count += chunk.count(b"\n") + (not chunk.endswith(b"\n"))
             self.binary = self.binary or b"\0" in chunk
-            self.beginning = told_in(chunk, self.beginning)
+            self.beginning = read_start_lines(chunk, self.beginning)
         if sum(map(len, self.lines.values())) < LEARNT and b" valid" in chunk:
             self.last = self.last or LAST_CARD in chunk
             self.first = self.first or FIRST_CARD in chunk
@@ -248,7 +244,7 @@ class LogReader:
         return True
 
     def _may_begin(self, name: str, word: bytes, chunk: bytes) -> bool:
-        """Whether the lines of a further form may begin here; a log is of one of MindSpore Transformers' graphs."""
+        """True if the lines of a further form may begin here: a log is of one of MindSpore Transformers' graphs."""
         if name != "megatron" and ("static" in self.lines or "dynamic" in self.lines):
             return False
         return word in chunk
@@ -291,7 +287,7 @@ class LogReader:
 
 
 def _any_loss(lines: Lines) -> bool:
-    losses = lines.finished().get(LOSS)
+    losses = lines.padded_columns().get(LOSS)
     return losses is not None and losses.count(ABSENT) < len(losses)
 
 
@@ -305,7 +301,7 @@ def _why_no_loss(lines: Lines) -> Words:
     return say.other_losses_alone(names=", ".join(map(own_name, others))) if others else say.nan_left_out()
 
 
-class Followed:
+class FollowedLog:
     """One log by its name. A directory, event files and compressed logs are read anew when they change."""
 
     def __init__(self, name: str) -> None:
@@ -316,7 +312,7 @@ class Followed:
         self._identity: tuple[int, int] | None = None
         self._seen: object = None
 
-    def grown(self) -> bool:
+    def read_new(self) -> bool:
         """Read what was added; whether anything was."""
         state = _state(self.name)
         if state == self._seen:

@@ -1,9 +1,6 @@
-"""Every metric that both logs print beside losses, norms and rates: how far apart they are.
+"""Metrics and counts that both logs print beside losses, norms and rates, and their differences.
 
-The guide has no limit for them, so that they decide only whether a run was repeated to the last digit; but what a log
-prints is told, and not left out because no table knows its name.
-
-What each iteration was, beside its numbers: how many samples it took, and whether it was skipped.
+The guide has no limit for the metrics, so that they decide only whether a run was repeated to the last digit.
 
 Runs that took other samples, or did not update at the same steps, are not two runs of one thing, however near their
 losses lie. Windows of one log that the other does not have cannot be counted against each other and are left.
@@ -62,13 +59,13 @@ def metrics(a: Run, b: Run, shift: int = 0) -> Iterator[Metric]:
 
 def _metric(name: str, values: list[tuple[float, float, int]]) -> Metric:
     count = len(values)
-    shares = [_apart(one, two) for one, two, _ in values]
+    shares = [_relative_difference(one, two) for one, two, _ in values]
     first = next((step for (_, _, step), share in zip(values, shares, strict=True) if share), None)
     means = (sum(one for one, _, _ in values) / count, sum(two for _, two, _ in values) / count)
     return Metric(name, count, *means, sum(shares) / count, first)
 
 
-def _apart(one: float, two: float) -> float:
+def _relative_difference(one: float, two: float) -> float:
     if one == two or (one != one and two != two):
         return 0.0
     if not (math.isfinite(one) and math.isfinite(two)):
@@ -79,7 +76,7 @@ def _apart(one: float, two: float) -> float:
 _COUNTED = (GLOBAL_BATCH, SKIPPED, NAN_ITERATIONS)
 
 
-class Apart(NamedTuple):
+class CountDifference(NamedTuple):
     """A count that differs between two runs."""
 
     name: str
@@ -91,7 +88,7 @@ class Apart(NamedTuple):
     b: float
 
 
-def iterations_apart(a: Run, b: Run, shift: int = 0) -> Iterator[Apart]:
+def count_differences(a: Run, b: Run, shift: int = 0) -> Iterator[CountDifference]:
     """The counts that both runs print and that differ."""
     together = not shift and a.steps == b.steps
     for name in _COUNTED:
@@ -99,7 +96,7 @@ def iterations_apart(a: Run, b: Run, shift: int = 0) -> Iterator[Apart]:
             continue
         found = list(_different(name, a, b, shift))
         if found:
-            yield Apart(name, len(found), *found[0])
+            yield CountDifference(name, len(found), *found[0])
 
 
 def _different(name: str, a: Run, b: Run, shift: int) -> Iterator[tuple[int, float, float]]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 
 from ...schemas.fast_records import NamedTuple
 from .run import rises
-from .sources import CHUNK, opened, pieces
+from .sources import CHUNK, open_log, pieces
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,7 +36,7 @@ _MOST_READ_TWICE = 4
 
 
 class _Reader(Protocol):
-    """What is asked of a `LogReader`."""
+    """The part of a `LogReader` that is used here."""
 
     norms: NormScanner
 
@@ -51,7 +51,7 @@ class _Reader(Protocol):
 
 
 class _Rows(NamedTuple):
-    """What a part gave: how many lines it has, and its rows."""
+    """The rows of a part, and its number of lines."""
 
     lines: int
     steps: array[int] | range
@@ -74,7 +74,7 @@ class _Bounded:
 
 
 def processes_for(stream: BinaryIO) -> int:
-    """How many processes may read a log; 1 where that does not pay, or where this process cannot be split."""
+    """Number of processes that may read a log; 1 if more do not pay, or if this process cannot be split."""
     try:
         status = os.fstat(stream.fileno())
     except (AttributeError, OSError):  # an unpacked log
@@ -96,7 +96,7 @@ def read_spread(reader: _Reader, path: str, workers: int, part: int = _PART) -> 
 
     size = os.path.getsize(path)
     at, line = _read_beginning(reader, path)
-    lines = _settled(reader)
+    lines = _settled_lines(reader)
     if lines is None:
         return
     layout, twice = lines.layout(), 0
@@ -107,19 +107,19 @@ def read_spread(reader: _Reader, path: str, workers: int, part: int = _PART) -> 
             if rows is not None:
                 lines.add(
                     rows.steps,
-                    _later(rows.numbers, line),
+                    _shift(rows.numbers, line),
                     {name: values * times for name, (values, times) in rows.columns.items()},
                 )
                 line += rows.lines
                 continue
             twice += 1
-            line = _take(reader, path, _begun(path, start, at), _begun(path, start + part, at), line)
-            if _settled(reader) is not lines or lines.layout() != layout or twice >= _MOST_READ_TWICE:
-                _take(reader, path, _begun(path, start + part, at), sys.maxsize, line)
+            line = _take(reader, path, _line_start(path, start, at), _line_start(path, start + part, at), line)
+            if _settled_lines(reader) is not lines or lines.layout() != layout or twice >= _MOST_READ_TWICE:
+                _take(reader, path, _line_start(path, start + part, at), sys.maxsize, line)
                 return
 
 
-def _settled(reader: _Reader) -> Lines | None:
+def _settled_lines(reader: _Reader) -> Lines | None:
     """The lines of a reader that knows its log: those of one form, with a layout, and nothing half read."""
     if len(reader.lines) != 1 or reader.reads_other_program or reader.norms.waits:
         return None
@@ -130,21 +130,21 @@ def _settled(reader: _Reader) -> Lines | None:
 def _read_beginning(reader: _Reader, path: str) -> tuple[int, int]:
     """Read until the layout is known, or everything; the byte and the line that follow."""
     at, line = 0, 1
-    with opened(path) as stream:
+    with open_log(path) as stream:
         for piece in pieces(stream):
             reader.take_piece(piece, path)
             at = stream.tell() - piece.rest
             line = piece.first + piece.lines
-            if piece.whole and _settled(reader) is not None:
+            if piece.whole and _settled_lines(reader) is not None:
                 break
     return at, line
 
 
-def _begun(path: str, at: int, first: int) -> int:
-    """Where the first line begins that does not begin before a byte; `first` is known to be such a place."""
+def _line_start(path: str, at: int, first: int) -> int:
+    """Start of the first line that does not begin before a byte; `first` is known to be such a place."""
     if at <= first:
         return first
-    with opened(path) as stream:
+    with open_log(path) as stream:
         stream.seek(at - 1)
         while data := stream.read(CHUNK):
             end = data.find(b"\n")
@@ -156,7 +156,7 @@ def _begun(path: str, at: int, first: int) -> int:
 
 def _take(reader: _Reader, path: str, start: int, stop: int, line: int) -> int:
     """Read what stands between two beginnings of lines; the number of the line that follows."""
-    with opened(path) as stream:
+    with open_log(path) as stream:
         stream.seek(start)
         for piece in pieces(cast("BinaryIO", _Bounded(stream, stop - start)), first=line):
             reader.take_piece(piece, path)
@@ -166,28 +166,28 @@ def _take(reader: _Reader, path: str, start: int, stop: int, line: int) -> int:
 
 def _part(reader: _Reader, path: str, first: int, part: int, start: int) -> _Rows | None:
     """The rows of the lines that begin in a part; None where there is more to them than rows."""
-    stop = _begun(path, start + part, first)
+    stop = _line_start(path, start + part, first)
     if stop >= os.path.getsize(path):  # its last line may have no end
         return None
     (lines,) = reader.lines.values()
     layout, before = lines.layout(), len(lines)
-    count = _take(reader, path, _begun(path, start, first), stop, 0)
+    count = _take(reader, path, _line_start(path, start, first), stop, 0)
     if len(reader.lines) != 1 or not reader.is_blank or lines.layout() != layout:
         return None
     columns = {name: _short(values[before:]) for name, values in lines.columns.items() if len(values) > before}
     steps, numbers = lines.steps[before:], lines.numbers[before:]
     # Numbers that only count go from process to process as what they are.
-    return _Rows(count, _counted(steps), _counted(numbers), columns)
+    return _Rows(count, _as_range(steps), _as_range(numbers), columns)
 
 
-def _counted(numbers: array[int]) -> array[int] | range:
+def _as_range(numbers: array[int]) -> array[int] | range:
     """The range that numbers are of which each is one above the one before it."""
     if not numbers or numbers[-1] - numbers[0] != len(numbers) - 1 or not rises(numbers):
         return numbers
     return range(numbers[0], numbers[-1] + 1)
 
 
-def _later(numbers: array[int] | range, by: int) -> array[int] | range:
+def _shift(numbers: array[int] | range, by: int) -> array[int] | range:
     if isinstance(numbers, range):
         return range(numbers.start + by, numbers.stop + by)
     return array("q", map(by.__add__, numbers))

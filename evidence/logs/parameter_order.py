@@ -42,20 +42,20 @@ def order_of(framework: str, norms: NormList, recipes: Sequence[Recipe]) -> Orde
         joined = recipe.value("model.mla_layout") == "concatenated" and recipe.value("attention.latent.enabled")
         if (biased and framework == "megatron") or joined:
             continue
-        names = tuple(_grouped(list(_parameters(recipe, framework))))
+        names = tuple(_optimizer_order(list(_parameters(recipe, framework))))
         if len(names) == len(norms.values):
             return Order(names, recipe.file)
     return None
 
 
-def _grouped(names: list[str]) -> list[str]:
+def _optimizer_order(names: list[str]) -> list[str]:
     """The order of the optimizer's groups: decayed parameters first, as the embedding is one of them."""
-    decayed = [name for name in names if not _undecayed(name)]
-    return [*decayed, *(name for name in names if _undecayed(name))]
+    decayed = [name for name in names if not _is_undecayed(name)]
+    return [*decayed, *(name for name in names if _is_undecayed(name))]
 
 
-def _undecayed(name: str) -> bool:
-    """Whether a parameter is a bias or one-dimensional: all such belong to a norm or are biases."""
+def _is_undecayed(name: str) -> bool:
+    """True if a parameter is a bias or one-dimensional: all such belong to a norm or are biases."""
     return name.endswith((".bias", ".beta", ".gamma")) or "norm." in name
 
 

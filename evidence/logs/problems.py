@@ -1,4 +1,4 @@
-"""What can be wrong with a log, and where; codes EVD001 to EVD019."""
+"""Problems of a log, with their place; codes EVD001 to EVD019."""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ from operator import lt, sub
 from typing import TYPE_CHECKING
 
 from ...schemas.fast_records import NamedTuple
-from .columns import ABSENT, GRAD_NORM, LEARNING_RATE, LM_LOSS, LOSS, NAN_ITERATIONS, SKIPPED, present, thinned
-from .criteria import ODD, beyond
+from .columns import ABSENT, GRAD_NORM, LEARNING_RATE, LM_LOSS, LOSS, NAN_ITERATIONS, SKIPPED, present, thin_rows
+from .criteria import ODD, exceeds
 from .messages_compiled import say
 from .problems import problem
 from .start_lines import Beginning
@@ -28,7 +28,7 @@ _FEW_LINES = 5
 
 
 class Run(NamedTuple):
-    """What a log tells of a run."""
+    """A training run by its log."""
 
     name: str
     framework: str
@@ -62,7 +62,7 @@ class Run(NamedTuple):
         return array("d", [ABSENT]) * len(self.steps) if found is None else found
 
     def has(self, name: str) -> bool:
-        """Whether any line has the column."""
+        """True if any line has the column."""
         found = self.columns.get(name)
         return found is not None and found.count(ABSENT) < len(found)
 
@@ -97,7 +97,7 @@ class Run(NamedTuple):
         return _mean(self.column(GRAD_NORM))
 
     @property
-    def printed(self) -> list[str]:
+    def printed_columns(self) -> list[str]:
         """The columns that any line has."""
         return sorted(filter(self.has, self.columns))
 
@@ -124,11 +124,11 @@ class Run(NamedTuple):
     def points(self) -> list[tuple[int, float | None]]:
         """Steps and losses, thinned."""
         losses = self.column(LOSS)
-        return [(self.steps[row], present(losses[row])) for row in thinned(losses)]
+        return [(self.steps[row], present(losses[row])) for row in thin_rows(losses)]
 
     @property
     def rate_shift(self) -> int:
-        """How many steps later the printed learning rate is used: 1 where it is the next step's."""
+        """Steps by which the printed learning rate is used later: 1 if it is the next step's."""
         return 0 if self.dialect in ("static", "nemo") else 1
 
 
@@ -225,7 +225,7 @@ def run_of(
     """The run that lines in reading order tell: sorted, each step once, with what is odd about them."""
     framework, dialect = lines.form.framework, lines.form.dialect
     steps = lines.steps
-    columns = dict(lines.finished())
+    columns = dict(lines.padded_columns())
     starts, numbers = lines.starts, lines.numbers
     rising = rises(steps)
     if not rising and len(set(steps)) == len(steps):  # no step twice: the lines stand in another order
@@ -245,7 +245,7 @@ def run_of(
         windows = mean_windows(steps, segments, covered, keeps_first=lines.keeps_first, cut=cut)
         columns[LOSS] = _with_unprinted_nan(columns, windows)
         if lines.keeps_first and covered == 1:
-            recovered = _taken_apart(steps, segments, columns, windows)
+            recovered = _separate_second_loss(steps, segments, columns, windows)
     else:
         windows = array("q", [1]) * len(steps)
     found = list(problems)
@@ -253,8 +253,9 @@ def run_of(
     replaced = 0
     if len(segments) > 1 or not rising:
         found += _repetitions(steps, columns.get(LOSS), segments, numbers, file)
-        rows = _last_rows(steps)
-        replaced = _replaced(steps, columns.get(LOSS), windows, rows)
+        last = dict(zip(steps, range(len(steps)), strict=True))
+        rows = [last[step] for step in sorted(last)]
+        replaced = _count_replaced(steps, columns.get(LOSS), windows, rows)
         windows = array("q", (windows[row] for row in rows))
         steps, numbers, columns = _chosen_rows(rows, steps, numbers, columns)
     found += _gaps(steps, interval, numbers, file)
@@ -287,8 +288,10 @@ def _chosen_rows(
     return array("q", (steps[row] for row in rows)), lines, kept
 
 
-def _replaced(steps: Sequence[int], losses: array[float] | None, windows: Sequence[int], rows: Sequence[int]) -> int:
-    """How many lines do not count and have an odd loss beside the one that does."""
+def _count_replaced(
+    steps: Sequence[int], losses: array[float] | None, windows: Sequence[int], rows: Sequence[int]
+) -> int:
+    """Number of lines that do not count and have an odd loss beside the one that does."""
     if losses is None or len(rows) == len(steps):
         return 0
     last = {steps[row]: row for row in rows}
@@ -297,11 +300,11 @@ def _replaced(steps: Sequence[int], losses: array[float] | None, windows: Sequen
         one, kept = losses[row], losses[last[step]]
         if last[step] == row or one == kept or windows[row] != windows[last[step]] or ABSENT in (one, kept):
             continue
-        count += not math.isfinite(one) or beyond(abs(kept - one), min(abs(one), abs(kept)), ODD)
+        count += not math.isfinite(one) or exceeds(abs(kept - one), min(abs(one), abs(kept)), ODD)
     return count
 
 
-def _taken_apart(
+def _separate_second_loss(
     steps: Sequence[int], segments: Sequence[Segment], columns: dict[str, array[float]], windows: array[int]
 ) -> list[int]:
     """Give the second line of a process, which is the mean of the first two iterations, its own losses."""
@@ -347,14 +350,8 @@ def _with_unprinted_nan(columns: Mapping[str, array[float]], windows: array[int]
 
 
 def rises(steps: Sequence[int]) -> bool:
-    """Whether each step is above the one before it."""
+    """True if each step is above the one before it."""
     return all(map(lt, steps, islice(steps, 1, None)))
-
-
-def _last_rows(steps: Sequence[int]) -> list[int]:
-    """The row that counts for each step, by step: the last one that has it."""
-    last = dict(zip(steps, range(len(steps)), strict=True))
-    return [last[step] for step in sorted(last)]
 
 
 def _repetitions(
@@ -392,7 +389,7 @@ def _repetitions(
 
 
 def _gaps(steps: Sequence[int], interval: int, numbers: Sequence[int], file: str) -> list[Diagnostic]:
-    """Where lines are missing between the first and the last."""
+    """Problems of lines that are missing between the first and the last."""
     if len(steps) < 3 or (steps[-1] - steps[0]) == interval * (len(steps) - 1):
         return []
     first: tuple[int, int, int] | None = None

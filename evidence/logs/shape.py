@@ -5,11 +5,9 @@ that does not change takes one comparison, one that is read over is the same but
 other is what stands between the same two texts in every line. That costs a third of what the pattern of its form
 takes. Where anything is unusual nothing is taken, and the pattern reads the chunk.
 
-Chunks whose every line is as long as one that was read before: what stands at a place stands there in each of them.
-
-Frameworks pad their figures, so that most lines of a log are of one length. Then the bytes at one place of all lines
-are one slice, and a comparison a place shows that lines differ in their numbers only. That costs half of splitting such
-a chunk at its separators (`shape.py`), which is left for lines of another length.
+Frameworks pad their figures, so that most lines of a log are of one length (`Even`). Then the bytes at one place of all
+lines are one slice, and a comparison a place shows that lines differ in their numbers only. That costs half of
+splitting such a chunk at its separators, which is left for lines of another length.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ...schemas.fast_records import NamedTuple
-from .columns import ABSENT, told
+from .columns import ABSENT, column_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -46,7 +44,7 @@ class Column(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """What a chunk of lines of one shape gives."""
+    """The columns of a chunk of lines of one shape."""
 
     heads: Sequence[Sequence[bytes]]
     """The groups of the heads, one sequence a group."""
@@ -74,7 +72,7 @@ class Head(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """What the lines of a chunk are made of."""
+    """The pieces of which the lines of a chunk are made."""
 
     mark: bytes
     """Pieces of a line are parted by it."""
@@ -83,7 +81,7 @@ class Shape(NamedTuple):
     head: Head
     columns: tuple[Column, ...]
 
-    def taken(self, chunk: bytes, lines: int) -> Taken | None:
+    def match(self, chunk: bytes, lines: int) -> Taken | None:
         """The columns of a chunk of so many lines; None where one of them is of another shape."""
         # What begins a line begins with the end of the line before.
         pieces = (b"\n" + chunk.replace(b"\n", self.mark + b"\n")).split(self.mark)
@@ -138,7 +136,7 @@ class Shape(NamedTuple):
         return list(zip(*found, strict=True)) if len(found) == lines else None
 
     def _is_alike(self, column: Column, texts: list[bytes]) -> bool:
-        """Whether all texts are the same but for digits, signs and spaces between the same beginning and end."""
+        """True if all texts are the same but for digits, signs and spaces between the same beginning and end."""
         text = self.mark + self.mark.join(texts) + self.mark
         if _bare(text) != self.mark + _bare(column.piece + self.mark) * len(texts):
             return False
@@ -191,7 +189,7 @@ def shape_of(
 
 
 def _head_of(line: bytes, found: re.Match[bytes], mark: bytes, pieces: list[bytes]) -> Head | None:
-    """Where the step stands in a line; None where it is in no piece of its own."""
+    """The piece of a line that holds the step; None if the step is in no piece of its own."""
     ended = found.end() - found.group().endswith(mark)
     starts, at = line.count(mark, 0, found.start()), line.count(mark, 0, ended)
     place = line.rfind(mark, 0, ended) + len(mark) if at else 0
@@ -238,7 +236,7 @@ _MOST_ODD = 64
 
 
 class Field(NamedTuple):
-    """Where a value stands."""
+    """The place of a value."""
 
     start: int
     stop: int
@@ -263,7 +261,7 @@ class Even(NamedTuple):
     """Which of them is the step."""
     fields: tuple[Field, ...]
 
-    def taken(self, chunk: bytes) -> Taken | None:
+    def match(self, chunk: bytes) -> Taken | None:
         """The columns of a chunk of lines of this length; None where one is of another shape."""
         length = len(self.line)
         lines = len(chunk) // length
@@ -281,7 +279,7 @@ class Even(NamedTuple):
         return Taken(heads, lines, columns)
 
     def _texts(self, field: Field, chunk: bytes, lines: int) -> Sequence[bytes]:
-        """What stands in a field of each line; nothing where one is more than spaces and a word that ends it."""
+        """The text of a field in each line; nothing if one is more than spaces and a word that ends it."""
         if b" " in chunk[field.stop - 1 :: len(self.line)]:
             return ()
         width = field.stop - field.start + 1
@@ -296,7 +294,7 @@ class Even(NamedTuple):
         return values if len(values) == lines else ()
 
     def _is_alike(self, chunk: bytes, lines: int) -> bool:
-        """Whether lines differ in values only."""
+        """True if lines differ in values only."""
         line, length = self.line, len(self.line)
         return (
             all(chunk[at::length] == line[at : at + 1] * lines for at in self.same)
@@ -305,14 +303,14 @@ class Even(NamedTuple):
         )
 
     def _counts(self, chunk: bytes, lines: int) -> bool:
-        """Whether all steps have as many digits, and nothing but spaces before them."""
+        """True if all steps have as many digits, and nothing but spaces before them."""
         places = [chunk[at :: len(self.line)] for at in range(self.step.start, self.step.stop)]
         digits = [place.isdigit() for place in places]
         spaces = digits.count(False)
         return digits[-1] and not any(digits[:spaces]) and places[:spaces] == [b" " * lines] * spaces
 
     def _stays(self, field: Field, chunk: bytes, lines: int) -> bool:
-        """Whether a value is the same in all lines; the last digit changes first."""
+        """True if a value is the same in all lines; the last digit changes first."""
         line, length = self.line, len(self.line)
         places = range(field.stop - 1, field.start - 1, -1)
         return all(chunk[at::length] == line[at : at + 1] * lines for at in places)
@@ -361,7 +359,7 @@ def even_of(line: bytes, shape: Shape) -> Even | None:
 
 
 def _fields_of(line: bytes, pieces: Sequence[bytes], shape: Shape) -> tuple[list[Field], set[int]]:
-    """Where the values stand, and the places of what is read over."""
+    """The places of the values, and of the text that is read over."""
     begins = [0]
     for piece in pieces:
         begins.append(begins[-1] + len(piece) + len(shape.mark))
@@ -373,7 +371,7 @@ def _fields_of(line: bytes, pieces: Sequence[bytes], shape: Shape) -> tuple[list
             over.update(range(begin + len(column.begin), end))
         elif column.begin:
             begin, end = begin + len(column.begin), end - len(column.end)
-            fields.append(Field(begin, end, column.called, told(float(line[begin:end]))))
+            fields.append(Field(begin, end, column.called, column_value(float(line[begin:end]))))
         else:
             fields.append(Field(begin, end, column.called, column.value, fixed=True))
     return fields, over

@@ -47,7 +47,7 @@ class Stream(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return self.paths[-1]
 
 
@@ -98,7 +98,7 @@ def _files(name: str) -> Iterator[tuple[str, str]]:
     """The files below a directory, sorted; not arbitrarily deep nor arbitrarily many."""
     base = name.rstrip(os.sep).count(os.sep)
     seen = 0
-    for folder, below, files in os.walk(name, onerror=_unlisted):
+    for folder, below, files in os.walk(name, onerror=_refuse_folder):
         below.sort()
         if folder.rstrip(os.sep).count(os.sep) - base >= _DEEPEST:
             below.clear()
@@ -109,12 +109,12 @@ def _files(name: str) -> Iterator[tuple[str, str]]:
             yield folder, file
 
 
-def _unlisted(error: OSError) -> None:
+def _refuse_folder(error: OSError) -> None:
     path = str(error.filename)
     raise unreadable(say_of_files.denied(path=path, why=system_reason(error)), path)
 
 
-def opened(path: str) -> BinaryIO:
+def open_log(path: str) -> BinaryIO:
     """The bytes of a log, unpacked where they are compressed; UnreadableError with the reason."""
     if path == "-":
         return sys.stdin.buffer
@@ -142,12 +142,12 @@ class _Unpacked:
         self.close()
 
     def read1(self, size: int) -> bytes:
-        return self._counted(self._stream.read1(size))
+        return self._count(self._stream.read1(size))
 
     def read(self, size: int) -> bytes:
-        return self._counted(self._stream.read(size))
+        return self._count(self._stream.read(size))
 
-    def _counted(self, data: bytes) -> bytes:
+    def _count(self, data: bytes) -> bytes:
         self._rest -= len(data)
         if self._rest < 0:
             raise OSError(f"it unpacks to more than {_MOST_UNPACKED} times its size")
@@ -158,7 +158,7 @@ class _Unpacked:
         self._packed.close()
 
 
-def beginning(path: str) -> bytes:
+def first_bytes(path: str) -> bytes:
     """The first bytes of a file, by which its kind is known; nothing of standard input."""
     if path == "-" or is_pipe(path):
         return b""

@@ -1,4 +1,4 @@
-"""With which weights a run began, as its log tells it before its first training line.
+"""The weights that a run began with, by the lines before its first training line.
 
 - `accmap weights: N numbers, checksum H` is printed by the playbook's patch in both frameworks: the sum of the bit
   patterns of all weights as float32, which neither the names nor the order nor the fusing of weights changes.
@@ -28,7 +28,7 @@ _LISTED = re.compile(rb"['\"]([^'\"\s]+)['\"]| - +([\w.\-/]+)[ \r]*(?:\n|$)")
 
 
 class Beginning(NamedTuple):
-    """What a log says of the weights that its run began with."""
+    """Statements of a log about the initial weights of its run."""
 
     checksum: str = ""
     """Of all weights, with their number; empty where the log has none."""
@@ -40,8 +40,8 @@ class Beginning(NamedTuple):
     """Every how many steps Megatron-LM says that it prints a line; 0 if it does not."""
 
 
-def told_in(chunk: bytes, before: Beginning) -> Beginning:
-    """What some lines before the first training line add."""
+def read_start_lines(chunk: bytes, before: Beginning) -> Beginning:
+    """The statements so far, with those of some lines before the first training line."""
     if not any(word in chunk for word in (b"accmap weights", b"checkpoint", b"loaded:", b"log_interval")):
         return before
     found = before

@@ -14,7 +14,7 @@ from copy import copy
 from typing import TYPE_CHECKING
 
 from ...schemas.fast_records import NamedTuple
-from .columns import ABSENT, LARGEST, LEARNING_RATE, is_loss, is_metric, own_name, told
+from .columns import ABSENT, LARGEST, LEARNING_RATE, column_value, is_loss, is_metric, own_name
 from .messages_compiled import say
 from .problems import excerpt, problem
 from .shape import FEWEST, Even, Shape, Taken, even_of, shape_of
@@ -48,7 +48,7 @@ def piped_value(name: bytes, wanted: bool) -> bytes:
 
 
 class Form(NamedTuple):
-    """How the training lines of a framework are written."""
+    """Syntax of a framework's training lines."""
 
     framework: str
     dialect: str
@@ -114,7 +114,7 @@ class Lines:
         return len(self.steps)
 
     def layout(self) -> object:
-        """What of the lines read decides how further ones are read; None where there are none."""
+        """The layout that decides how further lines are read; None without lines."""
         return None if self._pattern is None else tuple(self._names)
 
     def blank(self) -> Lines:
@@ -140,14 +140,21 @@ class Lines:
         marked = max(map(chunk.count, self.form.marks))
         if not marked:
             return
-        if self._pattern is not None and self._at_once(chunk, first, marked):
+        if self._pattern is not None and self._take_at_once(chunk, first, marked):
             return
         if not len(self) and self.form.later is not None:
             self.keeps_first = self.form.later.search(chunk) is not None
         known = len(self._names)
-        if self._learn(chunk) and len(self._names) != known and self._at_once(chunk, first, marked):
+        if self._learn(chunk) and len(self._names) != known and self._take_at_once(chunk, first, marked):
             return
-        self._one_by_one(chunk, first, file)
+        for number, line in enumerate(chunk.split(b"\n"), first):
+            if not self._looks(line):
+                continue
+            why = self._one(line, number)
+            if why is not None:
+                self.unreadable += 1
+                if len(self.problems) < _MOST_PROBLEMS:
+                    self.problems.append(problem(say.unparsable(why=why, text=excerpt(line)), file, number))
 
     def take_last(self, line: bytes, number: int, file: str) -> bool:
         """Read a last line that has no line end; False where it is a training line that was cut off."""
@@ -161,7 +168,7 @@ class Lines:
     def _looks(self, line: bytes) -> bool:
         return any(mark in line for mark in self.form.marks)
 
-    def _at_once(self, chunk: bytes, first: int, marked: int) -> bool:
+    def _take_at_once(self, chunk: bytes, first: int, marked: int) -> bool:
         """Take all lines of a chunk with the pattern; nothing is taken where it misses one."""
         pattern = self._pattern
         if pattern is None:
@@ -206,9 +213,9 @@ class Lines:
         found: list[Taken] = []
         even = self._even
         for part, alike in [(chunk, False)] if even is None else even.parts(chunk):
-            taken = even.taken(part) if even is not None and alike else None
+            taken = even.match(part) if even is not None and alike else None
             if taken is None:
-                taken = self._shape.taken(part, part.count(b"\n"))
+                taken = self._shape.match(part, part.count(b"\n"))
                 if taken is None:
                     return None
                 if taken.lines >= FEWEST:  # from now on most lines may be as long as the last of these
@@ -231,11 +238,11 @@ class Lines:
         names = [name.decode("utf-8", "replace") for name in self._names]
         last = next((name for name in self.form.last if name in names), "")
 
-        def called(name: bytes) -> tuple[str, float]:
-            own = self._called(name.decode("utf-8", "replace")) or ""
+        def name_and_value(name: bytes) -> tuple[str, float]:
+            own = self._column_name(name.decode("utf-8", "replace")) or ""
             return own, self.columns[own][-1] if own in self.columns else ABSENT
 
-        return shape_of(line, self._head, self.form.separator.strip(), last.encode(), called)
+        return shape_of(line, self._head, self.form.separator.strip(), last.encode(), name_and_value)
 
     def _append(self, rows: list[tuple[bytes, ...]], numbers: Sequence[int], *, one_by_one: bool) -> bool:
         columns = list(zip(*rows, strict=True))
@@ -278,7 +285,7 @@ class Lines:
                 pass
             else:
                 usual = max(values) <= LARGEST and min(values) >= -LARGEST
-                return array("d", values if usual else map(told, values))
+                return array("d", values if usual else map(column_value, values))
         # Flags and the like are few words, over and over.
         numbers: dict[bytes, float] = {}
         for text in set(column):
@@ -293,7 +300,7 @@ class Lines:
         if text in _NOTHING or text in self.form.nothing:
             return ABSENT
         try:
-            return told(float(text))
+            return column_value(float(text))
         except ValueError:
             return _FLAGS.get(text)
 
@@ -330,7 +337,7 @@ class Lines:
         self._wanted = []
         parts = [self.form.head]
         for name, text in zip(merged, texts, strict=True):
-            wanted = self._called(text)
+            wanted = self._column_name(text)
             if wanted is not None:
                 self._wanted.append(wanted)
                 if text in self.form.known or is_loss(text):
@@ -342,8 +349,8 @@ class Lines:
                 break
         self._pattern = re.compile(b"".join(parts))
 
-    def _called(self, name: str) -> str | None:
-        """What accmap calls a column; None where it is of no use."""
+    def _column_name(self, name: str) -> str | None:
+        """Our name for a column; None if the column is of no use."""
         known = self.form.known.get(name)
         return known or (own_name(name) if is_metric(name) else None)
 
@@ -357,16 +364,6 @@ class Lines:
             names.append(name.strip())
         texts = {name.decode("utf-8", "replace") for name in names}
         return names if texts & set(self.form.last) else []
-
-    def _one_by_one(self, chunk: bytes, first: int, file: str) -> None:
-        for number, line in enumerate(chunk.split(b"\n"), first):
-            if not self._looks(line):
-                continue
-            why = self._one(line, number)
-            if why is not None:
-                self.unreadable += 1
-                if len(self.problems) < _MOST_PROBLEMS:
-                    self.problems.append(problem(say.unparsable(why=why, text=excerpt(line)), file, number))
 
     def _one(self, line: bytes, number: int) -> Words | None:
         """Take one line, which may hold several training lines glued together; why not, where it cannot be."""
@@ -389,7 +386,7 @@ class Lines:
                 return say.line_value_no_number()
         return None
 
-    def finished(self) -> dict[str, array[float]]:
+    def padded_columns(self) -> dict[str, array[float]]:
         """All columns, each as long as there are steps."""
         count = len(self.steps)
         for values in self.columns.values():

@@ -2,7 +2,7 @@
 
 - `standard`: the first loss within 0.005 or 0.5%; the mean of the loss differences within 0.01 or 1%; the mean
   relative difference of the global norms at most 10%; the last tenth of the steps less than 1% apart; no lasting
-  divergence. Means do not see single steps: these are judged beside them (`single_steps.py`).
+  divergence. Means do not see single steps: these are judged beside them (`departure.py`).
 - `repeat` (determinism, prepared before stage 2): two runs of the same thing, equal to the last printed digit.
 - `first-steps` (stage 2 of the guide): the losses of steps 1 and 2 by the limits of a first loss, and the global norm
   and the local norm of each parameter within 10%.
@@ -12,7 +12,7 @@
 In each of them a NaN or an infinity in either log, or a training line that cannot be read, is a bad answer; so is a
 learning rate that differs by more than its printed digits, and, if curves are compared, a wrong step or a shift by
 whole steps. Too few common steps, a run that skipped all of them, or weights that nothing shows to be the same, are no
-answer (`grounds.py`). What was not compared makes an answer partial or undecided (`gaps.py`).
+answer (`verdict_evidence.py`). What was not compared makes an answer partial or undecided (`gaps.py`).
 
 A share is one of the smaller of two values, so that no verdict depends on the order of the sides. More error never
 makes a verdict better: each limit is one of sizes that grow with the error.
@@ -32,11 +32,11 @@ from ...schemas.wording import joined
 from .alignment import same_windows
 from .columns import ABSENT, LEARNING_RATE, SKIPPED
 from .criteria import Criterion, figure, percent
-from .departure import NORM_DECIMALS, departure, norm_share, oddities, single_steps, without_skipped
-from .gaps import Gap, gaps_between, weighed
+from .departure import NORM_DECIMALS, departure, drop_skipped, norm_share, oddities, single_steps
+from .gaps import Gap, gaps_between, split_by_weight
 from .local_norms import FIRST_STEPS
 from .messages_compiled import say
-from .metrics import iterations_apart, metrics
+from .metrics import count_differences, metrics
 from .verdict_evidence import APART, GUIDE_STEPS, SAME_LOCAL, TOGETHER, beginning_agrees, steps_covered
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from .departure import Departure
     from .local_norms import Matching
     from .run import Run
-    from .verdict_evidence import Settings, Together
+    from .verdict_evidence import Correlation, Settings
 
 Answer = Literal["match", "mismatch", "partial", "undecided"]
 Experiment = Literal["standard", "repeat", "first-steps", "lr-zero", "benchmark"]
@@ -81,12 +81,12 @@ class Verdict(NamedTuple):
 
 
 class Grounds(NamedTuple):
-    """What is known beside the curves themselves."""
+    """Facts beside the curves themselves."""
 
     steps: int | None = None
     """How many common steps were asked for, instead of the guide's."""
     shift: int = 0
-    beside: Together | None = None
+    beside: Correlation | None = None
     usual: float = 1.0
     """How two runs of the benchmark go together themselves."""
     record: Words | None = None
@@ -116,15 +116,15 @@ def judge(
     """Judge run B against run A; `band` aligns the two runs (`twins`) of the benchmark."""
     loss = aligned.loss
     found = departure(loss)
-    criteria = [*_usable(a, b, *twins), *_updated((a, b, *twins), loss.steps)]
+    criteria = [*_usable(a, b, *twins), *_update_criteria((a, b, *twins), loss.steps)]
     criteria += [] if grounds.same is None else [Criterion("runs", "undecided", grounds.same)]
     gaps = [*gaps_between(experiment, a, b, aligned, grounds.shift)]
     if loss.size < FEWEST[experiment]:
         criteria.append(_too_few(aligned, FEWEST[experiment]))
     else:
         criteria += _length(experiment, loss, grounds.steps)
-        criteria += _judged(experiment, a, b, aligned, found, band, grounds.shift)
-        criteria += _beside(grounds)
+        criteria += _criteria_of(experiment, a, b, aligned, found, band, grounds.shift)
+        criteria += _sample_alignment(grounds)
         criteria += _metrics(a, b, grounds.shift, decides=experiment == "repeat")
         gaps += [] if band is None else _beyond_the_band(aligned, band)
     if loss.size:
@@ -144,13 +144,13 @@ def judge(
     apart = [*_iterations(a, b, grounds.shift, decides=experiment == "repeat")]
     criteria += apart
     gaps += [Gap("iterations", "iterations", one.said) for one in apart]
-    verdict = _concluded(experiment, criteria, gaps, found, loss.size)
+    verdict = _conclude(experiment, criteria, gaps, found, loss.size)
     if verdict.answer == "match" and experiment != "repeat" and grounds.settings is None:
         return verdict._replace(said=say.match_alone(count=f"{loss.size:,}"))
     return verdict
 
 
-def _judged(
+def _criteria_of(
     experiment: Experiment,
     a: Run,
     b: Run,
@@ -167,21 +167,21 @@ def _judged(
     if experiment == "first-steps":
         return [*_first_steps(loss), *_first_norms(aligned.norm), *rates]
     if experiment == "repeat":
-        return [*_repeated(aligned), *rates]
+        return [*_repetition(aligned), *rates]
     if experiment == "standard":
         return [
             _loss_at(loss, 0, "first loss"),
             *_second(loss),
             _mean_loss(loss),
-            _mean_norm(without_skipped(aligned.norm, a, b, shift)),
+            _mean_norm(drop_skipped(aligned.norm, a, b, shift)),
             *_late(loss),
-            _apart(loss, found),
+            _lasting_difference(loss, found),
             *rates,
         ]
     if band is None:
         return rates
     told = [criterion._replace(decides=False) for criterion in (_mean_loss(loss), _mean_norm(aligned.norm))]
-    return [*_banded(aligned, band), *told, *rates]
+    return [*_band_criteria(aligned, band), *told, *rates]
 
 
 def _local_norms_missing(norms: Matching | None) -> Iterator[Gap]:
@@ -196,7 +196,7 @@ def _local_norms_missing(norms: Matching | None) -> Iterator[Gap]:
 
 
 def _length(experiment: Experiment, loss: Pair, asked: int | None) -> list[Criterion]:
-    """Whether the steps that both runs have are as many as the experiment takes."""
+    """The criterion of the number of common steps."""
     needed = NEEDED.get(experiment, 0)
     least = needed if asked is None else asked
     count = steps_covered(loss.windows)
@@ -209,8 +209,8 @@ def _length(experiment: Experiment, loss: Pair, asked: int | None) -> list[Crite
     return []
 
 
-def _beside(grounds: Grounds) -> list[Criterion]:
-    """Whether the same samples stand at the same step."""
+def _sample_alignment(grounds: Grounds) -> list[Criterion]:
+    """The criterion of equal samples at the same step."""
     found = grounds.beside
     if found is None:
         return []
@@ -232,14 +232,21 @@ def _weights(
     norms: Matching | None,
     grounds: Grounds,
 ) -> Criterion | None:
-    """Whether both runs began with the same weights; None where nothing tells and nothing depends on it."""
+    """The criterion of equal initial weights; None if nothing tells and nothing depends on it."""
     if experiment in ("repeat", "lr-zero"):
         return None  # every step is compared by itself: other weights cannot agree a thousand times
     sums = _Sums.of(a, b)
-    if sums is not None and sums.differ:
+    if sums is not None and sums.are_different:
         return Criterion("weights", "fail", say.weights_sums_differ(a=sums.a, b=sums.b))
     if grounds.record is not None and grounds.recorded:
-        return _by_record(grounds.record, (a, b))
+        for run in (a, b):
+            if run.beginning.random:
+                return Criterion("weights", "undecided", say.weights_random(name=run.name))
+        for run in (a, b):
+            if run.beginning.unloaded:
+                said = say.weights_unloaded(name=run.name, first=run.beginning.unloaded)
+                return Criterion("weights", "undecided", said)
+        return Criterion("weights", "pass", grounds.record)
     shares = [] if norms is None else sorted(row.relative for row in norms.rows)
     if shares and shares[-1] <= SAME_LOCAL:
         return Criterion("weights", "pass", say.weights_norms(count=len(shares)))
@@ -247,7 +254,7 @@ def _weights(
         # One part of a layer in another's place shows in its norms long before it shows in the losses.
         agrees = not shares and beginning_agrees(aligned.loss, aligned.norm)
         return Criterion("weights", "pass", say.weights_first()) if agrees else _unproven(grounds, None)
-    return _unproven(grounds, _lacking(shares, sums))
+    return _unproven(grounds, _why_unproven(shares, sums))
 
 
 class _Sums(NamedTuple):
@@ -264,42 +271,42 @@ class _Sums(NamedTuple):
 
     @staticmethod
     def of(a: Run, b: Run) -> _Sums | None:
-        """What both logs print; None where one prints nothing."""
+        """The sums that both logs print; None if one prints nothing."""
         one, other = a.beginning.checksum.split("/"), b.beginning.checksum.split("/")
         return _Sums(one[0], other[0], (one[1], other[1])) if len(one) == len(other) == 2 else None
 
     @property
-    def rounded_once(self) -> bool:
-        """Whether one run alone keeps its weights in bfloat16, whose float32 bits are all multiples of 65,536."""
+    def is_rounded_once(self) -> bool:
+        """True if one run alone keeps its weights in bfloat16, whose float32 bits are all multiples of 65,536."""
         return self.a.endswith("0000") != self.b.endswith("0000")
 
     @property
-    def padded(self) -> bool:
-        """Whether one run has more numbers: of a padded vocabulary, say."""
+    def is_padded(self) -> bool:
+        """True if one run has more numbers: of a padded vocabulary, say."""
         return self.numbers[0] != self.numbers[1]
 
     @property
-    def differ(self) -> bool:
-        """Whether they show other weights."""
-        return self.a != self.b and not self.rounded_once and not self.padded
+    def are_different(self) -> bool:
+        """True if they show other weights."""
+        return self.a != self.b and not self.is_rounded_once and not self.is_padded
 
-    def lacking(self) -> Words:
-        """Why they do not show the same."""
+    def explanation(self) -> Words:
+        """The reason why they do not show the same."""
         counts = [f"{int(count):,}" for count in self.numbers]
-        if self.rounded_once:
+        if self.is_rounded_once:
             return say.weights_rounded()
-        return say.weights_counts(a=counts[0], b=counts[1]) if self.padded else say.weights_sum(count=counts[0])
+        return say.weights_counts(a=counts[0], b=counts[1]) if self.is_padded else say.weights_sum(count=counts[0])
 
 
-def _lacking(shares: Sequence[float], sums: _Sums | None) -> Words:
-    """Why nothing shows equal weights."""
+def _why_unproven(shares: Sequence[float], sums: _Sums | None) -> Words:
+    """The reason why nothing shows equal weights."""
     if shares:
         return say.weights_norms_rough(share=percent(shares[-1]))
-    return say.weights_unproven() if sums is None else sums.lacking()
+    return say.weights_unproven() if sums is None else sums.explanation()
 
 
 def _settings(experiment: Experiment, settings: Settings | None) -> list[Criterion]:
-    """Whether the configurations are those of one run; without them, what a log does not show.
+    """The criterion of equal configurations; without them, a note on the gaps of a log.
 
     Of a repetition nothing is left to show: every digit is the same.
     """
@@ -311,14 +318,11 @@ def _settings(experiment: Experiment, settings: Settings | None) -> list[Criteri
         said = say.settings_apart(count=len(settings.apart), a=one, b=other, first=settings.apart[0])
         return [Criterion("settings", "fail", said, float(len(settings.apart)), 0.0)]
     if settings.open:
-        said = say.settings_open(count=len(settings.open), a=one, b=other, first=_listed(settings.open))
+        said = say.settings_open(
+            count=len(settings.open), a=one, b=other, first=joined(settings.open[:_NAMED], "semicolon")
+        )
         return [Criterion("settings", "undecided", said, float(len(settings.open)), 0.0)]
     return [Criterion("settings", "pass", say.settings_equal(a=one, b=other))]
-
-
-def _listed(told: Sequence[Words]) -> Words:
-    """The first few of them in one sentence."""
-    return joined(told[:_NAMED], "semicolon")
 
 
 def _unproven(grounds: Grounds, said: Words | None) -> Criterion | None:
@@ -328,19 +332,8 @@ def _unproven(grounds: Grounds, said: Words | None) -> Criterion | None:
     return None if said is None else Criterion("weights", "undecided", said)
 
 
-def _by_record(why: Words, runs: Sequence[Run]) -> Criterion:
-    alone = next((run.name for run in runs if run.beginning.random), None)
-    if alone is not None:
-        return Criterion("weights", "undecided", say.weights_random(name=alone))
-    short = next((run for run in runs if run.beginning.unloaded), None)
-    if short is not None:
-        said = say.weights_unloaded(name=short.name, first=short.beginning.unloaded)
-        return Criterion("weights", "undecided", said)
-    return Criterion("weights", "pass", why)
-
-
 def _rates(rate: Pair, units: tuple[int | None, ...]) -> list[Criterion]:
-    """Whether the learning rates are the same to the digits that are printed."""
+    """The criterion of equal learning rates, to the digits that are printed."""
     found = rate_difference(rate, units)
     if found is None:
         return []
@@ -366,13 +359,13 @@ def _first_norms(norm: Pair) -> list[Criterion]:
     return found
 
 
-def _concluded(
+def _conclude(
     experiment: Experiment, criteria: list[Criterion], gaps: Sequence[Gap], found: Departure, count: int
 ) -> Verdict:
     """The verdict: what failed, what is open, and what was not compared."""
     failed = [criterion for criterion in criteria if criterion.decides and criterion.status == "fail"]
     open_ones = [criterion for criterion in criteria if criterion.decides and criterion.status == "undecided"]
-    partly, wholly = weighed(gaps, experiment)
+    partly, wholly = split_by_weight(gaps, experiment)
     unseen = (*wholly, *partly)
     decided = not open_ones and not wholly
     word = concluded("match", "mismatch", wrong=bool(failed), compared=count if decided else 0, unseen=unseen)
@@ -388,7 +381,7 @@ def _concluded(
     return Verdict(answer, tuple(criteria), found, said, unseen)
 
 
-def overall(verdicts: Sequence[Verdict], alone: Sequence[Criterion] = ()) -> Answer:
+def overall_answer(verdicts: Sequence[Verdict], alone: Sequence[Criterion] = ()) -> Answer:
     """The answer over several runs beside one benchmark, or over a single log."""
     answers = {verdict.answer for verdict in verdicts}
     if "mismatch" in answers or any(criterion.status == "fail" for criterion in alone):
@@ -399,13 +392,13 @@ def overall(verdicts: Sequence[Verdict], alone: Sequence[Criterion] = ()) -> Ans
 
 
 def _labels(criteria: Sequence[Criterion], unseen: Sequence[Unseen] = ()) -> Words:
-    """What is wrong or open by name, each once."""
+    """Names of the failed or open criteria, each once."""
     named = [*(criterion.label for criterion in criteria), *(verbatim(one.what) for one in unseen)]
     return joined(dict.fromkeys(named))
 
 
 def _usable(*runs: Run) -> list[Criterion]:
-    """Whether the logs can be trusted at all."""
+    """The criteria of usable logs."""
     found: list[Criterion] = []
     for run in runs:
         steps = run.bad_steps
@@ -422,8 +415,8 @@ def _usable(*runs: Run) -> list[Criterion]:
     return found
 
 
-def _updated(runs: Sequence[Run], steps: Sequence[int]) -> list[Criterion]:
-    """Whether each run updated its weights at all: where every step was skipped, there is no training to compare."""
+def _update_criteria(runs: Sequence[Run], steps: Sequence[int]) -> list[Criterion]:
+    """Criteria of runs that never updated their weights: if every step was skipped, nothing was trained."""
     found: list[Criterion] = []
     whole = bool(steps) and steps[-1] - steps[0] == len(steps) - 1  # they rise
     wanted = range(steps[0], steps[-1] + 1) if whole else set(steps)
@@ -450,7 +443,7 @@ def _too_few(aligned: Alignment, least: int) -> Criterion:
 
 
 def _difference(a: float, b: float) -> tuple[float, float]:
-    """How far two values lie apart: absolutely, and as a share of the smaller one."""
+    """Distance of two values: absolute, and as a share of the smaller one."""
     size, level = abs(b - a), min(abs(a), abs(b))
     return size, size / level if level else (0.0 if size == 0 else math.inf)
 
@@ -514,7 +507,7 @@ def _mean_norm(norm: Pair) -> Criterion:
 
 
 def _gap(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """How far B lies above A in the mean, and how far apart they are as a share."""
+    """Mean height of B above A, and their distance as a share."""
     above = math.fsum(b - a for a, b in pairs if b > a) / len(pairs)
     below = math.fsum(a - b for a, b in pairs if b < a) / len(pairs)
     gap = above - below
@@ -548,7 +541,7 @@ def _late(loss: Pair) -> list[Criterion]:
     return [Criterion("late gap", "pass" if share < LATE_GAP else "fail", said, share, LATE_GAP)]
 
 
-def _apart(loss: Pair, found: Departure) -> Criterion:
+def _lasting_difference(loss: Pair, found: Departure) -> Criterion:
     if found.apart is None:
         return Criterion("apart", "pass", say.together())
     row = found.apart
@@ -601,13 +594,13 @@ def _metrics(a: Run, b: Run, shift: int, *, decides: bool) -> list[Criterion]:
 
 def _iterations(a: Run, b: Run, shift: int, *, decides: bool) -> Iterator[Criterion]:
     """Batches of another size and other skipped steps: no repetition, and for the rest a part that is not the same."""
-    for one in iterations_apart(a, b, shift):
+    for one in count_differences(a, b, shift):
         values = {"a": f"{one.a:g}", "b": f"{one.b:g}", "step": f"{one.step:,}", "count": f"{one.lines:,}"}
         said = say.iterations_apart(column=one.name, **values)
         yield Criterion("iterations", "fail" if decides else "info", said, None, None, one.step, decides)
 
 
-def _repeated(aligned: Alignment) -> list[Criterion]:
+def _repetition(aligned: Alignment) -> list[Criterion]:
     found = [_every("every loss", say.zero_loss, aligned.loss, 0.0)]
     if aligned.norm.size:
         found.append(_every("every norm", say.zero_norm, aligned.norm, 0.0))
@@ -650,7 +643,7 @@ def _every(name: str, sentence: Callable[..., Words], pair: Pair, limit: float) 
     return Criterion(name, "fail" if beyond else "pass", sentence(**values), largest, limit, step)
 
 
-def _banded(aligned: Alignment, band: Alignment) -> list[Criterion]:
+def _band_criteria(aligned: Alignment, band: Alignment) -> list[Criterion]:
     loss, own = same_windows(aligned.loss, band.loss)
     found = [_in_band("band", loss, own, _ROUNDING)]
     if aligned.norm.size and band.norm.size:
@@ -720,7 +713,7 @@ def _largest_around(values: list[float], reach: int) -> list[float]:
 
 
 def _around_zero(pair: Pair, band: Pair) -> Criterion:
-    """Whether the difference goes up and down around zero, as the benchmark's own does."""
+    """The criterion that the difference goes up and down around zero, as the benchmark's own does."""
     differences = [b - a for a, b in _finite_pairs(pair)]
     own = [b - a for a, b in _finite_pairs(band)]
     if not differences or not own:
@@ -740,7 +733,7 @@ def _local_norms(norms: Matching, *, decides: bool) -> list[Criterion]:
         if norms.reason == "one-side" and not decides:
             return []
         status: Status = "fail" if norms.reason == "other-count" else "undecided" if decides else "info"
-        return [Criterion("local norms", status, _unmatched(norms))]
+        return [Criterion("local norms", status, _match_failure(norms))]
     found: list[Criterion] = []
     rows = norms.rows
     if rows:
@@ -765,8 +758,8 @@ def _local_norms(norms: Matching, *, decides: bool) -> list[Criterion]:
     return found
 
 
-def _unmatched(norms: Matching) -> Words:
-    """Why no parameter of one log has a partner in the other."""
+def _match_failure(norms: Matching) -> Words:
+    """The reason why no parameter of one log has a partner in the other."""
     a, b = norms.counts
     if norms.reason == "other-count":
         return say.norms_other_count(a=a, b=b)
@@ -814,4 +807,4 @@ def _half_a_unit(value: float, digits: int | None) -> float:
 
 def usable_alone(run: Run) -> tuple[Criterion, ...]:
     """The criteria that a single log has to meet."""
-    return (*_usable(run), *_updated((run,), run.steps))
+    return (*_usable(run), *_update_criteria((run,), run.steps))

@@ -1,4 +1,4 @@
-"""What a verdict over two runs rests on: how many steps, which weights, the same samples at the same step.
+"""Evidence for a verdict over two runs: number of steps, initial weights, the same samples at the same step.
 
 - *Length.* The guide's experiments are a thousand steps; fewer decide nothing good, though a difference is one at once.
 - *Weights.* Two random beginnings have nearly the same loss (the logarithm of the vocabulary) and later nearly the same
@@ -45,7 +45,7 @@ _NOTABLE = 0.002
 
 
 class Settings(NamedTuple):
-    """What the configurations of two runs say of them."""
+    """The comparison of the configurations of two runs."""
 
     files: tuple[str, str]
     apart: tuple[Words, ...]
@@ -54,8 +54,8 @@ class Settings(NamedTuple):
     """What in them could, and is not known from the files."""
 
 
-class Together(NamedTuple):
-    """How the ups and downs of two curves go together."""
+class Correlation(NamedTuple):
+    """Correlation of the ups and downs of two curves."""
 
     shift: int
     """The step of B that stands beside step 0 of A where they go together best."""
@@ -66,8 +66,8 @@ class Together(NamedTuple):
     """Whether the ups and downs are large enough to tell samples apart."""
 
 
-def together(a: Mapping[int, float], b: Mapping[int, float], now: int = 0) -> Together | None:
-    """How two curves go together at every shift within reach; None where there is too little to tell.
+def correlate(a: Mapping[int, float], b: Mapping[int, float], now: int = 0) -> Correlation | None:
+    """The best correlation of two curves at every shift within reach; None if there is too little to tell.
 
     `a` and `b` are losses by step, without the steps that have none; `now` is the shift of the present alignment.
     """
@@ -77,7 +77,7 @@ def together(a: Mapping[int, float], b: Mapping[int, float], now: int = 0) -> To
         return None
     found = [(value, shift) for shift in range(-REACH, REACH + 1) if (value := _correlation(ours, theirs, shift))]
     best, shift = max(found, key=lambda one: (one[0], -abs(one[1] - now)), default=(here, now))
-    return Together(shift, best, here, _notable(a, ours) and _notable(b, theirs))
+    return Correlation(shift, best, here, _notable(a, ours) and _notable(b, theirs))
 
 
 def _bends(values: Mapping[int, float]) -> dict[int, float]:
@@ -109,7 +109,7 @@ def _correlation(a: Mapping[int, float], b: Mapping[int, float], shift: int) -> 
 
 
 def beginning_agrees(loss: Pair, norm: Pair) -> bool:
-    """Whether the first common steps have the losses and norms that equal weights and samples give."""
+    """True if the first common steps have the losses and norms that equal weights and samples give."""
     if not loss.size or not norm.size or loss.steps[0] != norm.steps[0]:
         return False
     return all(

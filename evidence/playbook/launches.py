@@ -4,10 +4,9 @@ In the table a line `@megatron SCRIPT LOG [NAME=VALUE…]` or `@mindformers CONF
 launch of one side, filled in from `playbook.toml`; `@initial FOLDER HOME GIVEN` for the run that makes a checkpoint to
 begin with, which falls away where one is given.
 
-Fills a playbook's example files in: the weights of their stage, the data, the devices of a machine, the programs.
-
-Megatron-LM 0.12 to 0.19 `training/arguments.py`: `--finetune` begins at step 0, optimizer and random numbers are not
-loaded. MindSpore Transformers 1.6 to 2.1, static graph: `load_checkpoint`.
+`fill_example` completes the example files: weights of their stage, data, devices, programs. Megatron-LM 0.12 to 0.19
+`training/arguments.py`: `--finetune` begins at step 0, optimizer and random numbers are not loaded. MindSpore
+Transformers 1.6 to 2.1, static graph: `load_checkpoint`.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ...schemas.border.text_output import shell_word
 from ...schemas.fast_records import NamedTuple
-from .settings import Settings, filled
+from .settings import Settings, fill_places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -31,7 +30,7 @@ _PATIENCE = "7200"
 
 
 class Layout(NamedTuple):
-    """Where a playbook lies, and how its runs are started."""
+    """The place of a playbook, and the settings by which its runs are started."""
 
     home: str = "."
     settings: Settings = Settings()
@@ -42,7 +41,7 @@ class Layout(NamedTuple):
     trees: tuple[str, ...] = ()
     """Options that name the source trees that are here, for the commands that run both models."""
 
-    def inside(self, path: str) -> str:
+    def path_of(self, path: str) -> str:
         """A path of the directory, from anywhere."""
         return os.path.join(self.home, path).replace("\\", "/")
 
@@ -84,8 +83,8 @@ def _megatron(script: str, log: str, variables: list[str], layout: Layout) -> Ac
     machines = layout.settings.megatron
     values = {
         "source": machines.source,
-        "script": shell_word(layout.inside(script)),
-        "log": shell_word(layout.inside(log)),
+        "script": shell_word(layout.path_of(script)),
+        "log": shell_word(layout.path_of(log)),
     }
     return Action(_with(machines.launch, values, variables, layout), "launch", log)
 
@@ -94,14 +93,14 @@ def _mindformers(config: str, log: str, variables: list[str] | tuple[()], layout
     machines = layout.settings.mindformers
     folder = os.path.dirname(config)
     count, local = layout.devices.get(folder, 1), machines.devices_per_node
-    logs = shell_word(layout.inside(log))
+    logs = shell_word(layout.path_of(log))
     one = f"{count} {_PORT} {logs} False {_PATIENCE}"
     several = f"{count} {local} $MASTER_ADDR {_PORT} $NODE_RANK {logs} False {_PATIENCE}"
     values = {
         "source": machines.source,
-        "variables": shell_word(layout.inside("2-preparation/environment.sh")),
-        "program": layout.inside("patches/run_mindformer.py"),
-        "config": layout.inside(config) + (" --mode 1" if layout.dynamic else ""),
+        "variables": shell_word(layout.path_of("2-preparation/environment.sh")),
+        "program": layout.path_of("patches/run_mindformer.py"),
+        "config": layout.path_of(config) + (" --mode 1" if layout.dynamic else ""),
         "devices": one if count <= local else several,
         "log": logs,
     }
@@ -112,7 +111,7 @@ def _with(line: str, values: Mapping[str, str], variables: list[str], layout: La
     """A launch line with its places filled and, where it has no place for them, its variables in front."""
     pairs = [word.partition("=") for word in variables]
     set_here = "".join(f"{name}={shell_word(value.replace('HOME', layout.home, 1))} " for name, _, value in pairs)
-    made = filled(line, {**values, "environment": set_here})
+    made = fill_places(line, {**values, "environment": set_here})
     return made if "{environment}" in line or not set_here else f"export {set_here.strip()}; {made}"
 
 
@@ -126,7 +125,7 @@ _NODES = re.compile(r"^NNODES=(\d+)\nGPUS_PER_NODE=(\d+)$", re.MULTILINE)
 _EXAMPLES = ("example.sh", "example.yaml", "example_init_weights.yaml")
 
 
-def completed(path: str, text: str, home: str, settings: Settings) -> str:
+def fill_example(path: str, text: str, home: str, settings: Settings) -> str:
     """An example file of the playbook with everything that a run needs; any other file as it is."""
     folder, name = os.path.split(path)
     weights = _weights_of(folder)
@@ -139,23 +138,23 @@ def completed(path: str, text: str, home: str, settings: Settings) -> str:
     if name == "example.yaml":
         return _EMPTY.sub(lambda _: f'load_checkpoint: "{place}/mindformers"', text, count=1)
     program = os.path.join(home, "patches", "pretrain_gpt.py").replace("\\", "/")
-    text = _PROGRAM.sub(lambda found: f"{found[1]}{_quoted(program)} \\", text, count=1)
+    text = _PROGRAM.sub(lambda found: f"{found[1]}{_shell_path(program)} \\", text, count=1)
     text = _on_machines(text, settings.megatron.devices_per_node)
     if re.search(r"^ +--load ", text, re.MULTILINE):
         return text
-    words = f"    --load '{_inside(place)}/megatron' --ckpt-format {settings.form}\n"
+    words = f"    --load '{_escape_quotes(place)}/megatron' --ckpt-format {settings.form}\n"
     words += "    --finetune --no-load-optim --no-load-rng\n"
     return _OUTPUT.sub(lambda found: found[0] + words, text, count=1)
 
 
 def devices_of(text: str) -> int:
-    """How many devices a written script takes."""
+    """Number of devices that a written script takes."""
     found = _NODES.search(text)
     return int(found[1]) * int(found[2]) if found else 1
 
 
 def _weights_of(folder: str) -> str | None:
-    """Where the weights of an example folder lie; None where it is none of the playbook's."""
+    """Folder of an example's weights; None if the example is not one of the playbook's."""
     if folder.startswith(_OWN):
         return f"{folder}/weights"
     return f"{_SHARED}/weights" if folder.startswith((_SHARED, "4-long-run")) else None
@@ -177,9 +176,9 @@ def _on_machines(text: str, local: int) -> str:
     return _NODES.sub(f"NNODES={nodes}\nGPUS_PER_NODE={devices // nodes}", text, count=1)
 
 
-def _quoted(path: str) -> str:
-    return path if re.fullmatch(r"[\w./+:@%=-]+", path) else f"'{_inside(path)}'"
+def _shell_path(path: str) -> str:
+    return path if re.fullmatch(r"[\w./+:@%=-]+", path) else f"'{_escape_quotes(path)}'"
 
 
-def _inside(path: str) -> str:
+def _escape_quotes(path: str) -> str:
     return path.replace("'", "'\\''")

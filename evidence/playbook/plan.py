@@ -1,4 +1,4 @@
-"""Which checks of the guide concern one pair, with the pair's names filled in."""
+"""The checks of the guide that concern one pair, with the pair's names filled in."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Plan(NamedTuple):
     layout: Layout = Layout()
 
     def to_json(self) -> dict[str, object]:
-        """What `plan.json` records: names and numbers, never commands."""
+        """The content of `plan.json`: names and numbers, never commands."""
         return {
             "format": FORMAT,
             **self.names._asdict(),
@@ -85,7 +85,7 @@ def plan_of(recipe: Recipe, names: Names, reading: tuple[str, ...] = (), layout:
     """The plan for a recipe: the checks whose conditions hold, and the rungs that give something back."""
     last = len(steps()) - 1
     rungs = tuple(number for number in range(1, last + 1) if number == last or align(recipe, number).returned)
-    return _planned(
+    return _build(
         names, reading, rungs, lambda check: all(holds(condition, recipe.value) for condition in check.when), layout
     )
 
@@ -97,25 +97,21 @@ def plan_from(content: object, layout: Layout = Layout()) -> Plan:  # noqa: B008
     found = cast("dict[str, object]", content)
     if found.get("format") != FORMAT:
         raise PlanError(say.is_of_another_version())
-    names = _names(found)
-    reading = _reading(found.get("reading"))
+    texts = [text for text in map(found.get, Names._fields) if isinstance(text, str) and text and text[0] != "-"]
+    if len(texts) != len(Names._fields):
+        raise PlanError(say.names_no_files())
+    names = Names(*texts)
+    reading = _parse_reading(found.get("reading"))
     rungs = _rungs(found.get("rungs"))
     checks = found.get("checks")
     if not isinstance(checks, list):
         raise PlanError(say.lists_no_checks())
     layout = layout._replace(devices=_devices(found.get("devices", {})), dynamic=found.get("dynamic") is True)
-    plan = _planned(names, reading, rungs, lambda _check: True, layout)
-    return _chosen(plan, {str(check) for check in cast("list[object]", checks)})
+    plan = _build(names, reading, rungs, lambda _check: True, layout)
+    return _keep_checks(plan, {str(check) for check in cast("list[object]", checks)})
 
 
-def _names(found: Mapping[str, object]) -> Names:
-    texts = [text for text in map(found.get, Names._fields) if isinstance(text, str) and text and text[0] != "-"]
-    if len(texts) != len(Names._fields):
-        raise PlanError(say.names_no_files())
-    return Names(*texts)
-
-
-def _reading(content: object) -> tuple[str, ...]:
+def _parse_reading(content: object) -> tuple[str, ...]:
     words = cast("list[object]", content) if isinstance(content, list) else [None]
     known = tuple(word for word in words if isinstance(word, str) and _READING.fullmatch(word))
     if len(known) != len(words):
@@ -131,7 +127,7 @@ def _rungs(content: object) -> tuple[int, ...]:
     return rungs
 
 
-def _chosen(plan: Plan, chosen: set[str]) -> Plan:
+def _keep_checks(plan: Plan, chosen: set[str]) -> Plan:
     """The plan with the checks that are listed alone, and the stages that have some."""
     kept = [
         stage._replace(checks=tuple(check for check in stage.checks if f"{stage.id}/{check.id}" in chosen))
@@ -151,7 +147,7 @@ def _devices(content: object) -> dict[str, int]:
     raise PlanError(say.says_no_devices())
 
 
-def _planned(
+def _build(
     names: Names, reading: tuple[str, ...], rungs: tuple[int, ...], wanted: Callable[[Check], bool], layout: Layout
 ) -> Plan:
     fill = _Filling(names, reading, layout)

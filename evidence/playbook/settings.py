@@ -35,7 +35,7 @@ class SettingsError(ValueError):
 
 
 class Machines(NamedTuple):
-    """Where one framework's runs take place."""
+    """The machines of one framework's runs."""
 
     source: str
     """The framework's source directory, in which its program is started."""
@@ -68,7 +68,7 @@ class Settings(NamedTuple):
 
     @property
     def stand_ins(self) -> list[str]:
-        """What nobody has given yet, by its name in the file."""
+        """Names of the values that nobody has given yet."""
         values = {
             "megatron.source": self.megatron.source,
             "mindformers.source": self.mindformers.source,
@@ -86,14 +86,14 @@ _PLACES = {
 def settings_text(settings: Settings) -> str:
     """The file."""
     lines = [f"# {said}" for said in say.settings_comment().both()]
-    lines += ["[data]", f"tokenizer = {_quoted(settings.tokenizer)}", "", "[data.paths]"]
-    lines += [f"{_quoted(name)} = {_quoted(value)}" for name, value in settings.paths.items()]
-    lines += ["", "[weights]", f"aligned = {_quoted(settings.aligned)}", f"whole = {_quoted(settings.whole)}"]
-    lines.append(f"form = {_quoted(settings.form)}")
+    lines += ["[data]", f"tokenizer = {_toml_text(settings.tokenizer)}", "", "[data.paths]"]
+    lines += [f"{_toml_text(name)} = {_toml_text(value)}" for name, value in settings.paths.items()]
+    lines += ["", "[weights]", f"aligned = {_toml_text(settings.aligned)}", f"whole = {_toml_text(settings.whole)}"]
+    lines.append(f"form = {_toml_text(settings.form)}")
     for name in ("megatron", "mindformers"):
         machines: Machines = getattr(settings, name)
-        lines += ["", f"[{name}]", f"source = {_quoted(machines.source)}"]
-        lines += [f"devices_per_node = {machines.devices_per_node}", f"launch = {_quoted(machines.launch)}"]
+        lines += ["", f"[{name}]", f"source = {_toml_text(machines.source)}"]
+        lines += [f"devices_per_node = {machines.devices_per_node}", f"launch = {_toml_text(machines.launch)}"]
     return "\n".join(lines) + "\n"
 
 
@@ -138,7 +138,7 @@ def _machines(name: str, table: Mapping[str, object], usual: Machines) -> Machin
     return Machines(_word(f"{name}.source", table.get("source", usual.source)), count, launch)
 
 
-def filled(line: str, values: Mapping[str, str]) -> str:
+def fill_places(line: str, values: Mapping[str, str]) -> str:
     """A launch line with its places filled; every other brace, as in `${HOME}`, stays."""
     return re.sub(r"(?<!\$)\{(\w+)\}", lambda found: values.get(found[1], found[0]), line)
 
@@ -156,5 +156,5 @@ def _word(key: str, value: object) -> str:
     return value
 
 
-def _quoted(text: str) -> str:
+def _toml_text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)

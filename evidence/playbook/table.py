@@ -54,7 +54,7 @@ class Check(NamedTuple):
     """`do` for one pair."""
 
     def actions(self, language: Language) -> tuple[str, ...]:
-        """What a person runs, with the remarks in one language."""
+        """Lines for a person, with the remarks in one language."""
         said = f"# {language}: "
         lines = [(action.kind, action.line) for action in self.steps]
         return tuple(

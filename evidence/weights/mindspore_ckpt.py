@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.inputs import open_regular
 from ...schemas.fast_records import NamedTuple
-from ..data.protocol_buffers import signed
+from ..data.protocol_buffers import as_int64
 from .messages_compiled import say
 from .number_types_compiled import STORED
 from .problems import denied, garbled, unreadable
@@ -162,11 +162,11 @@ def _tensor(fields: _Fields, at: int, end: int) -> tuple[str, Shape, tuple[int, 
         before = at
         number, start, at = fields.next(at, end)
         if number == 1 and start is None:
-            dims.append(signed(fields.varint(fields.varint(before, end)[1], end)[0]))
+            dims.append(as_int64(fields.varint(fields.varint(before, end)[1], end)[0]))
         elif number == 1 and start is not None:  # packed
             while start < at:
                 value, start = fields.varint(start, at)
-                dims.append(signed(value))
+                dims.append(as_int64(value))
         elif number == 2 and start is not None:
             kind = fields.text(start, at)
         elif number == 3 and start is not None:

@@ -344,15 +344,15 @@ def test_settings_that_cannot_be_used(accmap, book: Path, change: tuple[str, str
 
 
 def test_larger_layouts_are_spread_over_machines() -> None:
-    from accmap.evidence.playbook.launches import Layout, actions_of, completed
+    from accmap.evidence.playbook.launches import Layout, actions_of, fill_example
     from accmap.evidence.playbook.settings import Machines, Settings
 
     small = Settings()._replace(
         megatron=Settings().megatron._replace(devices_per_node=4), mindformers=Machines("/mf", 4, "go {devices}")
     )
     text = "NNODES=2\nGPUS_PER_NODE=8\n"
-    assert completed("5-scale-up/2-data/example.sh", text, "/b", small) == "NNODES=4\nGPUS_PER_NODE=4\n"
-    assert completed("elsewhere/example.sh", text, "/b", small) == text
+    assert fill_example("5-scale-up/2-data/example.sh", text, "/b", small) == "NNODES=4\nGPUS_PER_NODE=4\n"
+    assert fill_example("elsewhere/example.sh", text, "/b", small) == text
     for devices, line in ((4, "go 4 8118"), (16, "go 16 4 $MASTER_ADDR 8118 $NODE_RANK")):
         layout = Layout("/b", small, {"f": devices})
         (action,) = actions_of("@mindformers f/example.yaml f/log", layout)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from accmap.evidence import arrays
 from accmap.evidence.array_check import Rules, check_arrays, check_files
-from accmap.evidence.arrays import TOLERANCES, agreement, coarser, first_beyond, measure, precision_of, read_array
+from accmap.evidence.arrays import TOLERANCES, agreement, coarser, first_difference, measure, precision_of, read_array
 from accmap.schemas.diagnostic import UnreadableError
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def test_the_numbers_are_those_of_the_formulas(shape: list[int], seed: int, step
     assert abs(a - b)[found.max_abs_at] == pytest.approx(found.max_abs)
     assert found.statistics_a == pytest.approx((a.max(), a.min(), a.astype(float).mean()), abs=1e-9)
     limit = 1e-4
-    first = first_beyond(a, b, limit)
+    first = first_difference(a, b, limit)
     beyond = np.argwhere(abs(a.astype(float) - b.astype(float)) > limit)
     assert first == (tuple(beyond[0].tolist()) if len(beyond) else None)
 
@@ -76,7 +76,7 @@ def test_a_small_error_in_one_element_is_seen() -> None:
     measured = measure(a, b)
     assert measured.relative < TOLERANCES["float32"]
     assert agreement(measured, "float32").why == "element"
-    assert first_beyond(a, b, 1e-3) == (77,)
+    assert first_difference(a, b, 1e-3) == (77,)
 
 
 CASES: dict[str, tuple[Any, Any, Rules, str, tuple[str, ...]]] = {

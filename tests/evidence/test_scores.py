@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accmap.evidence.scores import ScoreCheck, Settings, apart, check_scores, read_scores
+from accmap.evidence.scores import ScoreCheck, Settings, check_scores, read_scores, setting_differences
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.diagnostic import UnreadableError
 
@@ -30,7 +30,7 @@ def checked(case: dict[str, Any], folder: Path) -> ScoreCheck:
         scores, report = read_scores(name, case.get("metrics", ()))
         read.append(scores)
         reports.append(report)
-    told = [f"{one.task} {one.what} {one.scores} | {one.benchmark}" for one in apart(*reports)]
+    told = [f"{one.task} {one.what} {one.scores} | {one.benchmark}" for one in setting_differences(*reports)]
     assert told == case.get("otherwise", [])
     return check_scores(*read, reports=reports, **case.get("options", {}))
 

@@ -232,7 +232,7 @@ def test_a_yaml_reads_what_its_loader_reads(
     )
     (tmp_path / "run.yaml").write_text(text)
     plan = plan_of(read_config(str(tmp_path / "run.yaml"), ReadOptions(world_size=ranks)))
-    assert (plan.global_batch, plan.ranks, plan.decided) == (4, ranks, True)
+    assert (plan.global_batch, plan.ranks, plan.is_decided) == (4, ranks, True)
     assert plan.blend is not None
     ours = Draws(plan, {prefix: read_indexed(prefix) for prefix in plan.blend.prefixes})
     settings = {"seed": 1234, "seq_length": 16, "split": "8,1,1", "data_path": words, "create_attention_mask": False}

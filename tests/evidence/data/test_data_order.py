@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accmap.evidence.data.blend import asked, blend_of, normalised, ranges, shares, turns
+from accmap.evidence.data.blend import blend_of, normalize, ranges, request_of, shares, turns
 from accmap.evidence.data.gpt_index import gpt_index
 from accmap.evidence.data.megatron_plan import megatron_plan
 from accmap.evidence.data.problems import RefusedError
@@ -144,16 +144,16 @@ def test_lists_that_are_refused(words: list[str]) -> None:
 
 
 def test_what_each_framework_asks_of_a_weighted_dataset() -> None:
-    shares = normalised([1, 2])
-    assert tuple(asked(shares, 1000, "megatron")) == ((336, 671), 334 + 667)
-    assert tuple(asked(shares, 1000, "mindformers")) == ((335, 670), 1005)
-    assert tuple(asked([1.0], 1000, "megatron")) == ((1005,), 1000)
-    assert tuple(asked([1.0], 1000, "mindformers")) == ((1005,), 1005)
+    shares = normalize([1, 2])
+    assert tuple(request_of(shares, 1000, "megatron")) == ((336, 671), 334 + 667)
+    assert tuple(request_of(shares, 1000, "mindformers")) == ((335, 670), 1005)
+    assert tuple(request_of([1.0], 1000, "megatron")) == ((1005,), 1000)
+    assert tuple(request_of([1.0], 1000, "mindformers")) == ((1005,), 1005)
 
 
 @given(weights=st.lists(st.floats(0.01, 10), min_size=1, max_size=6), count=st.integers(1, 200))
 def test_a_blend_keeps_to_its_shares(weights: list[float], count: int) -> None:
-    parts = normalised(weights)
+    parts = normalize(weights)
     dataset, sample = turns(parts, count)
     for number, share in enumerate(parts):
         places = np.flatnonzero(dataset == number)

@@ -68,7 +68,7 @@ class Run:
 
 def verdict(a: Run, b: Run, *, quick: int | None = None, samples: int = 64) -> str:
     configs = [a.config(), b.config()]
-    return check([], configs, dataset.Asked(samples=samples, quick=quick)).verdict
+    return check([], configs, dataset.CheckOptions(samples=samples, quick=quick)).verdict
 
 
 def violations(count: int, seed: int, folder: Path) -> list[str]:

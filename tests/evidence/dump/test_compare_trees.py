@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from accmap.evidence.dump.compare import Comparison, compare_trees, inside
+from accmap.evidence.dump.compare import Comparison, compare_trees, restrict_to
 from accmap.evidence.dump.compare_divergence import next_dump, settings_behind
 from accmap.evidence.dump.compare_names import read_mapping
 from accmap.evidence.dump.overflow import scan
@@ -288,10 +288,10 @@ def test_many_single_units_without_a_partner_are_a_gap_within_one_framework(tmp_
 
 def test_a_part_of_a_dump(tmp_path: Path) -> None:
     tree = read_tree(find_places(str(run(tmp_path / "a")))[0])
-    found = inside(tree, ["decoder.layers.1.mlp"])
+    found = restrict_to(tree, ["decoder.layers.1.mlp"])
     assert {unit.scope.rpartition("layers.")[2].split(".")[:2][1] for unit in found.units} == {"mlp"}
-    assert inside(tree, []) == tree
-    assert not inside(tree, ["decoder.layers.1.ml"]).units
+    assert restrict_to(tree, []) == tree
+    assert not restrict_to(tree, ["decoder.layers.1.ml"]).units
 
 
 def test_axes_in_another_order_are_found(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def wishes() -> list[Request]:
 
 def written(subject: Subject, request: Request, folder: Path) -> Plan:
     found = plan(subject, request, str(folder))
-    assert not found.failed, [finding.message() for finding in found.findings]
+    assert not found.has_errors, [finding.message() for finding in found.findings]
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in found.files.items():
         (folder / name).write_text(text, "utf-8")

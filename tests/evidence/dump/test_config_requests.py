@@ -44,8 +44,8 @@ def planned(case: dict[str, Any], folder: Path) -> Plan:
 def test_a_wish(case: dict[str, Any], tmp_path: Path) -> None:
     found = planned(case, tmp_path)
     assert [finding.kind.code for finding in found.findings] == case["findings"]
-    assert found.failed == case.get("failed", False)
-    assert bool(found.files) != found.failed
+    assert found.has_errors == case.get("failed", False)
+    assert bool(found.files) != found.has_errors
     assert case.get("says", "") in " ".join(finding.message() for finding in found.findings)
     assert all(finding.message("zh") != finding.message() for finding in found.findings)
 

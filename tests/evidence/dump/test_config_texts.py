@@ -27,7 +27,7 @@ SCOPE = (record_of("decoder.layers.1.mlp"), record_of("Cell.decoder.layers.1.mlp
 
 def planned(folder: Path, name: str = "dense", changes: dict | None = None, **wish: object) -> Plan:
     found = plan(pair_of(name, folder, changes or EAGER), Request()._replace(**wish), "/dump")
-    assert not found.failed, [finding.message() for finding in found.findings]
+    assert not found.has_errors, [finding.message() for finding in found.findings]
     return found
 
 

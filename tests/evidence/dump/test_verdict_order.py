@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from accmap.evidence.dump.compare import compare_trees
-from accmap.evidence.dump.compare_parts import of_dumps
-from accmap.evidence.dump.compare_verdict import not_compared, verdict_of
+from accmap.evidence.dump.compare_parts import part_of_dumps
+from accmap.evidence.dump.compare_verdict import coverage_gaps, verdict_of
 from accmap.evidence.dump.places import find_places
 from accmap.evidence.dump.records import Statistics, Tensor, Tree, Unit
 from accmap.evidence.dump.statistics import Judge, compare_tensors
@@ -43,10 +43,10 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tree]:
 
 def verdict(a: Tree, b: Tree) -> str:
     try:
-        part = of_dumps(compare_trees(a, b), tree=False)
+        part = part_of_dumps(compare_trees(a, b), tree=False)
     except UnreadableError:
         return "unusable"
-    return verdict_of([part], None, not_compared([part], None, ()))
+    return verdict_of([part], None, coverage_gaps([part], None, ()))
 
 
 class Spoiler:

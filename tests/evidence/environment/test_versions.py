@@ -15,8 +15,8 @@ from accmap.evidence.environment import (
     Installed,
     deterministic_variables,
     export_lines,
-    installed,
-    judged,
+    installed_software,
+    judge_versions,
     satisfies,
     seeding_code,
     set_of,
@@ -40,14 +40,14 @@ def here(versions: dict[str, str]) -> list[Installed]:
 @pytest.mark.procedure("proc.pair.versions")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_versions(case: dict[str, Any]) -> None:
-    _sets, findings = judged(here(case["installed"]), [])
+    _sets, findings = judge_versions(here(case["installed"]), [])
     assert [finding.kind.code for finding in findings] == case["findings"]
     assert all("{" not in finding.message(language) for finding in findings for language in ("en", "zh"))
 
 
 def test_a_file_of_another_version_than_the_installed_one() -> None:
     config = read_config(str(EXAMPLE / "mindformers.yaml"))
-    sets, findings = judged(here({"mindformers": "1.8.0", "mindspore": "2.7.2"}), [config])
+    sets, findings = judge_versions(here({"mindformers": "1.8.0", "mindspore": "2.7.2"}), [config])
     assert [finding.kind.code for finding in findings] == ["EVD084"]
     assert "--mindformers 1.8" in findings[0].message()
     assert [belongs.version for belongs in sets] == ["1.8.0"]
@@ -55,7 +55,7 @@ def test_a_file_of_another_version_than_the_installed_one() -> None:
 
 def test_a_file_alone_names_its_set() -> None:
     configs = [read_config(str(EXAMPLE / name)) for name in ("megatron.sh", "mindformers.yaml")]
-    sets, findings = judged(here({"numpy": "1.26.4"}), configs)
+    sets, findings = judge_versions(here({"numpy": "1.26.4"}), configs)
     assert {(belongs.owner, belongs.version) for belongs in sets} == {
         ("mindformers", "1.9.0"),
         ("megatron-core", "0.12"),
@@ -77,7 +77,7 @@ def test_a_file_alone_names_its_set() -> None:
 )
 def test_what_the_files_need_of_a_machine_without_their_frameworks(versions: dict[str, str], codes: list[str]) -> None:
     configs = [read_config(str(EXAMPLE / name)) for name in ("mindformers.yaml", "megatron.sh")]
-    _sets, findings = judged(here(versions), configs)
+    _sets, findings = judge_versions(here(versions), configs)
     assert [finding.kind.code for finding in findings] == codes
 
 
@@ -132,7 +132,7 @@ def test_versions_are_read_from_files(tmp_path: Path, case: dict[str, str]) -> N
     path = tmp_path / case["path"]
     path.parent.mkdir(parents=True)
     path.write_text(case["text"])
-    found, problems = installed(str(tmp_path))
+    found, problems = installed_software(str(tmp_path))
     assert not problems
     entry = next(entry for entry in found if entry.name == case["name"])
     assert (entry.version, entry.where) == (case["version"], str(path))
@@ -145,20 +145,20 @@ def test_no_version_file_stops_it(tmp_path_factory: pytest.TempPathFactory, cont
         path = root / case["path"]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-    installed(str(root))
+    installed_software(str(root))
 
 
 def test_a_version_file_without_a_version_is_said(tmp_path: Path) -> None:
     path = tmp_path / "usr/local/Ascend/driver/version.info"
     path.parent.mkdir(parents=True)
     path.write_text("nothing")
-    _found, problems = installed(str(tmp_path))
+    _found, problems = installed_software(str(tmp_path))
     assert [problem.kind.code for problem in problems] == ["EVD085"]
     assert "version.info names none" in problems[0].message()
 
 
 def test_python_and_numpy_are_found() -> None:
-    names = {entry.name for entry in installed("/nowhere")[0]}
+    names = {entry.name for entry in installed_software("/nowhere")[0]}
     assert {"python", "numpy"} <= names
 
 

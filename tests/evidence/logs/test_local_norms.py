@@ -10,7 +10,7 @@ import pytest
 from writing_logs import megatron_line, static_line
 
 from accmap.evidence.logs.comparison import Comparison, compare
-from accmap.evidence.logs.local_norms import NormList, below_the_model, matched
+from accmap.evidence.logs.local_norms import NormList, below_the_model, match_norms
 from accmap.evidence.logs.log_reader import LogReader
 from accmap.evidence.logs.parameter_order import order_of
 from accmap.mapper.recipe.reading import recipe_of
@@ -108,10 +108,10 @@ def test_experts_are_taken_together() -> None:
     ours = {f"{base}.local_experts.{expert}.linear_fc1.weight": 3.0 + expert for expert in range(2)}
     a = NormList(1, tuple(ours), tuple(ours.values()))
     b = NormList(1, (f"{base}.weight1",), (5.0,))
-    found = matched([a], [b], ("megatron", "mindformers"), WeightTable(Layout(experts=2)))
+    found = match_norms([a], [b], ("megatron", "mindformers"), WeightTable(Layout(experts=2)))
     assert len(found.rows) == 1
     assert found.rows[0].a == pytest.approx(5.0)
-    back = matched([b], [a], ("mindformers", "megatron"), WeightTable(Layout(experts=2)))
+    back = match_norms([b], [a], ("mindformers", "megatron"), WeightTable(Layout(experts=2)))
     assert back.rows[0].b == pytest.approx(5.0)
 
 

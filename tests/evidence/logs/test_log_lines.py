@@ -190,7 +190,7 @@ def test_a_regular_log_is_read_without_looking_at_single_lines(form: str, monkey
                    for line in (static_line(step, 2.0, norm=None if step % 5 == 0 else 1.0), "  0.1% | | 19 }\n")],
         "dynamic": [dynamic_line(step, 2.0, norm=None if step % 5 == 0 else 1.0) for step in range(1, 3000)],
     }[form]  # fmt: skip
-    monkeypatch.setattr("accmap.evidence.logs.training_lines.Lines._one_by_one", slow)
+    monkeypatch.setattr("accmap.evidence.logs.training_lines.Lines._one", slow)
     reader = LogReader()
     text = "".join(lines).encode()
     half = text.index(b"\n", len(text) // 2) + 1
@@ -227,13 +227,13 @@ def test_lines_of_one_length_are_taken_in_slices_whatever_stands_between_them(
 ) -> None:
     """Only lines of another length, as of a larger loss, are split at their separators."""
     split: list[int] = []
-    taken = Shape.taken
+    match = Shape.match
 
     def noted(shape: Shape, chunk: bytes, lines: int) -> object:
         split.append(lines)
-        return taken(shape, chunk, lines)
+        return match(shape, chunk, lines)
 
-    monkeypatch.setattr("accmap.evidence.logs.shape.Shape.taken", noted)
+    monkeypatch.setattr("accmap.evidence.logs.shape.Shape.match", noted)
     write = {"megatron": megatron_line, "static": partial(static_line, epoch_length=5000), "dynamic": dynamic_line}[
         form
     ]
@@ -283,7 +283,7 @@ def test_a_line_of_the_same_length_is_read_as_the_pattern_reads_it(form: str, pl
             first += text.count("\n")
         found = reader.lines[form]
         said = [one.message() for one in found.problems]
-        return repr((found.steps, found.numbers, sorted(found.finished().items()), said))
+        return repr((found.steps, found.numbers, sorted(found.padded_columns().items()), said))
 
     assert told([written[:20], written[20:]]) == told([[line] for line in written])
 
@@ -345,6 +345,8 @@ def test_lines_of_one_shape_give_what_the_pattern_finds(data: st.DataObject) -> 
                 reader.take_piece(Piece(chunk.encode(), first, True, lines=chunk.count("\n")), "x")
             found = reader.lines[form]
             said = [one.message() for one in found.problems]
-            return repr((found.steps, found.numbers, sorted(found.finished().items()), said, reader.norms.is_blank))
+            return repr(
+                (found.steps, found.numbers, sorted(found.padded_columns().items()), said, reader.norms.is_blank)
+            )
 
     assert told(True) == told(False)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from accmap.evidence.logs.log_reader import LogReader
 from accmap.evidence.logs.parallel_reading import processes_for, read_spread
-from accmap.evidence.logs.sources import opened, pieces
+from accmap.evidence.logs.sources import open_log, pieces
 
 LINES = 9000
 MEGATRON = (
@@ -40,13 +40,13 @@ ODD = (
 
 def told(reader: LogReader, path: Path) -> object:
     """Everything that a reader found."""
-    lines = {name: (one.steps, one.numbers, one.finished(), one.starts) for name, one in reader.lines.items()}
+    lines = {name: (one.steps, one.numbers, one.padded_columns(), one.starts) for name, one in reader.lines.items()}
     return repr((lines, reader.run(str(path), (str(path),))))
 
 
 def alone(path: Path) -> LogReader:
     reader = LogReader()
-    with opened(str(path)) as stream:
+    with open_log(str(path)) as stream:
         for piece in pieces(stream):
             reader.take_piece(piece, str(path))
     return reader
@@ -94,5 +94,5 @@ def test_most_parts_are_read_by_others(every: int, tmp_path: Path, monkeypatch: 
 def test_short_logs_and_pipes_are_read_here(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     path.write_text(MEGATRON.format(step=1, loss=1), "utf-8")
-    with opened(str(path)) as stream:
+    with open_log(str(path)) as stream:
         assert processes_for(stream) == 1

@@ -12,7 +12,7 @@ from accmap.cli.argument_parser import parse
 from accmap.cli.options import command_named
 from accmap.evidence.playbook.pages import pages
 from accmap.evidence.playbook.plan import Names, PlanError, plan_from, plan_of
-from accmap.evidence.playbook.progress import next_of, standing
+from accmap.evidence.playbook.progress import check_states, next_of
 from accmap.evidence.playbook.table import stages
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.rules.checklist import ROWS
@@ -113,7 +113,7 @@ def test_pages_name_every_check_and_only_paths_of_the_directory() -> None:
 
 def test_standing_follows_the_files(tmp_path: Path) -> None:
     whole = plan()
-    found = {(one.stage.id, one.check.id): one for one in standing(whole, str(tmp_path))}
+    found = {(one.stage.id, one.check.id): one for one in check_states(whole, str(tmp_path))}
     assert found["first-steps", "losses"].state == "waiting"
     assert found["first-steps", "losses"].missing == ("3-first-steps/megatron.log", "3-first-steps/mindformers.log")
     assert found["configuration", "lint"].state == "ready"
@@ -130,16 +130,16 @@ def test_standing_follows_the_files(tmp_path: Path) -> None:
     for ticks, ticked, text, answered in cases:
         checklist.write_text(ticks, "utf-8")
         answer.write_text(text, "utf-8")
-        now = {one.check.id: one for one in standing(whole, str(tmp_path)) if one.stage.id == "configuration"}
+        now = {one.check.id: one for one in check_states(whole, str(tmp_path)) if one.stage.id == "configuration"}
         assert (now["checklist"].state, now["models"].state) == (ticked, answered)
     (tmp_path / "3-first-steps" / "dump" / "megatron").mkdir(parents=True)
-    dump = next(one for one in standing(whole, str(tmp_path)) if one.check.id == "dump")
+    dump = next(one for one in check_states(whole, str(tmp_path)) if one.check.id == "dump")
     assert dump.missing == ("3-first-steps/dump/megatron", "3-first-steps/dump/mindformers")
 
 
 def test_an_optional_check_does_not_hold_up_the_rest() -> None:
     whole = plan()
-    passed = [one._replace(state="passed") for one in standing(whole, "/nowhere")]
+    passed = [one._replace(state="passed") for one in check_states(whole, "/nowhere")]
     assert next_of(passed) is None
     at = next(number for number, one in enumerate(passed) if one.check.optional)
     assert next_of([*passed[:at], passed[at]._replace(state="waiting"), *passed[at + 1 :]]) is None
