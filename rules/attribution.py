@@ -12,6 +12,7 @@ from ..mapper.recipe.reading import side_of
 from ..mappings.tables import table
 from ..schemas.diagnostic import Related
 from ..schemas.fast_records import TYPE_CHECKING
+from .catalog_compiled import ROLES
 from .messages_compiled import say
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from ..schemas.diagnostic import Diagnostic
     from .subject import Side, Subject
 
-_REFUSALS = frozenset(("MAP030", "MAP062", "MAP126", "PAR011"))
 _SAID = ("condition", "why")
 _NAME = re.compile(r"\w+")
 
@@ -30,7 +30,8 @@ def at_fault(subject: Subject, found: Sequence[Diagnostic]) -> list[Diagnostic]:
     """The findings, with each refusal at the one value of it that the other side has otherwise."""
     differing = {entry.fields[0] for entry in found if len(entry.fields) == 1 and entry.related}
     return [
-        _moved(subject, entry, differing) if entry.kind.code in _REFUSALS and differing else entry for entry in found
+        _moved(subject, entry, differing) if differing and entry.kind.code in ROLES["disputed-values"] else entry
+        for entry in found
     ]
 
 

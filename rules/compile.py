@@ -17,7 +17,7 @@ from .messages_compiled import say
 from .source_links import link_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from ..schemas.message import Kind
 
@@ -31,6 +31,8 @@ READERS = (
 )  # fmt: skip
 """Modules whose `PROBLEMS` a reader raises: their codes are explained too."""
 
+COLUMNS = ("roles", "consequences", "repeats", "rewrite", "yields_to")
+"""Columns of `explained/*.yaml` that say how findings go together, and explain nothing."""
 _SEVERITY = {"numerics": "error", "performance": "info", "none": "info"}
 
 
@@ -84,22 +86,43 @@ def _fields_named(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str, 
     return owners
 
 
-def causes(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
-    """What follows from a finding: fields, fields that are open, codes, and the words for it in both languages."""
-    authored: dict[str, Any] = load_table((ROOM / "causes.yaml").read_text("utf-8"))
-    found: dict[str, tuple[Any, ...]] = {}
-    for code, row in authored.items():
-        assert code in fields or code in rules or code[:3] in PREFIXES, f"causes.yaml: there is no code {code}"
-        for name in (*row.get("fields", ()), *row.get("open", ())):
-            assert any(field.startswith(name) for field in fields), f"causes.yaml: there is no field {name}"
-        found[code] = (
-            tuple(row.get("fields", ())),
-            tuple(row.get("open", ())),
-            tuple(row.get("codes", ())),
-            _both(row["because"]) if "because" in row else None,
-            row.get("missing"),
-        )
-    return found
+def columns(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The columns of the catalogues that say how findings go together; `roles.yaml` describes them."""
+    roles: dict[str, set[str]] = {name: set() for name in load_table((ROOM / "roles.yaml").read_text("utf-8"))}
+    causes: dict[str, tuple[Any, ...]] = {}
+    single: dict[str, dict[str, Any]] = {"repeats": {}, "rewrite": {}, "yields_to": {}}
+    for code, row in (*_explained_rows(), *rules.items()):
+        for name in row.get("roles", ()):
+            roles[name].add(code)
+        for name, found in single.items():
+            if name in row:
+                found[code] = tuple(row[name]) if isinstance(row[name], list) else row[name]
+        if "consequences" in row:
+            causes[code] = _consequences(code, row["consequences"], fields)
+        for field, entry in row.get("consequences_of", {}).items():
+            assert field in row["fields"], f"{code}: {field} is not a field that it compares"
+            causes[field] = _consequences(code, entry, fields)
+    assert all(roles.values()), f"no code has a role of {[name for name, codes in roles.items() if not codes]}"
+    return {
+        "CAUSES": causes,
+        "ROLES": {name: tuple(sorted(codes)) for name, codes in roles.items()},
+        "REPEATS": single["repeats"],
+        "REWRITES": single["rewrite"],
+        "YIELDS_TO": single["yields_to"],
+    }
+
+
+def _consequences(code: str, row: dict[str, Any], fields: dict[str, dict[str, Any]]) -> tuple[Any, ...]:
+    """Fields, fields that are open, codes, the words for them in both languages, and the section that is missing."""
+    for name in (*row.get("fields", ()), *row.get("open", ())):
+        assert any(field.startswith(name) for field in fields), f"{code}: there is no field {name}"
+    return (
+        tuple(row.get("fields", ())),
+        tuple(row.get("open", ())),
+        tuple(row.get("codes", ())),
+        _both(row["because"]) if "because" in row else None,
+        row.get("missing"),
+    )
 
 
 def _severity(rule: dict[str, Any], fields: dict[str, dict[str, Any]], name: str | None) -> Any:
@@ -156,7 +179,7 @@ def compiled_catalog() -> str:
         "The rules as a run needs them, compiled from catalog/*.yaml and the recipe's fields.",
         RULES=rows,
         COMPARED=compared,
-        CAUSES=causes(rules, fields),
+        **columns(rules, fields),
         KEYS=idle_keys(),
         OPEN=said,
         OWNED=tuple(name for rule in rules.values() if rule.get("owns") for name in rule.get("fields", ())),
@@ -229,21 +252,25 @@ def explained() -> dict[str, dict[str, Any]]:
     """What explains the findings of readers, and the parts that other tables have no place for, by code."""
     groups: dict[str, Any] = load_table((EXPLAINED / "groups.yaml").read_text("utf-8"))
     found: dict[str, dict[str, Any]] = {}
-    for path in sorted(EXPLAINED.glob("*.yaml")):
-        if path.name == "groups.yaml":
-            continue
-        for code, row in load_table(path.read_text("utf-8")).items():
-            assert code not in found, f"{path.name}: {code} stands twice"
-            parts = {**groups.get(row.get("group", ""), {}), **row}
-            assert "group" not in row or row["group"] in groups, f"{path.name}: {code} has no group {row['group']}"
-            parts.pop("group", None)
-            for name in ("what", "why"):
-                if name in parts:
-                    parts[name] = _both(parts[name])
-            if "sources" in parts:
-                parts["sources"] = tuple(parts["sources"])
-            found[code] = parts
+    for code, row in _explained_rows():
+        assert code not in found, f"explained: {code} stands twice"
+        assert "group" not in row or row["group"] in groups, f"explained: {code} has no group {row['group']}"
+        parts = {**groups.get(row.get("group", ""), {}), **row}
+        for name in ("group", *COLUMNS):
+            parts.pop(name, None)
+        for name in ("what", "why"):
+            if name in parts:
+                parts[name] = _both(parts[name])
+        if "sources" in parts:
+            parts["sources"] = tuple(parts["sources"])
+        found[code] = parts
     return found
+
+
+def _explained_rows() -> Iterator[tuple[str, dict[str, Any]]]:
+    for path in sorted(EXPLAINED.glob("*.yaml")):
+        if path.name != "groups.yaml":
+            yield from load_table(path.read_text("utf-8")).items()
 
 
 def kinds(module: str) -> Iterable[Kind]:

@@ -15,6 +15,7 @@ from ..mapper.gates import says_something
 from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.megatron.forks import fork_of
 from ..schemas.message import Words
+from .catalog_compiled import ROLES
 from .defects_compiled import DEFECTS, EVERYWHERE, FORKS
 from .messages_compiled import say
 from .rule import Found, Place, Rule
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 _BELOW: Mapping[Severity, Severity] = {"error": "warning", "warning": "info", "info": "info"}
 CANCELLED = "cancelled"
 """Among the values of a finding whose defect both sides have: it explains no difference between them."""
-_UNKNOWN = frozenset(("MAP002", "MAP042"))
 
 
 def codes() -> tuple[str, ...]:
@@ -111,7 +111,7 @@ def _doubts(side: Side, patched: str, met: bool | None) -> Iterator[Words]:
         yield say.depends_on_unreadable()
     if patched and config.release is None:
         yield say.unless_patched(patched=patched)
-    if any(problem.kind.code in _UNKNOWN for problem in config.problems):
+    if any(problem.kind.code in ROLES["unknown-argument"] for problem in config.problems):
         yield say.runs_a_fork()
 
 

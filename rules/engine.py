@@ -11,6 +11,7 @@ from ..schemas.file_kind import SAID_FIRST, trains_gpt
 from ..schemas.megatron.forks import fork_of, in_doubt
 from ..schemas.message import verbatim
 from ..schemas.named_module import named_module
+from .catalog_compiled import ROLES, YIELDS_TO
 from .comparison import DIFFERENCES, differences
 from .defects import advisories
 from .messages_compiled import say
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from ..schemas.source import Span
     from .rule import Found, Place, Repair, Rule
     from .subject import Side, Subject
-
-_COMPARED_ANYWAY = frozenset(("MAP032", "MAP033"))
-"""What a framework's own validation makes of a value: of a pair the resulting values are compared in any case."""
 
 
 class Selection(NamedTuple):
@@ -102,7 +100,7 @@ class _Run:
         for problem in side.config.problems:
             if self.selection.heard(problem.kind.code):
                 kind = problem.kind
-                if self.subject.paired and kind.code in _COMPARED_ANYWAY:
+                if self.subject.paired and kind.code in ROLES["validated-value"]:
                     kind = kind._replace(severity="info")
                 kind = self.selection.severity(kind)
                 from .repairs import mended
@@ -260,6 +258,6 @@ def _files_of_megatron(side: Side) -> frozenset[str]:
 
 
 def _unlike(found: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Every finding once; a string in place of a number is said by the rule that knows what comes of it."""
-    known = {(entry.file, entry.span) for entry in found if entry.kind.code == "MAP072"}
-    return once(entry for entry in found if entry.kind.code != "SYN051" or (entry.file, entry.span) not in known)
+    """Every finding once, and none whose place has one that says more."""
+    known = {(entry.kind.code, entry.file, entry.span) for entry in found}
+    return once(entry for entry in found if (YIELDS_TO.get(entry.kind.code), entry.file, entry.span) not in known)

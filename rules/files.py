@@ -6,6 +6,7 @@ from ..mappings.keys_compiled import DROPOUTS
 from ..schemas.config import explicit_of
 from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.preconditions import NOT_KNOWN
+from .catalog_compiled import ROLES
 from .messages_compiled import say
 from .naming import shown
 from .rule import Change, Found, Repair, at_key, at_span
@@ -30,7 +31,7 @@ def unresolved_values(subject: Subject) -> Iterator[Found]:
             for setting in side.config.settings.values()
             if not setting.decided and setting.span is not None
         }
-        if any(problem.kind.code in ("MAP009", "MAP010") for problem in side.config.problems):
+        if any(problem.kind.code in ROLES["undecided-argument"] for problem in side.config.problems):
             # The reader has already said which argument stays open.
             continue
         for entry in side.config.unresolved:
@@ -131,6 +132,6 @@ def integer_where_float(subject: Subject) -> Iterator[Found]:
 
 def _reported(side: Side, key: str) -> bool:
     return any(
-        problem.kind.code in ("MAP059", "MAP072") and dict(problem.values).get("key") == key
+        problem.kind.code in ROLES["wrong-number"] and dict(problem.values).get("key") == key
         for problem in side.config.problems
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..mapper.differences import differences
 from ..mappings.keys_compiled import TOKENIZER_MODEL
 from ..schemas.fast_records import TYPE_CHECKING
+from .catalog_compiled import ROLES
 from .naming import shown
 from .rule import Found, on
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 _OF_THE_RUN = ("init.", "mtp.", "moe.input_jitter", "model.hidden_dropout", "attention.dropout", "model.implementation")
 """What a run may choose for the same weights; layers that predict further tokens are no part of transformers' model."""
-_NESTED = "MAP119"
 _MOST = 8
 _PATTERN = "moe.layer_pattern"
 _ROWS = "model.padded_vocab_size"
@@ -50,7 +50,9 @@ def _parts(row: Difference, side: Side, folder: Folder) -> bool:
         return False
     if name.startswith((*_OF_THE_RUN, "computed.")) or row.counts is False:
         return False
-    if name.startswith("position.") and any(problem.kind.code == _NESTED for problem in side.config.problems):
+    if name.startswith("position.") and any(
+        problem.kind.code in ROLES["nested-positions"] for problem in side.config.problems
+    ):
         return False  # said by the reader, which knows why
     if name == _PATTERN and side.recipe.value("model.num_layers") != folder.recipe.value("model.num_layers"):
         return False  # the number of layers says it

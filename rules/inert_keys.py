@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..mappings.tables import rows_of
 from ..schemas.fast_records import TYPE_CHECKING
+from .catalog_compiled import ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
     from ..schemas.diagnostic import Diagnostic
     from .subject import Side, Subject
 
-IDLE = frozenset(("MAP056", "MAP069", "MAP096", "MAP100", "MAP101", "MAP102"))
-"""What is said of keys that are ignored, swallowed, overwritten, switched off or never read."""
+IDLE: tuple[str, ...] = ROLES["inert-key"]
 
 
 def softened(subject: Subject, found: Sequence[Diagnostic]) -> list[Diagnostic]:

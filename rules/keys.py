@@ -8,7 +8,7 @@ from ..mapper.recipe.reading import side_of
 from ..mappings.keys_compiled import LINEAR_BIAS, MODEL_TYPE
 from ..mappings.tables import rows_of, within
 from ..schemas.fast_records import TYPE_CHECKING
-from .catalog_compiled import KEYS
+from .catalog_compiled import KEYS, ROLES
 from .messages_compiled import say
 from .naming import shown
 from .rule import Found, Note, at_key, on
@@ -53,7 +53,7 @@ def switched_off(subject: Subject) -> Iterator[Found]:
 
 def _standing(side: Side, keys: Iterable[str]) -> Iterator[tuple[str, Setting]]:
     """The arguments that are on, but for those that stop the run."""
-    refused = {problem.span for problem in side.config.problems if problem.kind.code == "MAP030"}
+    refused = {problem.span for problem in side.config.problems if problem.kind.code in ROLES["refusal"]}
     for key in keys:
         given = side.explicit(key)
         if given is not None and given.span not in (None, *refused) and given.value not in (None, False):

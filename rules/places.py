@@ -13,6 +13,7 @@ from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.mindformers.reading import parent
 from ..schemas.source import Span
 from ..schemas.yaml_reader.node import SAME_VALUE
+from .catalog_compiled import ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -194,7 +195,9 @@ class Places:
         """Where the reader found something odd: of several keys that make a value, the likeliest to be to blame."""
         if self._odd is None:
             problems = self.side.config.problems
-            self._odd = frozenset([one.span for one in problems if one.kind.code in _ODD and not says_it_again(one)])
+            self._odd = frozenset(
+                [one.span for one in problems if one.kind.code in ROLES["doubtful-value"] and not says_it_again(one)]
+            )
         return self._odd
 
     def _decides(self, key: str, field: RecipeValue) -> bool:
@@ -338,7 +341,9 @@ def _meant(side: Side) -> Iterator[tuple[tuple[str, str], Setting]]:
         return
     unread = {entry.key for entry in side.recipe.unmapped if not entry.sure}
     unused = unread | {
-        str(dict(problem.values).get("key")) for problem in side.config.problems if problem.kind.code in _UNUSED
+        str(dict(problem.values).get("key"))
+        for problem in side.config.problems
+        if problem.kind.code in ROLES["unused-key"]
     }
     for setting in explicit_of(side.config.settings):
         if setting.span is not None and (setting.acceptance != "accepted" or setting.key in unused):
@@ -358,10 +363,6 @@ def _misspelt(side: Side) -> Iterator[tuple[tuple[str, str], Setting]]:
                 yield ("", dest), setting
 
 
-_ODD = frozenset(("MAP011", "MAP072", "MAP078", "MAP118", "SYN050", "SYN051"))
-"""What the reader says of a key that is given twice, or of a value of the wrong kind."""
-_UNUSED = frozenset(("MAP054", "MAP069", "MAP102"))
-"""What the reader says of keys that nothing reads."""
 _MOST_SECTIONS = 10_000
 _sections: dict[str, tuple[str, ...]] = {}
 

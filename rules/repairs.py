@@ -9,6 +9,7 @@ from __future__ import annotations
 from ..schemas.diagnostic import Edit, Fix
 from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.source import Span
+from .catalog_compiled import REWRITES, ROLES
 from .messages_compiled import say
 
 if TYPE_CHECKING:
@@ -19,11 +20,6 @@ if TYPE_CHECKING:
     from ..schemas.yaml_reader.node import Node
     from .rule import Change, Repair
     from .subject import Side
-
-_REWRITTEN = {"SYN051": "better", "SYN052": "value", "MAP072": "better"}
-"""Problems of a reader whose value says what should be written instead; the meaning stays what was meant."""
-_SAFE = frozenset(("SYN051", "SYN052", "MAP072"))
-"""The number or boolean that a person reads is what gets written: nothing else can have been meant."""
 
 
 def fix_of(repair: Repair, sides: Mapping[str, Side]) -> Fix | None:
@@ -54,19 +50,18 @@ def mended(problem: Diagnostic, side: Side) -> Diagnostic:
         return problem
     if side.source.name != problem.file:
         return problem
-    if code == "MAP056":
+    if code in ROLES["ignored-name"]:
         return _renamed(problem, side, document)
-    if code not in _REWRITTEN:
+    if code not in REWRITES:
         return problem
-    text = str(dict(problem.values)[_REWRITTEN[code]])
-    if code == "SYN052":
+    text = str(dict(problem.values)[REWRITES[code]])
+    if text.lower() in ("true", "false"):
         text = text.capitalize()
     held = side.source.line(span.line)[span.column - 1 : span.end_column - 1] if span.line == span.end_line else None
     if held is None or not _plain(held) or not _plain(text):
         return problem
-    applicability = "safe" if code in _SAFE else "unsafe"
     edit = Edit(problem.file, span, text)
-    return problem._replace(fix=Fix(applicability, *say.write(text=text).both(), (edit,)))
+    return problem._replace(fix=Fix("safe", *say.write(text=text).both(), (edit,)))
 
 
 def _renamed(problem: Diagnostic, side: Side, document: YamlDocument) -> Diagnostic:

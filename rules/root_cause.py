@@ -1,7 +1,7 @@
 """One cause is one finding: which of the findings about a subject follow from which others.
 
 Four relations say it, the first that holds counts:
-- a row of `causes.yaml` (a missing section, a class that is not known, a type of number that decides others);
+- the catalogues' column `consequences` (a missing section, an unknown class, a type that decides others);
 - the key: what a reader says of a key is the cause of every difference that goes through that key;
 - the gate: a field counts on one side alone, because the field that decides it differs or is not known;
 - the derivation: what a framework works out from a value differs because that value does.
@@ -22,9 +22,9 @@ from ..mappings.tables import rows_of
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
 from ..schemas.yaml_reader.node import KEPT_AT
 from .attribution import decided_by
-from .catalog_compiled import CAUSES, COMPARED, RULES
+from .catalog_compiled import CAUSES, COMPARED, REPEATS, ROLES, RULES
 from .computed import feeding
-from .inert_keys import IDLE, key_of, names_of
+from .inert_keys import key_of, names_of
 from .places import places_of, says_it_again
 
 if TYPE_CHECKING:
@@ -42,41 +42,11 @@ _NAME = re.compile(r"\w+")
 _RANKS = {"info": 0, "warning": 1, "error": 2}
 _PAIR = frozenset(code for code, row in RULES.items() if row[2] == "pair")
 """Rules that compare: what they say of a key is a consequence, not a cause."""
-_SLIPS = frozenset(("MAP002", "MAP022", "MAP026", "MAP040", "MAP106", "MAP122", "MAP146"))
-"""An argument that is none: what its parser then lacks follows from it."""
-
-
-_UNREAD = frozenset(("MAP053", "MAP054", "MAP091", "MAP092"))
-"""A section that nothing reads."""
-_SAID_TWICE = {
-    "MAP030": ("PAR007", "PAR011"),
-    "MAP033": ("MAP100",),
-    "MAP062": ("MAP078",),
-    "MAP066": ("MAP078",),
-    "MAP069": ("MAP108",),
-}
-"""What is said twice: the refusal, and what says of the same place what mends it."""
-_LOST = "SYN010"
-"""Arguments that bash takes for a command of their own."""
-_STRAYS = frozenset(("MAP003", "MAP121"))
-"""A word that belongs to no flag: those behind it are as lost as it is."""
 _DASHES = "-–—―−"
-_LINE_ENDS = "SYN012"
-"""Lines that end in CR LF: bash puts the CR into words, and continues no line."""
-_REPEATED = "SYN050"
-"""A key that a mapping has twice."""
-_NOTATIONS = frozenset(("SYN053", "SYN054"))
-"""A number with a leading zero, or with colons."""
-_REFUSALS = frozenset(("MAP030", "MAP035", "MAP126"))
-"""Conditions of Megatron-LM's own, which name arguments."""
-_OF_NO_KIND = "MAP078"
-"""A value of the wrong kind, which may be an empty one."""
-_FORK = "MAP042"
-_SWITCHED_OFF = "MAP100"
 
 
 class _Row(NamedTuple):
-    """A row of causes.yaml."""
+    """The consequences of a finding: a column of the catalogues."""
 
     fields: tuple[str, ...]
     open: tuple[str, ...]
@@ -149,18 +119,18 @@ class _Links:
         code, span = entry.kind.code, entry.span
         if says_it_again(entry):
             return
-        if span is not None and (span[:2] != span[2:4] or code == _OF_NO_KIND):
+        if span is not None and (span[:2] != span[2:4] or code in ROLES["wrong-type"]):
             place = entry.file, span._replace(file=None)
-            if place not in self.at or self.found[self.at[place]].kind.code in _NOTATIONS:
+            if place not in self.at or self.found[self.at[place]].kind.code in ROLES["number-notation"]:
                 self.at[place] = number  # what is said of the key itself counts before its notation
-            if code in _SLIPS:
+            if code in ROLES["misread-argument"]:
                 self.slips.setdefault((entry.file, *span[:2]), number)
             self._note_argument(number, entry)
-        if code in IDLE:
+        if code in ROLES["inert-key"]:
             self.idle.append(number)
-        if code == _REPEATED:
+        if code in ROLES["repeated-key"]:
             self.repeated.append((entry.file, cast("Span", dict(entry.values)[KEPT_AT]), number))
-        if code == _FORK:
+        if code in ROLES["fork-arguments"]:
             self._fork(number)
 
     def _note_argument(self, number: int, entry: Diagnostic) -> None:
@@ -176,14 +146,14 @@ class _Links:
     def _note_loss(self, number: int, entry: Diagnostic) -> None:
         """What arguments do not reach the program as they stand there."""
         code = entry.kind.code
-        if code == _LOST:
+        if code in ROLES["lost-arguments"]:
             self.lost.append((number, self._lost(entry, "flags")))
-        elif code == _LINE_ENDS:
+        elif code in ROLES["line-ends"]:
             self.lost.append((number, self._all()))
-        elif code in _STRAYS:
+        elif code in ROLES["stray-word"]:
             first = self.strays.setdefault((entry.file, str(dict(entry.values).get("flag"))), number)
             self.lost.append((first, self._lost(entry, "text")))
-        elif code in _SLIPS:
+        elif code in ROLES["misread-argument"]:
             self.lost.append((number, self._lost(entry, "near")))
 
     def _fork(self, number: int) -> None:
@@ -290,15 +260,15 @@ class _Links:
         entry = self.found[number]
         if not any("\r" in str(value) for _, value in entry.values):
             return None
-        heads = (cause for cause, other in enumerate(self.found) if other.kind.code == _LINE_ENDS)
+        heads = (cause for cause, other in enumerate(self.found) if other.kind.code in ROLES["line-ends"])
         return next((cause for cause in heads if self.found[cause].file == entry.file), None)
 
     def _by_loss(self, number: int) -> int | None:
         """What an argument would have decided that bash takes for a command of its own."""
         entry, side = self.found[number], self.subject.megatron
-        if not self.lost or side is None or entry.kind.code == _LOST:
+        if not self.lost or side is None or entry.kind.code in ROLES["lost-arguments"]:
             return None
-        if entry.kind.code in _REFUSALS:
+        if entry.kind.code in ROLES["refused-arguments"]:
             values = dict(entry.values)
             asked = set(_NAME.findall(f"{values.get('condition')} {values.get('when')}"))
         elif entry.kind.code in _PAIR and len(entry.fields) == 1:
@@ -311,14 +281,14 @@ class _Links:
     def _by_stray(self, number: int) -> int | None:
         """A word that belongs to no flag because the one before it does not."""
         entry = self.found[number]
-        if entry.kind.code not in _STRAYS:
+        if entry.kind.code not in ROLES["stray-word"]:
             return None
         return self.strays.get((entry.file, str(dict(entry.values).get("flag"))))
 
     def _by_slip(self, number: int) -> int | None:
         """What a framework refuses for want of an argument that stands there misspelt."""
         entry = self.found[number]
-        if entry.kind.code in _PAIR or entry.span is None or entry.kind.code in _SLIPS:
+        if entry.kind.code in _PAIR or entry.span is None or entry.kind.code in ROLES["misread-argument"]:
             return None
         return self.slips.get((entry.file, *entry.span[:2]))
 
@@ -328,13 +298,13 @@ class _Links:
         The same for a class that does not run at all: what it does with its arguments follows.
         """
         entry = self.found[number]
-        words = _SAID_TWICE.get(entry.kind.code)
+        words = REPEATS.get(entry.kind.code)
         if words is None:
             return None
         for cause, other in enumerate(self.found):
             if other.kind.code not in words or other.file != entry.file:
                 continue
-            if entry.kind.code != "MAP069":
+            if entry.kind.code not in ROLES["ignored-section"]:
                 if other.span == entry.span:
                     return cause
             elif (section := self._section(other)) is not None and section == self._section(entry):
@@ -363,7 +333,7 @@ class _Links:
         for cause, other in enumerate(self.found):
             if (
                 other.file == entry.file
-                and other.kind.code in _UNREAD
+                and other.kind.code in ROLES["unread-section"]
                 and slip(str(dict(other.values).get("key")), missing)
             ):
                 return cause
@@ -381,7 +351,7 @@ class _Links:
             return None
         name = cast("FieldName", entry.fields[0])
         cause = self._said_of_places(entry, name) if self.at else None
-        if cause is not None and self.found[cause].kind.code not in _NOTATIONS:
+        if cause is not None and self.found[cause].kind.code not in ROLES["number-notation"]:
             return cause
         for number in self.idle:
             idle = self.found[number]
@@ -438,7 +408,9 @@ class _Links:
         fields = decided_by(side, key)
         if name in fields:
             return True
-        return self.found[cause].kind.code not in _NOTATIONS and not (fields and all(map(self._is_same, fields)))
+        return self.found[cause].kind.code not in ROLES["number-notation"] and not (
+            fields and all(map(self._is_same, fields))
+        )
 
     def _is_same(self, name: str) -> bool:
         """Whether a field is known on both sides, and compared without a word."""
@@ -449,7 +421,7 @@ class _Links:
         if left is None or right is None or len(self.found[number].fields) != 1:
             return None
         name = cast("FieldName", self.found[number].fields[0])
-        if self.found[number].kind.code == _SWITCHED_OFF:
+        if self.found[number].kind.code in ROLES["switched-off"]:
             return self.differing.get(name)
         for condition in (*conditions_of(name, left.framework), *conditions_of(name, right.framework)):
             cause = self.differing.get(condition[0])

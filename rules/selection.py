@@ -22,13 +22,13 @@ def expanded(given: Iterable[str]) -> tuple[str, ...]:
     found: list[str] = []
     for code in given:
         if code == "EQUAL":
-            from .catalog_compiled import COMPARED, RULES
+            from .catalog_compiled import COMPARED, ROLES, RULES
 
             owners = {row[0] for row in COMPARED.values()}
             found += [
                 name for name, row in RULES.items() if name in owners or ("" in row[3] and "{a_from}" in row[3][""][0])
             ]
-            found += ["MOE006", "SCH050"]
+            found += sorted(ROLES["compares-sides"])
         else:
             found.append(code)
     return tuple(dict.fromkeys(found))
