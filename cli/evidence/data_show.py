@@ -187,7 +187,7 @@ def _lines(answer: Answer, language: Language, *, whole: bool) -> Iterator[str]:
         "partial": told.steps_in_part(),
         "different": told.steps_differ(step=answer.other)
         if answer.other is not None
-        else told.steps_first_other_mask(step=answer.first_mask_difference),
+        else told.steps_masked_otherwise(step=answer.first_mask_difference),
         "shown": told.step_of_one(step=first, file=file)
         if alone
         else told.steps_of_one(first=first, last=last, file=file),
