@@ -109,6 +109,16 @@ def test_remarks_are_counted_and_listed_when_asked_for(capsys: pytest.CaptureFix
     assert f"{len(remarks)} remarks in 2 files" in out.splitlines()[-1]
 
 
+@pytest.mark.parametrize(("star", "pairs"), [("*", 0), ("**", 1), ("*/", 1), ("*/**", 1)])
+def test_one_star_stays_in_its_folder_and_two_do_not(
+    star: str, pairs: int, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = f'pairs = [{{ megatron = "{star}megatron.sh", mindformers = "{star}mindformers.yaml" }}]\n'
+    (folder / "accmap.toml").write_text(text, "utf-8")
+    _, out, _ = run(capsys, "planted/megatron.sh", "--format", "json")
+    assert json.loads(out)["summary"]["pairs"] == pairs
+
+
 def test_the_configuration_pairs_and_pulls_in_partners(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pairs = '{ megatron = "*/megatron.sh", mindformers = "*/mindformers.yaml" }'
     text = f'[tool.accmap]\nprofile = "train"\npairs = [{pairs}]\n'

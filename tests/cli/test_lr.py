@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -163,6 +164,16 @@ def test_pictures_need_nothing_from_elsewhere(accmap: Callable[..., Any]) -> Non
     assert page.startswith("<!doctype html>")
     for text in (drawn.out, page):
         assert text.replace("http://www.w3.org/2000/svg", "").count("http") == 0
+
+
+def test_whatever_a_picture_shows_has_a_style(accmap: Callable[..., Any]) -> None:
+    drawn = accmap(
+        "lr", "a.sh", "b.yaml", "--format", "svg", files={"a.sh": script(), "b.yaml": config("LinearWithWarmUpLR")}
+    )
+    style, _, shapes = drawn.out.partition("</style>")
+    classes = {name for names in re.findall(r'class="([^"]+)"', shapes) for name in names.split()}
+    assert classes
+    assert classes <= set(re.findall(r"\.([a-z]+)", style))
 
 
 def test_an_output_file_is_not_overwritten_unasked(accmap: Callable[..., Any], tmp_path: Any) -> None:

@@ -107,6 +107,11 @@ def test_a_difference_above_the_tolerance_is_told() -> None:
     assert {"loss", "gradients"} <= compare(outcome(), outcome(1e-3)).disagreeing().keys()
 
 
+@pytest.mark.parametrize("lost", [float("inf"), float("-inf"), float("nan")])
+def test_a_number_that_one_side_lost_is_a_difference(lost: float) -> None:
+    assert "loss" in compare(outcome(), outcome(losses=[{"loss": lost}])).disagreeing()
+
+
 def test_a_parameter_without_partner_is_named() -> None:
     lone = outcome(
         shapes={"decoder.layers.0.mlp.router.weight": [4, 4], "decoder.layers.1.mlp.linear_fc1.weight": [2, 2]}

@@ -166,6 +166,7 @@ STOPS = (
     ("while :; do :; done" + START, "does not end"),
     ("torchrun p.py --num-layers " + "{a," * 60 + "b" + "}" * 60, "SYN006"),
     ("source x.sh" + START, "SYN006"),
+    ("if :; then :; fi\n" * 50 + "if :; then\n" * 40 + START + "fi\n" * 40, "x.sh:81:1: SYN005"),
 )
 """Scripts that are given up, and what is said of the place."""
 

@@ -212,6 +212,12 @@ def test_what_pickle_writes_claims_what_it_has(protocol: int) -> None:
     assert read[10] == found[10]
 
 
+@pytest.mark.parametrize("protocol", range(6))
+def test_a_truth_is_read_as_one_in_every_protocol(protocol: int) -> None:
+    read = read_pickle(pickle.dumps([True, False, 1, 0], protocol), "model.pt")
+    assert [(type(value), value) for value in read] == [(bool, True), (bool, False), (int, 1), (int, 0)]
+
+
 def test_a_tensor_that_repeats_a_few_numbers_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.pt"
     write_torch(path, {"w": np.arange(4, dtype=np.float32)})

@@ -152,6 +152,7 @@ def test_changes_are_named() -> None:
         ("function-gone", "x.py:g"),
     ]
     assert str(extract.changes(before, after)[0]) == "changed --a: default 1 -> 2"
+    assert extract.changes(before, after)[-2][2:] == ({"digest": "1"}, {"digest": "2"})
 
 
 def test_the_file_is_written_as_it_is_read() -> None:
