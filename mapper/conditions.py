@@ -8,7 +8,7 @@ from ..mappings.tables import field_named
 from ..schemas.fast_records import TYPE_CHECKING
 from .equality import is_identical
 from .lenses.latent import ramp_of
-from .lenses.stages import accounted, chunks_of
+from .lenses.stages import chunks_of, embedding_and_loss
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -29,14 +29,14 @@ def all_hold(conditions: Iterable[Condition], recipe: Recipe) -> bool | None:
     """Whether every condition is true of a run; None where that depends on a field which cannot be read."""
     open_ = False
     for condition in conditions:
-        if any(recipe.is_open(name) for name in named(condition)):
+        if any(recipe.is_open(name) for name in condition_fields(condition)):
             open_ = True
         elif not holds(condition, recipe.value):
             return False
     return None if open_ else True
 
 
-def named(condition: Condition) -> Iterator[FieldName]:
+def condition_fields(condition: Condition) -> Iterator[FieldName]:
     """The fields that a condition may ask for: its own, and those that its operand names."""
     field, _, operand = condition
     yield field
@@ -81,7 +81,7 @@ def _is_not_product(value: Value, operand: Value, value_of: Callable[[FieldName]
 def _is_uneven(value: Value) -> bool:
     """Whether more than the first and the last stage differ, so that it takes more than their sizes to say it."""
     chunks = chunks_of(value)
-    if chunks is None or accounted(chunks) is not None:
+    if chunks is None or embedding_and_loss(chunks) is not None:
         return False
     return isinstance(value, (list, tuple)) and (isinstance(value[0], (list, tuple)) or len(set(chunks[1:-1])) > 1)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ..mappings.tables import rows_of, table
 from ..schemas.fast_records import TYPE_CHECKING
-from .conditions import all_hold, named
+from .conditions import all_hold, condition_fields
 from .equality import is_same_quantity
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def says_something(name: FieldName, recipe: Recipe) -> bool | None:
     return False if False in answers else None if None in answers else True
 
 
-def closed_by(name: str, recipe: Recipe) -> Iterator[FieldName]:
+def closing_fields(name: str, recipe: Recipe) -> Iterator[FieldName]:
     """The fields that keep another one from meaning anything in a run."""
     for row in rows_of(name):
         for condition in row.only:
@@ -85,7 +85,7 @@ def _has_one_value(quantity: FieldName, recipes: tuple[Recipe, ...]) -> bool:
     return 1 < len(values) == len(recipes) and all(is_same_quantity(values[0].value, one.value) for one in values[1:])
 
 
-def settled_by(name: FieldName, *recipes: Recipe) -> FieldName | None:
+def settling_quantity(name: FieldName, *recipes: Recipe) -> FieldName | None:
     """The computed quantity that is all a field feeds in these runs, where it is the same in all of them."""
     gate = table().gates.get(name)
     if gate is None or gate.through is None or not _has_one_value(gate.through, recipes):
@@ -94,18 +94,18 @@ def settled_by(name: FieldName, *recipes: Recipe) -> FieldName | None:
     return gate.through if feeds else None
 
 
-def certainly(name: FieldName, *recipes: Recipe) -> bool:
+def changes_numbers(name: FieldName, *recipes: Recipe) -> bool:
     """Whether a difference in a field changes numbers for certain, though it need not in every run."""
     gate = table().gates.get(name)
     return gate is not None and bool(gate.certain) and all(all_hold(gate.certain, recipe) for recipe in recipes)
 
 
-def deciding(name: FieldName, *recipes: Recipe) -> list[FieldName]:
+def open_deciding_fields(name: FieldName, *recipes: Recipe) -> list[FieldName]:
     """The fields that cannot be read and decide whether another one counts."""
     found: dict[FieldName, None] = {}
     for recipe in recipes:
         for condition in conditions_of(name, recipe.framework):
-            found.update(dict.fromkeys(field for field in named(condition) if recipe.is_open(field)))
+            found.update(dict.fromkeys(field for field in condition_fields(condition) if recipe.is_open(field)))
     return list(found)
 
 

@@ -1,7 +1,7 @@
 """Which parameters of transformers' models a Megatron-Core parameter is, and how their numbers are laid out.
 
-The rows stand in `mappings/weights_huggingface.yaml`. A row owns both directions: `joined` makes Megatron-Core's array
-of the parts, `parted` undoes it exactly.
+The rows stand in `mappings/weights_huggingface.yaml`. A row owns both directions: `join` makes Megatron-Core's array
+of the parts, `split` undoes it exactly.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..schemas.fast_records import NamedTuple
 from ..schemas.message import Words
 from .weight_names import Beside
-from .weights import by_group, by_kind, filled
+from .weights import by_group, by_kind, fill_template
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ class Parts(NamedTuple):
         """The shapes of the parts of a Megatron-Core parameter of this shape."""
         return [self._turned_shape((rows, *shape[1:])) for rows in self._rows(shape[0], layout)]
 
-    def joined(self, arrays: Sequence[Array], layout: Layout) -> Array:
+    def join(self, arrays: Sequence[Array], layout: Layout) -> Array:
         """Megatron-Core's array."""
         import numpy as np
 
@@ -55,7 +55,7 @@ class Parts(NamedTuple):
         whole = rows[0] if len(rows) == 1 else np.concatenate(rows)
         return by_group(whole, layout._replace(qkv_contiguous=True)) if self.relation == "heads" else whole
 
-    def parted(self, array: Array, layout: Layout) -> list[Array]:
+    def split(self, array: Array, layout: Layout) -> list[Array]:
         """The parts of Megatron-Core's array."""
         whole = by_kind(array, layout._replace(qkv_contiguous=True)) if self.relation == "heads" else array
         found: list[Array] = []
@@ -84,7 +84,7 @@ def parts_of(name: str, family: str) -> Parts | None:
         found = row.pattern.fullmatch(name)
         if found is not None:
             values = found.groupdict()
-            return Parts(tuple(filled(part, values) for part in row.parts), row.relation, row.turned)
+            return Parts(tuple(fill_template(part, values) for part in row.parts), row.relation, row.turned)
     return None
 
 

@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from ..schemas.fast_records import NamedTuple
-from .weights import filled
+from .weights import fill_template
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -55,7 +55,7 @@ def canonical(framework: Framework, name: str) -> str:
     for alias in _aliases(framework):
         found = alias.pattern.fullmatch(name)
         if found is not None:
-            return filled(alias.name, found.groupdict())
+            return fill_template(alias.name, found.groupdict())
     return name
 
 
@@ -74,8 +74,8 @@ def spellings(names: Collection[str], *, engine: bool, grouped: bool, newer: boo
             if match is None:
                 continue
             beside = alias.beside or ""
-            if grouped if beside == "grouped" else filled(beside, match.groupdict()) in names:
-                written = filled(alias.other, match.groupdict())
+            if grouped if beside == "grouped" else fill_template(beside, match.groupdict()) in names:
+                written = fill_template(alias.other, match.groupdict())
         for older, recent in renames.items():
             written = written.replace(f".{older}.", f".{recent}.")
         found[name] = written
@@ -94,7 +94,7 @@ def global_names(names: Collection[str], *, engine: bool, latent: bool) -> dict[
         for name in names if alias.everywhere else ():
             match = alias.back.fullmatch(name)
             if match is not None:
-                found[name] = filled(alias.other, match.groupdict())
+                found[name] = fill_template(alias.other, match.groupdict())
     return found
 
 

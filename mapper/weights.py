@@ -74,7 +74,7 @@ class WeightTable:
         self._rows = tuple(_rows(layout))
         self._known: dict[tuple[Framework, str], Pairing | None] = {}
 
-    def pairing(self, framework: Framework, name: str) -> Pairing | None:
+    def find_pairing(self, framework: Framework, name: str) -> Pairing | None:
         """The pairing that a parameter belongs to; None where the table does not know it."""
         key = (framework, name)
         if key not in self._known:
@@ -124,7 +124,7 @@ class WeightTable:
         found: dict[str, Array] = {}
         unknown: list[str] = []
         for name in arrays:
-            pairing = self.pairing("megatron", name)
+            pairing = self.find_pairing("megatron", name)
             if pairing is None or any(part not in arrays for part in pairing.megatron):
                 unknown.append(name)
             elif pairing.mindformers not in found:
@@ -138,7 +138,7 @@ class WeightTable:
         found: dict[str, Array] = {}
         unknown: list[str] = []
         for name, array in arrays.items():
-            pairing = self.pairing("mindformers", name)
+            pairing = self.find_pairing("mindformers", name)
             if pairing is None:
                 unknown.append(name)
                 continue
@@ -261,13 +261,13 @@ class _Row(NamedTuple):
                 if not names:  # experts, in a model that has none
                     return None
                 scales = ours.get("norm") == "weight"
-                return Pairing(names, filled(self.mindformers, theirs), self.relation, self.kept, scales)
+                return Pairing(names, fill_template(self.mindformers, theirs), self.relation, self.kept, scales)
         return None
 
     def _megatron_names(self, values: Mapping[str, str], layout: Layout) -> tuple[str, ...]:
         if self.relation == "expert":
-            return _every_expert(filled(self.megatron[0], {**values, "expert": "{expert}"}), layout.experts)
-        return tuple(filled(name, values) for name in self.megatron)
+            return _every_expert(fill_template(self.megatron[0], {**values, "expert": "{expert}"}), layout.experts)
+        return tuple(fill_template(name, values) for name in self.megatron)
 
 
 @lru_cache(maxsize=4096)
@@ -276,7 +276,7 @@ def _every_expert(template: str, experts: int) -> tuple[str, ...]:
     return tuple(template.replace("{expert}", str(expert)) for expert in range(experts))
 
 
-def filled(template: str, values: Mapping[str, str]) -> str:
+def fill_template(template: str, values: Mapping[str, str]) -> str:
     """A name of the table with its placeholders filled."""
     return re.sub(r"\{(\w+)\}", lambda found: values[found[1]], template)
 

@@ -7,7 +7,7 @@ Which field belongs to which rule, how its values are compared and when it count
 from __future__ import annotations
 
 from ..mapper.differences import difference_of, is_neutral
-from ..mapper.gates import certainly, deciding, says_something
+from ..mapper.gates import changes_numbers, open_deciding_fields, says_something
 from ..mapper.recipe.reading import side_of
 from ..mapper.recipe.vocabulary import vocabulary
 from ..mappings.tables import rows_of
@@ -167,7 +167,7 @@ def _one_sided(found: Found, name: FieldName, given: Side, without: Side) -> Fou
 
 def _severity(name: FieldName, compared: Compared, row: Difference, left: Side, right: Side) -> Severity:
     """The rule's severity; a difference that the tables know to change no number is advice."""
-    if certainly(name, left.recipe, right.recipe):
+    if changes_numbers(name, left.recipe, right.recipe):
         return "error"
     return "info" if row.impact != "numerics" and _numeric(name) else compared.severity
 
@@ -179,7 +179,7 @@ def _is_unasked(name: FieldName, written: Sequence[bool]) -> bool:
 
 def _depending(found: Found, name: FieldName, left: Side, right: Side) -> Found:
     """A difference that counts only where a value that cannot be read lets it."""
-    fields = deciding(name, left.recipe, right.recipe)
+    fields = open_deciding_fields(name, left.recipe, right.recipe)
     gate, gate_zh = joined(map(labels, fields), "semicolon").both()
     severity = "warning" if found.severity == "error" else found.severity
     return found._replace(

@@ -292,7 +292,7 @@ class MindFormersModel:
         names = set(self._trained)
         found: set[str] = set()
         for name in names:
-            pairing = self._table.pairing("mindformers", name)
+            pairing = self._table.find_pairing("mindformers", name)
             if pairing is not None:
                 found.update(pairing.megatron)
         return found

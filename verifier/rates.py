@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..mapper.schedule.comparison import FLOAT32_TOLERANCE, compare
 from ..mapper.schedule.curve import UndecidedError, shared_steps
 from ..mapper.schedule.from_config import megatron_parameters, mindformers_parameters, schedule_of
-from ..mapper.schedule.megatron import constructed, weight_decay_ends
+from ..mapper.schedule.megatron import scheduler_arguments, weight_decay_ends
 from ..schemas.fast_records import NamedTuple
 from .blueprint import RatePlan
 
@@ -73,7 +73,7 @@ def _plan(config: Config, steps: tuple[int, ...], trained: tuple[int, ...]) -> R
 
 def _plan_of_samples(given: MegatronParameters, steps: tuple[int, ...], trained: tuple[int, ...]) -> RatePlan:
     """What `get_optimizer_param_scheduler` gives to `OptimizerParamScheduler`."""
-    lengths, consumption = constructed(given)
+    lengths, consumption = scheduler_arguments(given)
     start_decay, end_decay = weight_decay_ends(given)
     arguments = {
         "init_lr": given.lr_warmup_init,

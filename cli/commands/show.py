@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...mapper.computed.quantities import computed_of
+from ...mapper.computed.quantities import computed_quantities
 from ...schemas.border.text_output import emit, json_text, painted, say
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.file_kind import trains_gpt
@@ -61,7 +61,7 @@ def to_json(config: Config, settings: Iterable[Setting], language: Language) -> 
 
 def summary_of(config: Config, language: Language) -> str:
     """The size of the network and of a step, where the file says them; of what is no training run, nothing."""
-    return summary_line(computed_of(config), language) if trains_gpt(config) else ""
+    return summary_line(computed_quantities(config), language) if trains_gpt(config) else ""
 
 
 def _is_written(setting: Setting) -> bool:

@@ -175,7 +175,7 @@ class _Reading:
     def _partner(self, place: str) -> str | None:
         """The Megatron-LM module that holds the same weight; the same place where the module has none."""
         for ending in ("weight", "gamma"):
-            pairing = self.weights.pairing("mindformers", f"{place}.{ending}")
+            pairing = self.weights.find_pairing("mindformers", f"{place}.{ending}")
             if pairing is None:
                 continue
             name, *others = pairing.megatron

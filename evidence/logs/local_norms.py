@@ -361,7 +361,7 @@ def _partners(
     """The parameters of the first side that belong together, and those of the second that hold the same."""
     if sides[0] == sides[1] or table is None:
         return (name,), (name,)
-    pairing = table.pairing(sides[0], name)
+    pairing = table.find_pairing(sides[0], name)
     if pairing is None:
         return (name,), (name,)
     if sides[0] == "megatron":

@@ -275,7 +275,7 @@ def _against(
 ) -> Iterator[Row]:
     for number, (name, shape) in enumerate(wanted.items(), 1):
         progress(number, len(wanted), name)
-        pairing = None if spelled is None else spelled.pairing("megatron", name)
+        pairing = None if spelled is None else spelled.find_pairing("megatron", name)
         asked = WeightSide(name if pairing is None else pairing.mindformers, source, None, shape, None)
         weight = model.weights.get(name)
         if weight is None:

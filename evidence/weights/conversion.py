@@ -159,7 +159,7 @@ def planned(request: Request, configs: Sequence[Config], options: ReadOptions | 
     dtype = None if request.dtype is None else CHOSEN[request.dtype]
     table = WeightTable(sides.layout)
     weights = moved_scales(weights, table, sides.of(checkpoint.framework), sides.of(target))
-    kept = {name for name in weights if (pairing := table.pairing("megatron", name)) is not None and pairing.kept}
+    kept = {name for name in weights if (pairing := table.find_pairing("megatron", name)) is not None and pairing.kept}
     weights = {name: weight if name in kept else cast_to(name, weight, dtype) for name, weight in weights.items()}
     units = tuple(_MAKERS[target](request, checkpoint, sides, table, weights))
     return Plan(checkpoint, sides, target, model, weights, units, vocabulary)

@@ -124,7 +124,7 @@ class HuggingFaceFiles:
             return joined(held, 0)
 
         def blocks() -> Iterator[Any]:
-            yield parts.joined([one.read() for one in held], layout)
+            yield parts.join([one.read() for one in held], layout)
 
         return Computed(held[0].dtype, shape, held[0].file, blocks)
 
@@ -149,7 +149,7 @@ def _part(parts: Parts, number: int, weight: Weight, shape: Shape, layout: Layou
         return weight
     if parts.relation == "stacked" and not parts.turned:
         return rows_of(weight, number * shape[0], (number + 1) * shape[0])
-    return changed(weight, shape, lambda array: parts.parted(array, layout)[number])
+    return changed(weight, shape, lambda array: parts.split(array, layout)[number])
 
 
 def huggingface_units(

@@ -147,7 +147,9 @@ class MegatronDist:
     def model(self, view: View) -> Model:
         table = WeightTable(view.layout)
         named = self._named()
-        unknown = sorted({written for name, (written, _) in named.items() if table.pairing("megatron", name) is None})
+        unknown = sorted(
+            {written for name, (written, _) in named.items() if table.find_pairing("megatron", name) is None}
+        )
         weights: dict[str, Weight] = {
             name: weight for name, (written, weight) in named.items() if written not in set(unknown)
         }

@@ -154,7 +154,7 @@ class MegatronTorch:
         stages = self._stages()
         for rank, file in self._files.items():
             for piece, stage in self._pieces(rank, file, view, stages, beside):
-                if table.pairing("megatron", piece.name) is None:
+                if table.find_pairing("megatron", piece.name) is None:
                     unknown.add(piece.written)
                 else:
                     held = held_by.setdefault(piece.name, {}).setdefault(stage, {})

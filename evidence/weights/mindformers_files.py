@@ -97,7 +97,7 @@ class MindFormersFiles:
             if what is not None:
                 count(beside, what, weight.size)
                 continue
-            pairing = table.pairing("mindformers", name)
+            pairing = table.find_pairing("mindformers", name)
             if pairing is None:
                 unknown.append(written)
                 continue
@@ -299,7 +299,7 @@ def as_mindformers(table: WeightTable, weights: Mapping[str, Weight]) -> tuple[d
     found: dict[str, Weight] = {}
     unknown: list[str] = []
     for name in weights:
-        pairing = table.pairing("megatron", name)
+        pairing = table.find_pairing("megatron", name)
         if pairing is None or any(part not in weights for part in pairing.megatron):
             unknown.append(name)
         elif pairing.mindformers not in found:

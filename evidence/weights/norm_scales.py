@@ -33,7 +33,7 @@ def _stores_offsets(side: Side) -> bool:
 
 
 def _is_scale(table: WeightTable, name: str) -> bool:
-    pairing = table.pairing("megatron", name)
+    pairing = table.find_pairing("megatron", name)
     return pairing is not None and pairing.scales
 
 

@@ -245,7 +245,7 @@ def _changed(recipe: Recipe, line: Simplification) -> Change:
     return Change(line.field, recipe.value(line.field), line.value, line.en, line.zh, line.sources)
 
 
-def settled(
+def settle_open_fields(
     recipe: Recipe, across: Callable[[Recipe], Translation], along: Callable[[Recipe], Translation]
 ) -> tuple[Recipe, tuple[Change, ...], tuple[ReportRow, ...]]:
     """The recipe with one value for what the source leaves open of the network, and the rows that still ask for it.
@@ -295,7 +295,7 @@ def _after_reading(here: RecipeValue | None, other: RecipeValue | None) -> Value
     return found.value if found is not None and found.decided else None
 
 
-def placed(row: ReportRow, recipe: Recipe) -> ReportRow:
+def with_placeholder_text(row: ReportRow, recipe: Recipe) -> ReportRow:
     """A row about an open setting, with what both files have in its place."""
     assert row.field is not None
     said = say.both_have_for_now(said=Words(row.en, row.zh), value=recipe.value(row.field))

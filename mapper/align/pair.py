@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.file_kind import require_training
-from ..computed.quantities import computed_of
+from ..computed.quantities import computed_quantities
 from ..recipe.reading import recipe_of
 from ..recipe.vocabulary import COMPUTED
 from ..translate.megatron_file import devices_of, megatron_text
@@ -18,10 +18,10 @@ from .alignment import (
     Change,
     align,
     experiment,
-    placed,
     recipe_read_back,
-    settled,
+    settle_open_fields,
     with_paths,
+    with_placeholder_text,
     without_losses,
 )
 from .table import alignment_table
@@ -82,7 +82,10 @@ class Pair(NamedTuple):
             "rows": [row.to_json(language, proved) for row in self.rows],
             "summary": summary(self.rows),
             "changes": [change.to_json(language) for change in self.changes],
-            "read_back": {SCRIPT: megatron.back.to_json(), CONFIGURATION: mindformers.back.to_json()},
+            "read_back": {
+                SCRIPT: megatron.read_back_summary.to_json(),
+                CONFIGURATION: mindformers.read_back_summary.to_json(),
+            },
         }
         if self.alignment is not None:
             found["step"] = {
@@ -139,7 +142,7 @@ def _made(
     source, given = with_paths(recipe_of(config))
     asking: tuple[ReportRow, ...] = ()
     if settle and step is not None and step < last:
-        source, settling, asking = settled(source, *ways)
+        source, settling, asking = settle_open_fields(source, *ways)
         given += settling
     recipe, changes, alignment = _asked(source, given, step, trial)
     if alignment is not None:
@@ -187,7 +190,7 @@ def _asked(
 def _asking(asking: tuple[ReportRow, ...], recipe: Recipe, rows: Iterable[ReportRow]) -> Iterable[ReportRow]:
     """The report with the rows that ask for a value, in place of those that call its stand-in written."""
     asked = {row.field for row in asking}
-    return *(placed(row, recipe) for row in asking), *(row for row in rows if row.field not in asked)
+    return *(with_placeholder_text(row, recipe) for row in asking), *(row for row in rows if row.field not in asked)
 
 
 def _as_changed(recipe: Recipe) -> Recipe:
@@ -198,7 +201,7 @@ def _as_changed(recipe: Recipe) -> Recipe:
 
 def _with_computed(recipe: Recipe, written: Config) -> Recipe:
     """A changed recipe with what is computed of the file that the source's own framework was written."""
-    return recipe._replace(fields={**recipe.fields, **computed_of(written)})
+    return recipe._replace(fields={**recipe.fields, **computed_quantities(written)})
 
 
 def _joined(first: tuple[Change, ...], then: tuple[Change, ...]) -> tuple[Change, ...]:

@@ -11,7 +11,7 @@ from math import pi, sqrt
 from ...mappings.huggingface_functions import mscale
 from ...schemas.fast_records import TYPE_CHECKING
 from ..recipe.values import RecipeValue
-from .results import Ends, Layer, Network, blended, pattern_of, rounded, sight, spectrum
+from .results import Ends, Layer, Network, blend_frequencies, pattern_of, round_digits, sight, spectrum
 from .values import TOO_ODD, UndecidedError, layers_in, whole
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def _yarn(fields: Fields, plain: Sequence[float], dim: int, base: float) -> tupl
     """`modeling_rope_utils.py:_compute_yarn_parameters`."""
     factor, longest = float(fields["position.yarn.factor"]), whole(fields["position.max_embeddings"])
     turns = (float(fields["position.yarn.beta_fast"]), float(fields["position.yarn.beta_slow"]))
-    found = blended(plain, factor, dim, base, longest, turns)
+    found = blend_frequencies(plain, factor, dim, base, longest, turns)
     above, below = (fields["position.yarn.mscale"], fields["position.yarn.mscale_all_dim"])
     return found, mscale(factor, above) / mscale(factor, below)
 
@@ -202,13 +202,13 @@ def _whole(fields: Fields) -> tuple[Value, ...]:
 
 def _turning(fields: Fields) -> tuple[Value, ...]:
     found = rotary(fields)
-    return (None, None) if found is None else (spectrum(found[0]), rounded(found[1]))
+    return (None, None) if found is None else (spectrum(found[0]), round_digits(found[1]))
 
 
 _FORMULAS: tuple[tuple[tuple[FieldName, ...], Answer], ...] = (
     (("computed.layers", "computed.parameters_by_kind"), _layers),
     (("computed.embedding_parameters", "computed.parameters", "computed.active_parameters"), _whole),
-    (("computed.attention_scale",), lambda fields: (rounded(scale(fields)),)),
+    (("computed.attention_scale",), lambda fields: (round_digits(scale(fields)),)),
     (("computed.rotary_frequencies", "computed.rotary_amplitude"), _turning),
     (("computed.visible_positions",), lambda fields: (sight(windows(fields)),)),
 )

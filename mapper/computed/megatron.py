@@ -29,12 +29,12 @@ from .results import (
     Ends,
     Layer,
     Network,
-    balancing,
-    bent,
-    blended,
+    balancing_term,
+    bend_frequency,
+    blend_frequencies,
     group_of,
     pattern_of,
-    rounded,
+    round_digits,
     weights_of_groups,
 )
 from .values import UndecidedError, layers_in, whole
@@ -98,7 +98,7 @@ def rotary(args: Values) -> Rotary | None:
     found = _plain(args.kv_channels, args)
     if args.use_rope_scaling:
         bend = _bend(args)
-        found = tuple(bent(one, bend) for one in found)
+        found = tuple(bend_frequency(one, bend) for one in found)
     factor = args.rotary_seq_len_interpolation_factor if args.does("interpolation") else None
     if factor is not None:
         found = tuple(one / factor for one in found)
@@ -140,7 +140,8 @@ def _yarn(args: Values) -> Rotary:
         # MindSpeed-LLM 2.2–26.1 rotary_pos_embedding.py:apply_rotary_pos_emb_bshd has coefficients of its own
         powers = args.rope_scaling_mscale, args.rope_scaling_mscale_all_dim
     return Rotary(
-        blended(plain, factor, dim, base, longest, turns), _mscale(factor, powers[0]) / _mscale(factor, powers[1])
+        blend_frequencies(plain, factor, dim, base, longest, turns),
+        _mscale(factor, powers[0]) / _mscale(factor, powers[1]),
     )
 
 
@@ -320,7 +321,7 @@ def _norm(args: Values, width: int) -> int:
     return width if args.normalization == "RMSNorm" else 2 * width
 
 
-def weighting(args: Values) -> str:
+def loss_weighting(args: Values) -> str:
     """0.12–0.19 `pretrain_gpt.py:loss_func`, `pipeline_parallel/schedules.py:forward_step`.
 
     A mean over a micro batch, which 0.12 takes over the ranks of context parallelism together, or a sum that
@@ -348,7 +349,7 @@ def terms(args: Values) -> dict[str, Value]:
         for name, coefficient in _of_router(args):
             if name in found:
                 raise UndecidedError  # two terms over the same tokens
-            found[name] = rounded(coefficient)
+            found[name] = round_digits(coefficient)
     if args.mtp_num_layers:
         if args.mtp_use_repeated_layer:
             raise UndecidedError
@@ -362,7 +363,7 @@ _ALIKE = ("aux_loss", "pai_megatron_aux_loss")
 
 
 def _of_router(args: Values) -> Iterator[tuple[str, float]]:
-    own = args.written(BALANCING_TYPE)
+    own = args.fork_words(BALANCING_TYPE)
     if args.moe_aux_loss_coeff and own and own[-1] not in _ALIKE:
         raise UndecidedError  # a fork's own balancing, over tokens and with divisions of its own
     kinds, coefficients = _listed(args.moe_router_load_balancing_type), _listed(args.moe_aux_loss_coeff)
@@ -373,15 +374,15 @@ def _of_router(args: Values) -> Iterator[tuple[str, float]]:
     for group, coefficient in added:
         if group == "sample":
             told = group_of(1, 1, whole(args.global_batch_size))
-            yield balancing(told, counted), coefficient * _kept(args) / _by_sample(args)
+            yield balancing_term(told, counted), coefficient * _kept(args) / _by_sample(args)
         elif group == "batch":
             told = group_of(whole(args.micro_batch_size), 1, whole(args.global_batch_size))
-            yield balancing(told, counted), coefficient * _kept(args)
+            yield balancing_term(told, counted), coefficient * _kept(args)
         elif group == "step":
             # router.py:TopKRouter._apply_global_aux_loss: a loss over all ranks, of which each has its part
             ranks = whole(args.data_parallel_size)
             once = ranks * whole(args.micro_batch_size) == whole(args.global_batch_size)
-            yield balancing(STEP if once else STEP_SO_FAR, counted), coefficient * _kept(args) / ranks
+            yield balancing_term(STEP if once else STEP_SO_FAR, counted), coefficient * _kept(args) / ranks
     if args.moe_z_loss_coeff:
         yield Z_LOSS, float(args.moe_z_loss_coeff) * _kept(args)
 
@@ -458,7 +459,7 @@ def deviations(args: Values) -> dict[str, Value]:
     first = args.embedding_init_method_std
     if args.init_method_xavier_uniform or args.use_mup or args.moe_latent_size or not args.perform_initialization:
         raise UndecidedError
-    scaled = rounded(plain / sqrt(2.0 * layers), 6)
+    scaled = round_digits(plain / sqrt(2.0 * layers), 6)
     found: dict[str, Value] = {
         "embedding": plain if first is None else float(first), "matrices": plain, "projections back": scaled,
     }  # fmt: skip

@@ -50,12 +50,12 @@ from .results import (
     Layer,
     ModelClass,
     Network,
-    balancing,
-    bent,
+    balancing_term,
+    bend_frequency,
     group_of,
-    masked,
+    has_masked_tokens,
     pattern_of,
-    rounded,
+    round_digits,
     weights_of_groups,
 )
 from .values import UndecidedError, layers_in, whole
@@ -134,7 +134,7 @@ def _of_old(config: Values, base: float) -> Rotary:
             float(config.rope_high_freq_factor),
             config.rope_original_length,
         )
-        found = tuple(bent(one, bend) for one in found)
+        found = tuple(bend_frequency(one, bend) for one in found)
     factor = config.rotary_seq_len_interpolation_factor
     return Rotary(found if factor is None else tuple(one / factor for one in found), 1.0)
 
@@ -356,7 +356,7 @@ def _final_norm(config: Values, width: int) -> int:
     return 2 * width if "LayerNorm" in config.normalization else width
 
 
-def weighting(config: Values, dialect: str) -> str:
+def loss_weighting(config: Values, dialect: str) -> str:
     """1.6–2.1 `loss_func.py:CrossEntropyLoss.construct`, `wrapper.py:MFTrainOneStepCell.grads_for_mcore`."""
     if dialect == "dynamic":
         return _dynamic_weighting(config)
@@ -374,7 +374,7 @@ def _require_static(config: Values, dialect: str) -> None:
 
 def _masked(config: Values) -> bool:
     """Whether some tokens do not count: `gpt_dataset.py:GPTDataset`, `gpt_model.py:PreprocessLabelsAndMasks`."""
-    return masked(config, DATA_SETTINGS["type"], DATA_SETTINGS["masks_end"], DATA_COLUMNS)
+    return has_masked_tokens(config, DATA_SETTINGS["type"], DATA_SETTINGS["masks_end"], DATA_COLUMNS)
 
 
 def _by_token(config: Values) -> bool:
@@ -401,7 +401,7 @@ def terms(config: Values, made_by: Callable[[], ModelClass], dialect: str) -> di
         if coefficient and made_by().experts:
             # wrapper.py:MFPipelineWithLossScaleCell.grads_for_mcore: divided by the micro batches beside their tokens
             often = whole(config.get(RESOLVED_RANKS["stages"])) > 1 and by_token
-            found[balancing(_group(config, kind), _counted(config))] = rounded(
+            found[balancing_term(_group(config, kind), _counted(config))] = round_digits(
                 coefficient / (_rounds(config) if often else 1)
             )
     if config.mtp_num_layers and made_by().mtp == "config":
@@ -499,7 +499,7 @@ def deviations(config: Values, made_by: Callable[[], ModelClass], dialect: str) 
         plain = back = _DRAWN
     else:
         plain = float(config.init_method_std)
-        back = rounded(plain / math.sqrt(2.0 * whole(config.num_layers)), 6)
+        back = round_digits(plain / math.sqrt(2.0 * whole(config.num_layers)), 6)
     found: dict[str, Value] = {"embedding": plain, "matrices": plain, "projections back": back}
     if config.num_moe_experts and made_by().experts:
         router = _ROUTER if dialect == "dynamic" and not config.does("drawn_outright") else plain
@@ -537,7 +537,7 @@ def _dynamic_terms(config: Values, made_by: Callable[[], ModelClass]) -> dict[st
     coefficient = config.moe_aux_loss_coeff if config.num_moe_experts and made_by().experts else None
     if coefficient:
         _require_whole_sequences(config)
-        found[balancing(_dynamic_group(config), _dynamic_counted(config))] = rounded(float(coefficient))
+        found[balancing_term(_dynamic_group(config), _dynamic_counted(config))] = round_digits(float(coefficient))
     if config.mtp_num_layers and made_by().mtp == "config":
         found[PREDICTION] = float(config.mtp_loss_scaling_factor)
     return found
@@ -552,7 +552,7 @@ def _require_dynamic_loss(config: Values) -> None:
 
 def _is_dynamic_masked(config: Values) -> bool:
     """Whether some tokens do not count: `gpt_dataset.py:GPTDataset`, `GPTModel._preprocess_input_labels_and_masks`."""
-    return masked(config, DYNAMIC_DATA["type"], DYNAMIC_DATA["masks_end"], DYNAMIC_DATA["columns"])
+    return has_masked_tokens(config, DYNAMIC_DATA["type"], DYNAMIC_DATA["masks_end"], DYNAMIC_DATA["columns"])
 
 
 def _require_whole_sequences(config: Values) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ...mappings.keys_compiled import RESOLVED_CLASS, RESOLVED_NETWORK
 from ...schemas.fast_records import TYPE_CHECKING
 from ..recipe.values import RecipeValue
-from .results import rounded, sight, spectrum
+from .results import round_digits, sight, spectrum
 from .values import TOO_ODD, UndecidedError, Values
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _BEGINNING: tuple[FieldName, ...] = ("computed.initial_deviations",)
 _DOCUMENTS: tuple[FieldName, ...] = ("computed.visible_documents",)
 
 
-def computed_of(config: Config) -> dict[FieldName, RecipeValue]:
+def computed_quantities(config: Config) -> dict[FieldName, RecipeValue]:
     """Every quantity that this side has formulas for."""
     if config.framework == "huggingface":
         from ..recipe.huggingface import huggingface_recipe
@@ -59,7 +59,7 @@ def _answered(
         results, decided = formula(), True
     except (UndecidedError, *TOO_ODD):
         results, decided = (None,) * len(names), False
-    keys = values.asked()
+    keys = values.take_keys()
     return {
         one: RecipeValue(result, "derived", None, keys, decided) for one, result in zip(names, results, strict=True)
     }
@@ -71,13 +71,13 @@ def _megatron(config: Config) -> list[Part]:
         deviations,
         documents,
         ends,
+        loss_weighting,
         network,
         rotary,
         samples,
         scale,
         terms,
         tokens_per_step,
-        weighting,
         windows,
     )
 
@@ -86,13 +86,13 @@ def _megatron(config: Config) -> list[Part]:
     return [
         (_LAYERS, args, lambda: _layers(built())),
         (_ENDS, args, lambda: _whole(built(), ends(args))),
-        (_SCALE, args, lambda: (rounded(scale(args)),)),
+        (_SCALE, args, lambda: (round_digits(scale(args)),)),
         (_ROTARY, args, lambda: _turning(rotary(args))),
         (_SIGHT, args, lambda: (sight(windows(args)),)),
         (_SAMPLES, args, lambda: (samples(args),)),
         (_RATES, args, lambda: _curve(config, args)),
         (_STEP, args, lambda: (tokens_per_step(args),)),
-        (_WEIGHTING, args, lambda: (weighting(args),)),
+        (_WEIGHTING, args, lambda: (loss_weighting(args),)),
         (_TERMS, args, lambda: (terms(args),)),
         (_DECAY, args, lambda: (decay(args),)),
         (_BEGINNING, args, lambda: (deviations(args),)),
@@ -106,6 +106,7 @@ def _mindformers(config: Config) -> list[Part]:
         deviations,
         documents,
         ends,
+        loss_weighting,
         model_class,
         network,
         rotary,
@@ -113,7 +114,6 @@ def _mindformers(config: Config) -> list[Part]:
         scale,
         terms,
         tokens_per_step,
-        weighting,
         windows,
     )
 
@@ -126,13 +126,13 @@ def _mindformers(config: Config) -> list[Part]:
     return [
         (_LAYERS, values, lambda: _layers(built())),
         (_ENDS, values, lambda: _whole(built(), ends(values, made_by()))),
-        (_SCALE, values, lambda: (rounded(scale(values, made_by())),)),
+        (_SCALE, values, lambda: (round_digits(scale(values, made_by())),)),
         (_ROTARY, values, lambda: _turning(rotary(values, made_by()))),
         (_SIGHT, values, lambda: (sight(windows(values, config.dialect)),)),
         (_SAMPLES, values, lambda: (samples(values, config.dialect),)),
         (_RATES, values, lambda: _curve(config, values)),
         (_STEP, values, lambda: (tokens_per_step(values, config.dialect),)),
-        (_WEIGHTING, values, lambda: (weighting(values, config.dialect),)),
+        (_WEIGHTING, values, lambda: (loss_weighting(values, config.dialect),)),
         (_TERMS, values, lambda: (terms(values, made_by, config.dialect),)),
         (_DECAY, values, lambda: (decay(values),)),
         (_BEGINNING, values, lambda: (deviations(values, made_by, config.dialect),)),
@@ -156,7 +156,7 @@ def _once(values: Values, build: Callable[[], Network]) -> Callable[[], Network]
     def built() -> Network:
         if not kept:
             kept.append(build())
-            keys.extend(values.asked())
+            keys.extend(values.take_keys())
         values.again(keys)
         return kept[0]
 
@@ -168,7 +168,7 @@ def _layers(network: Network) -> tuple[Value, ...]:
 
 
 def _turning(rotary: Turning | None) -> tuple[Value, ...]:
-    return (None, None) if rotary is None else (spectrum(rotary[0]), rounded(rotary[1]))
+    return (None, None) if rotary is None else (spectrum(rotary[0]), round_digits(rotary[1]))
 
 
 def _whole(network: Network, ends: Ends) -> tuple[Value, ...]:

@@ -134,7 +134,7 @@ class Bend(NamedTuple):
     length: float = 8192
 
 
-def bent(frequency: float, bend: Bend) -> float:
+def bend_frequency(frequency: float, bend: Bend) -> float:
     """Llama 3's frequencies: `rotary_pos_embedding.py:RotaryEmbedding._apply_scaling`, `modules/layers.py:FreqsMgr`."""
     length = 2 * pi / frequency
     if length < bend.length / bend.high:
@@ -145,7 +145,7 @@ def bent(frequency: float, bend: Bend) -> float:
     return (1 - smooth) * frequency / bend.factor + smooth * frequency
 
 
-def blended(
+def blend_frequencies(
     plain: Sequence[float], factor: float, dim: int, base: float, longest: float, turns: Sequence[float]
 ) -> tuple[float, ...]:
     """YaRN's frequencies: those that turn seldom are stretched, those that turn often stay, a ramp lies between."""
@@ -155,7 +155,7 @@ def blended(
     return tuple([one / factor * ramp + one * (1 - ramp) for one, ramp in zip(plain, ramps, strict=True)])
 
 
-def rounded(value: float, digits: int = 10) -> float:
+def round_digits(value: float, digits: int = 10) -> float:
     """A number without the last digits of a double, which hang on the order of the operations."""
     return float(f"{value:.{digits}g}")
 
@@ -205,7 +205,7 @@ AS_CHOSEN = "as chosen"
 """Which experts a balancing term counts where a bias or groups have their part in the choice."""
 
 
-def balancing(group: str, counted: str = "") -> str:
+def balancing_term(group: str, counted: str = "") -> str:
     """The name of a term that balances experts within a group."""
     return f"balancing over {group}, experts {counted}" if counted else f"balancing over {group}"
 
@@ -216,7 +216,7 @@ PREDICTION_BY_ALL = "multi-token prediction over all tokens"
 """Divided by the tokens of the main loss, of which deeper predictions have fewer."""
 
 
-def masked(config: Values, kind: str, masks_end: str, columns: str) -> bool:
+def has_masked_tokens(config: Values, kind: str, masks_end: str, columns: str) -> bool:
     """Whether some tokens do not count, by these keys of MindSpore Transformers.
 
     Without the data set's own mask it is the padding that does not, and whether there is any the file does not say.

@@ -70,7 +70,7 @@ class Values:
             raise UndecidedError(key)
         return setting.value
 
-    def written(self, key: str) -> tuple[str, ...]:
+    def fork_words(self, key: str) -> tuple[str, ...]:
         """The words of the file behind a value, where a fork's own say it; empty where they are the value's."""
         setting = self._settings.get(self._prefix + key)
         if setting is None or setting.origin != "derived" or setting.raw is None:
@@ -107,7 +107,7 @@ class Values:
         """Note what was asked for before and is used once more."""
         self._asked.update(dict.fromkeys(keys))
 
-    def asked(self) -> tuple[str, ...]:
+    def take_keys(self) -> tuple[str, ...]:
         """What has been asked for since the last time."""
         found = tuple(self._asked)
         self._asked = {}

@@ -91,7 +91,7 @@ def _temperature_put(values: Values, scope: Scope) -> Written:
     return (_coefficient(scale, factor),)
 
 
-def unstretched_from(base: Value) -> int | None:
+def least_unstretched_length(base: Value) -> int | None:
     """The original length from which on YaRN leaves every frequency alone: its ramp begins behind the last one."""
     known = number(base)
     if known is None or known <= 1 or known > _LARGEST_BASE:
@@ -104,7 +104,7 @@ _LARGEST_BASE = 1e15
 
 def stretches(factor: Value, length: Value, base: Value) -> bool:
     """Whether YaRN changes any frequency; yes where that cannot be told."""
-    times, positions, least = number(factor), integer(length), unstretched_from(base)
+    times, positions, least = number(factor), integer(length), least_unstretched_length(base)
     return times is None or (times != 1 and (positions is None or least is None or positions < least))
 
 
@@ -134,14 +134,14 @@ def _original_length_put(values: Values, scope: Scope) -> Written:
     scale = number(scope.field("attention.latent.score_scale"))
     plain = scope.field("position.type") == "rope" and scope.field("attention.latent.enabled") is True
     if not plain or scale is None or scale == 1:
-        return covering(wanted, scope)
-    least = unstretched_from(scope.field("position.rotary_base"))
+        return cover_sequence(wanted, scope)
+    least = least_unstretched_length(scope.field("position.rotary_base"))
     if least is None:
-        return covering(wanted, scope)
-    return covering(max(1 << (least - 1).bit_length(), integer(wanted) or 0), scope)
+        return cover_sequence(wanted, scope)
+    return cover_sequence(max(1 << (least - 1).bit_length(), integer(wanted) or 0), scope)
 
 
-def covering(wanted: Value, scope: Scope) -> Written:
+def cover_sequence(wanted: Value, scope: Scope) -> Written:
     """A length that Megatron-LM accepts: at least the sequence's, where no position is made of it."""
     known, length = integer(wanted), integer(scope.field("data.sequence_length"))
     if known is None or length is None or scope.field("position.type") not in _WITHOUT_TABLE:

@@ -49,7 +49,7 @@ class Scope(NamedTuple):
     """Another field of the recipe; None where it is not known."""
 
 
-def none_missing(values: Values, scope: Scope) -> Sequence[int]:
+def always_present(values: Values, scope: Scope) -> Sequence[int]:
     """Of a lens whose fields may all have a value."""
     del values, scope
     return ()
@@ -62,7 +62,7 @@ class Lens(NamedTuple):
     put: Callable[[Values, Scope], Written]
     drives: tuple[tuple[int, ...], ...] = ()
     """For every field the places of the keys that decide it; every key for every field where empty."""
-    without: Callable[[Values, Scope], Sequence[int]] = none_missing
+    without: Callable[[Values, Scope], Sequence[int]] = always_present
     """The places of fields that have no value if the keys that decide them are known, whatever else is open."""
 
 
@@ -234,7 +234,7 @@ def _not_written(values: Values, scope: Scope) -> Written:
     return tuple(OMIT for _ in values)
 
 
-def unchanged(values: Values, scope: Scope) -> Values:
+def pass_through(values: Values, scope: Scope) -> Values:
     """What a side says is what the recipe says."""
     del scope
     return values
@@ -251,7 +251,7 @@ def _nothing_written(values: Values, scope: Scope) -> Written:
 
 
 def _enum_get(values: Values, scope: Scope) -> Values:
-    return tuple(looked_up(value, scope) for value in values)
+    return tuple(look_up(value, scope) for value in values)
 
 
 def _enum_put(values: Values, scope: Scope) -> Written:
@@ -262,7 +262,7 @@ def _enum_put(values: Values, scope: Scope) -> Written:
     return tuple(written)
 
 
-def looked_up(value: Value, scope: Scope) -> Value:
+def look_up(value: Value, scope: Scope) -> Value:
     """What a side's name for something means, by the side's `values`; other names as they are."""
     names = scope.options.get("values")
     return names.get(_key_text(value), value) if isinstance(names, dict) else value
@@ -402,7 +402,7 @@ LENSES = {
     "number": each(_as_number, _unit)._replace(put=_number_put),
     "float": each(as_float, as_float),
     "negate": Lens(_negated, _negated),
-    "switched_off": Lens(unchanged, _switched_off_put),
+    "switched_off": Lens(pass_through, _switched_off_put),
     "truth": each(_true, _unit),
     "enum": Lens(_enum_get, _enum_put),
     "enum_name": each(_name, _unit),
@@ -410,7 +410,7 @@ LENSES = {
     "int_list": each(_integers, _unit),
     "neutral": Lens(_neutral_get, _neutral_put),
     "unless": Lens(_unless_get, _unless_put),
-    "always": Lens(unchanged, _always_put),
+    "always": Lens(pass_through, _always_put),
     "unread": Lens(_unread_get, _unread_put),
     "default": Lens(_neutral_get, _default_put),
     "either": Lens(_either_get, _either_put),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ...mappings.tables import within
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.plain_values import whole_number
-from .latent import covering, stretches
-from .lens import OMIT, Lens, dtype_name, enum_key, float_list, integer, items, looked_up
+from .latent import cover_sequence, stretches
+from .lens import OMIT, Lens, dtype_name, enum_key, float_list, integer, items, look_up
 
 if TYPE_CHECKING:
     from ...schemas.config import Value
@@ -101,7 +101,7 @@ def _scaled_length_put(values: Values, scope: Scope) -> Written:
     """The argument only has to cover the sequence, where YaRN does not read it."""
     wanted, length = integer(values[0]), integer(scope.field("data.sequence_length"))
     if wanted is None or length is None or not _scales(scope):
-        return covering(values[0], scope)
+        return cover_sequence(values[0], scope)
     return (max(wanted, length),)
 
 
@@ -349,7 +349,7 @@ def _balancing_get(values: Values, scope: Scope) -> Values:
         return ("none",)
     if kind is not None and kind == scope.options.get("of_ranks") and scope.field("parallel.tensor_size") == 1:
         kind = scope.options["of_whole"]
-    return (looked_up(kind, scope),)
+    return (look_up(kind, scope),)
 
 
 def _balancing_put(values: Values, scope: Scope) -> Written:

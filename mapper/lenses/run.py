@@ -6,7 +6,7 @@ from ...mappings.keys_compiled import BATCHES_BY_STEPS
 from ...mappings.tables import within
 from ...schemas.fast_records import TYPE_CHECKING
 from ..data_words import SomeWeightsError, blend_of
-from .lens import OMIT, UNDECIDED, Lens, integer, items, unchanged
+from .lens import OMIT, UNDECIDED, Lens, integer, items, pass_through
 
 if TYPE_CHECKING:
     from ...schemas.config import Value
@@ -445,7 +445,7 @@ LENSES = {
     "epochs_and_sizes": Lens(_epochs_get, _epochs_put),
     "dynamic_steps": Lens(_steps_get, _steps_put, ((0,), (0, 1))),
     "data_path": Lens(_data_get, _data_put, ((0,), (1,))),
-    "save_path": Lens(unchanged, _save_path_put),
+    "save_path": Lens(pass_through, _save_path_put),
     "loads_optimizer": Lens(_loads_optimizer_get, _loads_optimizer_put, ((0, 1),)),
     "finetunes": Lens(_finetunes_get, _finetunes_put, ((0, 1),)),
     "async_save": Lens(_async_get, _async_put, ((0,),)),

@@ -29,7 +29,7 @@ def chunks_of(value: Value) -> list[int] | None:
     return whole if len(whole) == len(flat) else None
 
 
-def accounted(chunks: list[int]) -> tuple[bool, bool] | None:
+def embedding_and_loss(chunks: list[int]) -> tuple[bool, bool] | None:
     """Whether the first and the last chunk have one layer less than all others; None where another one differs."""
     usual = max(chunks)
     if len(chunks) < 3 or any(one != usual for one in chunks[1:-1]) or min(chunks[0], chunks[-1]) < usual - 1:
@@ -42,7 +42,7 @@ def takes_chunks(scope: Scope) -> bool:
     chunks, size = chunks_of(scope.field("parallel.pipeline_layers")), integer(scope.field("parallel.pipeline_size"))
     if chunks is None or size is None:
         return True
-    return accounted(chunks) is not None or _ends(chunks, size) is not None
+    return embedding_and_loss(chunks) is not None or _ends(chunks, size) is not None
 
 
 def _shaped(chunks: list[int], size: int) -> Value:
@@ -111,7 +111,7 @@ def _megatron_put(values: Values, scope: Scope) -> Written:
     chunks = _wanted(values[0], layers, size, scope) if 1 < size <= _MOST_STAGES else None
     if chunks is None:
         return _arguments(laid_out)
-    ends, said = _ends(chunks, size), accounted(chunks)
+    ends, said = _ends(chunks, size), embedding_and_loss(chunks)
     if ends is None and said is not None:
         return _arguments(laid_out, embedding=said[0] or OMIT, loss=said[1] or OMIT)
     if ends is None and laid_out:

@@ -13,7 +13,7 @@ from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.forks import fork_of
 from ...schemas.preconditions import unknown_class
 from ...schemas.truth import is_on
-from ..computed.quantities import computed_of
+from ..computed.quantities import computed_quantities
 from ..families import family_of, fixed_value
 from ..lenses import LENSES
 from ..lenses.lens import Scope
@@ -210,7 +210,7 @@ class RecipeReading:
             self.config.framework,
             self.config.framework_version,
             self.config.dialect,
-            {**fields, **computed_of(self.config)},
+            {**fields, **computed_quantities(self.config)},
             tuple(self._unmapped()),
             None if self.config.launch is None else self.config.launch.world_size,
             self.config.basis,
@@ -367,7 +367,7 @@ class RecipeReading:
         if self.network == "legacy":
             # The class says which of its arguments decide: they need no names in the tables.
             names = [*names, *(key for one in settings for key in one.derived_from if key != OLDER_CLASS)]
-        written = self.view.written(settings, names)
+        written = self.view.written_settings(settings, names)
         decided = value is not None or all(entry is None or entry.decided for entry in asked)
         keys = dict.fromkeys([one.key for one in written or settings])
         origin: Origin = "explicit" if written else _origin(settings)

@@ -22,7 +22,7 @@ _FOLLOW: Mapping[FieldName, tuple[str, ...]] = FOLLOWS_LENGTH
 _SOURCES = frozenset(LENGTH_SOURCES)
 
 
-def settled_by(config: Config, field: FieldName) -> Words | None:
+def length_reason(config: Config, field: FieldName) -> Words | None:
     """Why a field is open, where the run's length is the reason; None where it is not."""
     keys = _FOLLOW.get(field)
     if keys is None:
@@ -43,7 +43,7 @@ def open_because(config: Config, recipe: Recipe) -> dict[FieldName, Words]:
     """The fields that are open because the run's length is, each with the reason."""
     found: dict[FieldName, Words] = {}
     for name in _FOLLOW:
-        reason = None if _decided(recipe, name) else settled_by(config, name)
+        reason = None if _decided(recipe, name) else length_reason(config, name)
         if reason is not None:
             found[name] = reason
     return found

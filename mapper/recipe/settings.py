@@ -102,7 +102,7 @@ class SettingsView:
         value: dict[str, Value] = {leaf.key[len(prefix) :]: leaf.value for leaf in leaves}
         return Found(value, tuple(leaves), all(leaf.decided for leaf in leaves))
 
-    def written(self, settings: Sequence[Setting], names: Iterable[str]) -> list[Setting]:
+    def written_settings(self, settings: Sequence[Setting], names: Iterable[str]) -> list[Setting]:
         """What a user wrote behind some settings, each once: themselves, or behind a resolved value its own `names`."""
         found: dict[str, Setting] = {}
         own: set[str] | None = None

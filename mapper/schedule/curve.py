@@ -176,10 +176,10 @@ def problem(said: Callable[Values, Problem], *_: Values.args, **values: Values.k
 
 
 def _shown(values: dict[str, object]) -> dict[str, object]:
-    return {name: shown(value) for name, value in values.items()}
+    return {name: number_text(value) for name, value in values.items()}
 
 
-def shown(value: object) -> str:
+def number_text(value: object) -> str:
     """A number as a person writes it: short, and without losing a difference that matters."""
     if isinstance(value, str):
         return value

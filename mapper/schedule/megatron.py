@@ -26,7 +26,7 @@ from ...schemas.megatron.consumption import (
 )
 from ...schemas.message import verbatim
 from ...schemas.versions import within
-from .curve import LARGEST, Curve, Note, Schedule, Traits, UndecidedError, constant_curve, note, problem, shown
+from .curve import LARGEST, Curve, Note, Schedule, Traits, UndecidedError, constant_curve, note, number_text, problem
 from .messages_compiled import say
 from .pieces import Constant, Cosine, Halving, InverseRoot, Line, Piece, Root, single
 
@@ -123,7 +123,7 @@ def megatron_schedule(parameters: MegatronParameters) -> Schedule:
     )
 
 
-def constructed(parameters: MegatronParameters) -> tuple[Counted, Consumption]:
+def scheduler_arguments(parameters: MegatronParameters) -> tuple[Counted, Consumption]:
     """What the scheduler's constructor is given in samples, and the samples by iteration; as `megatron_schedule`."""
     consumption, _steps = _batches(parameters)
     found = _count(parameters)
@@ -227,13 +227,13 @@ def _check(p: MegatronParameters, counted: Counted) -> None:
     start, end = weight_decay_ends(p)
     claims: tuple[tuple[bool, Callable[[], Words]], ...] = (
         (p.lr_decay_style in STYLES, lambda: say.style_unknown(style=p.lr_decay_style, known=", ".join(STYLES))),
-        (p.min_lr >= 0.0, lambda: say.min_negative(low=shown(p.min_lr))),
-        (p.lr >= p.min_lr, lambda: say.min_above(low=shown(p.min_lr), peak=shown(p.lr))),
-        (p.lr_warmup_init <= p.lr, lambda: say.init_above(start=shown(p.lr_warmup_init), peak=shown(p.lr))),
+        (p.min_lr >= 0.0, lambda: say.min_negative(low=number_text(p.min_lr))),
+        (p.lr >= p.min_lr, lambda: say.min_above(low=number_text(p.min_lr), peak=number_text(p.lr))),
+        (p.lr_warmup_init <= p.lr, lambda: say.init_above(start=number_text(p.lr_warmup_init), peak=number_text(p.lr))),
         (counted.decay > 0, lambda: say.decay_empty()),
         (
             counted.warmup < counted.decay,
-            lambda: say.warmup_too_long(warmup=shown(counted.warmup), decay=shown(counted.decay)),
+            lambda: say.warmup_too_long(warmup=number_text(counted.warmup), decay=number_text(counted.decay)),
         ),
         (decay_elsewhere is None, lambda: say.goes_with(flag=f"--lr-decay-{other}", length=f"--train-{other}")),
         (not warmup_elsewhere, lambda: say.goes_with(flag=f"--lr-warmup-{other}", length=f"--train-{other}")),

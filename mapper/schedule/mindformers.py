@@ -23,7 +23,7 @@ from .curve import (
     problem,
 )
 from .messages_compiled import say
-from .mindformers_arguments import BUILTIN, Arguments, Inner, Region, arguments_of, canonical_type, swallowed
+from .mindformers_arguments import BUILTIN, Arguments, Inner, Region, arguments_of, canonical_type, ignored_arguments
 from .pieces import Constant, Cosine, Line, Piece, Power, Sampled, quotient, single
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def mindformers_schedule(parameters: MindFormersParameters) -> Schedule:
         traits = traits._replace(undefined=traits.undefined - offset)
     notes = [
         note(say.swallowed, type=built.type, argument=name)
-        for name in swallowed(built.type, parameters.arguments, parameters.version)
+        for name in ignored_arguments(built.type, parameters.arguments, parameters.version)
     ]
     if parameters.use_fused:
         notes.append(note(say.fused))

@@ -54,7 +54,7 @@ def arguments_of(version: str = DEFAULT_STATIC) -> dict[str, dict[str, object]]:
     }
 
 
-def swallowed(type_name: str, names: Iterable[str], version: str) -> list[str]:
+def ignored_arguments(type_name: str, names: Iterable[str], version: str) -> list[str]:
     """Which of these keys of an `lr_schedule` section have no effect on that class."""
     accepted = arguments_of(version).get(canonical_type(type_name, version))
     return [] if accepted is None else [name for name in names if name not in accepted and name not in _TRAINER]

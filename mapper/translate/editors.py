@@ -27,7 +27,7 @@ class Edit(NamedTuple):
     key: str
 
 
-def applied(text: str, edits: Sequence[Edit]) -> str | None:
+def apply_edits(text: str, edits: Sequence[Edit]) -> str | None:
     """The text after all edits, those at one place in their order; None where two of them overlap."""
     newline = "\r\n" if "\r\n" in text else "\n"
     distinct = list(dict.fromkeys((edit.start, edit.end, edit.text) for edit in edits))

@@ -18,7 +18,7 @@ from ...schemas.mindformers.reading import holds_placeholder
 from ...schemas.source import SourceText
 from ...schemas.versions import TITLES
 from ..differences import COMPUTED, differences
-from ..gates import settled_by
+from ..gates import settling_quantity
 from ..recipe.reading import recipe_of
 from .megatron_file import megatron_text
 from .messages_compiled import say
@@ -57,14 +57,14 @@ def read_back(translation: Translation, source: Config, besides: tuple[ReportRow
         written = as_read(translation, text_of(translation))
     except UnreadableError:
         return translation  # what does not load at all is said by `obstacles`
-    if source.framework != written.framework and not described(translation, source):
+    if source.framework != written.framework and not is_described(translation, source):
         translation = with_shared_fields(translation, source, written)
     silent: list[Difference] = []
     more: list[ReportRow] = []
     target = recipe_of(written)
     sides = _Sides((*translation.rows, *besides), (source, written), (translation.recipe, target))
     entries = differences(translation.recipe, target, whole=True)
-    for difference in differing(translation, entries):
+    for difference in unreported_differences(translation, entries):
         if _follows(sides, difference):
             continue
         row = _own_row(translation, difference)
@@ -87,7 +87,7 @@ def read_back(translation: Translation, source: Config, besides: tuple[ReportRow
     )
 
 
-def described(translation: Translation, source: Config) -> bool:
+def is_described(translation: Translation, source: Config) -> bool:
     """Whether the network is that of a `config.json`, and the source's own keys say nothing of it."""
     return source.framework == "huggingface" or translation.model is not None
 
@@ -134,7 +134,7 @@ def _as_weighed(row: ReportRow, source: Recipe, target: Recipe) -> ReportRow:
     """A row that takes another value for a loss, where all that the field feeds came out the same on both sides."""
     if row.field is None or row.status not in _LOST or row.impact != "numerics":
         return row
-    quantity = settled_by(row.field, source, target)
+    quantity = settling_quantity(row.field, source, target)
     if quantity is None:
         return row
     en, zh = say.feeds_the_same(quantity=quantity).both()
@@ -151,7 +151,7 @@ def _undecided(entries: Iterable[Difference]) -> Iterator[FieldName]:
             yield entry.field
 
 
-def differing(translation: Translation, entries: Iterable[Difference]) -> Iterator[Difference]:
+def unreported_differences(translation: Translation, entries: Iterable[Difference]) -> Iterator[Difference]:
     """The fields that are not the same in the written file and that the report says nothing else of."""
     carried = {row.field: row.carried for row in translation.rows}
     written = {row.field for row in translation.rows if row.target}

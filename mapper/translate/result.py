@@ -183,7 +183,7 @@ class Translation(NamedTuple):
     """The `config.json` whose network was put in place of the source's."""
 
     @property
-    def back(self) -> ReadBack:
+    def read_back_summary(self) -> ReadBack:
         """How the written file, read back, compares."""
         verdict: Verdict = "not-read" if self.written is None else "differs" if self.unsaid else "as-reported"
         return ReadBack(verdict, self.compared, self.undecided, self.unsaid)
@@ -214,5 +214,5 @@ class Translation(NamedTuple):
             "versions": self.versions(language),
             "rows": [row.to_json(language, self.proved_versions) for row in self.rows],
             "summary": summary(self.rows),
-            "read_back": self.back.to_json(),
+            "read_back": self.read_back_summary.to_json(),
         }

@@ -15,7 +15,7 @@ from ...schemas.message import Words
 from ...schemas.plain_values import plain
 from ...schemas.versions import within
 from ..conditions import holds
-from ..gates import closed_by
+from ..gates import closing_fields
 from .messages_compiled import say
 from .result import FieldValues, ReportRow
 
@@ -113,7 +113,7 @@ def _closed(translation: Translation, field: SharedField) -> tuple[str, str] | N
     """Why nothing reads the field: what the gate of its recipe field asks for and the run does not have."""
     reasons = closed_reasons()
     for name in field.about:
-        for missing in closed_by(name, translation.recipe):
+        for missing in closing_fields(name, translation.recipe):
             if (why := reasons.get(missing)) is not None:
                 return why
     return None

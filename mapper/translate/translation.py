@@ -25,7 +25,7 @@ from ..gates import meaningful
 from ..lenses import LENSES
 from ..lenses.lens import Omitted, Scope
 from ..recipe.reading import recipe_of, side_of
-from ..recipe.run_length import settled_by
+from ..recipe.run_length import length_reason
 from ..recipe.values import RecipeValue
 from ..recipe.vocabulary import vocabulary
 from .messages_compiled import say
@@ -517,7 +517,7 @@ class _Translating:
         """Why a value of the run, its length above all, is left to the user."""
         if self.config.framework == "huggingface" and field in _STAND_INS:
             return _STAND_INS[field](given=_shown(wanted))
-        return None if entry.decided else settled_by(self.config, field)
+        return None if entry.decided else length_reason(self.config, field)
 
     def _source(self, row: Row) -> Side | None:
         """The source's own side of a row; a model's description has no keys that anything goes back to."""

@@ -22,11 +22,11 @@ from ..gates import meaningful
 from ..recipe.reading import recipe_of, side_of
 from ..recipe.vocabulary import COMPUTED, vocabulary
 from ..startup import stop_reasons
-from .editors import Edit, ScriptEditor, YamlEditor, applied
+from .editors import Edit, ScriptEditor, YamlEditor, apply_edits
 from .megatron_file import megatron_text
 from .messages_compiled import say
 from .mindformers_file import mindformers_document, mindformers_settings, mindformers_text
-from .read_back import differing
+from .read_back import unreported_differences
 from .result import ReportRow, TargetSetting, Translation, beyond_fields
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class _Updating:
         said = {refusal.field for refusal in self.refused}
         there = recipe_of(current)
         entries = differences(self.translation.recipe, there)
-        left = differing(self.translation, entries)
+        left = unreported_differences(self.translation, entries)
         unsaid = tuple(one for one in left if one.field not in said and _is_asked_for(one))
         kept = tuple(self._kept(entries, there))
         return Updated(
@@ -296,7 +296,7 @@ class _Updating:
     def _applied(self, text: str, current: Config, edits: list[Edit]) -> tuple[str, Config] | None:
         if not edits:
             return text, current
-        after = applied(text, edits)
+        after = apply_edits(text, edits)
         if after is None:
             return None
         try:

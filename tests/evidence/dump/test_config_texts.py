@@ -293,7 +293,7 @@ def test_the_places_agree_with_the_weights(tmp_path: Path, name: str) -> None:
     weights = _Reading(subject).weights
     checked = 0
     for module in modules_of(subject):
-        pairing = weights.pairing("mindformers", f"{module.mindformers}.weight")
+        pairing = weights.find_pairing("mindformers", f"{module.mindformers}.weight")
         if pairing is not None and len(pairing.megatron) == 1 and module.megatron is not None:
             assert pairing.megatron[0].rpartition(".")[0] == module.megatron
             checked += 1

@@ -16,7 +16,7 @@ import yaml
 from accmap.mapper.computed import megatron as megatron_formulas
 from accmap.mapper.computed import mindformers as mindformers_formulas
 from accmap.mapper.computed.mindformers import model_class
-from accmap.mapper.computed.quantities import computed_of
+from accmap.mapper.computed.quantities import computed_quantities
 from accmap.mapper.computed.values import Values
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import Config, ReadOptions
@@ -151,7 +151,7 @@ def held(framework: str, version: str) -> list[str]:
     wrong: list[str] = []
     for case, answer in zip(of(framework, version), _built(framework, version), strict=True):
         config = READERS[framework](version, case)
-        found = computed_of(config)
+        found = computed_quantities(config)
         if "refused" in answer:
             wrong.append(f"{case['name']}: {answer}")
             continue

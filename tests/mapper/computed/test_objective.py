@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 import accmap
-from accmap.mapper.computed.quantities import computed_of
+from accmap.mapper.computed.quantities import computed_quantities
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import Config, ReadOptions
 from accmap.schemas.reader import config_of
@@ -71,7 +71,7 @@ def dynamic(case: dict[str, Any]) -> Config:
 
 
 def told(config: Config, names: dict[str, Any]) -> dict[str, Any]:
-    found = {name: computed_of(config)[f"computed.{name}"] for name in names}  # type: ignore[index]
+    found = {name: computed_quantities(config)[f"computed.{name}"] for name in names}  # type: ignore[index]
     return {name: entry.value if entry.decided else None for name, entry in found.items()}
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from accmap.mapper.computed import megatron
-from accmap.mapper.computed.results import EVERY_TOKEN, STEP, Z_LOSS, balancing
+from accmap.mapper.computed.results import EVERY_TOKEN, STEP, Z_LOSS, balancing_term
 from accmap.mapper.computed.values import Values
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import Config, ReadOptions
@@ -89,10 +89,10 @@ def expected_terms(found: dict[str, Any], case: dict[str, Any], config: Config) 
     """The terms by the names that the program gives them."""
     args = Values(config)
     batch, step = int(args.micro_batch_size), int(args.global_batch_size)
-    of_batch = balancing(STEP if batch == step else f"{batch} sample{'s' * (batch > 1)}")
-    names = {balancing("1 sample"): "sample", of_batch: "batch", balancing(STEP): "step", Z_LOSS: "z"}
+    of_batch = balancing_term(STEP if batch == step else f"{batch} sample{'s' * (batch > 1)}")
+    names = {balancing_term("1 sample"): "sample", of_batch: "batch", balancing_term(STEP): "step", Z_LOSS: "z"}
     if "seq_aux_loss" not in case["argv"] and batch == 1:
-        names[balancing("1 sample")] = "batch"
+        names[balancing_term("1 sample")] = "batch"
     return {names[name]: value for name, value in found.items()}
 
 
@@ -109,7 +109,7 @@ def test_the_objective_of_megatron(version: str, tmp_path: Path) -> None:
         if "refused" in real:
             wrong.append(f"{case['name']}: {real}")
             continue
-        weighting = megatron.weighting(Values(config))
+        weighting = megatron.loss_weighting(Values(config))
         if real["weights"] != pytest.approx(expected_weights(weighting, real["mask"]), rel=1e-4):
             wrong.append(f"{case['name']}: {weighting}, but {real['weights'][:9]}")
         if case.get("terms", True):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from accmap.mapper.computed.quantities import computed_of
+from accmap.mapper.computed.quantities import computed_quantities
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
@@ -51,7 +51,7 @@ def printed(number: int, like: str) -> set[str]:
 
 
 def counted(config: Config, name: str) -> int:
-    value = computed_of(config)[f"computed.{name}"].value  # type: ignore[index]
+    value = computed_quantities(config)[f"computed.{name}"].value  # type: ignore[index]
     assert isinstance(value, int), (config.framework, name, value)
     return value
 

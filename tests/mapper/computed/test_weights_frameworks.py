@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from accmap.mapper.computed.quantities import computed_of
+from accmap.mapper.computed.quantities import computed_quantities
 from accmap.schemas.compilers.tables import load_table
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -108,13 +108,15 @@ def unlike(case: dict[str, Any], answer: dict[str, Any], found: dict[str, Any]) 
 def held(framework: str, version: str) -> list[str]:
     if framework == "dynamic":
         pairs = zip(of(framework, version), networks(framework, version), strict=True)
-        return [one for case, answer in pairs for one in unlike(case, answer, computed_of(dynamic(version, case)))]
+        return [
+            one for case, answer in pairs for one in unlike(case, answer, computed_quantities(dynamic(version, case)))
+        ]
     cases = cases_of(framework, version)
     assert len(cases) >= 12
     answers = built(framework, version)
     configs = [given(framework, version, case) for case in cases]
     pairs = zip(cases, answers, configs, strict=True)
-    return [one for case, answer, config in pairs for one in unlike(case, answer, computed_of(config))]
+    return [one for case, answer, config in pairs for one in unlike(case, answer, computed_quantities(config))]
 
 
 @pytest.mark.parametrize("version", MEGATRON)

@@ -16,7 +16,7 @@ from accmap.mapper.schedule.equivalents import (
 )
 from accmap.mapper.schedule.megatron import MegatronParameters, megatron_schedule
 from accmap.mapper.schedule.mindformers import MindFormersParameters, mindformers_schedule
-from accmap.mapper.schedule.mindformers_arguments import Inner, arguments_of, swallowed
+from accmap.mapper.schedule.mindformers_arguments import Inner, arguments_of, ignored_arguments
 from accmap.schemas.compilers.tables import load_table
 
 CASES = Path(__file__).parent / "cases"
@@ -138,7 +138,7 @@ def test_what_each_class_swallows() -> None:
     every = arguments_of("1.9")
     everything = sorted({name for names in every.values() for name in names} | {"min_lr"})
     for name, accepted in every.items():
-        assert swallowed(name, everything, "1.9") == [
+        assert ignored_arguments(name, everything, "1.9") == [
             key for key in everything if key not in accepted and key != "total_steps"
         ]
 

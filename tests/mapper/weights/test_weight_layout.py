@@ -42,7 +42,7 @@ def test_both_files_of_a_pair_ask_for_the_same_weights(family: str, tmp_path: Pa
     assert ours == theirs
     table = WeightTable(layout_of(recipe_of(read), read))
     for name in ours:
-        pairing = table.pairing("megatron", name)
+        pairing = table.find_pairing("megatron", name)
         assert pairing is not None, name
         assert name in pairing.megatron
         share = table.share_shape(pairing, ours[name])
@@ -103,7 +103,7 @@ def test_experts_of_a_model_without_experts_are_no_row(tmp_path: Path) -> None:
     script = tmp_path / "run.sh"
     script.write_text("torchrun pretrain_gpt.py --num-layers 2 --num-attention-heads 4 --hidden-size 8\n")
     table = WeightTable(layout_of(recipe_of(read_config(str(script)))))
-    assert table.pairing("mindformers", "decoder.layers.0.mlp.experts.weight1") is None
+    assert table.find_pairing("mindformers", "decoder.layers.0.mlp.experts.weight1") is None
 
 
 @pytest.mark.parametrize(

@@ -41,8 +41,8 @@ def array(*shape: int) -> Any:
 )
 def test_names(layout: Layout, megatron: str, mindformers: str) -> None:
     table = WeightTable(layout)
-    there = table.pairing("megatron", megatron)
-    back = table.pairing("mindformers", mindformers)
+    there = table.find_pairing("megatron", megatron)
+    back = table.find_pairing("mindformers", mindformers)
     assert there is not None
     assert there == back
     assert there.mindformers == mindformers

@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from accmap.mapper.computed.mindformers import model_class, rotary
-from accmap.mapper.computed.quantities import computed_of
+from accmap.mapper.computed.quantities import computed_quantities
 from accmap.mapper.computed.values import Values
 from accmap.schemas.config import Config, ReadOptions
 from accmap.schemas.reader import config_of
@@ -94,7 +94,7 @@ def _differences(config: Config, real: dict[str, Any]) -> dict[str, tuple[Any, A
             [epsilon for _, epsilon in real["norms"]],
         ),
         "cosines": _close(_cosines(config), real["cosines"]),
-        "parameters": (computed_of(config)["computed.parameters"].value, real["parameters"]),
+        "parameters": (computed_quantities(config)["computed.parameters"].value, real["parameters"]),
         "dropout": (said["hidden_dropout"], max(real["dropouts"], default=0.0)),
         **(_glm(said, shapes) if glm else _llama(said, shapes, real)),
     }

@@ -11,7 +11,7 @@ from minimal_pairs import AS_WRITTEN, SEQUENCES, WRITTEN, Bench, NotWrittenError
 from recording import CLOSER, DEFECTS
 
 from accmap.cli.commands.verify import findings_of
-from accmap.mapper.computed.quantities import computed_of
+from accmap.mapper.computed.quantities import computed_quantities
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.recipe.vocabulary import COMPUTED, vocabulary
 from accmap.mappings.tables import rows_of
@@ -369,7 +369,7 @@ def _largest(found: Verification) -> float | None:
 def _computed(base: Written, changed: Written) -> tuple[str, ...]:
     """The quantities that the value changes, to the same on both sides."""
     with contextlib.suppress(ValueError):
-        before, ours, theirs = (computed_of(one) for one in (base.origin, changed.origin, changed.converted))
+        before, ours, theirs = (computed_quantities(one) for one in (base.origin, changed.origin, changed.converted))
         return tuple(
             name
             for name in before
