@@ -92,10 +92,18 @@ def test_a_pattern_of_layers_that_is_none_is_an_error_that_names_it(tmp_path: Pa
         expected_weights(recipe._replace(fields=fields))
 
 
-def test_more_layers_than_can_be_listed_are_an_error_that_names_them(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("more", "field"),
+    [
+        ("--num-layers 100001", r"model\.num_layers"),
+        ("--num-layers 2 --num-experts 100001", r"moe\.num_experts"),
+        ("--num-layers 2 --mtp-num-layers 100001", r"mtp\.num_layers"),
+    ],
+)
+def test_more_than_can_be_listed_is_an_error_that_names_it(more: str, field: str, tmp_path: Path) -> None:
     script = tmp_path / "run.sh"
-    script.write_text("torchrun pretrain_gpt.py --num-layers 100001 --num-attention-heads 4 --hidden-size 8\n")
-    with pytest.raises(UndecidedSizeError, match=r"model\.num_layers"):
+    script.write_text(f"torchrun pretrain_gpt.py {more} --num-attention-heads 4 --hidden-size 8\n")
+    with pytest.raises(UndecidedSizeError, match=field):
         layout_of(recipe_of(read_config(str(script))))
 
 
