@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..schemas.border.text_output import tell
 from ..schemas.fast_records import TYPE_CHECKING
-from ..schemas.wording import joined
+from ..schemas.wording import join_words
 from .configuration import find_configuration, ignored_configurations
 from .exit_codes import BAD, FINE
 from .messages_compiled import say
@@ -37,7 +37,7 @@ def close_report(rows: Sequence[ReportRow], accepted: Sequence[str], language: L
         return FINE
     names = list(dict.fromkeys(map(_label, lost)))
     said = say.one_setting_lost if len(names) == 1 else say.settings_lost
-    tell(said(count=len(names), names=joined(names)).text(language))
+    tell(said(count=len(names), names=join_words(names)).text(language))
     return BAD
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..schemas.border.file_output import rewrite
-from ..schemas.border.text_output import composed, emit, tell, visible
+from ..schemas.border.text_output import emit, tell, trust_text, visible
 from ..schemas.fast_records import TYPE_CHECKING
 from .linting.linter import lint
 from .linting.settings import Reader
@@ -53,7 +53,7 @@ def mend_files(
         else:
             changes.append(difference(name, before.text, source.text))
     if not write:
-        show(composed("".join(changes)))
+        show(trust_text("".join(changes)))
     told = [usage.fix_not_made(code=entry.kind.code, place=entry.place) for entry in mended.undone]
     if not mended.converged:
         told.append(usage.fixes_undo_one_another())
@@ -76,4 +76,4 @@ def difference(name: str, before: str, after: str) -> Outgoing:
         text = line.rstrip("\r\n")
         ending = line[len(text) :]
         lines.append(visible(text) + (ending or "\n\\ No newline at end of file\n"))
-    return composed("".join(lines))
+    return trust_text("".join(lines))

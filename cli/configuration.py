@@ -11,7 +11,7 @@ from ..schemas.border.file_input import is_inside, read_regular, require_inside
 from ..schemas.border.probes import is_link, owners, stands
 from ..schemas.diagnostic import UnreadableError
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
-from ..schemas.wording import joined
+from ..schemas.wording import join_words
 from .argument_parser import UsageError
 from .messages_compiled import say
 
@@ -243,7 +243,7 @@ def ignored_configurations(found: Configuration, language: str) -> str | None:
     if not found.ignored:
         return None
     said = say.configurations_of_another if len(found.ignored) > 1 else say.configuration_of_another
-    return said(names=joined(found.ignored)).text(language)
+    return said(names=join_words(found.ignored)).text(language)
 
 
 def _confining_reader(read: Callable[[str], str | None], path: str) -> Callable[[str], str | None]:

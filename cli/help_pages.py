@@ -17,7 +17,7 @@ import typer
 from typer.completion import get_completion_script  # pyright: ignore[reportPrivateImportUsage] - it has no other name
 from typer.core import TyperCommand, TyperGroup
 
-from ..schemas.border.text_output import composed, emit
+from ..schemas.border.text_output import emit, trust_text
 from .language import language_in
 from .messages_compiled import say
 from .options import Command, Option, all_commands, group_members, options_of
@@ -115,7 +115,9 @@ def run_application(words: Sequence[str]) -> int:
     if len(given) == 2 and given[0] == "--show-completion" and given[1] in _SHELLS:
         # Typer would look at the shell that runs it, whatever shell is named.
         emit(
-            composed(get_completion_script(prog_name="accmap", complete_var="_ACCMAP_COMPLETE", shell=given[1]) + "\n")
+            trust_text(
+                get_completion_script(prog_name="accmap", complete_var="_ACCMAP_COMPLETE", shell=given[1]) + "\n"
+            )
         )
         return 0
     page = StringIO()
@@ -125,7 +127,7 @@ def run_application(words: Sequence[str]) -> int:
             _answer(given, language)
     except SystemExit as done:
         code = done.code
-    emit(composed(page.getvalue()))
+    emit(trust_text(page.getvalue()))
     return code if isinstance(code, int) else 0
 
 

@@ -182,11 +182,11 @@ def _run(words: list[str]) -> int:
 def _unknown_command(words: list[str]) -> Words:
     """What is wrong with the name of a command, and what was probably meant."""
     from ..schemas.suggestion import closest
-    from ..schemas.wording import joined
+    from ..schemas.wording import join_words
     from .messages_compiled import say
     from .options import all_commands, group_members
 
-    group = joined(group_members(words[0]), "or")
+    group = join_words(group_members(words[0]), "or")
     if group:
         if len(words) == 1:
             return say.is_followed_by(word=words[0], members=group)

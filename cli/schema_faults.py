@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from ..schemas.fast_records import NamedTuple
 from ..schemas.message import Words, in_chinese
 from ..schemas.suggestion import suggestion
-from ..schemas.wording import joined
+from ..schemas.wording import join_words
 from .messages_compiled import say
 from .terminal import shorten
 
@@ -126,7 +126,7 @@ def _unknown_keys(error: ValidationError, path: tuple[str | int, ...]) -> Iterat
 
 def _kind_fault(path: tuple[str | int, ...], value: object, kinds: Iterable[Any]) -> Fault:
     names = [_KINDS[kind]() if kind in _KINDS else kind for kind in map(str, dict.fromkeys(kinds))]
-    return _fault(path, "type", path, value=_quote(value), limit=joined(names, "either"))
+    return _fault(path, "type", path, value=_quote(value), limit=join_words(names, "either"))
 
 
 def _fault(path: tuple[str | int, ...], keyword: str, named: tuple[str | int, ...], **said: str) -> Fault:

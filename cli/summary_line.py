@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.plain_values import is_mapping
-from ..schemas.wording import listed, mark
+from ..schemas.wording import list_words, mark
 from .messages_compiled import say
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def summary_line(fields: Mapping[FieldName, RecipeValue], language: Language) ->
     tokens = _number(fields, "computed.tokens_per_step")
     if tokens is not None:
         parts.append(_word(language)("tokens", _short(tokens)))
-    return listed(parts, language, "clause")
+    return list_words(parts, language, "clause")
 
 
 def _word(language: Language) -> NetworkWords:
@@ -64,7 +64,7 @@ def _kinds(fields: Mapping[FieldName, RecipeValue], language: Language) -> list[
         _word(language)("experts", str(number), experts) if experts else _word(language)("dense", str(number))
         for number, experts in counted
     ]
-    return [told + mark("colon", language) + listed(named, language, "clause")]
+    return [told + mark("colon", language) + list_words(named, language, "clause")]
 
 
 def _value(fields: Mapping[FieldName, RecipeValue], name: FieldName) -> Value:

@@ -15,9 +15,9 @@ import math
 import os
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..schemas.diagnostic import UnreadableError, finding
+from ..schemas.diagnostic import UnreadableError, diagnose
 from ..schemas.fast_records import NamedTuple
-from ..schemas.verdict import Unseen, concluded
+from ..schemas.verdict import Unseen, conclude
 from .array_sums import Measured, wide
 from .arrays import (
     TOLERANCES,
@@ -117,7 +117,7 @@ def verdict_of(found: FilesCheck) -> tuple[str, tuple[Unseen, ...]]:
     wrong = "different" in verdicts or bool(found.only_a or found.only_b)
     fine = "close" if "close" in verdicts else "equal"
     compared = len(found.checks) - len(empty)
-    return concluded(fine, "different", wrong=wrong, compared=compared, unseen=unseen), tuple(unseen)
+    return conclude(fine, "different", wrong=wrong, compared=compared, unseen=unseen), tuple(unseen)
 
 
 def check_files(a: str, b: str, rules: Rules) -> FilesCheck:
@@ -127,7 +127,7 @@ def check_files(a: str, b: str, rules: Rules) -> FilesCheck:
     ours, theirs = set(_arrays_in(a)), set(_arrays_in(b))
     common = sorted(ours & theirs)
     if not common:
-        raise UnreadableError(finding(say.no_arrays(a=a, b=b), a))
+        raise UnreadableError(diagnose(say.no_arrays(a=a, b=b), a))
     checks: list[ArrayCheck] = []
     unreadable: list[UnreadableError] = []
     for name in common:

@@ -24,7 +24,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from ..schemas.border.inputs import open_regular
-from ..schemas.diagnostic import UnreadableError, finding, unreadable
+from ..schemas.diagnostic import UnreadableError, diagnose, unreadable
 from ..schemas.fast_records import NamedTuple
 from ..schemas.installation import install_command
 from ..schemas.message import Words, verbatim
@@ -86,7 +86,7 @@ def open_numpy() -> Any:
     try:
         import numpy as np
     except ImportError:
-        raise UnreadableError(finding(say.no_numpy(install=install_command("evidence")), "numpy")) from None
+        raise UnreadableError(diagnose(say.no_numpy(install=install_command("evidence")), "numpy")) from None
     return np
 
 
@@ -103,7 +103,7 @@ def read_array(path: str) -> Array:
     except UnreadableError:
         raise
     except FileNotFoundError:
-        raise UnreadableError(finding(say.array_missing(path=path), path)) from None
+        raise UnreadableError(diagnose(say.array_missing(path=path), path)) from None
     except OSError as error:
         raise unreadable(say_of_files.denied(path=path, why=system_reason(error)), path) from None
     except Exception as error:  # noqa: BLE001 - the header is Python text: its parser raises whatever garbage makes it
@@ -123,9 +123,9 @@ def _map_array(np: Any, path: str, stream: BufferedReader, header: _Header) -> A
     begins, shape, dtype, order = header
     found = os.fstat(stream.fileno()).st_size
     if dtype.hasobject:
-        raise UnreadableError(finding(say.array_objects(path=path, held=say.pickled_objects()), path))
+        raise UnreadableError(diagnose(say.array_objects(path=path, held=say.pickled_objects()), path))
     if dtype.kind not in "biufV" or (dtype.kind == "V" and (dtype.names or dtype.itemsize != _BFLOAT16_BYTES)):
-        raise UnreadableError(finding(say.array_objects(path=path, held=str(dtype)[:80]), path))
+        raise UnreadableError(diagnose(say.array_objects(path=path, held=str(dtype)[:80]), path))
     if len(shape) > _MOST_AXES or not all(0 <= size < _LARGEST for size in shape):
         raise _unreadable(path, say.its_shape_cannot_be(shape=str(shape)[:80]))
     expected = begins + math.prod(shape) * dtype.itemsize
@@ -264,7 +264,7 @@ def _pieces(a: Array, b: Array, start: int) -> Iterator[tuple[Array, Array, int]
 
 
 def _unreadable(path: str, why: Words) -> UnreadableError:
-    return UnreadableError(finding(say.array_unreadable(path=path, why=why), path))
+    return UnreadableError(diagnose(say.array_unreadable(path=path, why=why), path))
 
 
 def _first_line(error: Exception) -> str:

@@ -19,7 +19,7 @@ from ..mapper.align.table import alignment_table
 from ..schemas.border.file_input import package_text
 from ..schemas.border.inputs import open_regular
 from ..schemas.compilers.tables import load_table
-from ..schemas.diagnostic import finding
+from ..schemas.diagnostic import diagnose
 from ..schemas.fast_records import NamedTuple
 from ..schemas.message import Words, verbatim
 from ..schemas.wording import system_reason
@@ -137,7 +137,7 @@ def _distribution(row: Mapping[str, Any], problems: list[Diagnostic]) -> Install
         return None
     except Exception as error:  # noqa: BLE001 - a broken installation is a finding, not a crash
         why = f"{type(error).__name__}: {error}"
-        problems.append(finding(say.version_unreadable(name=row["name"], why=verbatim(why)), HERE))
+        problems.append(diagnose(say.version_unreadable(name=row["name"], why=verbatim(why)), HERE))
         return None
 
 
@@ -150,14 +150,14 @@ def _from_files(row: Mapping[str, Any], root: str, problems: list[Diagnostic]) -
                     text = stream.read(MOST_CHARACTERS).decode("utf-8", "replace")
             except OSError as error:
                 why = say.said_of_file(path=path, why=system_reason(error))
-                problems.append(finding(say.version_unreadable(name=row["name"], why=why), HERE))
+                problems.append(diagnose(say.version_unreadable(name=row["name"], why=why), HERE))
                 continue
             given = re.search(row["expression"], text)
             if given is not None:
                 return Installed(row["name"], given[1].rstrip("."), row["side"], path)
             seen = seen or path
     if seen is not None:
-        problems.append(finding(say.version_unreadable(name=row["name"], why=say.names_no_version(seen=seen)), HERE))
+        problems.append(diagnose(say.version_unreadable(name=row["name"], why=say.names_no_version(seen=seen)), HERE))
     return None
 
 
@@ -181,7 +181,7 @@ def judge_versions(
         found = set_of(owner, version)
         if found is None:
             known = ", ".join(entry.version for entry in version_sets() if entry.owner == owner)
-            findings.append(finding(say.unlisted(name=owner, version=version, known=known), HERE, None))
+            findings.append(diagnose(say.unlisted(name=owner, version=version, known=known), HERE, None))
             continue
         sets.append(found)
         if given is not None or _is_partly_here(found, by_name):
@@ -201,7 +201,7 @@ def _read_as_another(owner: str, given: str | None, files: Sequence[Config]) -> 
     for config in files:
         if _release(config.framework_version)[:2] != release:
             short, read = ".".join(map(str, release)), config.framework_version
-            yield finding(say.read_as(name=owner, read=read, version=short, option=config.framework), config.file)
+            yield diagnose(say.read_as(name=owner, read=read, version=short, option=config.framework), config.file)
 
 
 _SHARED = ("python", "numpy")
@@ -220,7 +220,7 @@ def _unmet_needs(belongs: VersionSet, version: str, by_name: Mapping[str, str]) 
     for name, wanted in belongs.needs.items():
         given = by_name.get(name)
         if given is not None and not satisfies(given, wanted):
-            yield finding(say.elsewhere(name=name, version=given, wanted=wanted, **common), HERE)
+            yield diagnose(say.elsewhere(name=name, version=given, wanted=wanted, **common), HERE)
 
 
 def _missing_packages(belongs: VersionSet, version: str, by_name: Mapping[str, str]) -> Iterator[Diagnostic]:
@@ -228,7 +228,7 @@ def _missing_packages(belongs: VersionSet, version: str, by_name: Mapping[str, s
     common = {"owner": belongs.owner, "owner_version": version, "source": belongs.source}
     for name, wanted in belongs.needs.items():
         if name not in by_name and name not in _SHARED:
-            yield finding(say.needed(name=name, wanted=wanted, **common), HERE)
+            yield diagnose(say.needed(name=name, wanted=wanted, **common), HERE)
 
 
 def _version_conflicts(belongs: VersionSet, version: str, by_name: Mapping[str, str]) -> Iterator[Diagnostic]:
@@ -239,19 +239,19 @@ def _version_conflicts(belongs: VersionSet, version: str, by_name: Mapping[str, 
             continue
         if name == "driver":
             if _release(given) < _release(wanted):
-                yield finding(say.older_driver(version=given, wanted=wanted, **common), HERE)
+                yield diagnose(say.older_driver(version=given, wanted=wanted, **common), HERE)
             continue
-        yield finding(say.apart(name=name, version=given, wanted=wanted, **common), HERE)
+        yield diagnose(say.apart(name=name, version=given, wanted=wanted, **common), HERE)
     for name, wanted in belongs.needs.items():
         given = by_name.get(name)
         if given is not None and not satisfies(given, wanted):
-            yield finding(say.apart(name=name, version=given, wanted=wanted, **common), HERE)
+            yield diagnose(say.apart(name=name, version=given, wanted=wanted, **common), HERE)
     for name, wanted in belongs.reference.items():
         given = by_name.get(name)
         if given is not None and not (
             satisfies(given, wanted) if wanted[0] in "<>=~!" else _same_release(given, wanted)
         ):
-            yield finding(say.not_reference(name=name, version=given, wanted=wanted, **common), HERE)
+            yield diagnose(say.not_reference(name=name, version=given, wanted=wanted, **common), HERE)
 
 
 _PART = re.compile(r"([0-9]{1,15})|(a|b|rc|dev|alpha|beta|post)([0-9]{0,15})", re.IGNORECASE)

@@ -25,7 +25,7 @@ import re
 from typing import TYPE_CHECKING, Any, cast
 
 from ..schemas.border.file_input import read_text
-from ..schemas.diagnostic import UnreadableError, finding
+from ..schemas.diagnostic import UnreadableError, diagnose
 from ..schemas.fast_records import NamedTuple
 from ..schemas.message import Words, verbatim
 from ..schemas.yaml_reader.node import refuse_deep
@@ -94,7 +94,7 @@ def read_scores(given: str, metrics: Sequence[str] = ()) -> tuple[dict[str, floa
     if metrics:
         found = {name: score for name, score in found.items() if _matches_metrics(name, metrics)}
     if not found:
-        raise UnreadableError(finding(say.scores_none(path=given), given))
+        raise UnreadableError(diagnose(say.scores_none(path=given), given))
     return found, settings_of(text)
 
 
@@ -114,7 +114,7 @@ def check_scores(
     pairs, only_scores, only_benchmark = _pair_scores(scores, benchmark, notes, others)
     if not pairs:
         said = say.scores_no_common(a=names[0], b=names[1], ours=_first_names(scores), theirs=_first_names(benchmark))
-        raise UnreadableError(finding(said, names[0]))
+        raise UnreadableError(diagnose(said, names[0]))
 
     # Fractions are a hundredth of the points that a tolerance counts.
     finite = [abs(value) for _, *values in pairs for value in values if math.isfinite(value)]
@@ -457,7 +457,7 @@ def _lines(path: str, text: str) -> Iterator[tuple[str, float, int | None]]:
 
 
 def _unreadable(path: str, why: Words) -> UnreadableError:
-    return UnreadableError(finding(say.scores_unreadable(path=path, why=why), path))
+    return UnreadableError(diagnose(say.scores_unreadable(path=path, why=why), path))
 
 
 def _number(written: Any) -> float | None:

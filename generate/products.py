@@ -49,7 +49,7 @@ ONLY_MADE = (
 """Where every file is a product: one that nothing makes any more goes."""
 
 
-def made() -> Iterator[Mapping[str, str]]:
+def make_products() -> Iterator[Mapping[str, str]]:
     """The products, one maker after the other; each is written before the next one is asked for."""
     for name in MAKERS:
         invalidate_caches()
@@ -60,15 +60,15 @@ def write() -> list[str]:
     """Write what is not there yet or has changed, and answer with the paths of those files."""
     changed: list[str] = []
     every: set[str] = set()
-    for products in made():
+    for products in make_products():
         for path, text in products.items():
             every.add(path)
-            if _stored(path) != text:
+            if _read_product(path) != text:
                 target = ROOT / path
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_text(text, "utf-8")
                 changed.append(path)
-    for path in _there():
+    for path in _existing_products():
         if path not in every:
             (ROOT / path).unlink()
             changed.append(path)
@@ -77,17 +77,17 @@ def write() -> list[str]:
 
 def stale() -> list[str]:
     """The products that are missing or differ from what would be made now."""
-    wanted = {path: text for products in made() for path, text in products.items()}
+    wanted = {path: text for products in make_products() for path, text in products.items()}
     return [
-        *(path for path, text in wanted.items() if _stored(path) != text),
-        *(path for path in _there() if path not in wanted),
+        *(path for path, text in wanted.items() if _read_product(path) != text),
+        *(path for path in _existing_products() if path not in wanted),
     ]
 
 
-def _stored(path: str) -> str | None:
+def _read_product(path: str) -> str | None:
     target = ROOT / path
     return target.read_text("utf-8") if target.is_file() else None
 
 
-def _there() -> list[str]:
+def _existing_products() -> list[str]:
     return [str(path.relative_to(ROOT)) for pattern in ONLY_MADE for path in sorted(ROOT.glob(pattern))]

@@ -10,7 +10,7 @@ from collections import Counter
 
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.preconditions import what_stops
-from ..schemas.verdict import Unseen, concluded, unseen_json, unseen_words
+from ..schemas.verdict import Unseen, conclude, unseen_json, unseen_words
 from .differences import differences
 from .messages_compiled import say
 from .recipe.run_length import open_because
@@ -48,7 +48,7 @@ class Comparison(NamedTuple):
             (row.status == "undecided" and row.impact != "none") or (row.counts is None and row.impact == "numerics")
             for row in self.rows
         )
-        return concluded("equal", "different", wrong=wrong, compared=0 if is_open else len(self.rows))
+        return conclude("equal", "different", wrong=wrong, compared=0 if is_open else len(self.rows))
 
     @property
     def summary(self) -> dict[str, int]:

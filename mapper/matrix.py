@@ -11,13 +11,13 @@ from itertools import groupby
 from typing import Any
 
 from ..mappings.messages_compiled import say
-from ..mappings.proofs import proved_on, quantity_proofs
+from ..mappings.proofs import pairs_words, quantity_proofs
 from ..mappings.tables import table
 from ..schemas.border.file_input import package_text
 from ..schemas.compilers.tables import load_table
 from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.versions import known_names
-from ..schemas.wording import in_brackets, listed, term
+from ..schemas.wording import in_brackets, list_words, term
 from .recipe.vocabulary import COMPUTED, vocabulary
 from .row_words import (
     behaviour,
@@ -109,7 +109,7 @@ def _fields(row: Row, language: Language) -> str:
 def _megatron(row: Row, language: Language) -> str:
     parts: list[str] = []
     for side, when in with_versions(row.megatron, language):
-        names = listed([f"`{name}`" if name.startswith("-") else name for name in megatron_names(side)], language)
+        names = list_words([f"`{name}`" if name.startswith("-") else name for name in megatron_names(side)], language)
         parts.append(_side(names, side, when, language))
     return "<br>".join(parts) or _NOTHING
 
@@ -126,10 +126,10 @@ def _keys(sides: Sequence[Side], prefix: str, language: Language) -> str:
     place = 1 if language == "zh" else 0
     parts: list[str] = []
     for side, when in with_versions(sides, language):
-        names = listed([f"`{_short(name, prefix)}`" for name in mindformers_names(side)], language)
+        names = list_words([f"`{_short(name, prefix)}`" for name in mindformers_names(side)], language)
         text = _side(names, side, when, language)
         if side.aliases:
-            aliases = listed([f"`{_short(shown_key(name), prefix)}`" for name in side.aliases], language)
+            aliases = list_words([f"`{_short(shown_key(name), prefix)}`" for name in side.aliases], language)
             text += _words("also")[place].format(names=aliases)
         parts.append(text)
     return "<br>".join(parts) or _NOTHING
@@ -165,9 +165,9 @@ def _quantities(language: Language) -> Iterator[str]:
         if name.startswith(COMPUTED):
             known = quantity_proofs(name)
             pairs = dict.fromkeys(pair for _field, listed in known for pair in listed)
-            words = (proved_on(pairs) if pairs else say.exact_by_reading()).text(language)
+            words = (pairs_words(pairs) if pairs else say.exact_by_reading()).text(language)
             if known:
-                fields = listed([f"`{one}`" for one, _pairs in known], language)
+                fields = list_words([f"`{one}`" for one, _pairs in known], language)
                 words = _words("by")[language == "zh"].format(words=words, fields=fields)
             yield f"| `{name}` {field.zh if language == 'zh' else field.en} | {words} |"
 

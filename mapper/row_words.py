@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.json_values import json_value
 from ..schemas.megatron.catalog import DEFAULT_VERSION, VERSIONS, catalog
-from ..schemas.wording import in_brackets, listed, mark, term
+from ..schemas.wording import in_brackets, list_words, mark, term
 from .messages_compiled import say
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def behaviour(side: Side, language: Language) -> str | None:
     if side.environment is not None:
         return say.variable(name=side.environment).text(language)
     if side.fixed is not None:
-        return say.always(value=listed([shown_value(value) for value in side.fixed], language)).text(language)
+        return say.always(value=list_words([shown_value(value) for value in side.fixed], language)).text(language)
     return None
 
 
@@ -93,7 +93,7 @@ def with_versions(sides: Sequence[Side], language: Language) -> Iterator[tuple[S
     for side in sides:
         bounds = ((say.since, side.since), (say.after, None if side.since else before), (say.until, side.until))
         said = [words(version=version).text(language) for words, version in bounds if version is not None]
-        yield side, listed(said, language)
+        yield side, list_words(said, language)
         before = side.until
 
 
@@ -116,13 +116,13 @@ def conditions(given: Sequence[Condition], language: Language) -> str:
         several = operand if isinstance(operand, tuple) else (operand,)
         # an operand with a dot names a field, which stands without quotes
         shown = [one if isinstance(one, str) and comparison in _OF_FIELDS else shown_value(one) for one in several]
-        value = listed(shown, language)
+        value = list_words(shown, language)
         ends = (operand[0], shown_value(operand[-1])) if isinstance(operand, tuple) and operand else ("", "")
         if chinese and len(several) == 1:
             comparison = _OF_ONE.get(comparison, comparison)
         parts.append(word(comparison, field=field, value=value, first=ends[0], last=ends[1]))
     rest = map(beside_chinese, parts[1:]) if chinese else parts[1:]
-    return listed([*parts[:1], *rest], language, "and")
+    return list_words([*parts[:1], *rest], language, "and")
 
 
 def _words(page: Literal["to", "from", "conditions"], language: Language) -> Callable[..., str]:
@@ -154,7 +154,7 @@ def caveat_words(caveat: Caveat, language: Language) -> str:
 def proof_words(row: Row, language: Language) -> str:
     """What the real models have proved of a row's fields that change numbers; a speed or a name needs no proof."""
     from ..mappings.messages_compiled import say as proved
-    from ..mappings.proofs import proofs_of, proved_on, told, unproved
+    from ..mappings.proofs import pairs_words, proof_words, proofs_of, unproved_reasons
     from .recipe.vocabulary import vocabulary
 
     known = vocabulary()
@@ -165,16 +165,16 @@ def proof_words(row: Row, language: Language) -> str:
     for field in fields:
         proofs = proofs_of(field)
         if proofs:
-            words = told(proofs, proved_on([pair for proof in proofs for pair in proof.pairs])).text(language)
+            words = proof_words(proofs, pairs_words([pair for proof in proofs for pair in proof.pairs])).text(language)
         else:
-            reasons = dict.fromkeys(one.zh if language == "zh" else one.en for one in unproved(field))
+            reasons = dict.fromkeys(one.zh if language == "zh" else one.en for one in unproved_reasons(field))
             read = proved.exact_by_reading() if row.loss == "exact" else proved.by_reading()
-            words = read.text(language) + in_brackets(listed(reasons, language, "semicolon"), language)
+            words = read.text(language) + in_brackets(list_words(reasons, language, "semicolon"), language)
         by_words.setdefault(words, []).append(field)
     if len(by_words) == 1:
         return next(iter(by_words))
-    said = (f"{listed(names, language)}{mark('colon', language)}{words}" for words, names in by_words.items())
-    return listed(said, language, "semicolon")
+    said = (f"{list_words(names, language)}{mark('colon', language)}{words}" for words, names in by_words.items())
+    return list_words(said, language, "semicolon")
 
 
 def differs_from_guide(row: Row) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..schemas.compilers.rows import LINE, Names, TableError, plain, read_table
-from ..schemas.huggingface.extract import known
+from ..schemas.huggingface.extract import read_families
 from ..schemas.versions import versions_in
 from . import huggingface_functions
 
@@ -48,7 +48,7 @@ _OF_ALL = {"torch_dtype", "use_cache", "tie_word_embeddings", "rope_scaling", "r
 
 def products() -> dict[str, str]:
     """The compiled module."""
-    facts, written = known(), sections()
+    facts, written = read_families(), sections()
     versions = tuple(facts)
     lines = ['"""What transformers builds, as recipe fields; compiled from huggingface.yaml."""', ""]
     lines += ["from typing import Any", "", "from . import huggingface_functions as f", "", "FIELDS: Any = {"]
@@ -61,16 +61,16 @@ def products() -> dict[str, str]:
             held = versions_in(str(one.get("versions", "-")), list(versions))
             for field, text in plain(one["fields"]).items():
                 try:
-                    value = readable.compiled(str(text))
+                    value = readable.compile(str(text))
                 except ValueError as error:
                     raise TableError(NAME, one, f"{family}: {field}: {error}") from error
                 lines.append(f"        ({field!r}, {tuple(held)!r}, {value}),")
         lines.append("    ),")
-    lines += ["}", *_written(facts), f"REASONS: Any = {_reasons()!r}", f"SOURCES = {_sources(written)!r}", ""]
+    lines += ["}", *_writer_lines(facts), f"REASONS: Any = {_reasons()!r}", f"SOURCES = {_sources(written)!r}", ""]
     return {"mappings/huggingface_compiled.py": "\n".join(lines)}
 
 
-def _written(facts: dict[str, Any]) -> list[str]:
+def _writer_lines(facts: dict[str, Any]) -> list[str]:
     """The keys of every family that can be written, as functions of the recipe's fields."""
     content = read_table(str(WRITTEN))
     taken: dict[str, dict[str, str]] = {family: {} for family in content["families"]}
@@ -78,10 +78,10 @@ def _written(facts: dict[str, Any]) -> list[str]:
     for one in content["sections"]:
         for family in one["families"]:
             for key, text in plain(one["keys"]).items():
-                if key not in _known(facts, family):
+                if key not in _known_keys(facts, family):
                     raise TableError(WRITTEN.name, one, f"{family} has no {key}")
                 try:
-                    taken[family][key] = place.compiled(str(text))
+                    taken[family][key] = place.compile(str(text))
                 except ValueError as error:
                     raise TableError(WRITTEN.name, one, f"{family}: {key}: {error}") from error
     lines = ["WRITTEN: Any = {"]
@@ -90,7 +90,7 @@ def _written(facts: dict[str, Any]) -> list[str]:
     return [*lines, "}"]
 
 
-def _known(facts: dict[str, Any], family: str) -> set[str]:
+def _known_keys(facts: dict[str, Any], family: str) -> set[str]:
     """The keys that a class takes in some version, and those of every class."""
     classes = [facts[version]["families"][family] for version in facts]
     return {key for one in classes for key in (*one["defaults"], *one["renamed"].values())} | _OF_ALL | _COMMON

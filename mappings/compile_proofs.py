@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 SOURCE = HERE / "proofs.yaml"
 
 
-def standing() -> dict[str, Any]:
+def valid_proofs() -> dict[str, Any]:
     """The proofs of rows that have not changed since, by the compiled module's constants."""
     written = ProofsFile.model_validate(load_table(SOURCE.read_text("utf-8")))
     now = digests_of(lambda name: (HERE / name).read_text("utf-8"))
@@ -67,7 +67,7 @@ def _pairs(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
 def products() -> dict[str, str]:
     """The compiled module."""
     about = "What the real models have said of the rows; compiled from proofs.yaml."
-    return {"mappings/proofs_compiled.py": literal_module(about, **standing())}
+    return {"mappings/proofs_compiled.py": literal_module(about, **valid_proofs())}
 
 
 _PROSE = ("sources", "note", "ignored")

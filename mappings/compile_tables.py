@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from ..schemas.compilers.tables import frozen, literal_module, load_table, members
+from ..schemas.compilers.tables import freeze, literal_module, load_table, members
 from ..schemas.megatron.catalog import VERSIONS, catalog
 from ..schemas.megatron.facts.compile_validation import read_rows
 from .model import FamiliesFile, Harmless, Skeleton, StopsFile, TableFile, TransformerConfigFile, UnmappedFile
@@ -37,7 +37,7 @@ def topics() -> list[Path]:
     return [HERE / f"{topic}.yaml" for topic in TOPICS]
 
 
-def compiled() -> dict[str, Any]:
+def compile_tables() -> dict[str, Any]:
     """The constants of the compiled tables."""
     rows: list[Any] = []
     notes: list[Any] = []
@@ -121,14 +121,14 @@ def _notes(row: dict[str, Any]) -> tuple[Any, ...]:
             tuple(caveat.get("about", ())),
             caveat["en"],
             caveat["zh"],
-            *_last_known(tuple([caveat.get(name) for name in _SELDOM])),
+            *_without_trailing_none(tuple([caveat.get(name) for name in _SELDOM])),
         )
         for caveat in row.get("caveats", [])
     )
     return caveats, tuple(row["sources"]), note["en"], note["zh"]
 
 
-def _last_known(values: tuple[Any, ...]) -> tuple[Any, ...]:
+def _without_trailing_none(values: tuple[Any, ...]) -> tuple[Any, ...]:
     """Without what is not said at the end."""
     while values and values[-1] is None:
         values = values[:-1]
@@ -137,7 +137,7 @@ def _last_known(values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def conditions(entries: Iterable[Sequence[Any]]) -> tuple[Any, ...]:
     """Conditions as a run compares them: a name, a comparison and an operand, which may be None."""
-    return tuple(frozen((*entry, None)[:3]) for entry in entries)
+    return tuple(freeze((*entry, None)[:3]) for entry in entries)
 
 
 def _sides(side: Any, prefix: str, fields: tuple[str, ...]) -> tuple[Any, ...]:
@@ -223,7 +223,7 @@ def _known_words() -> set[str]:
     return {*_WORD.findall(known), *handed_on}
 
 
-def compiled_families() -> dict[str, Any]:
+def compile_families() -> dict[str, Any]:
     """The constants of the compiled families and skeletons."""
     content = load_table((HERE / "families.yaml").read_text(encoding="utf-8"))
     FamiliesFile.model_validate(content)
@@ -314,7 +314,7 @@ def _table(name: str) -> dict[str, Any]:
 _CONSTANTS: dict[str, tuple[str, Callable[[], dict[str, Any]]]] = {
     "families": (
         "Model families and the frames of written files; compiled from families.yaml and skeleton.yaml.",
-        compiled_families,
+        compile_families,
     ),
     "stops": ("What loads and cannot run; compiled from stops.yaml.", lambda: {"STOPS": _stops()}),
     "transformer_config": (
@@ -332,7 +332,7 @@ _CONSTANTS: dict[str, tuple[str, Callable[[], dict[str, Any]]]] = {
 
 def products() -> dict[str, str]:
     """The compiled modules: what every reading needs, what only some ask for, and the tables beside the rows."""
-    tables = compiled()
+    tables = compile_tables()
     notes = tables.pop("NOTES")
     return {
         "mappings/tables_compiled.py": literal_module("The mapping tables; compiled from the YAML files.", **tables),

@@ -24,7 +24,7 @@ _ACTIVATIONS = {
 """transformers 4.57.1 activations.py:ACT2CLS."""
 
 
-def undecided() -> object:
+def raise_undecided() -> object:
     """No field can hold what the code does."""
     raise UndecidedError
 
@@ -70,7 +70,7 @@ def every_layer(step: int, without: Sequence[int] | None, layers: int) -> list[i
     return [int(number not in dense and (number + 1) % step == 0) for number in range(layers)]
 
 
-def windowed(kinds: Sequence[str] | None, first: int, layers: int) -> list[int]:
+def layer_windows(kinds: Sequence[str] | None, first: int, layers: int) -> list[int]:
     """For every layer whether it sees a window: as the file lists them, or from a layer on."""
     if kinds is None:
         return from_layer(first, layers)
@@ -137,7 +137,7 @@ def longest(kind: str | None, length: int, factor: float | None) -> int:
     return int(length * factor) if kind == "yarn" and factor else length
 
 
-def scaled(
+def rope_scaling_of(
     kind: str | None, length: int, yarn: Sequence[float | None], divided: float | None, llama3: Sequence[float] | None
 ) -> dict[str, object] | None:
     """`rope_scaling`; None for plain positions. transformers 4.57.1 modeling_rope_utils.py:ROPE_INIT_FUNCTIONS."""

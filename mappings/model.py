@@ -226,7 +226,7 @@ class TransformerConfigFile(_Strict):
     fields: list[SharedField]
 
     @model_validator(mode="after")
-    def _named(self) -> TransformerConfigFile:
+    def _check_reasons(self) -> TransformerConfigFile:
         missing = {
             reason
             for field in self.fields
@@ -331,7 +331,7 @@ class ProofsFile(_Strict):
     fields: dict[str, FieldProofs]
 
     @model_validator(mode="after")
-    def _named(self) -> ProofsFile:
+    def _check_reasons(self) -> ProofsFile:
         used = {one.reason for field in self.fields.values() for one in field.unproved}
         if used - self.reasons.keys():
             raise ValueError(f"no such reason: {', '.join(sorted(used - self.reasons.keys()))}")

@@ -40,7 +40,7 @@ class Proof(NamedTuple):
     """By how many ulp a side's own pass moves in the files' types, where float32 shows nothing; None where it does."""
 
     @property
-    def alone(self) -> bool:
+    def is_one_sided(self) -> bool:
         """Whether only the side that has the field was run with and without it: the other has not even its context."""
         return not self.carried and self.agrees is None
 
@@ -60,7 +60,7 @@ def proofs_of(field: str) -> tuple[Proof, ...]:
     return tuple(Proof(*one) for one in PROVED.get(field, ()))
 
 
-def unproved(field: str) -> tuple[Unproved, ...]:
+def unproved_reasons(field: str) -> tuple[Unproved, ...]:
     """Why there is none, where that was tried."""
     from .proofs_compiled import UNPROVED
 
@@ -99,12 +99,12 @@ def proof_json(
 
 
 def _words(proofs: Sequence[Proof], pair: Pair, *, exact: bool) -> Words:
-    return told(proofs, proved_on([pair]) if exact else say.proved_on_each_side())
+    return proof_words(proofs, pairs_words([pair]) if exact else say.proved_on_each_side())
 
 
-def told(proofs: Sequence[Proof], where: Words) -> Words:
+def proof_words(proofs: Sequence[Proof], where: Words) -> Words:
     """How proofs are told: where both sides were held to each other, or as the less that all of them come to."""
-    if all(one.alone for one in proofs):
+    if all(one.is_one_sided for one in proofs):
         return say.shown_on_one_side()
     return say.shown_by_rounding() if all(one.rounds is not None for one in proofs) else where
 
@@ -121,7 +121,7 @@ def _of_sides(known: Sequence[Proof], pair: Pair) -> list[tuple[Proof, Pair]]:
     return found if len(found) == len(sides) else []
 
 
-def proved_on(pairs: Iterable[Pair]) -> Words:
+def pairs_words(pairs: Iterable[Pair]) -> Words:
     """`proved on 0.12, 0.13 × 1.9`."""
     by_partner: dict[str, list[str]] = {}
     for megatron, mindformers in pairs:

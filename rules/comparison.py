@@ -13,7 +13,7 @@ from ..mapper.recipe.vocabulary import vocabulary
 from ..mappings.tables import rows_of
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.versions import TITLES
-from ..schemas.wording import joined
+from ..schemas.wording import join_words
 from .messages_compiled import say
 from .naming import describe_origin, labels, shown, spelled
 from .places import places_of
@@ -180,7 +180,7 @@ def _is_unasked(name: FieldName, written: Sequence[bool]) -> bool:
 def _depending(found: Found, name: FieldName, left: Side, right: Side) -> Found:
     """A difference that counts only where a value that cannot be read lets it."""
     fields = open_deciding_fields(name, left.recipe, right.recipe)
-    gate, gate_zh = joined(map(labels, fields), "semicolon").both()
+    gate, gate_zh = join_words(map(labels, fields), "semicolon").both()
     severity = "warning" if found.severity == "error" else found.severity
     return found._replace(
         values={**found.values, "gate": gate, "gate_zh": gate_zh}, variant="depends", severity=severity

@@ -5,7 +5,7 @@ Every rule is run by itself: one that crashes becomes a finding, and the others 
 
 from __future__ import annotations
 
-from ..schemas.diagnostic import Diagnostic, Kind, Related, finding, once
+from ..schemas.diagnostic import Diagnostic, Kind, Related, deduplicate, diagnose
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.file_kind import SAID_FIRST, trains_gpt
 from ..schemas.megatron.forks import fork_of, in_doubt
@@ -81,7 +81,7 @@ def check(subject: Subject, selection: Selection | None = None, more: Sequence[R
 
 def crashed(rule: str, error: Exception, file: str) -> Diagnostic:
     """The finding that a bug of ours makes."""
-    return finding(say.rule_crashed(rule=rule, why=verbatim(f"{type(error).__name__}: {error}")), file)
+    return diagnose(say.rule_crashed(rule=rule, why=verbatim(f"{type(error).__name__}: {error}")), file)
 
 
 class _Run:
@@ -260,4 +260,6 @@ def _files_of_megatron(side: Side) -> frozenset[str]:
 def _unlike(found: Sequence[Diagnostic]) -> list[Diagnostic]:
     """Every finding once, and none whose place has one that says more."""
     known = {(entry.kind.code, entry.file, entry.span) for entry in found}
-    return once(entry for entry in found if (YIELDS_TO.get(entry.kind.code), entry.file, entry.span) not in known)
+    return deduplicate(
+        entry for entry in found if (YIELDS_TO.get(entry.kind.code), entry.file, entry.span) not in known
+    )

@@ -7,7 +7,7 @@ its continuation lines and those of a text that begins there, because no comment
 
 from __future__ import annotations
 
-from ..schemas.diagnostic import finding
+from ..schemas.diagnostic import diagnose
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.source import Span
 from .messages_compiled import say
@@ -104,7 +104,7 @@ def _complaints(comments: Sequence[Suppression], used: set[Suppression], known: 
         wrong = [code for code in comment.codes if not any(name.startswith(code) for name in known)]
         for code in wrong:
             problem = say.unknown_code(code=code, suggestion=suggestion(code, known))
-            yield finding(problem, comment.file, comment.span)
+            yield diagnose(problem, comment.file, comment.span)
         if comment not in used and not wrong:
             problem = say.unused_ignore(codes=", ".join(comment.codes) or "everything")
-            yield finding(problem, comment.file, comment.span)
+            yield diagnose(problem, comment.file, comment.span)

@@ -130,7 +130,7 @@ class ReadBackError(Exception):
         return self.zh if language == "zh" else str(self)
 
 
-def once(found: Iterable[Diagnostic]) -> list[Diagnostic]:
+def deduplicate(found: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Every finding once: where code, file and place are the same, the sentence decides."""
     seen: dict[object, Diagnostic | set[str]] = {}
     kept: list[Diagnostic] = []
@@ -168,14 +168,14 @@ def with_causes(found: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
     return tuple([one._replace(because_of=cause) for one, cause in zip(found, causes, strict=True)])
 
 
-def finding(problem: Problem, file: str, span: Span | None = None, related: tuple[Related, ...] = ()) -> Diagnostic:
+def diagnose(problem: Problem, file: str, span: Span | None = None, related: tuple[Related, ...] = ()) -> Diagnostic:
     """What is wrong, and where."""
     return Diagnostic(problem.kind, file, span, problem.values, related)
 
 
 def unreadable(problem: Problem, file: str, span: Span | None = None) -> UnreadableError:
     """The same as the error of a file that cannot be read."""
-    return UnreadableError(finding(problem, file, span))
+    return UnreadableError(diagnose(problem, file, span))
 
 
 class UsageError(Exception):

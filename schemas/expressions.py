@@ -35,23 +35,23 @@ _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
 }
 
 
-def _divided(one: Any, other: Any) -> Any:
+def _divide(one: Any, other: Any) -> Any:
     return one / other
 
 
-def _floored(one: Any, other: Any) -> Any:
+def _floor_divide(one: Any, other: Any) -> Any:
     return one // other
 
 
-def _within(one: Any, other: Any) -> bool:
+def _is_in(one: Any, other: Any) -> bool:
     return one in other
 
 
-def _outside(one: Any, other: Any) -> bool:
+def _is_not_in(one: Any, other: Any) -> bool:
     return one not in other
 
 
-def _times(one: Any, other: Any) -> Any:
+def _multiply(one: Any, other: Any) -> Any:
     pairs: tuple[tuple[Any, Any], ...] = ((one, other), (other, one))
     for many, count in pairs:
         size = len(cast("list[Any]", many)) if isinstance(many, (str, list, tuple)) else 0
@@ -68,12 +68,12 @@ def _modulo(one: Any, other: Any) -> Any:
 
 _OPERATORS.update(
     {
-        ast.Mult: _times,
+        ast.Mult: _multiply,
         ast.Mod: _modulo,
-        ast.Div: _divided,
-        ast.FloorDiv: _floored,
-        ast.In: _within,
-        ast.NotIn: _outside,
+        ast.Div: _divide,
+        ast.FloorDiv: _floor_divide,
+        ast.In: _is_in,
+        ast.NotIn: _is_not_in,
     }
 )
 
@@ -133,7 +133,7 @@ class Expression:
             return [self._value(one, run) for one in node.elts]
         if isinstance(node, ast.BoolOp):
             return self._both_or_either(node, run)
-        return self._computed(node, run)
+        return self._operation(node, run)
 
     def _both_or_either(self, node: ast.BoolOp, run: Any) -> Any:
         found: Any = None
@@ -143,7 +143,7 @@ class Expression:
                 break
         return found
 
-    def _computed(self, node: ast.AST, run: Any) -> Any:
+    def _operation(self, node: ast.AST, run: Any) -> Any:
         if isinstance(node, ast.BinOp):
             return _OPERATORS[type(node.op)](self._value(node.left, run), self._value(node.right, run))
         if isinstance(node, ast.UnaryOp):

@@ -9,7 +9,7 @@ place in the other framework is named.
 from __future__ import annotations
 
 from .config import Purpose as Purpose
-from .diagnostic import UnreadableError, finding
+from .diagnostic import UnreadableError, diagnose
 from .fast_records import TYPE_CHECKING, cast
 from .message import Words
 from .messages_compiled import say
@@ -90,7 +90,7 @@ def purpose_of_arguments(given: Mapping[str, Setting], launch: Launch | None, fi
 
     cfg = given.get("yaml_cfg")
     if cfg is not None and _names_file(cfg):
-        problem = finding(say.from_named_yaml(name=cfg.flag or "--yaml-cfg"), file, cfg.span)
+        problem = diagnose(say.from_named_yaml(name=cfg.flag or "--yaml-cfg"), file, cfg.span)
         return Purpose("outside", problem)
     trains = launch is not None and program_kind(launch.script) == TRAINING
     for entry in ARGUMENTS:
@@ -170,7 +170,7 @@ def without_training(problem: Diagnostic, source: SourceText | None) -> Diagnost
         return _of_program(programs, problem.file)
     if code not in ("SYN001", _TOO_MUCH_WORK, "SYN910") or _speaks_of_training(text, programs=bool(programs)):
         return None
-    return finding(say.no_training(name="This file", about=say.starts_no_training()), problem.file)
+    return diagnose(say.no_training(name="This file", about=say.starts_no_training()), problem.file)
 
 
 def _commands_of(source: SourceText) -> str:
@@ -278,7 +278,7 @@ def other_yaml(root: object, file: str) -> Purpose:
         for every, some, en, zh, own in OTHER_YAML:
             if (every and keys.issuperset(every)) or keys.intersection(some):
                 if own:
-                    return Purpose("conversion", finding(say.this_is(about=Words(en, zh)), file, None))
+                    return Purpose("conversion", diagnose(say.this_is(about=Words(en, zh)), file, None))
                 return _other_yaml(file, Words(en, zh))
         return unread_yaml(file)
     if isinstance(root, list):
@@ -308,7 +308,7 @@ def purpose_of_run_mode(run_mode: object, file: str, span: Span | None) -> Purpo
     found = next((entry for entry in RUN_MODES if str(run_mode).startswith(entry[0])), None)
     if found is None:
         return None
-    problem = finding(say.this_is(about=Words(found[2], found[3])), file, span)
+    problem = diagnose(say.this_is(about=Words(found[2], found[3])), file, span)
     return Purpose(found[1], problem)
 
 
@@ -328,7 +328,7 @@ def purpose_of_fine_tuning(
 
 
 def _other_yaml(file: str, about: Words) -> Purpose:
-    return Purpose("foreign", finding(say.other_yaml(about=about), file, None))
+    return Purpose("foreign", diagnose(say.other_yaml(about=about), file, None))
 
 
 def _entry(kind: str, about: Words, parser: str) -> tuple[str, ...]:
@@ -413,4 +413,4 @@ def _purpose(entry: Sequence[Any], file: str, span: Span | None, *, name: str) -
         problem = say.post_training(about=about, lost=Words(lost, lost_zh))
     else:
         problem = (say.other_model if kind == OTHER_MODEL else say.no_training)(name=name, about=about)
-    return Purpose(kind, finding(problem, file, span), parser == "own")
+    return Purpose(kind, diagnose(problem, file, span), parser == "own")

@@ -148,7 +148,7 @@ def verbatim(text: object) -> Words:
     return said if isinstance(said, Words) else Words(str(text), str(text))
 
 
-def joined(parts: Iterable[Words | str], en: str, zh: str) -> Words:
+def join_words(parts: Iterable[Words | str], en: str, zh: str) -> Words:
     """Several texts in one, with something between them."""
     listed = list(parts)
     return Words(en.join(listed), zh.join([in_chinese(part) for part in listed]))

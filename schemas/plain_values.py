@@ -26,12 +26,12 @@ def number_in(text: str | bytes) -> float | None:
         return None
 
 
-def copied(value: Any) -> Any:
+def deep_copy(value: Any) -> Any:
     """A copy whose mappings and lists can be changed."""
     if is_mapping(value):
-        return {key: copied(entry) for key, entry in value.items()}
+        return {key: deep_copy(entry) for key, entry in value.items()}
     if is_list(value):
-        return [copied(entry) for entry in value]
+        return [deep_copy(entry) for entry in value]
     return value
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .diagnostic import UnreadableError, finding
+from .diagnostic import UnreadableError, diagnose
 from .fast_records import TYPE_CHECKING
 from .messages_compiled import say
 from .versions import TITLES
@@ -39,7 +39,7 @@ def require_accepted(config: Config) -> None:
         why=first.words(),
         more=more,
     )
-    raise UnreadableError(finding(said, config.file, first.span))
+    raise UnreadableError(diagnose(said, config.file, first.span))
 
 
 def unknown_class(config: Config) -> Diagnostic | None:

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import os
 
-from .border.file_input import MAX_ARGUMENTS, confined, encoding_problem, read_named, read_text, refuse_larger
+from .border.file_input import MAX_ARGUMENTS, confine_to_folder, encoding_problem, read_named, read_text, refuse_larger
 from .border.probes import names_in
 from .config import ReadOptions
-from .diagnostic import UnreadableError, finding
+from .diagnostic import UnreadableError, diagnose
 from .fast_records import TYPE_CHECKING
 from .file_kind import may_be_mindformers, purpose_of_program, purpose_of_recipe
 from .messages_compiled import say
 from .source import SourceText
-from .source_tree import folders_of, known_tree, tree_version
-from .versions import written_for
+from .source_tree import folders_of, tree_version, version_of_known_folder
+from .versions import header_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,7 +65,7 @@ def config_of(
         opened[found.name] = found
         return found
 
-    bounded = remembered if options.confine is None else confined(remembered, options.confine)
+    bounded = remembered if options.confine is None else confine_to_folder(remembered, options.confine)
     config = _read(source, options, path, bounded, list_directory)
     strange = [(name, text) for name, text in opened.items() if text.strange is not None]
     if not strange:
@@ -139,13 +139,15 @@ def _experiment(source: SourceText, options: ReadOptions, path: str, open_file: 
     return _of_experiment(experiment_of(source, path, open_file), source.name, options)
 
 
-def _started(launch: Launch | None, path: str, open_file: Callable[[str], SourceText]) -> Experiment | None:
+def _flagscale_experiment(
+    launch: Launch | None, path: str, open_file: Callable[[str], SourceText]
+) -> Experiment | None:
     """The experiment that FlagScale's `run.py` starts; None for other programs."""
     if launch is None or os.path.basename(launch.script or "") != "run.py":
         return None
     from .megatron.inputs.experiment_yaml import started
 
-    return started(launch, lambda name: _opened(name, path, open_file))
+    return started(launch, lambda name: _open_named_yaml(name, path, open_file))
 
 
 def _of_experiment(made: Experiment, file: str, options: ReadOptions) -> Config:
@@ -194,7 +196,7 @@ def format_of(source: SourceText, path: str) -> Format:
 
     if looks_like_script(source):
         return "script"
-    raise UnreadableError(finding(say.unknown(why=say.nothing_known_in_it()), source.name))
+    raise UnreadableError(diagnose(say.unknown(why=say.nothing_known_in_it()), source.name))
 
 
 def _is_model(source: SourceText) -> bool:
@@ -249,8 +251,8 @@ def _megatron_version(
     if options.megatron is not None:
         return None, ()
     found = tree_version("megatron", folders_of(launch, path, cwd), open_file)
-    written = written_for("megatron", text) if found is None else None
-    known = known_tree(launch, text) if found is None and written is None else None
+    written = header_version("megatron", text) if found is None else None
+    known = version_of_known_folder(launch, text) if found is None and written is None else None
     if found is None and written is None and known is None:
         return None, ()
     from .megatron.versions import by_header, by_known_tree, by_tree
@@ -277,19 +279,21 @@ def _script(
 
     reading = read_script(source, options, open_file, path=path, cwd=cwd, list_directory=list_directory or names_in)
     launch = reading.chosen
-    as_left = _as_left(reading.written, cwd, open_file, launch, source.name)
+    as_left = _opener_of_written_files(reading.written, cwd, open_file, launch, source.name)
     purpose = purpose_of_program(launch, source.name)
-    made = _started(launch, path, as_left)
+    made = _flagscale_experiment(launch, path, as_left)
     if made is not None:
         config = _of_experiment(made, source.name, options)
     elif purpose is None and launch is not None and is_mindformers_launch(launch):
-        config = _followed(launch, source, options, path, cwd, as_left)
+        config = _mindformers_launch(launch, source, options, path, cwd, as_left)
     else:
         from .megatron.effective import megatron_config
 
         chosen, unknown = _megatron_version(launch, options, path, cwd, open_file, source.name, source.text)
-        launch, words = _words_of(launch, purpose, lambda name: _opened(name, path, as_left))
-        words, chosen, options = _configured(words, chosen, options, lambda name: _opened(name, path, as_left))
+        launch, words = _words_of(launch, purpose, lambda name: _open_named_yaml(name, path, as_left))
+        words, chosen, options = _arguments_of_yaml(
+            words, chosen, options, lambda name: _open_named_yaml(name, path, as_left)
+        )
         config = megatron_config(
             words,
             file=source.name,
@@ -308,7 +312,7 @@ def _script(
     )
 
 
-def _configured(
+def _arguments_of_yaml(
     words: tuple[Argument, ...], chosen: Chosen | None, options: ReadOptions, open_file: Callable[[str], SourceText]
 ) -> tuple[tuple[Argument, ...], Chosen | None, ReadOptions]:
     """The words of a file that `--yaml-cfg` names, in their dialect; else what is there."""
@@ -340,7 +344,7 @@ def _words_of(
     return launch, words
 
 
-def _followed(
+def _mindformers_launch(
     launch: Launch,
     source: SourceText,
     options: ReadOptions,
@@ -358,10 +362,10 @@ def _followed(
         for problem in problems:
             if problem.kind.name == "launch-config-undecided":
                 raise UnreadableError(problem)
-        raise UnreadableError(finding(say.no_yaml(script=launch.script), source.name, launch.span))
+        raise UnreadableError(diagnose(say.no_yaml(script=launch.script), source.name, launch.span))
     if options.dialect is None and is_dynamic_launch(launch, version):
         options = options._replace(dialect="dynamic")
-    text = _opened(yaml_path, path, open_file)
+    text = _open_named_yaml(yaml_path, path, open_file)
     if options.world_size is None and launch.world_size is not None:
         options = options._replace(world_size=launch.world_size)
     folders = folders_of(launch, path, cwd)
@@ -382,7 +386,7 @@ def _followed(
     )
 
 
-def _as_left(
+def _opener_of_written_files(
     written: WrittenFiles, cwd: str, open_file: Callable[[str], SourceText], launch: Launch | None, file: str
 ) -> Callable[[str], SourceText]:
     """Opens files as the script has left them where the launch begins, not as they lie on the disk now."""
@@ -397,13 +401,13 @@ def _as_left(
             return open_file(name)
         text = written.text(full)
         if text is None:
-            raise UnreadableError(finding(say.written_by_the_script(path=name), file, launch.span))
+            raise UnreadableError(diagnose(say.written_by_the_script(path=name), file, launch.span))
         return SourceText(name, text or "\n")
 
     return opened
 
 
-def _opened(name: str, script: str, open_file: Callable[[str], SourceText]) -> SourceText:
+def _open_named_yaml(name: str, script: str, open_file: Callable[[str], SourceText]) -> SourceText:
     """The YAML that a launch names: from where the launch is started, or from beside the script."""
     try:
         return open_file(name)

@@ -55,7 +55,7 @@ class Run:
     reads: dict[str, None]
     """What the row at hand has read, where the run notes it."""
 
-    def decided_by(self, row: Row) -> tuple[str, ...]:
+    def source_paths(self, row: Row) -> tuple[str, ...]:
         """What decided the value of the row at hand."""
         del row
         return tuple(self.reads)
@@ -67,7 +67,7 @@ class Run:
 
     def let(self, row: Row, value: Any) -> None:
         """Keep a value for the rows below."""
-        self.locals[row.target] = _sourced((value, self.decided_by(row), True))
+        self.locals[row.target] = _sourced((value, self.source_paths(row), True))
 
     def require(self, row: Row, value: Any) -> None:
         """Report what does not hold."""
@@ -84,7 +84,7 @@ class Run:
     def leave_open(self, row: Row) -> bool:
         """The condition or the value of a row cannot be known; the answer is whether the rows below still count."""
         if row.action in ("let", "reset"):
-            self.locals[row.target] = Sourced(None, self.decided_by(row), decided=False)
+            self.locals[row.target] = Sourced(None, self.source_paths(row), decided=False)
         return True
 
     def stop(self, row: Row) -> bool:

@@ -57,7 +57,7 @@ class SourceText:
         return self.text[start:end].rstrip("\r\n")
 
     @property
-    def marked(self) -> bool:
+    def has_byte_order_mark(self) -> bool:
         """Whether a byte-order mark stood before the text. YAML drops it, bash does not."""
         return self.encoding == "utf-8-sig"
 

@@ -42,9 +42,9 @@ def tree_version(
             seen.add(here)
             path = os.path.join(here, name)
             if is_file(path):
-                found = _said(framework, path, open_file)
+                found = _stated_version(framework, path, open_file)
                 if found is not None:
-                    return _marked(framework, path, found) or (found, path)
+                    return _version_by_marks(framework, path, found) or (found, path)
             above = os.path.dirname(here)
             if above == here:
                 break
@@ -67,7 +67,7 @@ def folders_of(launch: Launch | None, path: str, cwd: str) -> list[str]:
     return folders
 
 
-def known_tree(launch: Launch | None, text: str) -> tuple[str, str] | None:
+def version_of_known_folder(launch: Launch | None, text: str) -> tuple[str, str] | None:
     """The version that a folder on `PYTHONPATH` is known to hold, wherever it lies, and its name.
 
     The words of the script are searched: what stands before the folder is often what a program prints.
@@ -81,7 +81,7 @@ def known_tree(launch: Launch | None, text: str) -> tuple[str, str] | None:
     return next(((TREES[part], part) for part in words.split("/") if part in TREES), None)
 
 
-def _marked(framework: Framework, path: str, said: str) -> tuple[str, str] | None:
+def _version_by_marks(framework: Framework, path: str, said: str) -> tuple[str, str] | None:
     """The latest version of which the tree has a file, and that file; None where what the tree says is as late."""
     for version, mark in MARKS[framework]:
         if number_of(version) <= number_of(said):
@@ -92,7 +92,7 @@ def _marked(framework: Framework, path: str, said: str) -> tuple[str, str] | Non
     return None
 
 
-def _said(framework: Framework, path: str, open_file: Callable[[str], SourceText]) -> str | None:
+def _stated_version(framework: Framework, path: str, open_file: Callable[[str], SourceText]) -> str | None:
     try:
         text = open_file(path).text
     except UnreadableError:

@@ -37,7 +37,7 @@ def word_of(verdict: str, language: str) -> str | None:
     return say.page("verdict", language)(verdict) if verdict in (PARTIAL, UNDECIDED) else None
 
 
-def concluded(fine: str, bad: str, *, wrong: bool, compared: int, unseen: Sequence[Unseen] = ()) -> str:
+def conclude(fine: str, bad: str, *, wrong: bool, compared: int, unseen: Sequence[Unseen] = ()) -> str:
     """The word for an answer: `bad` where something is wrong, `fine` only where all of it was compared."""
     if wrong:
         return bad
@@ -54,7 +54,7 @@ def unseen_json(unseen: Iterable[Unseen], language: Language) -> list[dict[str, 
 _FOUND = "undecided-argument"
 
 
-def open_words(config: Config) -> Iterator[tuple[str, Diagnostic]]:
+def unresolved_words(config: Config) -> Iterator[tuple[str, Diagnostic]]:
     """Each word, and what its reader said of it."""
     for problem in config.problems:
         if problem.kind.name == _FOUND:
@@ -69,5 +69,5 @@ def unseen_words(configs: Iterable[Config]) -> list[Unseen]:
             *say.could_override(text=text).both(),
         )
         for config in configs
-        for text, problem in open_words(config)
+        for text, problem in unresolved_words(config)
     ]

@@ -155,7 +155,7 @@ def title_of(framework: Framework, version: str) -> str:
     return f"{TITLES[framework]} core_r{version}.0" if branch else f"{TITLES[framework]} {version}"
 
 
-def written_for(framework: Framework, text: str) -> str | None:
+def header_version(framework: Framework, text: str) -> str | None:
     """What a header says; None where there is none."""
     head = text[:_HEAD]
     if "accmap" not in head:

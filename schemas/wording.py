@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .fast_records import TYPE_CHECKING
-from .message import joined as joined_by
+from .message import join_words as joined_by
 from .messages_compiled import say
 
 if TYPE_CHECKING:
@@ -20,12 +20,12 @@ def mark(name: Mark, language: str) -> str:
     return say.page("marks", language)(name)
 
 
-def listed(words: Iterable[str], language: str, between: Mark = "comma") -> str:
+def list_words(words: Iterable[str], language: str, between: Mark = "comma") -> str:
     """Words one after another, with a mark between them."""
     return mark(between, language).join(words)
 
 
-def joined(parts: Iterable[Words | str], between: Mark = "comma") -> Words:
+def join_words(parts: Iterable[Words | str], between: Mark = "comma") -> Words:
     """The same in both languages."""
     return joined_by(parts, mark(between, "en"), mark(between, "zh"))
 

@@ -40,7 +40,7 @@ MODULES = {
     ],
 )
 def test_a_change_concerns_what_imports_it(files: set[str], found: list[str]) -> None:
-    assert changed_modules.concerned(files, MODULES) == found
+    assert changed_modules.affected_modules(files, MODULES) == found
 
 
 def test_changed_is_what_a_branch_and_the_working_tree_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,13 +53,13 @@ def test_changed_is_what_a_branch_and_the_working_tree_did(tmp_path: Path, monke
     git("add", ".")
     git("commit", "-qm", "one")
     monkeypatch.setattr(changed_modules, "ROOT", tmp_path)
-    assert changed_modules.changed(None) == set()
+    assert changed_modules.changed_files(None) == set()
     git("checkout", "-qb", "mine")
     (tmp_path / "committed.py").write_text("a = 1\n", "utf-8")
     git("commit", "-qam", "two")
     (tmp_path / "edited.py").write_text("a = 1\n", "utf-8")
     (tmp_path / "new.py").write_text("", "utf-8")
-    assert changed_modules.changed(None) == {"committed.py", "edited.py", "new.py"}
-    assert changed_modules.changed("HEAD") == {"edited.py", "new.py"}
+    assert changed_modules.changed_files(None) == {"committed.py", "edited.py", "new.py"}
+    assert changed_modules.changed_files("HEAD") == {"edited.py", "new.py"}
     with pytest.raises(subprocess.CalledProcessError):
-        changed_modules.changed("no such commit")
+        changed_modules.changed_files("no such commit")

@@ -89,7 +89,7 @@ MEMORIES: dict[str, str] = {
     "schemas/megatron/models.py:_model": VERSION,
     "schemas/megatron/validation.py:_before_building": VERSION,
     "schemas/mindformers/fact_base.py:_facts": DEVELOPERS,
-    "schemas/mindformers/fact_base.py:_judged": DEVELOPERS,
+    "schemas/mindformers/fact_base.py:_judgements": DEVELOPERS,
     "schemas/mindformers/models.py:_dynamic": VERSION,
     "schemas/mindformers/models.py:_static": VERSION,
     "schemas/mindformers/reading.py:_defaults": ARGUMENTS,

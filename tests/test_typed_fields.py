@@ -51,14 +51,14 @@ def test_a_misspelt_name_is_an_error_of_the_tables_maker(
     path = tmp_path / f"{topic}.yaml"
     monkeypatch.setattr(compile_tables, "topics", lambda: [path])
     path.write_text(authored, encoding="utf-8")
-    compile_tables.compiled()
+    compile_tables.compile_tables()
     for change in (_field, _condition, _comparison, _lens, _argument, _lens_of_a_graph, _key):
         content = load_table(authored)
         if not any(change(row) for row in content["rows"]):
             continue
         path.write_text(yaml.safe_dump(content, allow_unicode=True), encoding="utf-8")
         with pytest.raises((ValidationError, ValueError), match=r"Input should be|no version of M"):
-            compile_tables.compiled()
+            compile_tables.compile_tables()
 
 
 def _field(row: dict[str, Any]) -> bool:

@@ -32,7 +32,7 @@ class Node(NamedTuple):
     children: tuple[Node, ...]
 
 
-def laid_out(source: str) -> str:
+def block_style(source: str) -> str:
     """The same YAML in block style."""
     if source[:1] == "\ufeff" or "\t" in source:
         raise ValueError("a table has neither a byte order mark nor tabs")
@@ -56,7 +56,7 @@ def _node(source: str, events: Iterator[yaml.Event], event: yaml.Event) -> Node:
         text = source[start:end]
         text = text[text.index(" ") + 1 :] if anchor else text
         if "\n" in text:
-            text = _joined(text, quoted=bool(event.style))
+            text = _join_lines(text, quoted=bool(event.style))
         return Node("scalar", start, end, anchor, text, ())
     kind = "mapping" if isinstance(event, yaml.MappingStartEvent) else "list"
     children: list[Node] = []
@@ -71,7 +71,7 @@ def _place(mark: Any) -> int:
     return mark.index
 
 
-def _joined(text: str, *, quoted: bool) -> str:
+def _join_lines(text: str, *, quoted: bool) -> str:
     """A scalar of several lines on one; an escaped line end leaves no space."""
     whole = ""
     for line in text.split("\n"):
@@ -157,11 +157,11 @@ class _Layout:
         text = _flow(value)
         fits = width(head) + 1 + width(text) <= WIDTH
         if value.kind == "scalar":
-            self.lines.extend([f"{head} {text}"] if fits else _folded(head, value, indent + _INDENT))
+            self.lines.extend([f"{head} {text}"] if fits else _fold_text(head, value, indent + _INDENT))
         elif not value.children or (fits and _may_flow(value) and not self._has_comment(value)):
             self.lines.append(f"{head} {text}")
         elif _is_run(value) and not self._has_comment(value):
-            self.lines.extend(_wrapped(head, value, indent + _INDENT))
+            self.lines.extend(_wrap_entry(head, value, indent + _INDENT))
         else:
             self.lines.append(f"{head} {value.anchor}".rstrip())
             self.block(value, indent + _INDENT)
@@ -172,7 +172,7 @@ def _is_run(node: Node) -> bool:
     return node.kind == "list" and all(one.kind == "scalar" and width(one.text) < WIDTH // 3 for one in node.children)
 
 
-def _wrapped(head: str, node: Node, indent: int) -> list[str]:
+def _wrap_entry(head: str, node: Node, indent: int) -> list[str]:
     lines, line = [f"{head} {node.anchor}["], " " * indent
     for place, child in enumerate(node.children):
         part = _flow(child) + ("," if place < len(node.children) - 1 else "")
@@ -183,7 +183,7 @@ def _wrapped(head: str, node: Node, indent: int) -> list[str]:
     return [*lines, line, " " * (indent - _INDENT) + "]"]
 
 
-def _folded(head: str, node: Node, indent: int) -> list[str]:
+def _fold_text(head: str, node: Node, indent: int) -> list[str]:
     """A long text over several lines; one without blanks in double quotes, with escaped line ends."""
     text = node.text
     if text[0] not in "\"'":
@@ -226,7 +226,7 @@ def main(words: list[str]) -> int:
             continue
         path = Path(name)
         before = path.read_text("utf-8")
-        after = laid_out(before)
+        after = block_style(before)
         if yaml.safe_load(after) != yaml.safe_load(before):
             raise ValueError(f"{name}: the content would change")
         if after != before:

@@ -31,7 +31,7 @@ def git(*words: str, default: str | None = None) -> list[str]:
     return done.stdout.split("\n")[:-1] if done.returncode == 0 else [default or ""]
 
 
-def changed(base: str | None) -> set[str]:
+def changed_files(base: str | None) -> set[str]:
     """The files that differ from a commit, those that git does not know yet too."""
     if base is None:
         branch = git("rev-parse", "--verify", "--quiet", "origin/main", default="main")
@@ -39,14 +39,14 @@ def changed(base: str | None) -> set[str]:
     return {*git("diff", "--name-only", base), *git("ls-files", "--others", "--exclude-standard")}
 
 
-def concerned(files: set[str], modules: dict[str, str]) -> list[str]:
+def affected_modules(files: set[str], modules: dict[str, str]) -> list[str]:
     """The modules, given with their texts, that a change of files may break: the changed ones first."""
     own = {file for file in files if file.endswith(".py") and file in modules}
     if any(_TYPED.fullmatch(file) and Path(file).name != _MESSAGES for file in files):
         return sorted(modules, key=lambda name: (name not in own, name))
     stems = {
         Path(file).parent.name if file.endswith("/__init__.py") else Path(file).stem
-        for file in own | _gone(files, modules)
+        for file in own | _deleted_modules(files, modules)
     }
     stems |= {_CATALOGUE for file in files if Path(file).name == _MESSAGES}
     if not stems:
@@ -57,7 +57,7 @@ def concerned(files: set[str], modules: dict[str, str]) -> list[str]:
     return sorted(found, key=lambda name: (name not in own, name))
 
 
-def _gone(files: set[str], modules: dict[str, str]) -> set[str]:
+def _deleted_modules(files: set[str], modules: dict[str, str]) -> set[str]:
     """The modules that were deleted: what imports them is broken."""
     return {file for file in files if file.endswith(".py") and file.split("/")[0] in ROOMS and file not in modules}
 
@@ -66,7 +66,7 @@ def main() -> None:
     """Print them, one a line."""
     paths = [path for room in ROOMS for path in (ROOT / room).rglob("*.py") if not path.stem.endswith("_compiled")]
     modules = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in paths}
-    found = concerned(changed(sys.argv[1] if len(sys.argv) > 1 else None), modules)
+    found = affected_modules(changed_files(sys.argv[1] if len(sys.argv) > 1 else None), modules)
     print("\n".join(found[:MOST]))
     if len(found) > MOST:
         print(f"types: {MOST} of {len(found)} modules concerned; bash tests/run checks all", file=sys.stderr)

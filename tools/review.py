@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from accmap.schemas.megatron.facts import stored
 from accmap.schemas.megatron.facts.extract import Change, changes, known
 from accmap.schemas.megatron.facts.parser_dump import definitions
-from accmap.schemas.mindformers.extract import stored as stored_mindformers
-from accmap.schemas.mindformers.extract import told
+from accmap.schemas.mindformers.extract import print_changes
+from accmap.schemas.mindformers.extract import stored_facts as stored_mindformers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -111,7 +111,7 @@ def review(before: str, after: str) -> list[tuple[Change, list[Place]]]:
     return found
 
 
-def unwatched(tree: str) -> list[str]:
+def unwatched_functions(tree: str) -> list[str]:
     """Functions that the tables cite and the tree has, and whose digests the facts do not keep."""
     watched = stored.read().functions
     cited: dict[str, set[str]] = {}
@@ -143,14 +143,14 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--format", choices=["text", "json"], default="text")
     given = parser.parse_args(words)
     if given.tree:
-        print("\n".join(unwatched(given.tree)))
+        print("\n".join(unwatched_functions(given.tree)))
         return 0
     if len(given.versions) != 2:
         parser.error("give the two versions to compare")
     listed = review(*given.versions)
     if given.mindformers:
         before, after = given.versions
-        told(after, before, stored_mindformers(before), stored_mindformers(after))
+        print_changes(after, before, stored_mindformers(before), stored_mindformers(after))
         return 0
     if given.format == "json":
         print(json.dumps([{**change._asdict(), "places": [p._asdict() for p in places]} for change, places in listed]))

@@ -16,7 +16,7 @@ from ..mapper.recipe.reading import recipe_of
 from ..mapper.recipe.vocabulary import COMPUTED, vocabulary
 from ..mappings.keys_compiled import WHOLE_STEP_AT_ONCE
 from ..schemas.fast_records import NamedTuple
-from ..schemas.verdict import open_words
+from ..schemas.verdict import unresolved_words
 from ..schemas.versions import within
 from . import documents, dropping, forced_routing, micro_batches, samples, scales
 from .constants_compiled import GIVEN_ALIKE, PARTED
@@ -247,7 +247,7 @@ def unread_words(configs: Sequence[Config], language: str) -> list[NotCompared]:
     return [
         NotCompared(word, problem.message("zh" if language == "zh" else "en"))
         for config in configs
-        for word, problem in open_words(config)
+        for word, problem in unresolved_words(config)
     ]
 
 

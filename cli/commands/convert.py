@@ -8,7 +8,7 @@ from ...mapper.startup import network_obstacles, obstacles, startup_obstacles
 from ...mapper.translate.read_back import require_said, text_of
 from ...mapper.translate.translation import translate_as_asked
 from ...schemas.border.file_output import one_file, rewrite, write_texts
-from ...schemas.border.text_output import composed, emit, json_text, tell
+from ...schemas.border.text_output import emit, json_text, tell, trust_text
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.file_kind import require_training
 from ...schemas.huggingface.reading import FILE
@@ -73,7 +73,7 @@ def run(
         new_files[report] = _report_text(translation, stops, source_stops, lang)
     write_texts(new_files, force=force)
     if output is None and update is None:
-        emit(composed(text))
+        emit(trust_text(text))
     print_obstacles(output or update or translation.source, stops, lang)
     print_obstacles(config.file, source_stops, lang)
     print_problems(config, lang)
@@ -112,7 +112,7 @@ def _model_alone(
         files[report] = _report_text(made.translation, stops, stops, language)
     write_texts(files, force=force)
     if output is None:
-        emit(composed(text))
+        emit(trust_text(text))
     print_obstacles(output or FILE, stops, language)
     print_obstacles(config.file, stops, language)
     print_problems(config, language, of_run=False)

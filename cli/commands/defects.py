@@ -7,7 +7,7 @@ from ...mapper.differences import Difference, Found, differences
 from ...mapper.equality import is_identical
 from ...mapper.recipe.reading import recipe_of
 from ...mappings.tables import table
-from ...schemas.border.text_output import emit, json_text, painted, say
+from ...schemas.border.text_output import emit, json_text, paint, say
 from ...schemas.diagnostic import UsageError
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.dialects import dialect_versions
@@ -65,7 +65,7 @@ def run(
         return FINE
     colour = wants_colour()
     for code, row in rows.items():
-        severity = painted(pad(term(row["severity"], lang), 8), _STYLE[row["severity"]], colour)
+        severity = paint(pad(term(row["severity"], lang), 8), _STYLE[row["severity"]], colour)
         head = f"{row['framework']} {row['affected']['versions']}"
         title = shorten(row["title"][lang == "zh"], max(40, width() - 50))
         say(f"{code}  {severity} {head:<24} {pad(term(row['evidence']['kind'], lang), 9)} {title}")
@@ -115,7 +115,7 @@ def _print_defects(name: str, options: ReadOptions, stdin_name: str | None, form
         found = [one.to_json(language) for one in here.found.values()]
         emit(json_text({"file": here.config.file, **here.config.basis.to_json(language), "defects": found}))
     else:
-        say(f"{painted(here.config.file, 'bold', wants_colour())}  {here.config.basis.text(language)}")
+        say(f"{paint(here.config.file, 'bold', wants_colour())}  {here.config.basis.text(language)}")
         _list(here.found.values(), language)
     return FINE
 
@@ -134,7 +134,7 @@ def _print_upgrade(
         answer |= {key: [one.to_json(language) for one in listed] for key, listed in parts.items()}
         emit(json_text({**answer, "changed": [row.to_json() for row in changed]}))
         return FINE
-    say(f"{painted(after.config.file, 'bold', wants_colour())}  {framework} {upgrade[0]} → {upgrade[1]}")
+    say(f"{paint(after.config.file, 'bold', wants_colour())}  {framework} {upgrade[0]} → {upgrade[1]}")
     word: Callable[..., str] = usage.page("defects", language)
     for key, listed in parts.items():
         _print_heading(word(key))
@@ -213,7 +213,7 @@ def _value(found: Found | None, language: Language) -> str:
 
 def _print_heading(heading: str) -> None:
     say()
-    say(painted(heading, "bold", wants_colour()))
+    say(paint(heading, "bold", wants_colour()))
 
 
 def _list(found: Iterable[Diagnostic], language: Language) -> None:
@@ -222,6 +222,6 @@ def _list(found: Iterable[Diagnostic], language: Language) -> None:
     listed = list(found)
     for one in listed:
         place = "" if one.span is None else f":{one.span.line}:{one.span.column}"
-        say(f"  {painted(one.kind.code, _STYLE[one.kind.severity], colour)} {place} {one.message(language)}")
+        say(f"  {paint(one.kind.code, _STYLE[one.kind.severity], colour)} {place} {one.message(language)}")
     if not listed:
         say(f"  {usage.no_known_defect().text(language)}")

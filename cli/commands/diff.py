@@ -6,10 +6,10 @@ import json
 
 from ...mapper.comparison import compare
 from ...mapper.recipe.reading import recipe_of
-from ...schemas.border.text_output import emit, json_text, painted, say
+from ...schemas.border.text_output import emit, json_text, paint, say
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.json_values import json_value
-from ...schemas.wording import listed, term
+from ...schemas.wording import list_words, term
 from ..exit_codes import BAD, FINE
 from ..inputs import load
 from ..messages_compiled import say as usage
@@ -52,13 +52,13 @@ def run(
 def totals(found: Comparison, language: Language) -> str:
     """How many fields there are of each status, in a line."""
     word: Callable[..., str] = usage.page("diff_status", language)
-    return listed((f"{count} {word(status)}" for status, count in found.summary.items()), language)
+    return list_words((f"{count} {word(status)}" for status, count in found.summary.items()), language)
 
 
 def _name(letter: str, side: Recipe, language: Language, *, colour: bool) -> None:
     """The file behind a letter, its version, and what it does where that is not to train a model."""
     basis = side.basis
-    say(f"{letter} {painted(side.file, 'bold', colour)}  {'' if basis is None else basis.text(language)}")
+    say(f"{letter} {paint(side.file, 'bold', colour)}  {'' if basis is None else basis.text(language)}")
     if basis is not None and basis.purpose is not None:
         say(f"  {basis.purpose.problem.message(language)}")
 
@@ -72,7 +72,7 @@ def _page(found: Comparison, sides: Sequence[Recipe], language: Language, *, eve
     for row in found.rows:
         if not everything and (row.status == "equal" or row.impact == "none"):
             continue
-        say(f"{painted(status_word(row.status), _STYLE[row.status], colour)}  {row_name(row)}")
+        say(f"{paint(status_word(row.status), _STYLE[row.status], colour)}  {row_name(row)}")
         for letter, side in (("A", row.a), ("B", row.b)):
             if side is not None:
                 value = shorten(value_text(row_name(row), side, language), 48)
@@ -85,7 +85,7 @@ def _page(found: Comparison, sides: Sequence[Recipe], language: Language, *, eve
         say(one.text(language))
     verdict = found.verdict
     word: Callable[..., str] = usage.page("diff", language)
-    say(painted(word(verdict), "green" if verdict == "equal" else "red", wants_colour()))
+    say(paint(word(verdict), "green" if verdict == "equal" else "red", wants_colour()))
 
 
 def row_name(row: Difference) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...schemas.border.text_output import emit, json_text, page, painted, tell
+from ...schemas.border.text_output import emit, json_text, page, paint, tell
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.wording import term
 from ..exit_codes import FINE, UNUSABLE
@@ -75,11 +75,11 @@ def _render(described: Page, form: str) -> Outgoing:
         return page(described.markdown().removesuffix("\n").split("\n"))
     colour = wants_colour()
     lines = [
-        f"{painted(described.code, 'bold', colour)} {described.name}",
-        painted(" · ".join(described.facts), "dim", colour),
+        f"{paint(described.code, 'bold', colour)} {described.name}",
+        paint(" · ".join(described.facts), "dim", colour),
     ]
     for heading, text in described.sections:
-        lines += ["", painted(heading, "bold", colour)]
+        lines += ["", paint(heading, "bold", colour)]
         lines += [
             f"  {line}" if line else ""
             for line in text.replace("```bash\n", "").replace("```yaml\n", "").replace("\n```", "").split("\n")

@@ -7,10 +7,10 @@ import sys
 from collections import Counter
 
 from ...mappings.messages_compiled import say as of_rows
-from ...schemas.border.text_output import painted, tell
+from ...schemas.border.text_output import paint, tell
 from ...schemas.config import Basis
 from ...schemas.fast_records import TYPE_CHECKING
-from ...schemas.wording import listed, mark, term
+from ...schemas.wording import list_words, mark, term
 from ..messages_compiled import say
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def print_problems(config: Config, language: Language, *, of_run: bool = True) -
     for problem in telling[:_MOST_PROBLEMS]:
         span, severity = problem.span, problem.kind.severity
         place = config.file if span is None else span.at(config.file)
-        word = painted(term(severity, language), _STYLE_OF[severity], colour)
+        word = paint(term(severity, language), _STYLE_OF[severity], colour)
         tell(f"{place}: {word} {problem.kind.code} {problem.message(language)}")
     if len(telling) > _MOST_PROBLEMS:
         tell(_word(language)("more", count=len(telling) - _MOST_PROBLEMS, file=config.file))
@@ -66,7 +66,7 @@ def print_obstacles(file: str, obstacles: Sequence[Obstacle], language: Language
     for obstacle in obstacles:
         line = word("stops", file=file, reason=obstacle.message(language))
         more = "" if obstacle.instead is None else word("instead", instead=obstacle.instead)
-        tell(painted(line, "red", colour) + more)
+        tell(paint(line, "red", colour) + more)
 
 
 def tell_written(names: Iterable[str], language: Language) -> None:
@@ -124,7 +124,7 @@ def _line(row: ReportRow, names: list[str], language: Language, colour: bool) ->
     word = _word(language)
     impact = word("model") if row.defines_model else term(row.impact, language)
     named = f" {', '.join(filter(None, names))}".rstrip()
-    status = painted(term(row.status, language), _STYLE[row.status], colour)
+    status = paint(term(row.status, language), _STYLE[row.status], colour)
     return word("line", status=status, impact=impact, named=named, said=row.zh if language == "zh" else row.en)
 
 
@@ -140,7 +140,7 @@ def _count(translation: Translation, language: Language) -> str:
     named = [word("of", count=count, words=term(status, language)) for status, count in sorted(counts.items())]
     if silent:
         named.append(word("silent", silent))
-    return f"{translation.source}{mark('colon', language)}{listed(named, language, 'clause')}"
+    return f"{translation.source}{mark('colon', language)}{list_words(named, language, 'clause')}"
 
 
 def _proofs(translation: Translation, language: Language) -> str:
@@ -155,7 +155,7 @@ def _proofs(translation: Translation, language: Language) -> str:
     left = len(held) - sum(words.values())
     if left:
         named.append(word("of", count=left, words=of_rows.exact_by_reading().text(language)))
-    return word("exact", count=len(held), named=listed(named, language, "clause"))
+    return word("exact", count=len(held), named=list_words(named, language, "clause"))
 
 
 def _versions(translation: Translation, language: Language) -> str:

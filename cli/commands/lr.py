@@ -10,11 +10,11 @@ from ...mapper.schedule.comparison import compare, explain, summary
 from ...mapper.schedule.curve import UndecidedError, sample_steps, shared_steps
 from ...mapper.schedule.from_config import schedule_of
 from ...schemas.border.file_output import deliver
-from ...schemas.border.text_output import composed, csv_text, json_text, tell
+from ...schemas.border.text_output import csv_text, json_text, tell, trust_text
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.file_kind import require_schedule
-from ...schemas.verdict import Unseen, concluded, unseen_json, unseen_words, word_of
-from ...schemas.wording import listed, mark
+from ...schemas.verdict import Unseen, conclude, unseen_json, unseen_words, word_of
+from ...schemas.wording import list_words, mark
 from ..argument_parser import UsageError
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..inputs import load
@@ -85,7 +85,7 @@ def verdict_of(report: Report) -> str | None:
     """What is said of two curves; one alone is compared with nothing."""
     if report.comparison is None:
         return None
-    return concluded(
+    return conclude(
         "equal", "different", wrong=not report.comparison.same, compared=report.steps, unseen=not_compared(report)
     )
 
@@ -95,7 +95,7 @@ def qualify_summary(report: Report) -> Report:
     verdict = word_of(verdict_of(report) or "", report.language)
     if verdict is None:
         return report
-    left = listed((one.text(report.language) for one in not_compared(report)), report.language, "semicolon")
+    left = list_words((one.text(report.language) for one in not_compared(report)), report.language, "semicolon")
     said = say.page("lr", report.language)("partly", verdict=verdict.capitalize(), left=left)
     return report._replace(summary=said + report.summary)
 
@@ -188,7 +188,7 @@ def _describe_curve(schedule: Schedule, steps: int, language: Language) -> str:
         words.append(word("warmup", steps=f"{traits.warmup:g}"))
     if traits.end is not None and traits.final is not None:
         words.append(word("down", end=f"{traits.end:g}", final=f"{traits.final:g}"))
-    return listed(words, language, "clause") + mark("stop", language)
+    return list_words(words, language, "clause") + mark("stop", language)
 
 
 def _remarks(a: Schedule, b: Schedule, steps: int, language: Language) -> tuple[str, ...]:
@@ -227,10 +227,10 @@ def render(report: Report, form: str, *, to_file: bool = False) -> Outgoing:
     if form == "html":
         from ..pages.curve_page import web_page
 
-        return composed(web_page(report))
+        return trust_text(web_page(report))
     from ..pages.curve_svg import curve_svg
 
-    return composed(curve_svg(report))
+    return trust_text(curve_svg(report))
 
 
 def to_json(report: Report) -> dict[str, object]:

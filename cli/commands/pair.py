@@ -11,7 +11,7 @@ from ...mapper.align.readme import FILES, readme
 from ...mapper.startup import obstacles
 from ...mapper.translate.read_back import require_said
 from ...schemas.border.file_output import write_folder
-from ...schemas.border.text_output import emit, json_text, painted, say
+from ...schemas.border.text_output import emit, json_text, paint, say
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.file_kind import require_training
 from ...schemas.json_values import json_value
@@ -98,13 +98,13 @@ def _page(pair: Pair, names: Sequence[str], language: Language) -> None:
     if pair.alignment is not None:
         number, step = pair.alignment.number, pair.alignment.step
         line = word("step", number=number, last=len(steps()) - 1, name=step.name, text=step.text(language))
-        say(painted(line, "bold", colour))
+        say(paint(line, "bold", colour))
         for field in pair.alignment.returned:
             say(f"  + {field}")
         if number and not pair.alignment.returned:
             say(f"  {word('same')}")
     for change in pair.changes:
         before, after = (json.dumps(json_value(value), ensure_ascii=False) for value in (change.before, change.after))
-        say(f"  {change.field}  {before} -> {after}  {painted(change.reason(language), 'dim', colour)}")
+        say(f"  {change.field}  {before} -> {after}  {paint(change.reason(language), 'dim', colour)}")
     for name in names:
         say(usage.file_written(name=name).text(language))

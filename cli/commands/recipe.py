@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...mapper.recipe.reading import recipe_of
 from ...mapper.recipe.run_length import open_because
-from ...schemas.border.text_output import emit, json_text, painted, say
+from ...schemas.border.text_output import emit, json_text, paint, say
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.json_values import json_value
 from ...schemas.wording import term
@@ -50,9 +50,9 @@ def run(
 
 def _page(recipe: Recipe, language: Language) -> None:
     colour = wants_colour()
-    say(painted(recipe.file, "bold", colour), f"{recipe.framework} {recipe.version} ({recipe.dialect})")
+    say(paint(recipe.file, "bold", colour), f"{recipe.framework} {recipe.version} ({recipe.dialect})")
     if recipe.basis is not None:
-        say(painted(recipe.basis.text(language), "dim", colour))
+        say(paint(recipe.basis.text(language), "dim", colour))
         if recipe.basis.purpose is not None:
             say(recipe.basis.purpose.problem.message(language))
     summary = summary_line(recipe.fields, language)
@@ -63,20 +63,20 @@ def _page(recipe: Recipe, language: Language) -> None:
         if name.partition(".")[0] != topic:
             topic = name.partition(".")[0]
             say()
-            say(painted(topic, "bold", colour))
+            say(paint(topic, "bold", colour))
         value = "?" if not found.decided else _value_text(name, found.value, language)
         place = "" if found.span is None else found.span.at()
-        origin = painted(
+        origin = paint(
             f"{term(found.origin, language)} {place} {_keys(found.keys)}".replace("  ", " ").rstrip(), "dim", colour
         )
         say(f"  {name:<40} {shorten(value, max(20, width() - 70)):<20} {origin}".rstrip())
     if recipe.unmapped:
         say()
-        say(painted(usage.without_a_field().text(language), "bold", colour))
+        say(paint(usage.without_a_field().text(language), "bold", colour))
         for entry in recipe.unmapped:
             place = "" if entry.span is None else f":{entry.span.line}:{entry.span.column}"
             reason = entry.zh if language == "zh" else entry.en
-            say(f"  {entry.key:<40} {painted(place, 'dim', colour)} {reason}")
+            say(f"  {entry.key:<40} {paint(place, 'dim', colour)} {reason}")
 
 
 def _keys(keys: Sequence[str]) -> str:

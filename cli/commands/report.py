@@ -9,7 +9,7 @@ from __future__ import annotations
 from ...mapper.comparison import compare
 from ...mapper.schedule.curve import UndecidedError
 from ...schemas.border.file_output import deliver
-from ...schemas.border.text_output import composed
+from ...schemas.border.text_output import trust_text
 from ...schemas.diagnostic import UnreadableError, UsageError
 from ...schemas.fast_records import TYPE_CHECKING
 from ..exit_codes import BAD
@@ -65,7 +65,7 @@ def run(
     configs = [side.config for side in both]
     fields = compare(configs, [side.recipe for side in both])
     page = web_page(Pair(configs, findings, fields, _rates(configs, options.steps, language)), language)
-    deliver(composed(page), output, force=force)
+    deliver(trust_text(page), output, force=force)
     limit = limit_for(settings, fail_on)
     if limit != "never" and not findings.pairs and fields.verdict != "equal":
         return max(exit_code(findings, limit), BAD)

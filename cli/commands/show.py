@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...mapper.computed.quantities import computed_quantities
-from ...schemas.border.text_output import emit, json_text, painted, say
+from ...schemas.border.text_output import emit, json_text, paint, say
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.file_kind import trains_gpt
 from ...schemas.json_values import json_value
@@ -201,7 +201,7 @@ class _Page:
         return usage.page("show", self.language)
 
     def _paint(self, text: str, style: str) -> str:
-        return painted(text, style, self.colour)
+        return paint(text, style, self.colour)
 
 
 def _own_words(other: Launch, chosen: Launch | None) -> tuple[str, ...]:

@@ -10,14 +10,14 @@ from __future__ import annotations
 import os
 
 from ...schemas.border.file_output import deliver, write_folder
-from ...schemas.border.text_output import composed, json_text, page, tell, visible
+from ...schemas.border.text_output import json_text, page, tell, trust_text, visible
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.file_kind import require_training
 from ...schemas.json_values import json_value
 from ...schemas.preconditions import require_accepted, unknown_class
 from ...schemas.reader import config_of
-from ...schemas.wording import joined, listed
+from ...schemas.wording import join_words, list_words
 from ...verifier.constants_compiled import SIZE_OPTIONS
 from ...verifier.not_compared import NotCompared, Values
 from ..argument_parser import UsageError, counts_from_one
@@ -455,8 +455,8 @@ def missing_sentence(error: Any, language: Language) -> str:
     from ...schemas.installation import install_command
 
     if error.python is not None:
-        return say.verify_python_lacks(path=error.python, packages=joined(error.modules)).text(language)
-    return say.verify_needs(packages=joined(error.modules), command=install_command("verify")).text(language)
+        return say.verify_python_lacks(path=error.python, packages=join_words(error.modules)).text(language)
+    return say.verify_needs(packages=join_words(error.modules), command=install_command("verify")).text(language)
 
 
 def _render(
@@ -475,5 +475,5 @@ def _render(
 
     if format == "html":
         return html_page(answer, language)
-    said = listed((basis.text(language) for basis in bases), language, "semicolon")
-    return composed(text_page(answer, language) + page([said]))
+    said = list_words((basis.text(language) for basis in bases), language, "semicolon")
+    return trust_text(text_page(answer, language) + page([said]))

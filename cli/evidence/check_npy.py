@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, cast
 
-from ...schemas.border.text_output import emit, json_text, page, painted
+from ...schemas.border.text_output import emit, json_text, page, paint
 from ...schemas.verdict import PARTIAL, UNDECIDED, unseen_json, word_of
-from ...schemas.wording import listed
+from ...schemas.wording import list_words
 from ..argument_parser import UsageError
 from ..command_runner import report
 from ..exit_codes import BAD, FINE, UNUSABLE
@@ -64,7 +64,7 @@ def _page(found: FilesCheck, verdict: str, apart: Sequence[dict[str, str]], lang
     word, told = say.page("check_npy", language), say.page("npy_verdict", language)
     lines: list[str] = []
     for check in found.checks:
-        lines.append(f"{painted(told(check.verdict), _STYLES[check.verdict], colour)}  {check.name}")
+        lines.append(f"{paint(told(check.verdict), _STYLES[check.verdict], colour)}  {check.name}")
         if check.verdict in ("different", "undecided") or len(found.checks) == 1:
             lines += [f"  {line}" for line in _details(check, language)]
     for heading, names in ((word("only_a"), found.only_a), (word("only_b"), found.only_b)):
@@ -82,7 +82,7 @@ def _page(found: FilesCheck, verdict: str, apart: Sequence[dict[str, str]], lang
 def _details(check: ArrayCheck, language: Language) -> list[str]:
     word, reason = say.page("check_npy", language), say.page("npy_reason", language)
     why = map(reason, cast("Any", check.reasons))
-    lines = [listed(why, language, "semicolon")] if check.reasons else []
+    lines = [list_words(why, language, "semicolon")] if check.reasons else []
     for side, dtype, shape in (("A", check.dtype_a, check.shape_a), ("B", check.dtype_b, check.shape_b)):
         lines.append(f"{side}  {dtype} {list(shape)}{_statistics(check, side)}")
     measured, guide = check.measured, check.guide
@@ -102,7 +102,7 @@ def _details(check: ArrayCheck, language: Language) -> list[str]:
         lines.append(f"{word('first')}: {list(check.first)}  {one:.8g} | {other:.8g}")
     if guide is not None:
         failing = guide.failures
-        told = word("fails", listed(list(map(word, cast("Any", failing))), language)) if failing else word("passes")
+        told = word("fails", list_words(list(map(word, cast("Any", failing))), language)) if failing else word("passes")
         numbers = f"|a|/|b|-1 {_number(guide.magnitude)}, KL {_number(guide.divergence)}"
         lines.append(word("guide", told, numbers))
     return lines

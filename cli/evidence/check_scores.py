@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ...evidence.answers_compiled import check_scores_json
 from ...evidence.scores import TOLERANCE, check_scores, read_scores, setting_differences
-from ...schemas.border.text_output import emit, json_text, page, painted
-from ...schemas.verdict import Unseen, concluded, unseen_json, word_of
+from ...schemas.border.text_output import emit, json_text, page, paint
+from ...schemas.verdict import Unseen, conclude, unseen_json, word_of
 from ...schemas.wording import mark
 from ..argument_parser import UsageError
 from ..exit_codes import BAD, FINE
@@ -54,7 +54,7 @@ def run(
     unseen = [Unseen(name, *say.no_benchmark().both()) for name in found.only_scores]
     unseen += _setting_differences(found, reports)
     wrong = not found.passes or bool(found.only_benchmark)
-    verdict = concluded("pass", "fail", wrong=wrong, compared=len(found.rows), unseen=unseen)
+    verdict = conclude("pass", "fail", wrong=wrong, compared=len(found.rows), unseen=unseen)
     if format == "json":
         left = unseen_json(unseen, lang)
         emit(json_text(check_scores_json(found, lang, verdict=verdict, files=list(files), not_compared=left)))
@@ -83,7 +83,7 @@ def _page(found: ScoreCheck, verdict: str, unseen: Sequence[Unseen], language: L
     short = word_of(verdict, language)
     if short is not None:
         said = short + mark("colon", language) + said
-    lines = [painted(said, {"pass": "green", "fail": "red"}.get(verdict, "yellow"), colour)]
+    lines = [paint(said, {"pass": "green", "fail": "red"}.get(verdict, "yellow"), colour)]
     lines += _row_lines(found, language, colour=colour)
     otherwise = [one.text(language) for one in unseen if one.what not in found.only_scores]
     told = (
@@ -103,7 +103,7 @@ def _row_lines(found: ScoreCheck, language: Language, *, colour: bool) -> Iterat
     rows = [*found.rows, found.mean] if len(found.rows) > 1 else list(found.rows)
     broad = max(len(row.name) for row in rows)
     for row in rows:
-        mark = painted("✓", "green", colour) if row.passes else painted("✗", "red", colour)
+        mark = paint("✓", "green", colour) if row.passes else paint("✗", "red", colour)
         name = say.page("check_scores", language)("mean") if row is found.mean else row.name
         unit = "" if found.absolute else "%"
         yield f"  {mark} {name:<{broad}}  {row.score:g}  {row.benchmark:g}  {row.error:+.3f}{unit}"

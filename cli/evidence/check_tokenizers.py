@@ -19,7 +19,7 @@ from ...evidence.data.tokenizer_pair import (
     open_tokenizer,
 )
 from ...schemas.border.file_input import read_text
-from ...schemas.border.text_output import emit, json_text, page, painted
+from ...schemas.border.text_output import emit, json_text, page, paint
 from ...schemas.verdict import word_of
 from ..exit_codes import BAD, FINE
 from ..inputs import load
@@ -62,7 +62,7 @@ def run(
 def _page(found: TokenizerPair, sides: Sequence[TokenizerFiles], language: Language) -> Outgoing:
     colour = wants_colour()
     tone = {"same": "green", "different": "red"}.get(found.verdict, "yellow")
-    lines = [painted(_word(found.verdict, language), tone, colour)]
+    lines = [paint(_word(found.verdict, language), tone, colour)]
     for letter, side in zip("AB", sides, strict=True):
         lines.append(f"  {letter}  {side.file} ({side.kind}, {len(side.pieces):,})")
     for row in found.rows:
@@ -78,7 +78,7 @@ def _word(verdict: str, language: Language) -> str:
 
 
 def _lines(row: Row, colour: bool) -> list[str]:
-    mark = painted("✓", "green", colour) if row.same else painted("✗", "red", colour)
+    mark = paint("✓", "green", colour) if row.same else paint("✗", "red", colour)
     lines = [f"  {mark} {row.what}"]
     if not row.same:
         lines += [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...schemas.border.text_output import page, painted
+from ...schemas.border.text_output import page, paint
 from ..messages_compiled import say
 from ..terminal import shorten, wants_colour
 
@@ -30,7 +30,7 @@ def text_page(answer: Answer, language: Language) -> Outgoing:
     """The page, ending in a line break."""
     made = _Page(language)
     verdict = answer["verdict"]
-    made.line(painted(made.word(verdict), _COLOURS[verdict], made.colour))
+    made.line(paint(made.word(verdict), _COLOURS[verdict], made.colour))
     for entry in answer["not_compared"]:
         made.line(f"  {entry['what']}: {entry['reason']}")
     for dataset in answer["datasets"]:
@@ -114,5 +114,5 @@ class _Page:
         place = entry["file"]
         if entry["span"] is not None:
             place = f"{entry['span'].get('file') or place}:{entry['span']['line']}:{entry['span']['column']}"
-        code = painted(entry["code"], _COLOURS[entry["severity"]], self.colour)
+        code = paint(entry["code"], _COLOURS[entry["severity"]], self.colour)
         self.line(f"{place}: {code} {entry['message']}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...evidence.answers_compiled import data_batch_json, data_fed_json, data_show_json, data_shown_json
 from ...schemas.border.text_output import emit, json_text, page, tell
-from ...schemas.diagnostic import Diagnostic, UnreadableError, finding
+from ...schemas.diagnostic import Diagnostic, UnreadableError, diagnose
 from ...schemas.fast_records import NamedTuple
 from ...schemas.verdict import unseen_json
 from ..argument_parser import UsageError, counts_from_one
@@ -106,7 +106,7 @@ def _steps(side: Side, first: int, count: int) -> list[Batch] | Diagnostic | Non
     try:
         return None if side.draws is None else batches(side, first, count)
     except RefusedError as refused:
-        return finding(told.undecided(what=refused.words), side.plan.file, None)
+        return diagnose(told.undecided(what=refused.words), side.plan.file, None)
     except UnreadableError as error:
         return error.diagnostic
 

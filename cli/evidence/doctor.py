@@ -14,9 +14,9 @@ from ...evidence.environment import (
     seeding_code,
     version_sets,
 )
-from ...schemas.border.text_output import emit, json_text, page, painted, say
+from ...schemas.border.text_output import emit, json_text, page, paint, say
 from ...schemas.reader import config_of
-from ...schemas.verdict import concluded
+from ...schemas.verdict import conclude
 from ..argument_parser import UsageError
 from ..exit_codes import BAD, FINE
 from ..inputs import read_input
@@ -62,7 +62,7 @@ def run(
     findings = (*problems, *findings, *_rules(configs, sources), *defects_of(configs, sources))
     known = _known_defects(here)
     failed = any(found.kind.severity == "error" for found in findings)
-    verdict = concluded("fine", "apart", wrong=failed, compared=len(sets))
+    verdict = conclude("fine", "apart", wrong=failed, compared=len(sets))
     if format == "json":
         answer = {
             "installed": [entry._asdict() for entry in here],
@@ -97,9 +97,9 @@ def _known_defects(here: Sequence[Installed]) -> dict[str, Mapping[str, Any]]:
 
 def _list_defects(known: Mapping[str, Mapping[str, Any]], language: Language) -> None:
     colour = wants_colour()
-    say(painted(usage.page("doctor", language)("defects"), "bold", colour))
+    say(paint(usage.page("doctor", language)("defects"), "bold", colour))
     for code, row in known.items():
-        say(f"  {painted(code, _STYLES[row['severity']], colour)} {row['framework']}  {title(code, language)}")
+        say(f"  {paint(code, _STYLES[row['severity']], colour)} {row['framework']}  {title(code, language)}")
 
 
 def _sides(configs: Sequence[Config]) -> list[str]:
@@ -137,7 +137,7 @@ def _say_set(belongs: VersionSet, language: Language, colour: bool) -> None:
         if values:
             listed = ", ".join(f"{name} {value}" for name, value in values.items())
             say(f"  {belongs.owner} {belongs.version} {label} {listed}")
-    say(f"    {painted(belongs.source.text(language), 'dim', colour)}")
+    say(f"    {paint(belongs.source.text(language), 'dim', colour)}")
 
 
 def _page(
@@ -146,19 +146,19 @@ def _page(
     colour = wants_colour()
 
     word = usage.page("doctor", language)
-    say(painted(word("installed"), "bold", colour))
+    say(paint(word("installed"), "bold", colour))
     width = max(len(entry.name) for entry in here)
     for entry in here:
-        where = "" if entry.where == "python" else f"  {painted(entry.where, 'dim', colour)}"
+        where = "" if entry.where == "python" else f"  {paint(entry.where, 'dim', colour)}"
         say(f"  {entry.name:<{width}}  {entry.version}{where}")
     if sets:
-        say(painted(word("sets"), "bold", colour))
+        say(paint(word("sets"), "bold", colour))
     for belongs in sets:
         _say_set(belongs, language, colour)
     for found in findings:
         name = word("here") if found.file == HERE else found.file
         place = name if found.span is None else f"{found.file}:{found.span.line}:{found.span.column}"
-        code = painted(found.kind.code, _STYLES[found.kind.severity], colour)
+        code = paint(found.kind.code, _STYLES[found.kind.severity], colour)
         say(f"{place}: {code} {found.message(language)}")
     if not sets:
         say(word("none"))

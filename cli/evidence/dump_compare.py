@@ -17,7 +17,7 @@ from ...evidence.dump.compare_verdict import coverage_gaps, has_diverged, skippe
 from ...evidence.dump.messages_compiled import say
 from ...schemas.border.file_output import deliver, standing_already
 from ...schemas.border.text_output import csv_text, json_text
-from ...schemas.diagnostic import UnreadableError, finding
+from ...schemas.diagnostic import UnreadableError, diagnose
 from ...schemas.fast_records import NamedTuple
 from ...schemas.wording import first_of
 from ..argument_parser import UsageError, require_jobs
@@ -214,7 +214,7 @@ def _common(
         return [(ours[0], theirs[0])], None
     pairs = list(_common_places(ours, theirs, chosen))
     if not pairs:
-        raise UnreadableError(finding(say.no_common_rank(a=_places(ours), b=_places(theirs)), f"{a}, {b}"))
+        raise UnreadableError(diagnose(say.no_common_rank(a=_places(ours), b=_places(theirs)), f"{a}, {b}"))
     if chosen.step is not None or chosen.rank is not None:
         return pairs, None
     met = ({one for one, _ in pairs}, {other for _, other in pairs})

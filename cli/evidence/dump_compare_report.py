@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...schemas.border.text_output import page, painted
+from ...schemas.border.text_output import page, paint
 from ...schemas.wording import first_of
 from ..messages_compiled import say
 from ..reference.advisories import title
@@ -32,7 +32,7 @@ def text_page(answer: Answer, language: Language, *, everything: bool) -> Outgoi
     colour = wants_colour()
     word = say.page("dump_compare", language)
     verdict = answer["verdict"]
-    lines = [f"{painted(word(verdict), _STYLES[verdict], colour)}  {' · '.join(answer['files'])}"]
+    lines = [f"{paint(word(verdict), _STYLES[verdict], colour)}  {' · '.join(answer['files'])}"]
     if answer["kind"] == "precheck":
         lines += _precheck(answer, word)
     else:
@@ -122,7 +122,7 @@ def _content(part: Answer) -> str:
 
 def _divergence(found: Answer, word: DumpCompareWords, language: Language, colour: bool) -> list[str]:
     names = found["a"] if found["a"] == found["b"] else f"{found['a']} | {found['b']}"
-    lines = [f"  {painted(word('first'), 'bold', colour)}: {painted(names, 'red', colour)}"]
+    lines = [f"  {paint(word('first'), 'bold', colour)}: {paint(names, 'red', colour)}"]
     lines.append(f"    {say.page('dump_cause', language)(found['cause'])}")
     lines += [f"      {_tensor_line(tensor, word, language)}" for tensor in found["tensors"][:_MOST]]
     for key in ("before", "after"):
@@ -178,7 +178,7 @@ def _tensor_line(tensor: Answer, word: DumpCompareWords, language: Language) -> 
 
 
 def _unit_line(unit: Answer, colour: bool) -> str:
-    mark = {True: painted("✓", "green", colour), False: painted("✗", "red", colour), None: "·"}[unit["agrees"]]
+    mark = {True: paint("✓", "green", colour), False: paint("✗", "red", colour), None: "·"}[unit["agrees"]]
     errors = [tensor["error"] for tensor in unit["tensors"] if isinstance(tensor["error"], (int, float))]
     return f"  {mark} {unit['a']}" + (f"  {_number(max(errors))}" if errors else "")
 

@@ -10,7 +10,7 @@ from ...evidence.dump.config import README_FILES, readme
 from ...evidence.dump.config import plan as plan_of
 from ...evidence.dump.config_request import DumpKind, Request, record_of, spans_of, subject_of
 from ...schemas.border.file_output import write_folder
-from ...schemas.border.text_output import emit, json_text, painted, say
+from ...schemas.border.text_output import emit, json_text, paint, say
 from ..argument_parser import UsageError
 from ..exit_codes import BAD, FINE
 from ..inputs import load
@@ -101,7 +101,7 @@ def _page(plan: Plan, names: Sequence[str], language: Language) -> None:
     word = usage.page("dump_config", language)
     for found in plan.findings:
         style = _STYLES[found.kind.severity]
-        say(f"{found.file}: {painted(found.kind.code, style, colour)} {found.message(language)}")
+        say(f"{found.file}: {paint(found.kind.code, style, colour)} {found.message(language)}")
     if plan.has_errors:
         say(word("nothing"))
         return

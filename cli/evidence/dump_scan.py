@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from ...evidence.answers_compiled import dump_scanned_json
 from ...evidence.dump.messages_compiled import say as told
 from ...schemas.border.text_output import emit, json_text, page
-from ...schemas.diagnostic import UnreadableError, finding
-from ...schemas.verdict import PARTIAL, UNDECIDED, Unseen, concluded, unseen_json, word_of
+from ...schemas.diagnostic import UnreadableError, diagnose
+from ...schemas.verdict import PARTIAL, UNDECIDED, Unseen, conclude, unseen_json, word_of
 from ..argument_parser import require_jobs
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..messages_compiled import say
@@ -46,7 +46,7 @@ def run(
     unseen = _unreadable_parts(scans)
     overflowed = any(one.found for one in scans)
     seen = sum(one.looked_at for one in scans)
-    verdict = concluded("finite", "overflow", wrong=overflowed, compared=seen, unseen=unseen)
+    verdict = conclude("finite", "overflow", wrong=overflowed, compared=seen, unseen=unseen)
     answer: dict[str, Any] = {"verdict": verdict, "not_compared": unseen_json(unseen, lang), "dump": name}
     answer["parts"] = [dump_scanned_json(one, lang) for one in scans]
     emit(json_text(answer) if format == "json" else page(_lines(answer, lang, everything=all)))
@@ -63,7 +63,7 @@ def _scans(name: str, step: int | None, rank: int | None, jobs: int | None) -> l
 
     places = [place for place in find_places(name) if step in (None, place.step) and rank in (None, place.rank)]
     if not places:
-        raise UnreadableError(finding(told.no_dump(path=name, there=""), name))
+        raise UnreadableError(diagnose(told.no_dump(path=name, there=""), name))
 
     def look(place: Place) -> Scan:
         return scan(read_tree(place))

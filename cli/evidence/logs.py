@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ...evidence.logs.log_reader import read_run
 from ...evidence.logs.verdict import Grounds
 from ...schemas.border.file_output import standing_already, write_text
-from ...schemas.border.text_output import clear_screen, composed, emit, flush, json_text
+from ...schemas.border.text_output import clear_screen, emit, flush, json_text, trust_text
 from ...schemas.config import ReadOptions
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.reader import check_versions
@@ -182,7 +182,7 @@ def render(report: Report, form: str, *, to_file: bool = False) -> Outgoing:
     if form == "html":
         from .logs_page import web_page
 
-        return composed(web_page(report))
+        return trust_text(web_page(report))
     if form == "csv":
         from .logs_csv import to_csv
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from ...evidence.logs.columns import ABSENT, LOSS
 from ...evidence.logs.criteria import figure
-from ...schemas.border.text_output import composed, painted
 from ...schemas.border.text_output import page as as_page
+from ...schemas.border.text_output import paint, trust_text
 from ...schemas.versions import TITLES
-from ...schemas.wording import listed
+from ...schemas.wording import list_words
 from ..messages_compiled import say
 from ..pages.curve_scale import COLUMNS, MARGIN, step_labels, ticks
 from ..pages.dot_plot import STYLES, can_draw, in_stdout_encoding, plot_curves, stroke, with_axis
@@ -44,7 +44,7 @@ def page(report: Report, *, to_file: bool = False) -> Outgoing:
         names = f"{report.letter(comparison.b)} / {report.letter(comparison.a)}: " if len(report.runs) > 2 else ""
         style = {"match": "green", "mismatch": "red"}.get(comparison.verdict.answer, "yellow")
         said = wrap(names + comparison.verdict.said.text(report.language), 79)
-        lines += [painted(line, style, colour) for line in said]
+        lines += [paint(line, style, colour) for line in said]
     lines += ["", *_losses(report, colour, unicode)]
     for comparison in report.comparisons:
         lines += _gap(report, comparison, colour, unicode)
@@ -56,7 +56,7 @@ def page(report: Report, *, to_file: bool = False) -> Outgoing:
     lines += _defects(report)
     lines += _problems(report)
     text = as_page(line.rstrip() for line in lines)
-    return text if unicode else composed(in_stdout_encoding(text))
+    return text if unicode else trust_text(in_stdout_encoding(text))
 
 
 def _word(report: Report, name: Any, *values: object) -> str:
@@ -135,7 +135,7 @@ def _gap(report: Report, comparison: Comparison, colour: bool, unicode: bool) ->
 def _legend(report: Report, colour: bool, unicode: bool) -> list[str]:
     lines: list[str] = []
     for index, run in enumerate(report.runs):
-        sample = painted(stroke(index, unicode=unicode), STYLES[index % len(STYLES)], colour)
+        sample = paint(stroke(index, unicode=unicode), STYLES[index % len(STYLES)], colour)
         text = wrap(f"{_short_name(run.name)}: {_run_summary(report, run)}", 79 - 7)
         lines.append(f"{report.letter(run)} {sample}  {text[0]}")
         lines += [" " * 7 + line for line in text[1:]]
@@ -155,7 +155,7 @@ def _run_summary(report: Report, run: Run) -> str:
         last = next((value for value in reversed(run.column(LOSS)) if value != ABSENT), None)
         if last is not None and not run.bad_steps:
             words.append(_word(report, "last", figure(last)))
-    return listed(words, report.language, "clause")
+    return list_words(words, report.language, "clause")
 
 
 def _criteria(report: Report, criteria: Sequence[Criterion], colour: bool, unicode: bool) -> list[str]:
@@ -170,7 +170,7 @@ def _criteria(report: Report, criteria: Sequence[Criterion], colour: bool, unico
         label = criterion.label.text(language) + " " * (wide - columns_of(criterion.label.text(language)))
         head = f"{mark} {label}  "
         text = wrap(head + criterion.said.text(language), 79, " " * columns_of(head))
-        lines.append(painted(text[0][: len(mark)], style, colour) + text[0][len(mark) :])
+        lines.append(paint(text[0][: len(mark)], style, colour) + text[0][len(mark) :])
         lines += text[1:]
     return lines
 
@@ -178,7 +178,7 @@ def _criteria(report: Report, criteria: Sequence[Criterion], colour: bool, unico
 def _comparison_lines(report: Report, comparison: Comparison, colour: bool, unicode: bool) -> list[str]:
     lines: list[str] = []
     if len(report.runs) > 2:
-        lines.append(painted(f"{report.letter(comparison.b)} / {report.letter(comparison.a)}", "bold", colour))
+        lines.append(paint(f"{report.letter(comparison.b)} / {report.letter(comparison.a)}", "bold", colour))
     lines += _criteria(report, comparison.verdict.criteria, colour, unicode)
     worst = sorted(comparison.norms.rows, key=lambda row: -row.relative)[:8]
     if worst:

@@ -13,9 +13,9 @@ from ...evidence.playbook.pages import command_line
 from ...evidence.playbook.plan import FILE, PlanError, plan_from
 from ...evidence.playbook.progress import check_states, next_of, with_exit_code
 from ...schemas.border.file_input import read_json
-from ...schemas.border.text_output import emit, json_text, painted, say
+from ...schemas.border.text_output import emit, json_text, paint, say
 from ...schemas.diagnostic import UnreadableError
-from ...schemas.verdict import Unseen, concluded, unseen_json
+from ...schemas.verdict import Unseen, conclude, unseen_json
 from ...schemas.wording import mark
 from ..argument_parser import UsageError
 from ..exit_codes import BAD, FINE
@@ -73,7 +73,7 @@ def verdict_of(standings: Sequence[CheckState]) -> str:
     """Passed is said of a book whose every check has passed that must; one that waits is still open."""
     wrong = any(found.state in ("failed", "unusable") for found in standings)
     passed = sum(found.state == "passed" for found in standings)
-    return concluded("passed", "failed", wrong=wrong, compared=passed, unseen=_open_checks(standings))
+    return conclude("passed", "failed", wrong=wrong, compared=passed, unseen=_open_checks(standings))
 
 
 def _open_checks(standings: Sequence[CheckState]) -> list[Unseen]:
@@ -133,10 +133,10 @@ def page(standings: Sequence[CheckState], language: Language) -> None:
     for found in standings:
         if found.stage.id != stage:
             stage = found.stage.id
-            say(painted(found.stage.title[language], "bold", colour))
+            say(paint(found.stage.title[language], "bold", colour))
         state = state_word(found.state)
         detail = "" if found.state == "passed" else _detail(found, language)
-        line = f"  {painted(pad(state, 9), _STYLES[found.state], colour)} {found.check.title[language]}"
+        line = f"  {paint(pad(state, 9), _STYLES[found.state], colour)} {found.check.title[language]}"
         say(f"{line} · {detail}" if detail else line)
     following = next_of(list(standings))
     word = usage.page("playbook_status", language)
@@ -144,7 +144,7 @@ def page(standings: Sequence[CheckState], language: Language) -> None:
     if following is None:
         say(word("done"))
         return
-    say(painted(word("next", title=following.check.title[language]), "bold", colour))
+    say(paint(word("next", title=following.check.title[language]), "bold", colour))
     for line in _steps(following, language):
         say(f"  {line}")
 

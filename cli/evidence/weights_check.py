@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...evidence.answers_compiled import not_loaded_json, weight_row_json
 from ...evidence.weights.not_loaded import is_hugging_face
-from ...schemas.border.text_output import emit, json_text, painted, say, tell
-from ...schemas.verdict import PARTIAL, Unseen, concluded, unseen_json, word_of
+from ...schemas.border.text_output import emit, json_text, paint, say, tell
+from ...schemas.verdict import PARTIAL, Unseen, conclude, unseen_json, word_of
 from ..argument_parser import UsageError
 from ..exit_codes import BAD, FINE
 from ..inputs import load, read_input
@@ -117,7 +117,7 @@ def verdict_of(found: Check, findings: Sequence[Diagnostic]) -> str:
     """What is said of a checkpoint: with nothing to compare it with, nothing is equal."""
     compared = 0 if found.kind == "alone" else len(found.rows)
     wrong = bool(found.bad or findings)
-    return concluded("equal", "different", wrong=wrong, compared=compared, unseen=_unseen(found))
+    return conclude("equal", "different", wrong=wrong, compared=compared, unseen=_unseen(found))
 
 
 def _unseen(found: Check) -> list[Unseen]:
@@ -151,9 +151,9 @@ def _page(found: Check, language: Language, *, everything: bool) -> None:
     word = usage.page("weights_check", language)
     called: Callable[..., str] = usage.page("weight_status", language)
     colour = wants_colour()
-    say(f"A {painted(found.a, 'bold', colour)}")
+    say(f"A {paint(found.a, 'bold', colour)}")
     if found.b is not None:
-        say(f"B {painted(found.b, 'bold', colour)}")
+        say(f"B {paint(found.b, 'bold', colour)}")
     foreign = _foreign(found)
     for row in found.rows:
         if not everything and (row.status == "equal" or (foreign and _is_foreign(row))):
@@ -176,7 +176,7 @@ def _say_of_configuration(found: Check, language: Language) -> None:
     """That the checkpoints are not the configuration's, or that there is none."""
     word = usage.page("weights_check", language)
     for one in found.misfits:
-        say(f"{painted(word_of(PARTIAL, language) or '', 'yellow', wants_colour())}  {one.text(language)}")
+        say(f"{paint(word_of(PARTIAL, language) or '', 'yellow', wants_colour())}  {one.text(language)}")
     if found.inferred:
         say(word("inferred"))
 
@@ -215,7 +215,7 @@ def _title(row: Row, found: Check) -> str:
 def _print_row(row: Row, title: str, language: Language, colour: bool) -> None:
     word = usage.page("weights_check", language)
     status = usage.page("weight_status", language)(row.status)
-    say(f"{painted(status, _STYLES.get(row.status, 'red'), colour)}  {title}")
+    say(f"{paint(status, _STYLES.get(row.status, 'red'), colour)}  {title}")
     for letter, side in (("A", row.a), ("B", row.b)):
         if side is None:
             continue
@@ -225,7 +225,7 @@ def _print_row(row: Row, title: str, language: Language, colour: bool) -> None:
         told = "" if numbers is None else _numbers(numbers)
         if numbers is not None and numbers.nans + numbers.infinities:
             told += f"  NaN {numbers.nans} inf {numbers.infinities}"
-        say(f"    {letter}  {side.dtype or ''}{shape}{told}{named}  {painted(side.file, 'dim', colour)}")
+        say(f"    {letter}  {side.dtype or ''}{shape}{told}{named}  {paint(side.file, 'dim', colour)}")
     if row.status in ("different", "rounded") and row.max_difference is not None and row.relative is not None:
         say(f"    {word('difference', row.max_difference, row.relative)}")
 
@@ -254,14 +254,14 @@ def _log(name: str, stdin_name: str | None, configs: Sequence[Config], form: str
         return BAD if problems else FINE
     word = usage.page("weights_check", language)
     colour = wants_colour()
-    say(painted(name, "bold", colour))
+    say(paint(name, "bold", colour))
     if not entries:
         say(word("nothing"))
         say(word("still"))
     for one in sorted(found, key=lambda one: one.harmless):
         state, style = ("harmless", "green") if one.harmless else ("problem", "red")
-        say(f"{painted(word(state), style, colour)}  {one.words.text(language)}")
+        say(f"{paint(word(state), style, colour)}  {one.words.text(language)}")
         for entry in one.entries:
             where = f"{name}:{entry.line}"
-            say(f"    {entry.name}  {word(entry.missing)}  {painted(where, 'dim', colour)}")
+            say(f"    {entry.name}  {word(entry.missing)}  {paint(where, 'dim', colour)}")
     return BAD if problems else FINE

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from itertools import chain
 
-from ...schemas.diagnostic import once
+from ...schemas.diagnostic import deduplicate
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.source import SourceText
 from ..commands.lint import settings_of
@@ -89,7 +89,7 @@ class OpenFiles:
         every = chain.from_iterable([known.report.diagnostics for known in self._checked.values()])
         return [
             entry
-            for entry in once(every)
+            for entry in deduplicate(every)
             if os.path.abspath(entry.file) == file and (self._remarks or entry.kind.severity != "info")
         ]
 

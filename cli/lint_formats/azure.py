@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...schemas.border.text_output import azure_text, composed, visible
+from ...schemas.border.text_output import azure_text, trust_text, visible
 from ...schemas.fast_records import TYPE_CHECKING
 from .following import messages
 from .places import place_of
@@ -27,4 +27,4 @@ def write(report: Report, language: Language) -> Outgoing:
             where += [f"linenumber={entry.span.line}", f"columnnumber={entry.span.column}"]
         where.append(f"code={entry.kind.code}")
         lines.append(f"##vso[task.logissue {';'.join(where)};]{azure_text(told)}\n")
-    return composed("".join(lines))
+    return trust_text("".join(lines))

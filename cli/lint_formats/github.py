@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...schemas.border.text_output import composed, github_data, github_property
+from ...schemas.border.text_output import github_data, github_property, trust_text
 from ...schemas.fast_records import TYPE_CHECKING
 from .following import messages
 
@@ -25,4 +25,4 @@ def write(report: Report, language: Language) -> Outgoing:
         where.append(f"title={github_property(f'{entry.kind.code} {entry.kind.name}')}")
         message = github_data(told)
         lines.append(f"::{_COMMANDS[entry.kind.severity]} {','.join(where)}::{message}\n")
-    return composed("".join(lines))
+    return trust_text("".join(lines))

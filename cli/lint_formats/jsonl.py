@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...schemas.border.text_output import composed, json_text
+from ...schemas.border.text_output import json_text, trust_text
 from ...schemas.diagnostic import causes_of
 from ...schemas.fast_records import TYPE_CHECKING
 
@@ -15,4 +15,4 @@ if TYPE_CHECKING:
 def write(report: Report, language: Language) -> Outgoing:
     """The lines."""
     entries = zip(report.diagnostics, causes_of(report.diagnostics), strict=True)
-    return composed("".join([json_text(entry.to_json(language, cause)) for entry, cause in entries]))
+    return trust_text("".join([json_text(entry.to_json(language, cause)) for entry, cause in entries]))

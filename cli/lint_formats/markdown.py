@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...schemas.border.text_output import composed, markdown, markdown_code
+from ...schemas.border.text_output import markdown, markdown_code, trust_text
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.wording import term
 from .checklist import checklists, state_word
@@ -38,4 +38,4 @@ def write(report: Report, language: Language) -> Outgoing:
             result = f"{line.state} {line.codes}".strip()
             told = [markdown(cell) for cell in (line.key, result, line.megatron, line.mindformers, line.what)]
             text.append("| " + " | ".join((box, f"`{line.identifier}`", *told)) + " |")
-    return composed("\n".join(text) + "\n")
+    return trust_text("\n".join(text) + "\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...schemas.fast_records import TYPE_CHECKING
-from ...schemas.wording import listed, mark
+from ...schemas.wording import list_words, mark
 from .messages_compiled import say
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def summary_line(report: Report, language: Language) -> str:
     hidden = counts["info"] and not report.shows_remarks
     return word(
         "all",
-        counts=listed([*named, remarks + word("hidden") if hidden else remarks], language),
+        counts=list_words([*named, remarks + word("hidden") if hidden else remarks], language),
         suppressed=word("suppressed", report.suppressed) if report.suppressed else "",
         files=_many(len(report.files), "file", language),
         pairs=_many(len(report.pairs), "pair", language),
@@ -45,7 +45,7 @@ def _versions(report: Report, language: Language) -> str:
     for _file, basis in report.versions:
         if basis.purpose is None or basis.purpose.trains_gpt:
             shown[basis.name(language)] = None
-    return mark("semicolon", language) + listed(shown, language, "clause") if shown else ""
+    return mark("semicolon", language) + list_words(shown, language, "clause") if shown else ""
 
 
 def _many(count: int, what: Literal["error", "warning", "remark", "file", "pair"], language: Language) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from ...schemas.border.text_output import page, painted
+from ...schemas.border.text_output import page, paint
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..terminal import columns, cut, height, pad, wants_colour, width
 from .messages_compiled import say
@@ -61,7 +61,7 @@ def units_of(report: Report, causes: Sequence[Diagnostic]) -> list[Unit]:
 def heading(unit: Unit, language: Language, colour: bool, *, remarks_shown: bool) -> str:
     """`examples/planted: numbers differ (8) · depends on (2) · 19 remarks, --remarks`."""
     parts = [
-        painted(say.counted(what=group_name(group), number=unit.counts[group]).text(language), _COLOURS[group], colour)
+        paint(say.counted(what=group_name(group), number=unit.counts[group]).text(language), _COLOURS[group], colour)
         for group in GROUPS
         if unit.counts[group]
     ] or [say.no_findings().text(language)]
@@ -70,7 +70,7 @@ def heading(unit: Unit, language: Language, colour: bool, *, remarks_shown: bool
         said = say.remarks_below(number=remarks) if remarks_shown else None
         said = said or (say.one_remark() if remarks == 1 else say.remark_count(number=remarks))
         parts.append(said.text(language))
-    return say.headed(name=painted(unit.name, "bold", colour), parts=" · ".join(parts)).text(language)
+    return say.headed(name=paint(unit.name, "bold", colour), parts=" · ".join(parts)).text(language)
 
 
 def table(units: Sequence[Unit], language: Language, colour: bool, limit: int | None) -> Iterator[str]:
@@ -92,7 +92,7 @@ def _grid(shown: Sequence[Unit], groups: Sequence[str], language: Language, colo
     corner = say.pair().text(language)
     heads = [*(group_name(group).text(language) for group in groups), say.remarks().text(language)]
     first = max(columns(corner), *(columns(unit.name) for unit in shown))
-    yield painted(f"{pad(corner, first)}  {'  '.join(heads)}", "bold", colour)
+    yield paint(f"{pad(corner, first)}  {'  '.join(heads)}", "bold", colour)
     for unit in shown:
         cells = (unit.counts[group] for group in (*groups, REMARK))
         fields = [f"{cell:>{columns(head)}}" for cell, head in zip(cells, heads, strict=True)]
@@ -244,7 +244,7 @@ def _follower_lines(
     from .following import follower_count
 
     hint = "" if report.shows_remarks else say.page("summary", language)("hidden")
-    yield f"  {painted(follower_count(cause, follow, language), 'bold', colour)}{hint}"
+    yield f"  {paint(follower_count(cause, follow, language), 'bold', colour)}{hint}"
     if report.shows_remarks:
         for entry in sorted(follow, key=lambda one: _ORDER.index(one.kind.severity)):
             yield f"    {_remark(entry, language, colour)}"
@@ -261,8 +261,8 @@ def _head(entry: Diagnostic, language: Language, colour: bool) -> str:
         from ...schemas.wording import term  # one module less for every other lint
 
         severity = term(severity, language)
-    head = painted(f"{severity}[{kind.code}]", _STYLES[kind.severity], colour)
-    return f"{painted(place_of(entry.file, entry.span), 'bold', colour)}: {head}"
+    head = paint(f"{severity}[{kind.code}]", _STYLES[kind.severity], colour)
+    return f"{paint(place_of(entry.file, entry.span), 'bold', colour)}: {head}"
 
 
 def _finding_lines(
@@ -274,12 +274,12 @@ def _finding_lines(
     yield from frame(entry.file, entry.span, report, colour, _STYLES[entry.kind.severity])
     for place in entry.related[: _MOST_RELATED if framed else 1]:
         note = place.zh if language == "zh" else place.en
-        yield f"  {painted(place_of(place.file, place.span), 'dim', colour)}: {note}"
+        yield f"  {paint(place_of(place.file, place.span), 'dim', colour)}: {note}"
         if framed:
             yield from frame(place.file, place.span, report, colour, "cyan")
     if entry.fix is not None:
         name = say.fix() if entry.fix.applicability == "safe" else say.unsafe_fix()
-        yield f"  {painted(name.text(language), 'green', colour)}: {entry.fix.zh if language == 'zh' else entry.fix.en}"
+        yield f"  {paint(name.text(language), 'green', colour)}: {entry.fix.zh if language == 'zh' else entry.fix.en}"
 
 
 def frame(file: str, span: Span | None, report: Report, colour: bool, style: str) -> Iterator[str]:
@@ -293,12 +293,12 @@ def frame(file: str, span: Span | None, report: Report, colour: bool, style: str
     length = max(1, min(end, len(line) + 2) - span.column)
     shown = line if len(line) <= 160 else line[:159] + "…"
     if span.column > 160:
-        yield f"  {painted(number, 'dim', colour)} | {shown}"
+        yield f"  {paint(number, 'dim', colour)} | {shown}"
         return
     gap = "".join("\t" if character == "\t" else _blank(character) for character in line[: span.column - 1])
     mark = "^" * min(length, 80) if span.end_column != span.column or span.end_line != span.line else "^"
-    yield f"  {painted(number, 'dim', colour)} | {shown}"
-    yield f"  {' ' * len(number)} | {gap}{painted(mark, style, colour)}"
+    yield f"  {paint(number, 'dim', colour)} | {shown}"
+    yield f"  {' ' * len(number)} | {gap}{paint(mark, style, colour)}"
 
 
 def _blank(character: str) -> str:

@@ -7,7 +7,7 @@ import os
 from ...mappings.keys_compiled import MODEL_FOLDERS, RUN_MODE, TOKENIZER_MODEL
 from ...schemas.border.file_input import require_inside, require_no_way_out
 from ...schemas.border.probes import names_in
-from ...schemas.diagnostic import Diagnostic, UnreadableError, finding
+from ...schemas.diagnostic import Diagnostic, UnreadableError, diagnose
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.file_kind import trains_gpt, without_training
 from ...schemas.messages_compiled import say
@@ -194,7 +194,7 @@ class Gathering:
             return
         if trains_gpt(script.config) and purpose is not None and not purpose.trains_gpt:
             said = say.one_side_trains(mode=str(mode.value), script=script.config.file)
-            self._remarks[f"{yaml.config.file} {script.config.file}"] = finding(said, yaml.config.file, mode.span)
+            self._remarks[f"{yaml.config.file} {script.config.file}"] = diagnose(said, yaml.config.file, mode.span)
 
     def _place(self, name: str) -> str:
         """Where a file is, whatever it is called."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ...schemas.diagnostic import causes_of, once
+from ...schemas.diagnostic import causes_of, deduplicate
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from .file_groups import Gathering
 
@@ -130,7 +130,7 @@ class _Gathered:
         # Whatever was read ahead of what; of a group the last, for its partner may be another group's as well.
         found.sort(key=lambda one: max(places.get(name, -1) for name in one[0]))
         every = [entry for _, told in found for entry in told]
-        kept, suppressed = _drop_suppressed(once(every), self._reader, settings)
+        kept, suppressed = _drop_suppressed(deduplicate(every), self._reader, settings)
         return Report(
             tuple(kept),
             suppressed,

@@ -7,7 +7,7 @@ from itertools import chain
 
 from ...schemas.border.inputs import Inputs, add_notes, exchange_inputs, is_noting, noted_inputs, remember_input
 from ...schemas.border.probes import exists
-from ...schemas.diagnostic import once
+from ...schemas.diagnostic import deduplicate
 from ...schemas.fast_records import TYPE_CHECKING
 from ..progress import report_progress
 from .file_groups import Gathering
@@ -133,7 +133,7 @@ def _join_reports(reports: Sequence[Report]) -> Report:
         return chain.from_iterable(getattr(report, name) for report in reports)
 
     found = list(every("diagnostics"))
-    kept, texts = once(found), tuple(every("written"))
+    kept, texts = deduplicate(found), tuple(every("written"))
     if texts and len(kept) < len(found):
         there = zip(found, texts, strict=True)  # in the same order, so that each is looked for behind the last
         texts = tuple([next(text for entry, text in there if entry is one) for one in kept])
@@ -145,7 +145,7 @@ def _join_reports(reports: Sequence[Report]) -> Report:
         pairs=tuple(dict.fromkeys(every("pairs"))),
         sources={name: source for report in reports for name, source in report.sources.items()},
         subjects=tuple(every("subjects")),
-        unreadable=tuple(once(list(every("unreadable")))),
+        unreadable=tuple(deduplicate(list(every("unreadable")))),
         crashed=any(report.crashed for report in reports),
         versions=tuple(dict(every("versions")).items()),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...schemas.border.file_input import confined, read_named, read_standard_input, read_text
+from ...schemas.border.file_input import confine_to_folder, read_named, read_standard_input, read_text
 from ...schemas.border.probes import is_folder, stands
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 
@@ -68,7 +68,7 @@ class Reader:
 
     def within(self, root: str) -> Callable[[str], SourceText]:
         """What opens the files that another file names, below a folder only."""
-        return confined(self.open_named, root)
+        return confine_to_folder(self.open_named, root)
 
     def _cached(self, path: str) -> SourceText | None:
         known = self.texts.get(path) or self.sources.get(path)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
-from ...schemas.border.text_output import composed, painted
 from ...schemas.border.text_output import page as as_page
+from ...schemas.border.text_output import paint, trust_text
 from ...schemas.fast_records import TYPE_CHECKING
 from ..messages_compiled import say
 from ..terminal import wants_colour, wrap
@@ -46,7 +46,7 @@ def page(report: Report, *, to_file: bool = False) -> Outgoing:
             lines += _wrapped(f"{series.letter}  {_word(report)('note')}: {note.message(report.language)}", "    ")
     lines += _equivalent(report)
     text = as_page(line.rstrip() for line in lines)
-    return text if unicode else composed(in_stdout_encoding(text))
+    return text if unicode else trust_text(in_stdout_encoding(text))
 
 
 def _wrapped(text: str, indent: str = "") -> list[str]:
@@ -91,7 +91,7 @@ def _difference_row(report: Report, columns: list[int], unicode: bool, colour: b
         size = max(_gap(a.value(step), b.value(step)) for step in steps) / (comparison.peak or 1.0)
         level = 0 if size < comparison.tolerance else 8 if size >= 1 else max(1, round(8 + math.log10(size) * 8 / 9))
         line += blocks[min(8, level)]
-    return f"{_DIFFERENCE:>{MARGIN - 2}} {'│' if unicode else '|'}" + painted(line, "red", colour)
+    return f"{_DIFFERENCE:>{MARGIN - 2}} {'│' if unicode else '|'}" + paint(line, "red", colour)
 
 
 def _gap(one: float, other: float) -> float:
@@ -102,7 +102,7 @@ def _gap(one: float, other: float) -> float:
 def _legend(report: Report, colour: bool, unicode: bool) -> list[str]:
     lines: list[str] = []
     for index, series in enumerate(report.series):
-        sample = painted(stroke(index, unicode=unicode), STYLES[index], colour)
+        sample = paint(stroke(index, unicode=unicode), STYLES[index], colour)
         lines.append(f"{series.letter} {sample}  {_name(series)}")
         if series.shift:
             lines.append(f"       {_word(report)('log')}")

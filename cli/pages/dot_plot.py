@@ -9,7 +9,7 @@ import math
 import sys
 from typing import TYPE_CHECKING
 
-from ...schemas.border.text_output import painted
+from ...schemas.border.text_output import paint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -74,7 +74,7 @@ def _braille(curves: Sequence[Sequence[float]], bottom: float, top: float, rows:
                 bits |= grids[index][y][x]
             letter = chr(0x2800 + bits) if bits else " "
             line += (
-                painted(letter, STYLES[owners[0] % len(STYLES)] if len(owners) == 1 else "bold", colour)
+                paint(letter, STYLES[owners[0] % len(STYLES)] if len(owners) == 1 else "bold", colour)
                 if bits
                 else letter
             )
@@ -106,7 +106,7 @@ def _letters(curves: Sequence[Sequence[float]], bottom: float, top: float, rows:
             if y is not None:
                 grid[y][x] = "#" if grid[y][x] not in (" ", letter) else letter
     styles = {**dict(zip(_LETTERS, STYLES, strict=True)), "#": "bold"}
-    return ["".join(painted(cell, styles[cell], colour) if cell != " " else cell for cell in line) for line in grid]
+    return ["".join(paint(cell, styles[cell], colour) if cell != " " else cell for cell in line) for line in grid]
 
 
 def stroke(index: int, *, unicode: bool) -> str:

@@ -9,7 +9,7 @@ from accmap import __version__
 
 from ...schemas.border.text_output import markup, shell_word
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
-from ...schemas.wording import in_brackets, listed, mark, term
+from ...schemas.wording import in_brackets, list_words, mark, term
 from ..commands.diff import origin_text, row_name, totals, value_text
 from ..lint_formats.following import follower_count, group_by_cause
 from ..lint_formats.messages_compiled import say as lint_words
@@ -109,7 +109,7 @@ def _verdict(pair: Pair, groups: _Grouped, language: Language) -> str:
     if pair.findings.suppressed:
         said.append(word("suppressed", pair.findings.suppressed))
     verdict, rates = pair.fields.verdict, pair.rates
-    curves = listed([word("undrawn"), *rates], language, "sentence") if isinstance(rates, list) else rates.summary
+    curves = list_words([word("undrawn"), *rates], language, "sentence") if isinstance(rates, list) else rates.summary
     of_fields: Callable[..., str] = say.page("diff", language)
     how_many = in_brackets(totals(pair.fields, language), language)
     gist = [
@@ -119,7 +119,7 @@ def _verdict(pair: Pair, groups: _Grouped, language: Language) -> str:
     if not pair.findings.pairs:
         gist.insert(0, word("alone"))
     bad = counts["stops"] or counts["numbers"] or verdict == "different"
-    sentence = listed(said, language, "semicolon") + mark("stop", language)
+    sentence = list_words(said, language, "semicolon") + mark("stop", language)
     return f'<p class="answer{" bad" if bad else ""}">{markup(sentence)}</p>\n{bullets(gist)}'
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...schemas.border.text_output import composed, markup, page, painted
+from ...schemas.border.text_output import markup, page, paint, trust_text
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.plain_values import plain
 from ..messages_compiled import say
@@ -36,7 +36,7 @@ def text_page(answer: Answer, language: Language) -> Outgoing:
     verdict = answer["verdict"]
     sides = " · ".join(f"{side} {file}" for side, file in zip(answer["sides"], answer["files"], strict=False))
     instead = "".join(f" ({entry['reason']})" for entry in answer["not_compared"] if _is_version(entry))
-    lines = [f"{painted(word(verdict), _STYLES[verdict], colour)}{instead}  {sides}"]
+    lines = [f"{paint(word(verdict), _STYLES[verdict], colour)}{instead}  {sides}"]
     lines += [f"  {word('ran')}: {line}" for line in _ran_lines(answer, word)]
     lines += _failure_lines(answer, word)
     lines += _unexercised_lines(answer, word)
@@ -138,9 +138,9 @@ def _table_lines(rows: Sequence[dict[str, Any]], word: VerifyWords, heading: str
     wrong = [row for row in rows if not row["agrees"]]
     count = word("all", len(rows)) if not wrong else f"{len(rows) - len(wrong)} " + word("of", len(rows))
     shown = wrong[:_MOST_LINES] if wrong else [max(rows, key=lambda row: row["relative"] or 0)]
-    lines = ["", f"{painted(heading, 'bold', colour)}: {count}"]
+    lines = ["", f"{paint(heading, 'bold', colour)}: {count}"]
     for row in shown:
-        marked = painted("✗", "red", colour) if not row["agrees"] else painted("✓", "green", colour)
+        marked = paint("✗", "red", colour) if not row["agrees"] else paint("✓", "green", colour)
         lines.append(f"  {marked} {_name(row)}  {_number(row['a'])}  {_number(row['b'])}  {_difference(row)}")
     if len(wrong) > _MOST_LINES:
         lines.append(f"  … {len(wrong) - _MOST_LINES}")
@@ -198,7 +198,7 @@ def html_page(answer: Answer, language: Language) -> Outgoing:
         if rows:
             parts.append(_html_table(rows, word(table), answer, word))
     parts += [_plain_table(name, rows) for name, rows in _conditions(answer, word).items()]
-    return composed("\n".join(parts) + "\n")
+    return trust_text("\n".join(parts) + "\n")
 
 
 def _html_failure(failure: Mapping[str, Any], word: VerifyWords) -> Iterator[str]:

@@ -21,7 +21,7 @@ from ...mapper.row_words import (
     with_versions,
 )
 from ...mappings.tables import table
-from ...schemas.border.text_output import json_text, page, painted
+from ...schemas.border.text_output import json_text, page, paint
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.json_values import json_value
 from ...schemas.megatron.catalog import VERSIONS
@@ -320,18 +320,18 @@ def _ranges(listed: Sequence[str], order: Sequence[str]) -> str:
 
 def _text(name: str, parts: Sequence[_Part]) -> Outgoing:
     colour, limit = wants_colour(), width()
-    lines = [painted(name, "bold", colour)]
+    lines = [paint(name, "bold", colour)]
     for part in parts:
         lines.append("")
         if part.lead and part.lines:
             lines += [*wrap(part.lead, limit), ""]
-        lines += [painted(line, "cyan", colour) for line in wrap(part.heading, limit, "  ")]
+        lines += [paint(line, "cyan", colour) for line in wrap(part.heading, limit, "  ")]
         if part.lead and not part.lines:
             lines += wrap(f"  {part.lead}", limit, "  ")
         for label, text in part.lines:
             margin = f"  {label}{' ' * max(2, _MARGIN - columns(label))}" if label else "  "
             first, *rest = wrap(margin + text, limit, " " * (_MARGIN + 2 if label else 2))
-            lines += [first.replace(label, painted(label, "dim", colour), 1) if label else first, *rest]
+            lines += [first.replace(label, paint(label, "dim", colour), 1) if label else first, *rest]
     return page([*lines, ""])
 
 

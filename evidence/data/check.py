@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from ...schemas.diagnostic import Diagnostic, UnreadableError, finding
+from ...schemas.diagnostic import Diagnostic, UnreadableError, diagnose
 from ...schemas.fast_records import NamedTuple
-from ...schemas.verdict import Unseen, concluded, unseen_words
+from ...schemas.verdict import Unseen, conclude, unseen_words
 from ..answers_compiled import data_check_json, data_set_json
 from .batches import not_read
 from .dataset import CheckOptions, DataSet, dataset_of
@@ -66,7 +66,7 @@ class Report(NamedTuple):
         errors = {entry.kind.name for entry in self.problems if entry.kind.severity == "error"}
         wrong = bool(errors - {"data-undecided", "data-not-here"} or self.unreadable)
         known = not errors and (len(self.sides) != 2 or self.agreement is not None)
-        return concluded("good", "bad", wrong=wrong, compared=int(known), unseen=self.gaps)
+        return conclude("good", "bad", wrong=wrong, compared=int(known), unseen=self.gaps)
 
     @property
     def gaps(self) -> tuple[Unseen, ...]:
@@ -168,7 +168,7 @@ def _of_rows(plan: Plan, given: Mapping[str, DataFile]) -> Side:
         data = read_rows(plan, given)
     except RefusedError as refused:
         absent = say.absent(prefix=plan.rows.names[0], why=refused.words)
-        return Side(plan, {}, None, (*problems, finding(absent, plan.file, plan.place("blend").span)))
+        return Side(plan, {}, None, (*problems, diagnose(absent, plan.file, plan.place("blend").span)))
     except UnreadableError as error:
         return Side(plan, {}, None, (*problems, error.diagnostic))
     plan = complete_plan(plan, data)
@@ -181,7 +181,7 @@ def _of_rows(plan: Plan, given: Mapping[str, DataFile]) -> Side:
         try:
             draws = RowDraws(plan, data)
         except RefusedError as refused:
-            problems.append(finding(say.refused(why=refused.words), plan.file, plan.place("blend").span))
+            problems.append(diagnose(say.refused(why=refused.words), plan.file, plan.place("blend").span))
     known = draws if plan.is_decided else None
     return Side(plan, {data.prefix: data}, known, tuple(problems), draws if plan.rows and plan.rows.shuffled else None)
 
@@ -216,7 +216,7 @@ def _of_tokens(plan: Plan, given: Mapping[str, DataFile]) -> Side:
         except RefusedError as refused:
             draws = None
             span = plan.place("blend").span
-            problems.append(finding(say.refused(why=refused.words), plan.file, span))
+            problems.append(diagnose(say.refused(why=refused.words), plan.file, span))
     return Side(plan, files, draws, tuple(problems))
 
 
@@ -235,7 +235,7 @@ def _local(prefix: str, file: str, given: Mapping[str, DataFile]) -> str | Diagn
         why = say.several_of_that_name_were()
     else:
         why = say.there_is_no_idx(prefix=prefix)
-    return finding(say.absent(prefix=prefix, why=why), file, None)
+    return diagnose(say.absent(prefix=prefix, why=why), file, None)
 
 
 def _decode_samples(sides: Sequence[Side], datasets: Sequence[DataSet], asked: CheckOptions) -> tuple[Decoded, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from ...mappings.keys_compiled import PADS_OF_OTHER_USE_COUNT, PADS_OUT_FOR_GOOD
-from ...schemas.diagnostic import Diagnostic, finding
+from ...schemas.diagnostic import Diagnostic, diagnose
 from ...schemas.fast_records import NamedTuple
 from ...schemas.message import NOTHING
 from ...schemas.versions import within
@@ -135,7 +135,7 @@ def _ids_findings(data: DataFile, seen: Scan, limits: dict[int, str]) -> Iterato
             position=beyond.position,
             sequence=beyond.sequence,
         )
-        yield finding(said, data.bin)
+        yield diagnose(said, data.bin)
     largest = max(limits, default=0)
     if data.dtype == "uint16" and largest > 65536:
         yield data_finding(say.unusual(what=say.the_ids_are_stored_in(largest=largest - 1)), data.idx, None)

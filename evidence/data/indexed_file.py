@@ -15,7 +15,7 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.inputs import open_regular
-from ...schemas.diagnostic import Diagnostic, finding
+from ...schemas.diagnostic import Diagnostic, diagnose
 from ...schemas.fast_records import NamedTuple
 from ...schemas.message import NOTHING, Words
 from .messages_compiled import say
@@ -151,11 +151,11 @@ def read_indexed(prefix: str) -> IndexedFile:
     problems, seen = _check_arrays(idx, itemsize, parts, arrays)
     if sizes[0] != needed and not multimodal:
         what = say.the_index_is_complete_at(needed=needed, size=sizes[0] - needed)
-        problems.append(finding(say.unusual(what=say.sentence(what=what)), idx))
+        problems.append(diagnose(say.unusual(what=say.sentence(what=what)), idx))
     if not any(entry.kind.name == "index-inconsistent" for entry in problems):
         problems += _bin_size(bin_path, itemsize, seen.tokens, sizes[1])
     if "float" in name:
-        problems.append(finding(say.unusual(what=say.ids_as_numbers(name=name)), idx))
+        problems.append(diagnose(say.unusual(what=say.ids_as_numbers(name=name)), idx))
     return IndexedFile(
         prefix,
         name,
@@ -250,7 +250,7 @@ def _check_arrays(
 
     def fault(part: _Part, entry: int, what: Words) -> None:
         offset = part.start + entry * int(part.dtype[-1])
-        problems.append(finding(say.inconsistent(offset=offset, what=say.sentence(what=what)), idx))
+        problems.append(diagnose(say.inconsistent(offset=offset, what=say.sentence(what=what)), idx))
 
     lengths, pointers, marks = arrays
     tokens, empty, first_empty = 0, 0, None
@@ -284,7 +284,7 @@ def _check_arrays(
     empty_documents = _marks(parts[2], marks, int(lengths.size), fault)
     if empty or empty_documents:
         problems.append(
-            finding(
+            diagnose(
                 say.empty(
                     sequences=empty, documents=empty_documents, first="-" if first_empty is None else first_empty
                 ),
@@ -337,4 +337,4 @@ def _bin_size(path: str, itemsize: int, tokens: int, found: int) -> list[Diagnos
         what = say.the_tokens_end_at_byte(found=found)
     else:
         what = say.bytes_follow_after_byte_which(found=found - expected, due=expected)
-    return [finding(say.size(tokens=tokens, itemsize=itemsize, due=expected, found=found, what=what), path)]
+    return [diagnose(say.size(tokens=tokens, itemsize=itemsize, due=expected, found=found, what=what), path)]

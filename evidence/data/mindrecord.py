@@ -20,7 +20,7 @@ from array import array
 from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.inputs import open_regular
-from ...schemas.diagnostic import UnreadableError, finding
+from ...schemas.diagnostic import UnreadableError, diagnose
 from ...schemas.fast_records import NamedTuple
 from ...schemas.message import verbatim
 from ..bounded_json import parse_json
@@ -271,9 +271,9 @@ def _open_problems(paths: Sequence[str], layouts: Sequence[_Layout]) -> Iterator
     for path, layout in zip(paths, layouts, strict=True):
         written = layout.shards[layout.number]
         if written != os.path.basename(path):
-            yield finding(say.refused(why=say.renamed_record(name=written)), path)
+            yield diagnose(say.refused(why=say.renamed_record(name=written)), path)
         if not os.path.isfile(f"{path}.db"):
-            yield finding(say.refused(why=say.no_index_beside(path=f"{path}.db")), path)
+            yield diagnose(say.refused(why=say.no_index_beside(path=f"{path}.db")), path)
 
 
 # --- the header ---
@@ -439,8 +439,8 @@ def unpack(raw: bytes) -> Any | None:
 
 
 def _refuse(path: str, what: Words) -> NoReturn:
-    raise UnreadableError(finding(say.record(path=path, what=what), path))
+    raise UnreadableError(diagnose(say.record(path=path, what=what), path))
 
 
 def _refuse_row(path: str, offset: int, what: Words) -> NoReturn:
-    raise UnreadableError(finding(say.record(path=path, what=say.at_byte(offset=offset, what=what)), path))
+    raise UnreadableError(diagnose(say.record(path=path, what=say.at_byte(offset=offset, what=what)), path))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...schemas.diagnostic import Diagnostic, finding
+from ...schemas.diagnostic import Diagnostic, diagnose
 from ...schemas.fast_records import NamedTuple
 from ...schemas.message import NOTHING
-from ...schemas.wording import joined
+from ...schemas.wording import join_words
 from .agreement import Agreement, Contents, Membership, agree, differences, membership
 from .messages_compiled import say
 from .plan import Plan, data_finding
@@ -87,7 +87,7 @@ def pair_of(a: Side, b: Side, asked: CheckOptions) -> Pair:
         try:
             agreement = agree(a.draws, b.draws, contents, asked.samples)
         except RefusedError as refused:
-            found.append(finding(say.refused(why=refused.words), a.plan.file, None))
+            found.append(diagnose(say.refused(why=refused.words), a.plan.file, None))
     for difference in different:
         harmless = difference.name in ("seed", "samples", "split", "blend", "own_files") and (
             agreement is not None and agreement.one_order
@@ -240,7 +240,7 @@ def suggestion(a: Plan, b: Plan, drawn: tuple[AnyDraws | None, AnyDraws | None])
         return NOTHING
     said = say.in_in(file=a.file, file2=b.file, left=_epoch_words(left), right=_epoch_words(right))
     if a.samples == b.samples and _has_weights(a) != _has_weights(b):
-        return joined([said, say.a_prefix_with_a_weight()], "sentence")
+        return join_words([said, say.a_prefix_with_a_weight()], "sentence")
     return say.ask_both_for_the_same(said=said)
 
 
@@ -252,7 +252,7 @@ def _epoch_words(epochs: list[tuple[int, bool]]) -> Words:
     if epochs == [(1, False)]:
         return say.one_epoch()
     words = [say.last_apart(count=count) if apart else say.count_of_epochs(count=count) for count, apart in epochs]
-    return say.epochs(counts=joined(words))
+    return say.epochs(counts=join_words(words))
 
 
 def _has_weights(plan: Plan) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from ...schemas.diagnostic import Diagnostic, Severity, finding
+from ...schemas.diagnostic import Diagnostic, Severity, diagnose
 from ...schemas.fast_records import NamedTuple
 from .messages_compiled import say
 
@@ -169,5 +169,5 @@ class Reader:
 
 def data_finding(problem: Problem, file: str, span: Span | None, severity: Severity | None = None) -> Diagnostic:
     """A finding, of another severity where one is given."""
-    found = finding(problem, file, span)
+    found = diagnose(problem, file, span)
     return found if severity is None else found._replace(kind=found.kind._replace(severity=severity))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...schemas.diagnostic import UnreadableError, finding
+from ...schemas.diagnostic import UnreadableError, diagnose
 
 if TYPE_CHECKING:
     from typing import NoReturn
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def unreadable(problem: Problem, file: str) -> NoReturn:
     """End the reading of `file` with one finding."""
-    raise UnreadableError(finding(problem, file))
+    raise UnreadableError(diagnose(problem, file))
 
 
 class RefusedError(ValueError):

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from ...schemas.border.file_input import read_bytes
 from ...schemas.fast_records import NamedTuple
 from ...schemas.message import verbatim
-from ...schemas.verdict import Unseen, concluded
+from ...schemas.verdict import Unseen, conclude
 from .messages_compiled import say
 from .names_compiled import PROBES, TOKENIZERS
 from .problems import unreadable
@@ -112,7 +112,7 @@ def compare(a: TokenizerFiles, b: TokenizerFiles, texts: Sequence[str] = PROBES)
     else:
         rows += [_ids(a, b, text) for text in texts]
     wrong = any(not row.same for row in rows)
-    verdict = concluded("same", "different", wrong=wrong, compared=len(rows), unseen=unseen)
+    verdict = conclude("same", "different", wrong=wrong, compared=len(rows), unseen=unseen)
     return TokenizerPair(verdict, tuple(rows), tuple(unseen))
 
 

@@ -14,7 +14,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from ...schemas.diagnostic import UnreadableError, finding
+from ...schemas.diagnostic import UnreadableError, diagnose
 from ...schemas.fast_records import NamedTuple
 from .compare_divergence import Divergence, UnitResult, first_divergence
 from .compare_gaps import Alone, Gap, Incomplete, gaps_of, incomplete_of, unmatched_tensors, without_numbers
@@ -91,7 +91,7 @@ def compare_trees(
     if not paired.pairs:
         hint = say.forms_differ() if a.form != b.form else say.names_differ()
         said = say.no_common(a=describe(a.units), b=describe(b.units), hint=hint)
-        raise UnreadableError(finding(said, a.path))
+        raise UnreadableError(diagnose(said, a.path))
     found: list[UnitResult] = []
     norms = _Norms(a, b) if crossing else None
     work = _Work(judge, jobs, progress, len(paired.pairs))
@@ -114,7 +114,7 @@ def compare_trees(
         # Plain arguments that are equal say nothing about what was computed.
         count = answers["tensor"]
         why = say.tensors_have_neither_elements_nor(count=count)
-        raise UnreadableError(finding(say.empty(path=a.path, why=why), a.path))
+        raise UnreadableError(diagnose(say.empty(path=a.path, why=why), a.path))
     if crossing:
         units = tuple(unit._replace(skipped="operation", tensors=()) if unit.is_another else unit for unit in units)
     missing = (

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.file_input import package_text, read_text
 from ...schemas.compilers.tables import load_table
-from ...schemas.diagnostic import UnreadableError, finding
+from ...schemas.diagnostic import UnreadableError, diagnose
 from ...schemas.fast_records import NamedTuple
 from ...schemas.wording import first_of
 from ...schemas.yaml_reader.node import refuse_deep
@@ -260,7 +260,7 @@ def _without_kind(name: str) -> str:
 
 
 def _broken(path: str, why: Words) -> UnreadableError:
-    return UnreadableError(finding(say.broken_mapping(path=path, why=why), path))
+    return UnreadableError(diagnose(say.broken_mapping(path=path, why=why), path))
 
 
 _BLOCKS = ("decoder.layers.*", "mtp.layers.*.transformer_layer")

@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from ...schemas.fast_records import NamedTuple
-from ...schemas.verdict import Unseen, concluded
+from ...schemas.verdict import Unseen, conclude
 from ...schemas.wording import first_of
 from .messages_compiled import say
 
@@ -35,9 +35,9 @@ def verdict_of(parts: Sequence[Part], precheck: Precheck | None, unseen: Sequenc
     """The word for an answer."""
     if precheck is not None:
         compared = precheck.passed + len(precheck.failures)
-        return concluded("match", "diverged", wrong=bool(precheck.failures), compared=compared, unseen=unseen)
+        return conclude("match", "diverged", wrong=bool(precheck.failures), compared=compared, unseen=unseen)
     compared = sum(part.compared.tensors for part in parts)
-    return concluded("match", "diverged", wrong=has_diverged(parts), compared=compared, unseen=unseen)
+    return conclude("match", "diverged", wrong=has_diverged(parts), compared=compared, unseen=unseen)
 
 
 def has_diverged(parts: Iterable[Part]) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ...schemas.border.file_input import package_text
 from ...schemas.border.text_output import markdown, shell_word
 from ...schemas.compilers.tables import load_table
-from ...schemas.diagnostic import finding
+from ...schemas.diagnostic import diagnose
 from ...schemas.fast_records import NamedTuple
 from ..answers_compiled import insertion_json
 from .config_checks import check, in_graph_mode
@@ -92,7 +92,7 @@ def plan(subject: Subject, request: Request, folder: str) -> Plan:
     try:
         return _Planning(subject, request, folder).plan()
     except LayoutUnknownError as error:
-        found = finding(say.layout(why=error.words), subject.megatron.file, None)
+        found = diagnose(say.layout(why=error.words), subject.megatron.file, None)
         return Plan(request, {}, {}, (), {}, (found,), subject.derived)
 
 
@@ -152,7 +152,7 @@ class _Planning:
             chunks = chunks_of(self.subject)
             mappings = mappings_of(self.subject)
         except LayoutUnknownError as error:
-            self.findings.append(finding(say.layout(why=error.words), self.subject.megatron.file))
+            self.findings.append(diagnose(say.layout(why=error.words), self.subject.megatron.file))
             return
         parts = 1 + max(chunk.part for chunk in chunks)
         configs: dict[Side, str] = {}

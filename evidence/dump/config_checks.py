@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...schemas.diagnostic import finding
+from ...schemas.diagnostic import diagnose
 from ...schemas.message import NOTHING, Words
 from ...schemas.suggestion import closest
 from .config_modules import by_any_name
@@ -60,7 +60,7 @@ def _out_of_range(request: Request, subject: Subject) -> Iterator[Diagnostic]:
                     if name == "step"
                     else say.rank(ranks=listed, total=total, last=total - 1)
                 )
-                yield finding(said, config.file)
+                yield diagnose(said, config.file)
 
 
 def _scope(request: Request, subject: Subject, modules: Sequence[ModulePair]) -> Iterator[Diagnostic]:
@@ -70,11 +70,11 @@ def _scope(request: Request, subject: Subject, modules: Sequence[ModulePair]) ->
         if module is None:
             close = closest(record.place, [name for name in known if name.count(".") < 9])
             hint = say.did_you_mean(close=close) if close else NOTHING
-            yield finding(say.module(name=record.place, hint=hint), subject.mindformers.file)
+            yield diagnose(say.module(name=record.place, hint=hint), subject.mindformers.file)
         elif module.megatron is None and request.kind == "msprobe":
             instead = module.mindformers.rpartition(".")[0] or "decoder"
             said = say.partner(name=record.place, side="Megatron-LM", instead=instead)
-            yield finding(said, subject.megatron.file)
+            yield diagnose(said, subject.megatron.file)
 
 
 def _order(request: Request, subject: Subject, modules: Sequence[ModulePair]) -> Iterator[Diagnostic]:
@@ -127,7 +127,7 @@ def _graph_mode(request: Request, subject: Subject) -> Iterator[Diagnostic]:
     file = subject.mindformers.file
     for name, wish, remedy in _GRAPH_LIMITS:
         if asked[name]:
-            yield finding(say.graph(wish=wish(level=request.level), remedy=remedy()), file)
+            yield diagnose(say.graph(wish=wish(level=request.level), remedy=remedy()), file)
     if request.precheck and not asked["level"]:
         yield _advice(file, say.advice_precheck())
     if request.form == "8":
@@ -152,9 +152,9 @@ def _functions(request: Request, subject: Subject) -> Iterator[Diagnostic]:
         swiglu = bool(megatron.value("swiglu"))
         for key, flag in _FUSIONS.items():
             if megatron.is_on(key) and swiglu == (key == "bias_swiglu_fusion"):
-                yield finding(say.activation(level=request.level, flag=flag), megatron.file)
+                yield diagnose(say.activation(level=request.level, flag=flag), megatron.file)
     if subject.megatron_recipe.value("environment.transformer_impl") != "local":
-        yield finding(say.fused(), megatron.file)
+        yield diagnose(say.fused(), megatron.file)
 
 
 _EFFECTS: Mapping[FieldName, Callable[[], Words]] = {
@@ -172,7 +172,7 @@ def _between(subject: Subject) -> Iterator[Diagnostic]:
     for field, effect in _EFFECTS.items():
         a, b = _count_or_layers(subject.megatron_recipe, field), _count_or_layers(subject.mindformers_recipe, field)
         if a is not None and b is not None and a != b:
-            yield finding(say.differs(field=field, a=a, b=b, effect=effect()), subject.mindformers.file)
+            yield diagnose(say.differs(field=field, a=a, b=b, effect=effect()), subject.mindformers.file)
     sink = subject.mindformers.value("runner_config.sink_size")
     if subject.dialect == "static" and isinstance(sink, int) and sink > 1:
         yield _advice(subject.mindformers.file, say.advice_sink(sink=sink))
@@ -195,7 +195,7 @@ def _operators(request: Request, subject: Subject) -> Iterator[Diagnostic]:
     """Limits of MindSpore's own dump: it works on compiled operators only."""
     file = subject.mindformers.file
     if not in_graph_mode(subject):
-        yield finding(say.not_compiled(), file)
+        yield diagnose(say.not_compiled(), file)
     wanted = request.kind[-2:].upper()
     level = _jit_level(subject)
     if level is not None and level != wanted and "O2" in (level, wanted):
@@ -205,4 +205,4 @@ def _operators(request: Request, subject: Subject) -> Iterator[Diagnostic]:
 
 
 def _advice(file: str, what: Words) -> Diagnostic:
-    return finding(say.advice(what=what), file)
+    return diagnose(say.advice(what=what), file)

@@ -13,7 +13,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Literal
 
-from ...schemas.diagnostic import UnreadableError, finding
+from ...schemas.diagnostic import UnreadableError, diagnose
 from ...schemas.fast_records import NamedTuple
 from ...schemas.wording import system_reason
 from .messages_compiled import say
@@ -51,11 +51,11 @@ class Place(NamedTuple):
 def find_places(root: str) -> tuple[Place, ...]:
     """Every step and rank below a path; the path may also be one of them, or a dump.json itself."""
     if not os.path.exists(root):
-        raise UnreadableError(finding(say.missing(path=root), root))
+        raise UnreadableError(diagnose(say.missing(path=root), root))
     above = len(os.path.abspath(root).split(os.sep)) - 3
     if os.path.isfile(root):
         if there := describe_other_output(root):
-            raise UnreadableError(finding(say.no_dump(path=root, there=there), root))
+            raise UnreadableError(diagnose(say.no_dump(path=root, there=there), root))
         form = "mindspore" if os.path.basename(root) == "statistic.csv" else "msprobe"
         path = os.path.dirname(root) or "." if form == "mindspore" else root
         inside = os.path.dirname(os.path.realpath(root))
@@ -64,8 +64,8 @@ def find_places(root: str) -> tuple[Place, ...]:
     found = list(search.places(root, 0))
     if not found:
         if search.left_out:
-            raise UnreadableError(finding(say.broken_table(path=root, why=link_note(search.left_out[0])), root))
-        raise UnreadableError(finding(say.no_dump(path=root, there=describe_other_output(root)), root))
+            raise UnreadableError(diagnose(say.broken_table(path=root, why=link_note(search.left_out[0])), root))
+        raise UnreadableError(diagnose(say.no_dump(path=root, there=describe_other_output(root)), root))
     found = sorted(found, key=lambda place: (place.step or 0, place.rank or 0, place.path))
     found[0] = found[0]._replace(left_out=tuple(search.left_out))
     return tuple(_number_processes(found))
@@ -168,7 +168,7 @@ def _numbers(path: str, above: int) -> tuple[int | None, int | None]:
 
 def cannot_be_read(path: str, error: OSError) -> UnreadableError:
     """A part of a dump that the system does not give."""
-    return UnreadableError(finding(say.broken_table(path=path, why=system_reason(error)), path))
+    return UnreadableError(diagnose(say.broken_table(path=path, why=system_reason(error)), path))
 
 
 _OTHER: tuple[tuple[str, Callable[[], Words]], ...] = (

@@ -17,7 +17,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Literal
 
-from ...schemas.diagnostic import UnreadableError, finding
+from ...schemas.diagnostic import UnreadableError, diagnose
 from ...schemas.fast_records import NamedTuple
 from ..arrays import TOLERANCES, coarser
 from ..bounded_json import Budget
@@ -103,7 +103,7 @@ def form_of(path: str, columns_of: Sequence[str]) -> Form:
         if columns <= header:
             return form
     names = ", ".join(list(header)[:6]) or "-"
-    raise UnreadableError(finding(say.foreign_table(path=path, columns=names), path))
+    raise UnreadableError(diagnose(say.foreign_table(path=path, columns=names), path))
 
 
 def read_table(path: str, judge: Judge | None = None) -> Table | Precheck:
@@ -173,7 +173,7 @@ def _comparison(path: str, records: Iterable[Mapping[str, str]], judge: Judge) -
         units[name][2].append(_result(place, theirs[1], record, judge))
     results = tuple(UnitResult(one, other, unit_path(one), tuple(tensors)) for one, other, tensors in units.values())
     if not any(tensor.agrees is not None for unit in results for tensor in unit.tensors):
-        raise UnreadableError(finding(say.empty(path=path, why=say.no_row_has_numbers_on()), path))
+        raise UnreadableError(diagnose(say.empty(path=path, why=say.no_row_has_numbers_on()), path))
     paired = [one for one, _, _ in units.values()], [other for _, other, _ in units.values()]
     alone = _units_alone(paired[0], only[0], "NPU"), _units_alone(paired[1], only[1], "Bench")
     crossing = _crosses(results)

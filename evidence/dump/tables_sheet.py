@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from ...schemas.border.inputs import open_regular
-from ...schemas.diagnostic import UnreadableError, finding
+from ...schemas.diagnostic import UnreadableError, diagnose
 from ...schemas.wording import system_reason
 from ..archives import Budget, Unpacked, Window, opened_archive
 from .messages_compiled import say
@@ -42,7 +42,7 @@ _CELL, _ROW = 58, 64
 def read_rows(path: str) -> Iterator[list[str]]:
     """Every row that is not empty, one by one; UnreadableError where the file is missing, cut off or no table."""
     if not os.path.isfile(path):
-        raise UnreadableError(finding(say.missing(path=path), path))
+        raise UnreadableError(diagnose(say.missing(path=path), path))
     try:
         empty = True
         for row in _sheet(path) if path.lower().endswith(".xlsx") else _csv(path):
@@ -61,7 +61,7 @@ def read_rows(path: str) -> Iterator[list[str]]:
 
 def broken(path: str, why: Words) -> UnreadableError:
     """A table that cannot be used."""
-    return UnreadableError(finding(say.broken_table(path=path, why=why), path))
+    return UnreadableError(diagnose(say.broken_table(path=path, why=why), path))
 
 
 def why_unreadable(error: Exception) -> Words:

@@ -10,7 +10,7 @@ import os
 from sys import intern
 from typing import TYPE_CHECKING, Any
 
-from ...schemas.diagnostic import UnreadableError, finding
+from ...schemas.diagnostic import UnreadableError, diagnose
 from ..bounded_json import BrokenJsonError, Budget, members
 from .messages_compiled import say
 from .places import cannot_be_read, file_names, lies_in, link_note
@@ -62,10 +62,10 @@ def read_msprobe_tree(place: Place) -> Tree:
     reader = _MsprobeReader(tensors if has_tensors else None, files, parents, _budget(place.path))
     written = _read_into(reader, place.path)
     if written is None:
-        raise UnreadableError(finding(say.not_a_dump(path=place.path, why=say.it_has_no_data()), place.path))
+        raise UnreadableError(diagnose(say.not_a_dump(path=place.path, why=say.it_has_no_data()), place.path))
     units = tuple(reader.units())
     if not units and written.get("task") == _NO_VALUES:
-        raise UnreadableError(finding(say.not_a_dump(path=place.path, why=say.it_holds_no_values()), place.path))
+        raise UnreadableError(diagnose(say.not_a_dump(path=place.path, why=say.it_holds_no_values()), place.path))
     return Tree(
         folder,
         "msprobe",
@@ -114,7 +114,7 @@ def read_members(path: str, opened: tuple[tuple[str, ...], ...] = ()) -> Iterato
         raise cannot_be_read(path, error) from None
     except ValueError as error:
         why, line, column = say.too_large(said=error), 1, 1
-    raise UnreadableError(finding(say.broken_json(path=path, why=why, line=line, column=column), path)) from None
+    raise UnreadableError(diagnose(say.broken_json(path=path, why=why, line=line, column=column), path)) from None
 
 
 def _parents(path: str, notes: list[Words]) -> Mapping[str, str]:

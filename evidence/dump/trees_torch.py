@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ...schemas.border.inputs import open_regular
-from ...schemas.diagnostic import UnreadableError, finding
+from ...schemas.diagnostic import UnreadableError, diagnose
 from ...schemas.message import Words, verbatim
 from ..arrays import from_bfloat16, open_numpy, read_array
 from ..messages_compiled import say
@@ -65,4 +65,4 @@ def _map_tensor(np: Any, path: str, file: TorchFile) -> Any:
 
 
 def _unreadable(path: str, why: Words) -> UnreadableError:
-    return UnreadableError(finding(say.tensor_unreadable(path=path, why=why), path))
+    return UnreadableError(diagnose(say.tensor_unreadable(path=path, why=why), path))

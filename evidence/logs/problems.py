@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...schemas.diagnostic import Diagnostic, UnreadableError, finding
+from ...schemas.diagnostic import Diagnostic, UnreadableError, diagnose
 from ...schemas.source import Span
 
 if TYPE_CHECKING:
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 def problem(what: Problem, file: str, line: int | None = None) -> Diagnostic:
     """A problem at a line of a file."""
-    return finding(what, file, place(line))
+    return diagnose(what, file, place(line))
 
 
 def refuse(what: Problem, file: str) -> NoReturn:
     """UnreadableError: there is nothing to work with."""
-    raise UnreadableError(finding(what, file))
+    raise UnreadableError(diagnose(what, file))
 
 
 def place(line: int | None) -> Span | None:

@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from ...schemas.fast_records import NamedTuple
 from ...schemas.message import NOTHING, Words, verbatim
-from ...schemas.verdict import Unseen, concluded
-from ...schemas.wording import joined
+from ...schemas.verdict import Unseen, conclude
+from ...schemas.wording import join_words
 from .alignment import same_windows
 from .columns import ABSENT, LEARNING_RATE, SKIPPED
 from .criteria import Criterion, figure, percent
@@ -319,7 +319,7 @@ def _settings(experiment: Experiment, settings: Settings | None) -> list[Criteri
         return [Criterion("settings", "fail", said, float(len(settings.apart)), 0.0)]
     if settings.open:
         said = say.settings_open(
-            count=len(settings.open), a=one, b=other, first=joined(settings.open[:_NAMED], "semicolon")
+            count=len(settings.open), a=one, b=other, first=join_words(settings.open[:_NAMED], "semicolon")
         )
         return [Criterion("settings", "undecided", said, float(len(settings.open)), 0.0)]
     return [Criterion("settings", "pass", say.settings_equal(a=one, b=other))]
@@ -368,10 +368,10 @@ def _conclude(
     partly, wholly = split_by_weight(gaps, experiment)
     unseen = (*wholly, *partly)
     decided = not open_ones and not wholly
-    word = concluded("match", "mismatch", wrong=bool(failed), compared=count if decided else 0, unseen=unseen)
+    word = conclude("match", "mismatch", wrong=bool(failed), compared=count if decided else 0, unseen=unseen)
     answer = cast("Answer", word)
     said = say.match(count=f"{count:,}")
-    left = joined([Words(one.text("en"), one.text("zh")) for one in unseen], "semicolon")
+    left = join_words([Words(one.text("en"), one.text("zh")) for one in unseen], "semicolon")
     if answer == "partial":
         said = say.partial(count=f"{count:,}", left=left)
     elif answer != "match":
@@ -394,7 +394,7 @@ def overall_answer(verdicts: Sequence[Verdict], alone: Sequence[Criterion] = ())
 def _labels(criteria: Sequence[Criterion], unseen: Sequence[Unseen] = ()) -> Words:
     """Names of the failed or open criteria, each once."""
     named = [*(criterion.label for criterion in criteria), *(verbatim(one.what) for one in unseen)]
-    return joined(dict.fromkeys(named))
+    return join_words(dict.fromkeys(named))
 
 
 def _usable(*runs: Run) -> list[Criterion]:

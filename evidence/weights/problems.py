@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
-from ...schemas.diagnostic import Diagnostic, UnreadableError, finding
+from ...schemas.diagnostic import Diagnostic, UnreadableError, diagnose
 from ...schemas.wording import first_of, system_reason
 from .messages_compiled import say
 
@@ -18,12 +18,12 @@ _LISTED = 6
 
 def problem(what: Problem, file: str) -> Diagnostic:
     """One occurrence of a problem."""
-    return finding(what, file)
+    return diagnose(what, file)
 
 
 def unreadable(what: Problem, file: str) -> NoReturn:
     """Stop at a checkpoint that cannot be read."""
-    raise UnreadableError(finding(what, file))
+    raise UnreadableError(diagnose(what, file))
 
 
 def garbled(file: str, why: Words) -> NoReturn:

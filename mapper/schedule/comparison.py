@@ -12,7 +12,7 @@ import math
 from heapq import heapify, heappop, heappush
 
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
-from ...schemas.wording import listed
+from ...schemas.wording import list_words
 from ..equality import is_close
 from .curve import Note, note
 from .messages_compiled import say
@@ -405,7 +405,7 @@ def summary(a: Schedule, b: Schedule, comparison: Comparison, language: Language
     first, *others = (reason.message(language) for reason in explain(a, b, comparison))
     at = f"{comparison.at_step:,}"
     text = word("apart", step=f"{step:,}", a=one, b=other, reason=first, worst=worst, at=at, count=count)
-    return text + (word("also", reasons=listed(others, language, "semicolon")) if others else "")
+    return text + (word("also", reasons=list_words(others, language, "semicolon")) if others else "")
 
 
 def _largest_gap_words(one: float, two: float) -> tuple[str, str]:

@@ -10,7 +10,7 @@ an error of accmap's, and nothing is written.
 from __future__ import annotations
 
 from ...schemas.config import ReadOptions
-from ...schemas.diagnostic import ReadBackError, UnreadableError, finding
+from ...schemas.diagnostic import ReadBackError, UnreadableError, diagnose
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.json_values import json_value
 from ...schemas.messages_compiled import say as say_reading
@@ -127,7 +127,7 @@ def as_read(translation: Translation, text: str) -> Config:
 
 def _no_other(path: str) -> SourceText:
     """What is written is not on the disk, and nothing beside it is read."""
-    raise UnreadableError(finding(say_reading.missing(path=path), path))
+    raise UnreadableError(diagnose(say_reading.missing(path=path), path))
 
 
 def _as_weighed(row: ReportRow, source: Recipe, target: Recipe) -> ReportRow:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.forks import OWN
-from ...schemas.verdict import open_words
+from ...schemas.verdict import unresolved_words
 from ...schemas.versions import minor_of
 from ..recipe.vocabulary import defines_model
 
@@ -103,7 +103,7 @@ def beyond_fields(config: Config) -> Iterator[ReportRow]:
     if purpose is not None:
         text = purpose.problem.message("en"), purpose.problem.message("zh")
         yield ReportRow(None, (), (), purpose.kind, "dropped", "numerics", False, *text)
-    for word, problem in open_words(config):
+    for word, problem in unresolved_words(config):
         text = problem.message("en"), problem.message("zh")
         yield ReportRow(None, (word,), (), None, "unresolved", "numerics", False, *text)
 

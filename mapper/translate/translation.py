@@ -9,7 +9,7 @@ from __future__ import annotations
 from ...mappings.keys_compiled import LOADER, MODEL_TYPE_NAME, OF_A_RUN, TOKENIZER_MODEL
 from ...mappings.tables import Side, field_named, table
 from ...schemas.config import partner
-from ...schemas.diagnostic import UnreadableError, finding
+from ...schemas.diagnostic import UnreadableError, diagnose
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.file_kind import require_training
 from ...schemas.megatron.catalog import DEFAULT_VERSION
@@ -112,7 +112,7 @@ def _written_version(given: str, dialect: str) -> str:
     version = minor_version(given)
     if version not in WRITTEN.get(dialect, ()):
         known = "; ".join(f"{name}: {', '.join(versions)}" for name, versions in WRITTEN.items())
-        raise UnreadableError(finding(say.unknown_target(given=given, dialect=dialect, known=known), "--mindformers"))
+        raise UnreadableError(diagnose(say.unknown_target(given=given, dialect=dialect, known=known), "--mindformers"))
     return version
 
 

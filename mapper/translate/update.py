@@ -10,7 +10,7 @@ from __future__ import annotations
 from ...mappings.keys_compiled import OLDER_CLASS, PARALLEL_SWITCHES, RESOLVED_SECTIONS
 from ...mappings.tables import Row, Side, table
 from ...schemas.config import Config, ReadOptions
-from ...schemas.diagnostic import UnreadableError, finding
+from ...schemas.diagnostic import UnreadableError, diagnose
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.plain_values import plain
 from ...schemas.reader import config_of
@@ -121,7 +121,7 @@ class _Updating:
         wanted = "megatron" if translation.target_framework == "megatron" else translation.dialect
         if self.side != wanted or (config.dialect == "legacy" and OLDER_CLASS in config.settings):
             raise UnreadableError(
-                finding(
+                diagnose(
                     say.other_target(
                         found=f"{config.framework} ({config.dialect})",
                         wanted=f"{translation.target_framework} ({translation.dialect})",
@@ -132,7 +132,7 @@ class _Updating:
         script = self.side == "megatron"
         launch = config.launch
         if (launch is None or launch.script is None) if script else launch is not None or text.startswith("#!"):
-            raise UnreadableError(finding(say.no_text(), config.file))
+            raise UnreadableError(diagnose(say.no_text(), config.file))
 
     def _read(self, text: str) -> Config:
         return config_of(SourceText(self.config.file, text), self.options, path=self.config.file)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import sys
 
-from ..diagnostic import UnreadableError, finding
+from ..diagnostic import UnreadableError, diagnose
 from ..fast_records import TYPE_CHECKING
 from ..messages_compiled import say
 from ..source import SourceText, Span
@@ -54,7 +54,7 @@ def read_bytes(path: str, shown: str | None = None, limit: int = MAX_BYTES) -> b
                 remember_input(stream.fileno())
                 data = stream.read(limit + 1)
                 note_content(path, data)
-                return _bounded(data, name, limit)
+                return _require_size(data, name, limit)
         except OSError as error:
             _deny(name, error)
     return read_regular(path, shown, limit)
@@ -85,7 +85,7 @@ def read_regular(path: str, shown: str | None = None, limit: int = MAX_BYTES) ->
                 _refuse(say.too_large(size=size, limit=limit), name)
             data = read_at_once(stream, limit + 1)
             note_content(path, data)
-            return _bounded(data, name, limit)
+            return _require_size(data, name, limit)
     except FileNotFoundError:
         if is_link(path):
             _refuse(say.dangling(path=name, target=os.readlink(path)), name)
@@ -111,7 +111,7 @@ def read_standard_input(shown: str | None, encoding: str | None = None) -> Sourc
         data = sys.stdin.buffer.read(MAX_BYTES + 1)
     except OSError as error:
         _deny(name, error)
-    return decode(_bounded(data, name, MAX_BYTES), name, encoding)
+    return decode(_require_size(data, name, MAX_BYTES), name, encoding)
 
 
 def read_json(path: str, limit: int = MAX_BYTES) -> Any:
@@ -134,7 +134,7 @@ def package_text(folder: str, name: str) -> str:
         return stream.read().decode("utf-8")
 
 
-def confined(open_file: Callable[[str], SourceText], root: str) -> Callable[[str], SourceText]:
+def confine_to_folder(open_file: Callable[[str], SourceText], root: str) -> Callable[[str], SourceText]:
     """`open_file` for what lies below `root` with all links followed; UnreadableError for the rest."""
 
     def opened(path: str) -> SourceText:
@@ -196,7 +196,7 @@ def encoding_problem(source: SourceText, *, must_be_utf8: bool) -> Diagnostic | 
     offset, byte, place = source.strange
     told = {"offset": offset, "byte": byte, "encoding": source.encoding.upper()}
     said = say.not_utf8_but(**told) if must_be_utf8 else say.other_encoding(**told)
-    return finding(said, source.name, place)
+    return diagnose(said, source.name, place)
 
 
 def _chinese(data: bytes) -> str | None:
@@ -212,7 +212,7 @@ def _source(name: str, text: str, encoding: str) -> SourceText:
     return SourceText(name, text, encoding)
 
 
-def _bounded(data: bytes, name: str, limit: int) -> bytes:
+def _require_size(data: bytes, name: str, limit: int) -> bytes:
     if len(data) > limit:
         _refuse(say.too_large(size=len(data), limit=limit), name)
     return data
@@ -236,7 +236,7 @@ _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 def _refuse(problem: Problem, name: str, span: Span | None = None) -> NoReturn:
-    raise UnreadableError(finding(problem, name, span))
+    raise UnreadableError(diagnose(problem, name, span))
 
 
 def _deny(name: str, error: Exception) -> NoReturn:

@@ -13,7 +13,7 @@ import stat
 from ..diagnostic import UsageError
 from ..fast_records import TYPE_CHECKING
 from ..messages_compiled import say
-from ..wording import joined, system_reason
+from ..wording import join_words, system_reason
 from .inputs import is_input
 from .text_output import emit
 
@@ -33,7 +33,7 @@ _AHEAD = 1 << 25
 
 def standing_already(*names: str) -> UsageError:
     """The refusal to write over files unasked."""
-    return UsageError(say.already_there(names=joined(names)))
+    return UsageError(say.already_there(names=join_words(names)))
 
 
 def one_file(first: str, second: str) -> UsageError:
@@ -56,7 +56,7 @@ def deliver(text: Outgoing, output: str | None, *, force: bool = False) -> None:
 
 def write_texts(files: Mapping[str, str], *, force: bool = False) -> None:
     """Put several texts in place; nothing is written where one of them may not be."""
-    _write({path: _encoded(path, text) for path, text in files.items()}, force=force, over_inputs=False)
+    _write({path: _encode_text(path, text) for path, text in files.items()}, force=force, over_inputs=False)
 
 
 def rewrite(source: SourceText, text: str) -> None:
@@ -226,7 +226,7 @@ def _is_stream(path: str) -> bool:
     return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
 
 
-def _encoded(path: str, text: str) -> bytes:
+def _encode_text(path: str, text: str) -> bytes:
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError:

@@ -57,7 +57,7 @@ def real_path(path: str) -> str:
     """Where a path leads, all links followed; ValueError for a path that cannot be one."""
     found = os.path.realpath(path)
     if is_noting():
-        note(path, _LEADS, _encoded(found))
+        note(path, _LEADS, _encode_state(found))
     return found
 
 
@@ -65,7 +65,7 @@ def owners(path: str) -> frozenset[int]:
     """The owners of a file and of the link that leads to it; none if there is no file."""
     found = _owners(path)
     if is_noting():
-        note(path, _OWNER, _encoded(repr(sorted(found))))
+        note(path, _OWNER, _encode_state(repr(sorted(found))))
     return found
 
 
@@ -73,7 +73,7 @@ def names_in(path: str) -> list[str] | None:
     """The names in a folder, none of what is no folder; None if it cannot be listed, or has too many."""
     found = _names(path)
     if is_noting():
-        note(path, _NAMES, _encoded(repr(found)))
+        note(path, _NAMES, _encode_state(repr(found)))
     return found
 
 
@@ -97,7 +97,7 @@ def state_of(key: str) -> bytes:
 def _kinds(path: str) -> tuple[int, int]:
     found = _kind(os.lstat, path), _kind(os.stat, path)
     if is_noting():
-        note(path, _THERE, _encoded(repr(found)))
+        note(path, _THERE, _encode_state(repr(found)))
     return found
 
 
@@ -146,10 +146,10 @@ def _stamp(path: str) -> bytes:
         status = os.stat(path)
     except OSError:
         return b"gone"
-    return _encoded(f"{status.st_mtime_ns} {status.st_size}")
+    return _encode_state(f"{status.st_mtime_ns} {status.st_size}")
 
 
-def _encoded(text: str) -> bytes:
+def _encode_state(text: str) -> bytes:
     """A short state as it is, a long one as its digest."""
     data = text.encode("utf-8", "surrogateescape")
     return data if len(data) < 40 else digest(data)
@@ -157,9 +157,9 @@ def _encoded(text: str) -> bytes:
 
 _STATES: dict[str, Callable[[str], bytes]] = {
     _CONTENT: _content,
-    _THERE: lambda path: _encoded(repr((_kind(os.lstat, path), _kind(os.stat, path)))),
-    _NAMES: lambda path: _encoded(repr(_names(path))),
-    _LEADS: lambda path: _encoded(os.path.realpath(path)),
-    _OWNER: lambda path: _encoded(repr(sorted(_owners(path)))),
+    _THERE: lambda path: _encode_state(repr((_kind(os.lstat, path), _kind(os.stat, path)))),
+    _NAMES: lambda path: _encode_state(repr(_names(path))),
+    _LEADS: lambda path: _encode_state(os.path.realpath(path)),
+    _OWNER: lambda path: _encode_state(repr(sorted(_owners(path)))),
     _STAMP: _stamp,
 }

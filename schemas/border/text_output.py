@@ -28,7 +28,7 @@ _JOINERS = "\u200c\u200d"
 """Format characters that are a part of words and signs."""
 
 
-class _Shown(dict[int, object]):
+class _VisibleCharacters(dict[int, object]):
     """How a character stands in a line for a person, found once for each."""
 
     def __init__(self, known: dict[int, object]) -> None:
@@ -40,7 +40,7 @@ class _Shown(dict[int, object]):
         return shown
 
 
-class _Json(_Shown):
+class _JsonCharacters(_VisibleCharacters):
     """The same within a JSON text, where an escape is read back as the character."""
 
     def __missing__(self, code: int) -> object:
@@ -75,11 +75,11 @@ def _json_escape(code: int) -> str:
     return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
 
 
-_SHOWN = _Shown({9: "\t"})
-_JSON = _Json({10: "\n"})
+_SHOWN = _VisibleCharacters({9: "\t"})
+_JSON = _JsonCharacters({10: "\n"})
 
 
-def painted(text: str, style: str, colour: bool) -> str:
+def paint(text: str, style: str, colour: bool) -> str:
     """`text` in a style, where colour is wanted; the writers of lines turn the marks into the terminal's codes."""
     if not (colour and text):
         return text
@@ -226,17 +226,17 @@ _NOT_XML = {9: "&#9;"}
 
 def github_data(text: str) -> str:
     """The message of a workflow command."""
-    return _escaped(visible_lines(text), (("%", "%25"), ("\r", "%0D"), ("\n", "%0A")))
+    return _escape(visible_lines(text), (("%", "%25"), ("\r", "%0D"), ("\n", "%0A")))
 
 
 def github_property(text: str) -> str:
     """A property of a workflow command."""
-    return _escaped(github_data(text), ((":", "%3A"), (",", "%2C")))
+    return _escape(github_data(text), ((":", "%3A"), (",", "%2C")))
 
 
 def azure_text(text: str) -> str:
     """The message or a property of a logging command."""
-    return _escaped(visible_lines(text), (("%", "%AZP25"), (";", "%3B"), ("\r", "%0D"), ("\n", "%0A"), ("]", "%5D")))
+    return _escape(visible_lines(text), (("%", "%AZP25"), (";", "%3B"), ("\r", "%0D"), ("\n", "%0A"), ("]", "%5D")))
 
 
 def visible_lines(text: str) -> str:
@@ -244,13 +244,13 @@ def visible_lines(text: str) -> str:
     return "\n".join([visible(line) for line in text.split("\n")])
 
 
-def _escaped(text: str, table: Iterable[tuple[str, str]]) -> str:
+def _escape(text: str, table: Iterable[tuple[str, str]]) -> str:
     for plain, written in table:
         text = text.replace(plain, written)
     return text
 
 
-def composed(text: str) -> Outgoing:
+def trust_text(text: str) -> Outgoing:
     """A whole text that a format's module put together from the pieces above, or that is exact on purpose.
 
     Exact are the files that a command writes (a converted script, a configuration), which are quoted by their own

@@ -103,10 +103,10 @@ def _source(name: str, field: FieldInfo, it: str) -> str:
     whole, _, rest = f"{it}.{path.path if path else name}".partition("?.")
     if rest:
         return f"None if {whole} is None else {whole}.{rest}"
-    return _spoken(marks, whole if path else it) or whole
+    return _text_expression(marks, whole if path else it) or whole
 
 
-def _spoken(marks: Iterable[Any], source: str) -> str:
+def _text_expression(marks: Iterable[Any], source: str) -> str:
     """The expression for a text in the language of the answer; empty where the marks ask for none."""
     for mark in marks:
         if isinstance(mark, Spoken):
@@ -127,23 +127,25 @@ def _value(name: str, field: FieldInfo, it: str) -> str:
         kind = next((part for part in get_args(kind) if part is not NoneType), kind)
     if _mark(field, Late):
         return f"LazyList({_name(get_args(kind)[0])}, {source}, language)"
-    return _written(kind, source)
+    return _expression(kind, source)
 
 
-def _written(kind: Any, source: str, depth: int = 0) -> str:
+def _expression(kind: Any, source: str, depth: int = 0) -> str:
     """The expression that turns a value of a kind into what JSON has for it."""
     if get_origin(kind) is Annotated:
         inner, *marks = get_args(kind)
         return (
-            f"json_value({source})" if AsJson() in marks else _spoken(marks, source) or _written(inner, source, depth)
+            f"json_value({source})"
+            if AsJson() in marks
+            else _text_expression(marks, source) or _expression(inner, source, depth)
         )
     if get_origin(kind) in (Union, UnionType):
-        return _written_union(get_args(kind), source, depth)
+        return _union_expression(get_args(kind), source, depth)
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         return f"{_name(kind)}({source}, language)"
     if get_origin(kind) is list:
         one = f"one{depth or ''}"
-        written = _written(get_args(kind)[0], one, depth + 1)
+        written = _expression(get_args(kind)[0], one, depth + 1)
         return f"list({source})" if written == one else f"[{written} for {one} in {source}]"
     if get_origin(kind) is dict:
         return f"dict({source})"
@@ -151,10 +153,10 @@ def _written(kind: Any, source: str, depth: int = 0) -> str:
     return source
 
 
-def _written_union(parts: tuple[Any, ...], source: str, depth: int) -> str:
+def _union_expression(parts: tuple[Any, ...], source: str, depth: int) -> str:
     """One kind or None; of several kinds each is written as it is."""
     others = [part for part in parts if part is not NoneType]
-    written = _written(others[0], source, depth) if len(others) == 1 < len(parts) else source
+    written = _expression(others[0], source, depth) if len(others) == 1 < len(parts) else source
     takes_none = written == source or written.startswith("json_value(")
     return written if takes_none else f"None if {source} is None else {written}"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from .tables import frozen, literal_module, load_table
+from .tables import freeze, literal_module, load_table
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = {
@@ -33,7 +33,7 @@ def products() -> dict[str, str]:
     constants = {
         f"{table}_compiled.py": literal_module(
             f"{about}; compiled from {table.rpartition('/')[2]}.yaml.",
-            **frozen(load_table((ROOT / f"{table}.yaml").read_text("utf-8"))),
+            **freeze(load_table((ROOT / f"{table}.yaml").read_text("utf-8"))),
         )
         for table, about in TABLES.items()
     }

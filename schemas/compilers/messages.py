@@ -32,16 +32,16 @@ def products() -> dict[str, str]:
     made: dict[str, str] = {}
     for room in ROOMS:
         for source in sorted((ROOT / room).rglob(SOURCE)):
-            made.update(compiled(source.parent.relative_to(ROOT).as_posix(), source.read_text("utf-8")))
+            made.update(compile_catalogue(source.parent.relative_to(ROOT).as_posix(), source.read_text("utf-8")))
     return made
 
 
-def named(folder: str, what: Literal["problems", "words"]) -> frozenset[str]:
+def message_names(folder: str, what: Literal["problems", "words"]) -> frozenset[str]:
     """The names of a folder's problems, or of its other texts."""
     return frozenset(yaml.load((ROOT / folder / SOURCE).read_text("utf-8"), _Loader)[what])
 
 
-def compiled(folder: str, text: str) -> dict[str, str]:
+def compile_catalogue(folder: str, text: str) -> dict[str, str]:
     """The three modules of one folder's catalogue; ValueError for one that is wrong."""
     content: dict[str, Any] = yaml.load(text, _Loader)
     if set(content) - {"problems", "words", "pages", "foreign"}:

@@ -69,9 +69,9 @@ class Names:
         self.place = place
         """The key under which the run has a (dotted) name; None where there is none of that name."""
 
-    def compiled(self, text: str) -> str:
+    def compile(self, text: str) -> str:
         """The source of the function that an expression becomes; ValueError for a name that nothing has."""
-        tree = _Compiler(self).visit(_parsed(text))
+        tree = _Compiler(self).visit(_parse(text))
         return f"lambda v: {ast.unparse(ast.fix_missing_locations(tree))}"
 
     def message(self, text: str) -> str:
@@ -80,21 +80,21 @@ class Names:
         if all(expression is None for _, expression, _, _ in parts):
             return repr("".join(literal for literal, _, _, _ in parts))
         shape = "".join(
-            _braced(literal) + ("" if expression is None else "{!" + conversion + "}" if conversion else "{}")
+            _double_braces(literal) + ("" if expression is None else "{!" + conversion + "}" if conversion else "{}")
             for literal, expression, _, conversion in parts
         )
-        bodies = [self.compiled(one).partition(": ")[2] for _, one, _, _ in parts if one is not None]
+        bodies = [self.compile(one).partition(": ")[2] for _, one, _, _ in parts if one is not None]
         return f"lambda v: {shape!r}.format({', '.join(bodies)})"
 
     def read(self, text: str) -> list[str]:
         """The keys of the values that an expression reads, in its order."""
         found: dict[str, None] = {}
-        tree = _parsed(text)
-        own = _bound(tree)
+        tree = _parse(text)
+        own = _bound_names(tree)
         for dotted, is_call in _chains(tree):
             if dotted.partition(".")[0] in own or self.is_function(dotted):
                 continue
-            key, _ = self.found(dotted, is_call=is_call)
+            key, _ = self.resolve(dotted, is_call=is_call)
             found[key] = None
         return list(found)
 
@@ -102,7 +102,7 @@ class Names:
         """Whether a name is one of what expressions may call."""
         return name in self.context or name in self.builtins or name in self.functions
 
-    def found(self, dotted: str, *, is_call: bool = False) -> tuple[str, str]:
+    def resolve(self, dotted: str, *, is_call: bool = False) -> tuple[str, str]:
         """The key of a name, and what is asked of its value: the last word of what is called is a method."""
         name, _, method = dotted.rpartition(".") if is_call else (dotted, "", "")
         key = self.place(name)
@@ -119,8 +119,8 @@ def definitions(raw: dict[str, Any], known: Collection[str]) -> list[tuple[str, 
     for head, text in heads.items():
         function = cast("ast.FunctionDef", ast.parse(f"def {head}: return 0").body[0])
         given = (*function.args.args, *((function.args.vararg,) if function.args.vararg is not None else ()))
-        tree = _parsed(text)
-        here = {*names, *(one.arg for one in given), *_bound(tree)}
+        tree = _parse(text)
+        here = {*names, *(one.arg for one in given), *_bound_names(tree)}
         strange = [one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and one.id not in here]
         if strange:
             raise ValueError(f"nothing is called {strange[0]}")
@@ -128,27 +128,27 @@ def definitions(raw: dict[str, Any], known: Collection[str]) -> list[tuple[str, 
     return found
 
 
-def _braced(text: str) -> str:
+def _double_braces(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
-def _parsed(text: str) -> ast.Expression:
+def _parse(text: str) -> ast.Expression:
     try:
         return ast.parse(text, mode="eval")
     except SyntaxError as error:
         raise ValueError(f"{text!r} is no expression: {error.msg}") from error
 
 
-def _bound(tree: ast.AST) -> set[str]:
+def _bound_names(tree: ast.AST) -> set[str]:
     """The names that a comprehension of the expression brings along."""
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
 
-def _dotted(node: ast.expr) -> str | None:
+def _dotted_name(node: ast.expr) -> str | None:
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):
-        head = _dotted(node.value)
+        head = _dotted_name(node.value)
         return None if head is None else f"{head}.{node.attr}"
     return None
 
@@ -157,7 +157,7 @@ def _chains(node: ast.AST) -> Iterator[tuple[str, bool]]:
     """Every dotted name, and whether it is called, from left to right."""
     called = isinstance(node, ast.Call)
     for child in ast.iter_child_nodes(node):
-        dotted = _dotted(child) if isinstance(child, ast.expr) else None
+        dotted = _dotted_name(child) if isinstance(child, ast.expr) else None
         if dotted is not None:
             yield dotted, called and "." in dotted and child is getattr(node, "func", None)
         else:
@@ -172,20 +172,20 @@ class _Compiler(ast.NodeTransformer):
         self.own: set[str] = set()
 
     def visit_Expression(self, node: ast.Expression) -> ast.expr:
-        self.own = _bound(node)
+        self.own = _bound_names(node)
         return self.visit(node.body)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        dotted = _dotted(node.func)
+        dotted = _dotted_name(node.func)
         method = dotted is not None and "." in dotted
         function = self._value(dotted, is_call=True) if method and dotted is not None else self.visit(node.func)
         if dotted in self.names.naming and node.args and isinstance(node.args[0], ast.Constant):
-            node.args[0] = ast.Constant(self.names.found(str(node.args[0].value))[0])  # a name in quotes is one, too
+            node.args[0] = ast.Constant(self.names.resolve(str(node.args[0].value))[0])  # a name in quotes is one, too
         keywords = [ast.keyword(one.arg, self.visit(one.value)) for one in node.keywords]
         return ast.Call(function, [self.visit(one) for one in node.args], keywords)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        dotted = _dotted(node)
+        dotted = _dotted_name(node)
         return ast.Attribute(self.visit(node.value), node.attr, node.ctx) if dotted is None else self._value(dotted)
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
@@ -205,7 +205,7 @@ class _Compiler(ast.NodeTransformer):
             return ast.Name(dotted, ast.Load())
         if dotted in names.functions:
             return ast.Attribute(ast.Name("f", ast.Load()), dotted, ast.Load())
-        key, rest = names.found(dotted, is_call=is_call)
+        key, rest = names.resolve(dotted, is_call=is_call)
         return _with_attributes(ast.Subscript(run, ast.Constant(key), ast.Load()), rest)
 
 

@@ -34,13 +34,13 @@ def literal_module(about: str, **values: Any) -> str:
     return "\n".join(lines) + "\n"
 
 
-def frozen(value: Any) -> Any:
+def freeze(value: Any) -> Any:
     """A value whose lists are tuples."""
     if isinstance(value, dict):
-        return {name: frozen(one) for name, one in cast("dict[Any, Any]", value).items()}
-    return tuple(map(frozen, cast("list[Any]", value))) if isinstance(value, (list, tuple)) else value
+        return {name: freeze(one) for name, one in cast("dict[Any, Any]", value).items()}
+    return tuple(map(freeze, cast("list[Any]", value))) if isinstance(value, (list, tuple)) else value
 
 
 def members(record: BaseModel, *without: str, **instead: Any) -> tuple[Any, ...]:
     """The values of a record in its order, but for some of them; `instead` stands for others."""
-    return tuple(frozen(instead.get(name, value)) for name, value in record if name not in without)
+    return tuple(freeze(instead.get(name, value)) for name, value in record if name not in without)

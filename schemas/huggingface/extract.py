@@ -60,19 +60,19 @@ print(json.dumps(told))
 """
 
 
-def read() -> dict[str, Any]:
+def read_facts() -> dict[str, Any]:
     """The stored facts by version."""
     found: dict[str, Any] = json.loads(SOURCE.read_text("utf-8"))
     return found
 
 
-def known() -> dict[str, Any]:
+def read_families() -> dict[str, Any]:
     """The stored facts by version, with the families of `outside.yaml`, which are the same in every version."""
     outside: dict[str, Any] = load_table(OUTSIDE.read_text("utf-8"))["families"]
-    return {version: {**found, "families": {**found["families"], **outside}} for version, found in read().items()}
+    return {version: {**found, "families": {**found["families"], **outside}} for version, found in read_facts().items()}
 
 
-def extracted(python: str) -> dict[str, Any]:
+def extract_facts(python: str) -> dict[str, Any]:
     """What the transformers of an interpreter says of itself."""
     command = [python, "-c", _PROBE, json.dumps(FAMILIES)]
     told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -101,7 +101,7 @@ def changes(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
 
 def products() -> dict[str, str]:
     """The compiled module."""
-    stored = known()
+    stored = read_families()
     if tuple(stored) != names("huggingface"):
         raise ValueError(f"schemas/huggingface/facts.json holds {tuple(stored)}, and not what versions.yaml names")
     facts = {
@@ -130,8 +130,8 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--version", required=True)
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args(arguments)
-    stored = read() if SOURCE.exists() else {}
-    found = extracted(given.python)
+    stored = read_facts() if SOURCE.exists() else {}
+    found = extract_facts(given.python)
     print("\n".join(changes(stored.get(given.version, {}), found)))
     if given.write:
         stored[given.version] = found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..config import Config, Setting
-from ..diagnostic import UnreadableError, finding
+from ..diagnostic import UnreadableError, diagnose
 from ..fast_records import TYPE_CHECKING, NamedTuple, cast
 from ..message import NOTHING, verbatim
 from ..plain_values import is_mapping
@@ -55,7 +55,7 @@ def known_version(text: str, where: str = "--transformers") -> str:
     """`4.57` for `4.57`, `4.57.1`, `v4.57.1`; UnreadableError for one that is not known."""
     version, known = minor_of(text), names("huggingface")
     if version not in known:
-        raise UnreadableError(finding(say.unknown_version(given=text, known=", ".join(known)), where))
+        raise UnreadableError(diagnose(say.unknown_version(given=text, known=", ".join(known)), where))
     return version
 
 
@@ -75,10 +75,10 @@ def huggingface_config(source: SourceText, asked: str | None = None) -> Config:
     problems = ()
     if known.published:
         said = say.published_code(version=version, family=family, model=known.model, where=known.published)
-        problems = (finding(said, source.name, places.get("model_type")),)
+        problems = (diagnose(said, source.name, places.get("model_type")),)
     elif "auto_map" in keys:
         said = say.custom_code(version=version, family=family)
-        problems = (finding(said, source.name, places.get("auto_map")),)
+        problems = (diagnose(said, source.name, places.get("auto_map")),)
     return Config(
         source.name,
         "huggingface",
@@ -98,7 +98,7 @@ def _require_own(
     found = ((key, whose) for key in keys for part, whose in known.others if part in key)
     for key, whose in found:
         said = say.other_code(family=family, key=key, whose=whose, known=known.name)
-        raise UnreadableError(finding(said, file, places.get(key)))
+        raise UnreadableError(diagnose(said, file, places.get(key)))
 
 
 def _keys(source: SourceText) -> dict[str, Any]:
@@ -107,9 +107,9 @@ def _keys(source: SourceText) -> dict[str, Any]:
     try:
         found: object = json.loads(source.text)
     except (ValueError, RecursionError) as error:
-        raise UnreadableError(finding(say.no_model_json(said=verbatim(str(error))), source.name)) from error
+        raise UnreadableError(diagnose(say.no_model_json(said=verbatim(str(error))), source.name)) from error
     if not is_mapping(found):
-        raise UnreadableError(finding(say.no_model_json(said=verbatim(type(found).__name__)), source.name))
+        raise UnreadableError(diagnose(say.no_model_json(said=verbatim(type(found).__name__)), source.name))
     return cast("dict[str, Any]", found)
 
 
@@ -143,12 +143,12 @@ def _family(keys: Mapping[str, Any], file: str, places: Mapping[str, Span], vers
 
     written = keys.get("model_type")
     if written is None:
-        raise UnreadableError(finding(say.no_family(), file))
+        raise UnreadableError(diagnose(say.no_family(), file))
     known: Mapping[str, object] = FACTS[version]
     if not isinstance(written, str) or written not in known:
         from ..suggestion import suggestion
 
         near = suggestion(str(written), known)
         said = say.unknown_family(value=written, suggestion=near, known=", ".join(sorted(known)))
-        raise UnreadableError(finding(said, file, places.get("model_type")))
+        raise UnreadableError(diagnose(said, file, places.get("model_type")))
     return written

@@ -7,7 +7,7 @@ the last of several occurrences counts. Where argparse stops with an error this 
 
 from __future__ import annotations
 
-from ..diagnostic import UnreadableError, finding
+from ..diagnostic import UnreadableError, diagnose
 from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..message import Problem, Words, verbatim
 from .catalog import ArgumentFact
@@ -81,7 +81,7 @@ def _declared(text: str) -> ArgumentFact:
     if dest and count == "0" and kind in TYPES:
         return ArgumentFact((flag,), dest, None, None, None, False, None, "true", "declared")
     if not dest or kind not in TYPES or not (count in ("", "?", "*", "+") or (count.isdecimal() and len(count) < 10)):
-        raise UnreadableError(finding(say.bad_declaration(text=text), "--declare"))
+        raise UnreadableError(diagnose(say.bad_declaration(text=text), "--declare"))
     several = count if count in ("?", "*", "+") else None if count in ("", "1") else int(count)
     return ArgumentFact((flag,), dest, kind, several, None, None, None, "store", "declared")  # type: ignore[arg-type]
 
@@ -335,7 +335,7 @@ class _Parser:
             self.after_open.add(given.dest)
 
     def report(self, problem: Problem, span: Span) -> None:
-        self.problems.append(finding(problem, self.file, span))
+        self.problems.append(diagnose(problem, self.file, span))
 
 
 def _to_fill_in(fact: ArgumentFact, words: Sequence[Argument]) -> tuple[str, ...]:

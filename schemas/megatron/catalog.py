@@ -6,7 +6,7 @@ one plain literal module a version, so that reading a file loads the arguments o
 
 from __future__ import annotations
 
-from ..diagnostic import UnreadableError, finding
+from ..diagnostic import UnreadableError, diagnose
 from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..named_module import named_module
 from ..versions import default_name, known_names, minor_of, names
@@ -107,5 +107,5 @@ def normalise_version(text: str, where: str = "--megatron") -> str:
     """`0.12` for `0.12`, `0.12.3`, `core_r0.12.0`, `core_v0.12.1`, and `main`; UnreadableError for one not known."""
     version = minor_of(text) or text.strip()
     if version not in VERSIONS:
-        raise UnreadableError(finding(say.unknown_version(given=text, known=known_names("megatron")), where))
+        raise UnreadableError(diagnose(say.unknown_version(given=text, known=known_names("megatron")), where))
     return version

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from importlib import import_module
 
-from ..diagnostic import UnreadableError, finding
+from ..diagnostic import UnreadableError, diagnose
 from ..expressions import Expression
 from ..fast_records import TYPE_CHECKING, NamedTuple, cast
 from ..message import verbatim
@@ -278,9 +278,9 @@ def _content_of(text: str, shown: str) -> Mapping[str, Any]:
     try:
         content = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise UnreadableError(finding(say.no_dialect(why=verbatim(str(error).partition("\n")[0])), shown)) from error
+        raise UnreadableError(diagnose(say.no_dialect(why=verbatim(str(error).partition("\n")[0])), shown)) from error
     if not isinstance(content, dict):
-        raise UnreadableError(finding(say.no_dialect(why=verbatim("no mapping")), shown))
+        raise UnreadableError(diagnose(say.no_dialect(why=verbatim("no mapping")), shown))
     return content  # pyright: ignore[reportUnknownVariableType]
 
 
@@ -290,7 +290,7 @@ def dialect_of(content: Mapping[str, Any], version: str | None, where: str) -> D
         return _Reading(content, version).dialect()
     except (ValueError, TypeError, KeyError, LookupError, AttributeError) as error:
         why = f"{error.args[0]}: missing" if isinstance(error, KeyError) else str(error)
-        raise UnreadableError(finding(say.no_dialect(why=verbatim(why)), where)) from error
+        raise UnreadableError(diagnose(say.no_dialect(why=verbatim(why)), where)) from error
 
 
 def base_of(content: Mapping[str, Any], version: str | None) -> str:

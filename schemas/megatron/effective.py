@@ -7,7 +7,7 @@ values (`validation`): what it changes is `derived`, what it refuses is a proble
 from __future__ import annotations
 
 from ..config import Config, Setting, Unresolved
-from ..diagnostic import finding
+from ..diagnostic import diagnose
 from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..file_kind import program_kind, purpose_of_arguments, purpose_of_unknown_program
 from ..message import NOTHING, Words
@@ -158,7 +158,7 @@ def _noted(fork: Dialect | None, file: str) -> tuple[Diagnostic, ...]:
         return ()
     from .messages_compiled import say
 
-    return (finding(say.dialect_note(label=fork.label, note=Words(*fork.note)), file, None),)
+    return (diagnose(say.dialect_note(label=fork.label, note=Words(*fork.note)), file, None),)
 
 
 def _is_unnamed(launch: Launch | None) -> bool:
@@ -271,7 +271,7 @@ def _by_position(problems: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
     open_keys = ", ".join(dict.fromkeys(str(dict(one.values)["key"]) for one, _ in found if "key" in dict(one.values)))
     asked = ", ".join(map(str, sorted({number for _, number in found})))
     first = found[0][0]
-    head = finding(say.own_arguments_open(numbers=asked, keys=open_keys), first.file, first.span)
+    head = diagnose(say.own_arguments_open(numbers=asked, keys=open_keys), first.file, first.span)
     waiting = {id(one) for one, _ in found}
     return (head, *(one._replace(because=head.mark) if id(one) in waiting else one for one in problems))
 
@@ -308,7 +308,7 @@ def _without_arguments(problems: tuple[Diagnostic, ...], launch: Launch, place: 
     from .messages_compiled import say
 
     more = say.more_is_lacking(count=len(lacking) - 1) if len(lacking) > 1 else ""
-    said = finding(say.arguments_not_given(why=lacking[0].words(), more=more), lacking[0].file, place)
+    said = diagnose(say.arguments_not_given(why=lacking[0].words(), more=more), lacking[0].file, place)
     return (said, *(one for one in problems if one not in lacking))
 
 

@@ -6,7 +6,7 @@ the command line leaves them unset; a YAML replaces everything.
 
 from __future__ import annotations
 
-from ..diagnostic import finding
+from ..diagnostic import diagnose
 from ..fast_records import TYPE_CHECKING, NamedTuple
 from .messages_compiled import say
 
@@ -78,7 +78,7 @@ def with_overridable(settings: dict[str, Setting], file: str) -> tuple[dict[str,
         setting = settings.get(dest)
         if setting is None or setting.origin == "default" or (setting.decided and not setting.value):
             continue
-        problems.append(finding(say.outside_values(flag=setting.flag, where=outside.where()), file, setting.span))
+        problems.append(diagnose(say.outside_values(flag=setting.flag, where=outside.where()), file, setting.span))
         settings = {
             key: entry._replace(overridable=True) if _replaces(outside, entry) else entry
             for key, entry in settings.items()

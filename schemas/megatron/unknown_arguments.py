@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..diagnostic import finding
+from ..diagnostic import diagnose
 from ..fast_records import TYPE_CHECKING
 from ..suggestion import closest, slip
 from .messages_compiled import say
@@ -45,11 +45,11 @@ def summed_up(
         if versions:
             later.append(len(told) - 1)
             said = _of_other_versions(certain=certain, own=own)
-            told[-1] = finding(said(version=version, flag=flag, known=", ".join(versions)), file, problem.span)
+            told[-1] = diagnose(said(version=version, flag=flag, known=", ".join(versions)), file, problem.span)
         elif near and slip(flag, near):
-            told[-1] = finding(misspelt(program=known.program, flag=flag, near=near), file, problem.span)
+            told[-1] = diagnose(misspelt(program=known.program, flag=flag, near=near), file, problem.span)
         elif (apart := glued(flag, words)) is not None:
-            told[-1] = finding(misspelt(program=known.program, flag=flag, near=" ".join(apart)), file, problem.span)
+            told[-1] = diagnose(misspelt(program=known.program, flag=flag, near=" ".join(apart)), file, problem.span)
         else:
             strange.append(len(told) - 1)
     if _may_be_a_forks(strange, known):
@@ -86,7 +86,7 @@ def _less_strange(
         return problem
     flag = str(dict(problem.values)["flag"])
     near = cut_or_denied(flag, words)
-    return problem if near is None else finding(misspelt(program=program, flag=flag, near=near), file, problem.span)
+    return problem if near is None else diagnose(misspelt(program=program, flag=flag, near=near), file, problem.span)
 
 
 def _as_a_forks(
@@ -105,7 +105,7 @@ def _as_a_forks(
     declare = ", ".join(f'"{values["flag"]}:{values["nargs"]}"' for values in unknown[:2])
     place = told[first].span
     named = ", ".join(flags[:_NAMED])
-    told[first] = finding(say.fork(version=version, count=len(flags), named=named, declare=declare), file, place)
+    told[first] = diagnose(say.fork(version=version, count=len(flags), named=named, declare=declare), file, place)
     return tuple(entry for at, entry in enumerate(told) if at not in dropped)
 
 
@@ -113,7 +113,7 @@ def _perhaps_taken(problem: Diagnostic, file: str) -> Diagnostic:
     """A word that belongs to no flag of Megatron-LM's may be the name of a command, or another parser's value."""
     if problem.kind.name != "stray-argument":
         return problem
-    said = finding(say.stray_or_own(text=str(dict(problem.values)["text"])), file, problem.span)
+    said = diagnose(say.stray_or_own(text=str(dict(problem.values)["text"])), file, problem.span)
     return said._replace(values=problem.values)
 
 

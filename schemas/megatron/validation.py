@@ -11,7 +11,7 @@ from math import lcm
 
 from .. import rows
 from ..config import ReadOptions, Setting
-from ..diagnostic import Related, finding
+from ..diagnostic import Related, diagnose
 from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..message import Problem, Words, verbatim
 from ..named_module import named_module
@@ -197,7 +197,7 @@ class Run(rows.Run):
         if plain and copy == 1:
             return 1
         span = None if launch is None else launch.span
-        self.problems.append(finding(say.no_world_size(size=copy), self.file, span))
+        self.problems.append(diagnose(say.no_world_size(size=copy), self.file, span))
         raise UndecidedError
 
     def _of_a_fork(self) -> int | None:
@@ -342,7 +342,7 @@ class Run(rows.Run):
             span = at.span
         if span is None and self.launch is not None:
             span = self.launch.span
-        self.problems.append(finding(problem, self.file, span, related))
+        self.problems.append(diagnose(problem, self.file, span, related))
 
     def _misspelt(self, row: Row) -> Span | None:
         """Where a value that a row lacks stands under a name that is nearly its own."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..diagnostic import finding
+from ..diagnostic import diagnose
 from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..versions import known_names, name_with, number_of
 from .catalog import DEFAULT_VERSION, VERSIONS
@@ -35,7 +35,7 @@ def by_tree(found: tuple[str, str] | None, file: str) -> tuple[Chosen | None, tu
     version = name_with("megatron", number_of(given))
     if version is None:
         known = known_names("megatron")
-        problem = finding(
+        problem = diagnose(
             say.tree_of_unknown_version(given=given, path=path, known=known, used=DEFAULT_VERSION), file, None
         )
         return None, (problem,)

@@ -34,7 +34,7 @@ MEMBERS = {
 }  # fmt: skip
 
 
-def rendered(graph: Literal["static", "dynamic"], version: str) -> str:
+def facts_module(graph: Literal["static", "dynamic"], version: str) -> str:
     """The text of the compiled module of one version."""
     lines = [
         f'"""Facts of MindSpore Transformers {version}, {graph} graph: compiled from facts.yaml and judged.yaml."""'
@@ -51,7 +51,7 @@ def rendered(graph: Literal["static", "dynamic"], version: str) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-def _told(facts: dict[str, Any]) -> set[tuple[str, ...]]:
+def _known_paths(facts: dict[str, Any]) -> set[tuple[str, ...]]:
     """The keys that a version's static graph knows by their paths, and the classes behind the path that names them."""
     sections: dict[str, Any] = facts["sections"]
     general = sections["general_config"]["defaults"]
@@ -65,10 +65,10 @@ def _told(facts: dict[str, Any]) -> set[tuple[str, ...]]:
 
 def only_in() -> tuple[tuple[tuple[str, ...], tuple[str, ...] | None, str], ...]:
     """Paths of keys, or of keys with values, that the usual version does not know, and the newest one that does."""
-    known = _told(static_facts(default_name("mindformers", "static")))
+    known = _known_paths(static_facts(default_name("mindformers", "static")))
     found: list[tuple[tuple[str, ...], tuple[str, ...] | None, str]] = []
     for version in reversed(names_with_facts("mindformers", "static")):
-        new = _told(static_facts(version)) - known
+        new = _known_paths(static_facts(version)) - known
         known |= new
         types = tuple(sorted(path[-1] for path in new if path[:-1] == MODEL_TYPE))
         found += [(MODEL_TYPE, types, version)] if types else []
@@ -105,7 +105,7 @@ def names_of(one: dict[str, Any]) -> Names:
     return Names(callable_names(), (), BUILTINS, place)
 
 
-def _meant(one: dict[str, Any]) -> str:
+def _class_condition(one: dict[str, Any]) -> str:
     """The source of the condition under which a model section names a class."""
     registers = one.get("registers")
     parts = [
@@ -154,7 +154,7 @@ def _lines(one: dict[str, Any]) -> list[str]:
     unread = sorted({*one.get("unread", ()), *(name for text in texts for name in known.read(text))})
     lines = [
         "    C((",
-        f"        lambda version, given, model: {_meant(one)},",
+        f"        lambda version, given, model: {_class_condition(one)},",
         f"        {one['config']!r},",
         f"        frozenset({pformat(sorted(one['reads']), width=160, compact=True)}),",
         f"        frozenset({pformat(unread, width=160, compact=True)}),",
@@ -163,10 +163,10 @@ def _lines(one: dict[str, Any]) -> list[str]:
     ]
     for refused in refuses:
         words = f"({refused['en']!r}, {refused['zh']!r})"
-        holds = known.compiled(f"not ({refused['when']})")
+        holds = known.compile(f"not ({refused['when']})")
         lines.append(f"            R(('require', {refused['key']!r}, {holds}, None, {words})),")
     for name, expression in fields.items():
-        lines.append(f"            R(('set', {name!r}, {known.compiled(expression)}, None, ())),")
+        lines.append(f"            R(('set', {name!r}, {known.compile(expression)}, None, ())),")
     return [*lines, "        ),", "    )),"]
 
 
@@ -181,7 +181,7 @@ def products() -> dict[str, str]:
         "schemas/mindformers/only_in_compiled.py": literal_module(about, ONLY_IN=only_in()),
         "schemas/mindformers/meanings_compiled.py": literal_module(said, MEANINGS=meanings),
     } | {
-        f"schemas/mindformers/{graph}_{version.replace('.', '_')}_compiled.py": rendered(graph, version)
+        f"schemas/mindformers/{graph}_{version.replace('.', '_')}_compiled.py": facts_module(graph, version)
         for graph in graphs
         for version in names_with_facts("mindformers", graph)
     }

@@ -13,7 +13,7 @@ from importlib import import_module
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from ..compilers.messages import named
+from ..compilers.messages import message_names
 from ..compilers.rows import LINE, Names, TableError, definitions, plain, read_table
 from ..fast_records import NamedTuple
 from ..plain_values import is_mapping
@@ -36,14 +36,14 @@ FUNCTIONS = tuple(
 VERSIONS = names("mindformers")
 WRITING = ("set", "let", "reset")
 BUILDING = ("choose", "fill", "record", "complete")
-REPORTING = ("report", "lacking")
-COMPUTED = (*WRITING, *REPORTING, "choose", "ignored")
+REPORTING = ("report", "report_missing")
+COMPUTED = (*WRITING, *REPORTING, "choose", "report_ignored")
 SAYING = ("require", "expect")
 NAMING = (*COMPUTED, *BUILDING, "drop")
 ACTIONS = tuple(dict.fromkeys((*NAMING, *SAYING, "do")))
 MEMBERS = {*ACTIONS, "to", "when", "because", "at", "en", "zh", "each", "versions", LINE}
 OF_A_SECTION = {"section", "of", "source", "fields", "when", "versions", "each", "rows", LINE}
-CONTEXT = ("has", "written", "decided", "now", "get", "path", "asked", "noted")
+CONTEXT = ("has", "is_written", "is_decided", "now", "get", "path", "file_value", "has_problem")
 """What the run itself answers; their first argument is a name."""
 BUILTINS = ("bool", "dict", "float", "int", "isinstance", "len", "list", "map", "max", "min", "repr", "sorted", "str")
 IN_DEFINITIONS = (*BUILTINS, "all", "any", "range", "zip")
@@ -88,7 +88,7 @@ def read_rows(source: str = SOURCE) -> tuple[list[dict[str, Any]], list[Row]]:
     return sections, found
 
 
-def defined(sections: list[dict[str, Any]]) -> dict[str, str]:
+def definition_sources(sections: list[dict[str, Any]]) -> dict[str, str]:
     """What the table's constants and definitions, and those of the older classes, become: source text by name."""
     found: dict[str, str] = {}
     older: dict[str, Any] = {"definitions": read_table(LEGACY)["definitions"], "source": LEGACY}
@@ -105,7 +105,7 @@ def defined(sections: list[dict[str, Any]]) -> dict[str, str]:
 @cache
 def callable_names() -> frozenset[str]:
     """What the expressions of this table and of the older classes may call, and the constants."""
-    return frozenset((*FUNCTIONS, *defined(read_table(SOURCE))))
+    return frozenset((*FUNCTIONS, *definition_sources(read_table(SOURCE))))
 
 
 def definitions_text(texts: dict[str, str]) -> str:
@@ -143,7 +143,7 @@ def _with_names(raw: dict[str, Any], name: str) -> dict[str, Any]:
     return raw if because is None else {**raw, "because": [one.replace("$each", name) for one in because]}
 
 
-def _told_with(action: str, stage: str) -> set[str]:
+def _message_members(action: str, stage: str) -> set[str]:
     """What a row that reports has to say."""
     if action in SAYING:
         return {"en", "zh"} if stage == CHECKS else {"at", "en", "zh"}
@@ -157,7 +157,7 @@ def _row(raw: dict[str, Any], section: dict[str, Any], number: int) -> Row:
     if len(actions) != 1 or set(raw) - MEMBERS or ("to" in raw) != (actions[0] in COMPUTED):
         raise TableError(FILE, raw, f"this is no row: {sorted(set(raw) - {LINE})}")
     action = actions[0]
-    missing = _told_with(action, section["of"]) - set(raw)
+    missing = _message_members(action, section["of"]) - set(raw)
     if missing:
         raise TableError(FILE, raw, f"a row of this kind says where to look, and why: {', '.join(sorted(missing))}")
     target = raw[action] if action in NAMING else ""
@@ -176,9 +176,9 @@ class Compiler:
     def __init__(self, sections: list[dict[str, Any]]) -> None:
         self.lets: dict[str, set[str]] = {stage: set() for stage in chain(*STAGES.values())}
         self.known: dict[str, dict[str, frozenset[str]]] = {stage: {} for stage in self.lets}
-        self.problems = named("schemas/mindformers", "problems")
-        self.words = named("schemas/mindformers", "words")
-        self.functions = (*FUNCTIONS, *defined(sections))
+        self.problems = message_names("schemas/mindformers", "problems")
+        self.words = message_names("schemas/mindformers", "words")
+        self.functions = (*FUNCTIONS, *definition_sources(sections))
         self.parts: set[str] = set()
         self.keys: set[str] = set()
         """Every key of a model's configuration that some class converts."""
@@ -215,17 +215,17 @@ class Compiler:
             text = self._text(number, row, known)
             said = [known.message(row.raw.get(name, "")) for name in ("en", "zh")]
             if section.get("when"):
-                section[CONDITION] = known.compiled(section["when"])
+                section[CONDITION] = known.compile(section["when"])
             for name in section.get("fields", ()):
-                known.found(name)
+                known.resolve(name)
         except ValueError as error:
             raise TableError(FILE, row.raw, str(error)) from error
         return text, ", ".join(said)
 
     def _text(self, number: int, row: Row, known: Names) -> str:
         self._check_target(row, known)
-        strange = set(re.findall(r"\b(?:said|expected)\('(\w+)'", row.to)) - self.words
-        strange |= set(re.findall(r"\bnoted\('(\w+)'", row.when)) - self.problems
+        strange = set(re.findall(r"\b(?:message|raise_expected)\('(\w+)'", row.to)) - self.words
+        strange |= set(re.findall(r"\bhas_problem\('(\w+)'", row.when)) - self.problems
         if strange:
             raise ValueError(f"no text is called {strange.pop()}")
         because: tuple[str, ...] = ()
@@ -233,14 +233,14 @@ class Compiler:
         if row.action == "do":
             value = _program(row.raw["do"])
         elif row.to:
-            value = known.compiled(row.to)
+            value = known.compile(row.to)
             read = known.read(row.to) if row.action in WRITING or row.stage == CHECKS else ()
             because = tuple(_place(name, known) for name in row.raw.get("because", read))
-        action, target = _done(row, known)
+        action, target = _action_and_target(row, known)
         if row.stage == TRANSFORMER and row.action == "set":
             because = tuple(dict.fromkeys((target, *because)))
-        at = known.found(row.raw["at"])[0] if "at" in row.raw else ""
-        condition = known.compiled(row.when) if row.when else "None"
+        at = known.resolve(row.raw["at"])[0] if "at" in row.raw else ""
+        condition = known.compile(row.when) if row.when else "None"
         return f"R(({action!r}, {target!r}, {value}, {condition}, M(({because!r}, {at!r}, {number}))))"
 
     def _check_local(self, row: Row, known: Names) -> None:
@@ -276,7 +276,7 @@ class Compiler:
         elif row.action == "let" and not key:
             self._check_local(row, known)
         elif target and not (row.action == "set" and prefix == "resolved"):
-            known.found(target)
+            known.resolve(target)
 
 
 def _program(name: str) -> str:
@@ -297,16 +297,16 @@ def _keys(stage: str, names: Iterable[str]) -> frozenset[str]:
     return frozenset(_key(stage, name) for name in names)
 
 
-def _done(row: Row, known: Names) -> tuple[str, str]:
+def _action_and_target(row: Row, known: Names) -> tuple[str, str]:
     """What a row does, to what; the network's own names are values for the rows below, and nothing is recorded yet."""
     if row.stage in NETWORK and row.action in ("set", "drop"):
-        return "let" if row.action == "set" else row.action, known.found(row.target)[0]
+        return "let" if row.action == "set" else row.action, known.resolve(row.target)[0]
     return row.action, row.target
 
 
 def _place(name: str, known: Names) -> str:
     """A name that decided a value; of one in quotes the path itself."""
-    return f"={known.found(name[1:-1])[0]}" if name[0] == "'" else known.found(name)[0]
+    return f"={known.resolve(name[1:-1])[0]}" if name[0] == "'" else known.resolve(name)[0]
 
 
 def _static_paths(facts: dict[str, Any]) -> Iterator[str]:
@@ -378,7 +378,7 @@ def products(source: str = SOURCE) -> dict[str, str]:
     said = [compiler.text(number, row, sections[row.section]) for number, row in enumerate(rows)]
     texts = [(row, text) for row, (text, _) in zip(rows, said, strict=True)]
     words = [words for _, words in said]
-    made = {f"schemas/mindformers/{DEFINITIONS}.py": definitions_text(defined(sections))}
+    made = {f"schemas/mindformers/{DEFINITIONS}.py": definitions_text(definition_sources(sections))}
     for version in VERSIONS:
         for graph in STAGES:
             made[_path(version, graph)] = module_text(version, graph, sections, texts)

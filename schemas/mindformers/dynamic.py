@@ -9,7 +9,7 @@ says what the real code would refuse, overwrite or silently drop. The facts of e
 from __future__ import annotations
 
 from ..config import Config, Setting
-from ..diagnostic import finding
+from ..diagnostic import diagnose
 from ..fast_records import TYPE_CHECKING, NamedTuple, cast
 from ..file_kind import purpose_of_run_mode
 from ..message import NOTHING, Words
@@ -18,11 +18,11 @@ from ..rows import Sourced, UndecidedError
 from ..suggestion import closest
 from ..truth import is_on
 from ..versions import names_with_facts, newest_until, number_of, release_of
-from ..wording import joined
+from ..wording import join_words
 from .messages_compiled import say
 from .reading import Reading
 from .resolution import STAGES, words
-from .switches import as_switched, read_switch, switch_unread, test_of
+from .switches import read_switch, switch_setting, switch_unread, test_of
 from .trainer import Taken, Trainer
 from .versions import static_catalog, static_version
 
@@ -136,7 +136,7 @@ class DynamicReading(Reading):
             elif facts["extra"]:
                 self._extra(key, child, path, top=not prefix)
             else:
-                self._unknown(key, child, path, name)
+                self._report_unknown(key, child, path, name)
         for key, field in facts["fields"].items():
             if key not in items:
                 self._default(field, _join(prefix, key), None if node is None else node.span)
@@ -152,7 +152,7 @@ class DynamicReading(Reading):
             if node.value is None and section != kind:
                 self._explicit(path, node)
                 return
-            self.report(say.dynamic_type(key=path, expected=say.a_mapping(), given=_shown(node.value)), node.span)
+            self.report(say.dynamic_type(key=path, expected=say.a_mapping(), given=_value_text(node.value)), node.span)
             self._explicit(path, node)
             self._section(section, None, path)
             return
@@ -162,7 +162,7 @@ class DynamicReading(Reading):
                     self._section(element, entry, f"{path}[{at}]")
                 else:
                     self.report(
-                        say.dynamic_type(key=f"{path}[{at}]", expected=say.a_mapping(), given=_shown(entry.value)),
+                        say.dynamic_type(key=f"{path}[{at}]", expected=say.a_mapping(), given=_value_text(entry.value)),
                         entry.span,
                     )
                     self._explicit(f"{path}[{at}]", entry)
@@ -173,11 +173,11 @@ class DynamicReading(Reading):
         if not _fits(node.value, kind):
             if kind == "bool":
                 self.switched[path] = node.value, None
-            expected = _described(kind)
+            expected = _kind_words(kind)
             if node.value is None:
                 self.report(say.is_null(key=path, expected=expected), node.span)
             else:
-                self.report(say.dynamic_type(key=path, expected=expected, given=_shown(node.value)), node.span)
+                self.report(say.dynamic_type(key=path, expected=expected, given=_value_text(node.value)), node.span)
 
     def _extra(self, key: Any, node: Node, path: str, *, top: bool) -> None:
         """A key that the class does not declare but lets through."""
@@ -193,7 +193,7 @@ class DynamicReading(Reading):
         else:
             self._leaves(node, path, "accepted")
 
-    def _unknown(self, key: Any, node: Node, path: str, owner: str) -> None:
+    def _report_unknown(self, key: Any, node: Node, path: str, owner: str) -> None:
         self.report(
             say.dynamic_unknown(key=path, owner=owner, hint=self._hint(str(key), owner)), node.key_span or node.span
         )
@@ -221,7 +221,7 @@ class DynamicReading(Reading):
         value = field.get("default")
         self._defaults[path] = Setting(path, value, "default")
         if value is None and not _fits(None, kind):
-            self.report(say.required(key=path, expected=_described(kind)), _end(place))
+            self.report(say.required(key=path, expected=_kind_words(kind)), _end(place))
 
     def _hint(self, key: str, owner: str) -> Words:
         fields = self.facts.classes[owner]["fields"]
@@ -245,7 +245,7 @@ class DynamicReading(Reading):
     def _mark_switched(self) -> None:
         for path, (value, on) in self.switched.items():
             if path in self.settings:  # a mapping stands there by its leaves
-                self.settings[path] = as_switched(self.settings[path], value, on=on)
+                self.settings[path] = switch_setting(self.settings[path], value, on=on)
 
     # --- access --------------------------------------------------------------------------------------------------
 
@@ -282,7 +282,7 @@ class DynamicReading(Reading):
 
     def report(self, problem: Problem, span: Span | None) -> None:
         """Add a problem."""
-        self.problems.append(finding(problem, self.file, span))
+        self.problems.append(diagnose(problem, self.file, span))
 
 
 class Dynamic(Trainer):
@@ -305,11 +305,11 @@ class Dynamic(Trainer):
         """Whether there is such a value."""
         return name in self.locals or name in self.reading.settings
 
-    def written(self, name: str) -> bool:
+    def is_written(self, name: str) -> bool:
         """Whether there is something in a section."""
         return any(key.startswith(f"{name}.") for key in self.reading.settings)
 
-    def decided_by(self, row: Row) -> tuple[str, ...]:
+    def source_paths(self, row: Row) -> tuple[str, ...]:
         """The names themselves: they are the file's keys."""
         return row.more.because
 
@@ -319,7 +319,7 @@ class Dynamic(Trainer):
 
     def refuse(self, row: Row) -> None:
         """Report what does not hold."""
-        given = ", ".join(f"{key}={_shown(self[key])}" for key in row.more.because)
+        given = ", ".join(f"{key}={_value_text(self[key])}" for key in row.more.because)
         said = say.dynamic_condition(what=words(self.version, row, self), given=given)
         self.reading.report(said, self.reading.span(*row.more.because))
 
@@ -327,7 +327,7 @@ class Dynamic(Trainer):
         """Report a problem by its name."""
         self.reading.report(getattr(say, row.target)(**value), self.reading.span(*row.more.because))
 
-    def lacking(self, row: Row, value: Any) -> None:
+    def report_missing(self, row: Row, value: Any) -> None:
         """The same about a key that would stand at the end of its section."""
         section = row.more.at.rpartition(".")[0]
         last = [key for key in self.reading.settings if key.startswith(f"{section}.")][-1]
@@ -343,7 +343,7 @@ class Dynamic(Trainer):
 
     # What a section names by `type`.
 
-    def given(self, section: str) -> dict[str, Sourced]:
+    def section_values(self, section: str) -> dict[str, Sourced]:
         """What a section hands its class: all that is written, and the section's own fields."""
         switched = self.reading.switched
         given: dict[str, Sourced] = {}
@@ -408,7 +408,7 @@ def _fits(value: Any, kind: str) -> bool:
     return True
 
 
-def _described(kind: str) -> Words:
+def _kind_words(kind: str) -> Words:
     names = {
         "str": say.a_string(),
         "int": say.a_whole_number(),
@@ -416,10 +416,10 @@ def _described(kind: str) -> Words:
         "bool": say.true_or_false(),
         "None": "null",
     }
-    return joined([names.get(option, option) for option in kind.split(" | ")], "or")
+    return join_words([names.get(option, option) for option in kind.split(" | ")], "or")
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if value is None:
         return "null"
     if isinstance(value, str):
@@ -441,13 +441,13 @@ def dynamic_config(
 ) -> Config:
     """The effective values of a dynamic-graph YAML; of an assumed version, as one reads it that knows its keys."""
     config = DynamicReading(document, source, options, version).config()
-    unknown = _unknown(config)
+    unknown = _unknown_keys(config)
     if chosen is None:
         pass
     elif chosen.origin == "assumed" and unknown:
         for version in reversed(VERSIONS):
             other = DynamicReading(document, source, options, version).config()
-            fewer = _unknown(other)
+            fewer = _unknown_keys(other)
             if len(fewer) < len(unknown):
                 keys = sorted(unknown.difference(fewer))
                 shown = ", ".join(keys[:3]) + (", …" if len(keys) > 3 else "")
@@ -462,7 +462,7 @@ def dynamic_config(
     return config
 
 
-def _unknown(config: Config) -> set[str]:
+def _unknown_keys(config: Config) -> set[str]:
     """The keys that the version does not know."""
     return {key for key, setting in config.settings.items() if setting.acceptance in ("unknown", "ignored")}
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from ..config import Config, Setting
-from ..diagnostic import UnreadableError, finding
+from ..diagnostic import UnreadableError, diagnose
 from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..file_kind import (
     is_mindformers,
@@ -20,15 +20,15 @@ from ..file_kind import (
     template,
     unread_yaml,
 )
-from ..plain_values import copied, is_list, is_mapping
+from ..plain_values import deep_copy, is_list, is_mapping
 from ..rows import Sourced
 from ..source_tree import tree_version
-from ..versions import release_of, written_for
+from ..versions import header_version, release_of
 from ..yaml_reader.document import parse_path, read_yaml
 from .messages_compiled import say
 from .reading import Reading, Undecided, default_setting, plain_value, without_placeholders
-from .resolution import near
-from .switches import as_switched, switch_sections, switch_unread
+from .resolution import suggest
+from .switches import switch_sections, switch_setting, switch_unread
 from .versions import (
     DEFAULT_STATIC,
     detected_dialect,
@@ -63,7 +63,7 @@ def fill(reading: Reading, given: dict[Any, Any], faults: Faults, *, legacy: boo
     rest = dict(given)
     general = {key: rest.pop(key) for key in sections[_GENERAL]["defaults"] if key in rest}
     filled: dict[str, Any] = {}
-    for name in _applied(reading.catalog, given.get("run_mode"), given.get("do_eval", False)):
+    for name in _applied_sections(reading.catalog, given.get("run_mode"), given.get("do_eval", False)):
         if name == _GENERAL:
             filled.update(_section(reading, name, general, faults))
         elif name != "moe_config" or legacy:
@@ -71,7 +71,7 @@ def fill(reading: Reading, given: dict[Any, Any], faults: Faults, *, legacy: boo
     return {**rest, **filled}, [str(key) for key in rest]
 
 
-def _applied(catalog: dict[str, Any], run_mode: Any, do_eval: Any) -> list[str]:
+def _applied_sections(catalog: dict[str, Any], run_mode: Any, do_eval: Any) -> list[str]:
     groups = ["general_configs"]
     if run_mode in ("eval", "predict"):
         groups.append(f"{run_mode}_configs")
@@ -87,16 +87,16 @@ def _section(reading: Reading, name: str, given: Any, faults: Faults) -> Any:
         faults.append(_wrong_type(name, say.a_list() if listed else say.a_mapping(), given))
         given = None
     if listed:
-        return _entries(reading, name, given or [], copied(list(defaults.values())), faults)
+        return _entries(reading, name, given or [], deep_copy(list(defaults.values())), faults)
     if not given:
-        return copied(defaults)
-    faults += [_missing(reading, name, key) for key in facts["required"] if key not in given]
+        return deep_copy(defaults)
+    faults += [_missing_problem(reading, name, key) for key in facts["required"] if key not in given]
     for key in given if facts["strict"] else ():
         if key not in defaults:
-            meant = near(str(key), defaults)
+            meant = suggest(str(key), defaults)
             said = say.unknown_section_key(key=str(key), section=name, suggestion=meant, version=reading.version)
             faults.append((said, f"{name}.{key}"))
-    return dict(given) if facts["spec"] else {**copied(defaults), **given}
+    return dict(given) if facts["spec"] else {**deep_copy(defaults), **given}
 
 
 def _entries(reading: Reading, name: str, given: list[Any], defaults: list[Any], faults: Faults) -> list[Any]:
@@ -106,7 +106,7 @@ def _entries(reading: Reading, name: str, given: list[Any], defaults: list[Any],
         if not is_mapping(entry):
             faults.append(_wrong_type(path, say.a_mapping(), entry))
         elif "type" not in entry:
-            faults.append(_missing(reading, path, "type"))
+            faults.append(_missing_problem(reading, path, "type"))
     result = [entry for entry in given if is_mapping(entry)]
     named = [entry.get("type") for entry in result]
     return [*result, *(entry for entry in defaults if entry["type"] not in named)]
@@ -117,7 +117,7 @@ def _wrong_type(path: str, expected: Words, given: object) -> tuple[Problem, str
     return say.section_type(key=path, expected=expected, found=found), path
 
 
-def _missing(reading: Reading, section: str, key: str) -> tuple[Problem, str]:
+def _missing_problem(reading: Reading, section: str, key: str) -> tuple[Problem, str]:
     return say.missing_key(key=key, section=section, version=reading.version), f"{section}.{key}"
 
 
@@ -176,7 +176,7 @@ def _config(
             raise UnreadableError(other_yaml(root.value, source.name).problem)
         span = None if root is None else root.span
         found = say.nothing() if root is None else repr(root.value)[:60]
-        raise UnreadableError(finding(say.not_a_mapping(found=found), source.name, span))
+        raise UnreadableError(diagnose(say.not_a_mapping(found=found), source.name, span))
     if options.dialect is None and not is_mindformers(root.value):
         return _foreign_config(source.name, root, other_yaml(root.value, source.name))
     here = os.path.dirname(os.path.join(os.getcwd(), source.name))
@@ -184,7 +184,7 @@ def _config(
         root.value,
         options,
         lambda: tree_version("mindformers", (*folders, here), open_file),
-        written_for("mindformers", source.text),
+        header_version("mindformers", source.text),
     )
     if dialect == "dynamic":
         from .dynamic import dynamic_config
@@ -247,7 +247,7 @@ def _static_config(
     written = _settings(reading)
     from .trainer import Trainer
 
-    Trainer(reading, _known(options, legacy=legacy)).resolve("trainer")
+    Trainer(reading, _option_values(options, legacy=legacy)).resolve("trainer")
     if reading.get("model.model_config.rope_parameters") is not None:
         from .pretrained import nested_rope
 
@@ -276,7 +276,7 @@ def _static_config(
     )
 
 
-def _known(options: ReadOptions, *, legacy: bool) -> dict[str, Sourced]:
+def _option_values(options: ReadOptions, *, legacy: bool) -> dict[str, Sourced]:
     """What the rows know besides the file."""
     return {
         "option.world_size": Sourced(options.world_size),
@@ -304,7 +304,7 @@ def _with_what_follows(reading: Reading, settings: dict[str, Setting], *, known:
     switch_unread(reading)
     for path, (value, on) in reading.switched.items():
         if path in settings:
-            settings[path] = as_switched(settings[path], value, on=on)
+            settings[path] = switch_setting(settings[path], value, on=on)
     settings.update(reading.resolved if known else _overridable(reading.resolved, settings))
     if any(problem.kind is say.kinds["base_config"] for problem in reading.problems):
         return {key: _open(setting) for key, setting in settings.items()}
@@ -325,7 +325,7 @@ def _check_depth(reading: Reading, root: Node) -> None:
         if depth > _MAX_MAPPING_DEPTH:
             span = node.key_span or node.span
             said = say.too_deep(depth=depth, limit=_MAX_MAPPING_DEPTH)
-            reading.problems.append(finding(said, reading.file, span))
+            reading.problems.append(diagnose(said, reading.file, span))
             return
         stack.extend((child, depth + 1) for child in node.items.values())
 
@@ -365,20 +365,20 @@ def _with_base_files(
             below = read_yaml(open_file(path))
         except UnreadableError as error:
             said = say.base_config(named=path, why=error.diagnostic.words().without_stop())
-            reading.problems.append(finding(said, reading.file, root.items["base_config"].span))
+            reading.problems.append(diagnose(said, reading.file, root.items["base_config"].span))
             continue
         if below.root is not None and is_mapping(below.root.value):
             merged.update(_with_base_files(reading, path, below.root, open_file, depth + 1, asked))
     reading.record("", root, file)
-    return _laid_over(given, merged)
+    return _overlay(given, merged)
 
 
-def _laid_over(top: dict[Any, Any], below: dict[Any, Any]) -> dict[Any, Any]:
+def _overlay(top: dict[Any, Any], below: dict[Any, Any]) -> dict[Any, Any]:
     result = dict(below)
     for key, value in top.items():
         under = result.get(key)
         if is_mapping(value) and is_mapping(under):
-            result[key] = _laid_over(value, under)
+            result[key] = _overlay(value, under)
         else:
             result[key] = value
     return result
@@ -402,13 +402,13 @@ def _report_template(reading: Reading, unused: list[str], faults: Faults) -> Non
         reading.note(say.unused_section(key=key, mode=mode, suggestion=near, version=reading.version), key, on_key=True)
     for section, key in _NEEDED:
         if section in reading.values and not reading.values[section]:
-            reading.lacking(say.missing_key(key=key, section=section, version=reading.version), f"{section}.{key}")
+            reading.note_missing(say.missing_key(key=key, section=section, version=reading.version), f"{section}.{key}")
     for problem, path in faults:
         unknown = problem.kind is say.kinds["unknown_section_key"]
         if unknown:
             reading.acceptance[path] = "unknown"
         if problem.kind is say.kinds["missing_key"]:
-            reading.lacking(problem, path)
+            reading.note_missing(problem, path)
         else:
             reading.note(problem, path, on_key=unknown)
 

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from ..compilers import versions
 from ..plain_values import is_list, is_mapping
 from ..versions import number_of
-from .fact_base import SOURCE, facts_of, merged, read_facts, written
+from .fact_base import SOURCE, fact_file_text, facts_of, merge_versions, read_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +48,7 @@ _SECTION = re.compile(r"- section: (.*)")
 _CITING = ("schemas", "mappings", "rules", "mapper", "verifier")
 
 
-def extracted(tree: Path, python: str = sys.executable) -> dict[str, Any]:
+def extract_facts(tree: Path, python: str = sys.executable) -> dict[str, Any]:
     """The facts of one version by dialect, and the digests of its functions."""
     package = tree / "mindformers"
     if not package.is_dir():
@@ -171,23 +171,26 @@ def _sorted_facts(value: Any) -> Any:
 # --- the files -------------------------------------------------------------------------------------------------------
 
 
-def taken_in(facts: dict[str, Any], digest: dict[str, Any], version: str, new: dict[str, Any] | None) -> None:
+def update_version(facts: dict[str, Any], digest: dict[str, Any], version: str, new: dict[str, Any] | None) -> None:
     """Put a version's facts into the two trees, or take the version out of them where `new` is None."""
     for dialect in ("static", "dynamic"):
         content = None if new is None else new.get(dialect)
-        facts[dialect] = _exchanged(facts.get(dialect), version, content)
-    held = _exchanged(digest, version, None if new is None else new["digests"])
+        facts[dialect] = _replace_dialect(facts.get(dialect), version, content)
+    held = _replace_dialect(digest, version, None if new is None else new["digests"])
     digest.clear()
     digest.update(held)
 
 
-def _exchanged(dialect: dict[str, Any] | None, version: str, new: Any) -> dict[str, Any]:
+def _replace_dialect(dialect: dict[str, Any] | None, version: str, new: Any) -> dict[str, Any]:
     old: dict[str, Any] = dialect or {"versions": [], "facts": {}}
     trees = {one: facts_of(old["facts"], one, old["versions"]) for one in old["versions"] if one != version}
     if new is not None:
         trees[version] = new
     versions = sorted(trees, key=number_of)
-    return {"versions": versions, "facts": merged({one: trees[one] for one in versions}, versions) if trees else {}}
+    return {
+        "versions": versions,
+        "facts": merge_versions({one: trees[one] for one in versions}, versions) if trees else {},
+    }
 
 
 # --- the list of changes ---------------------------------------------------------------------------------------------
@@ -205,10 +208,10 @@ def changes(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, str, Any,
             else:
                 yield from changes(old[key], new[key], here)
     elif repr(old) != repr(new):
-        yield from _changed(old, new, path)
+        yield from _differences(old, new, path)
 
 
-def _changed(old: Any, new: Any, path: str) -> Iterator[tuple[str, str, Any, Any]]:
+def _differences(old: Any, new: Any, path: str) -> Iterator[tuple[str, str, Any, Any]]:
     """What of two values differs: of lists the entries, where it is not their order alone."""
     lists = is_list(old) and is_list(new)
     if lists:
@@ -218,7 +221,7 @@ def _changed(old: Any, new: Any, path: str) -> Iterator[tuple[str, str, Any, Any
         yield "changed", path, old, new
 
 
-def cited(root: Path, functions: set[str]) -> dict[str, list[str]]:
+def citations(root: Path, functions: set[str]) -> dict[str, list[str]]:
     """The places in accmap's tables and programs that name one of the functions (`file.py:function`)."""
     found: dict[str, list[str]] = {}
     name = re.compile(r"([\w/]+\.py):([\w.]+(?:, [A-Za-z_]\w*\.\w+)*)")
@@ -232,12 +235,12 @@ def cited(root: Path, functions: set[str]) -> dict[str, list[str]]:
                 entry = f" ({head[1]})" if head else entry
                 for file, listed in name.findall(line):
                     place = f"{path.relative_to(root)}:{number}{entry}"
-                    for full in _meant(functions, file, listed.split(", ")):
+                    for full in _cited_functions(functions, file, listed.split(", ")):
                         found.setdefault(full, []).append(place)
     return found
 
 
-def _meant(functions: set[str], file: str, listed: list[str]) -> Iterator[str]:
+def _cited_functions(functions: set[str], file: str, listed: list[str]) -> Iterator[str]:
     """Those of the functions that a citation names; one of a class means every method of it."""
     for full in functions:
         where, _, what = full.partition(":")
@@ -245,7 +248,7 @@ def _meant(functions: set[str], file: str, listed: list[str]) -> Iterator[str]:
             yield full
 
 
-def stored(version: str) -> dict[str, Any]:
+def stored_facts(version: str) -> dict[str, Any]:
     """What stands here of a version: the facts by dialect, and the digests."""
     digest = read_facts(DIGESTS)
     found: dict[str, Any] = {"digests": facts_of(digest["facts"], version, digest["versions"])}
@@ -255,7 +258,7 @@ def stored(version: str) -> dict[str, Any]:
     return found
 
 
-def told(version: str, before: str | None, old: dict[str, Any], new: dict[str, Any]) -> int:
+def print_changes(version: str, before: str | None, old: dict[str, Any], new: dict[str, Any]) -> int:
     """Print the list of changes; how many there are."""
     count = 0
     for dialect in ("static", "dynamic"):
@@ -272,7 +275,7 @@ def told(version: str, before: str | None, old: dict[str, Any], new: dict[str, A
         whole = right if kind == "new" else left
         names = [function] if mark else list(whole) if is_mapping(whole) else []
         functions |= {f"{file.removesuffix('.py')}.py:{one}" for one in names}
-    places = cited(HERE.parents[1], functions)
+    places = citations(HERE.parents[1], functions)
     print(f"## {len(functions)} functions or classes whose source changed, {len(places)} of them cited here")
     for name in sorted(functions, key=lambda one: (one not in places, one)):
         print(f"source  {name}" + (f"  cited in {', '.join(places[name])}" if name in places else ""))
@@ -310,7 +313,7 @@ def _digests(node: ast.Module | ast.ClassDef, prefix: str) -> Iterator[tuple[str
             yield f"{prefix}{child.name}", _digest([child])
         elif isinstance(child, ast.ClassDef):
             inside = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-            own = [one for one in _undocumented(child.body) if not isinstance(one, inside)]
+            own = [one for one in _without_docstring(child.body) if not isinstance(one, inside)]
             if own:
                 yield f"{prefix}{child.name}", _digest(own)
             yield from _digests(child, f"{prefix}{child.name}.")
@@ -320,12 +323,12 @@ def _digest(nodes: list[ast.stmt]) -> str:
     for node in nodes:
         for inner in ast.walk(node):
             if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                inner.body = _undocumented(inner.body)
+                inner.body = _without_docstring(inner.body)
     text = "\n".join(ast.dump(node) for node in nodes)
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
-def _undocumented(body: list[ast.stmt]) -> list[ast.stmt]:
+def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
     return [
         one
         for one in body
@@ -361,7 +364,7 @@ def main(words: list[str] | None = None) -> int:
     facts = read_facts() if SOURCE.exists() else {}
     digest = read_facts(DIGESTS) if DIGESTS.exists() else {}
     if given.remove:
-        taken_in(facts, digest, given.remove, None)
+        update_version(facts, digest, given.remove, None)
         _write(facts, digest)
         return 0
     if given.tree is None or given.version is None:
@@ -371,28 +374,28 @@ def main(words: list[str] | None = None) -> int:
         print(f"{given.version} has no line in {versions.SOURCE}", file=sys.stderr)
         return 2
     try:
-        new = extracted(given.tree.resolve())
+        new = extract_facts(given.tree.resolve())
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
-    before = _before(facts, given.version)
-    old: dict[str, Any] = stored(before) if before else {"digests": {}}
-    count = told(given.version, before, old, new)
+    before = _previous_version(facts, given.version)
+    old: dict[str, Any] = stored_facts(before) if before else {"digests": {}}
+    count = print_changes(given.version, before, old, new)
     if given.write:
-        taken_in(facts, digest, given.version, new)
+        update_version(facts, digest, given.version, new)
         _write(facts, digest)
         return 0
     return int(count > 0 and before == given.version)
 
 
-def _before(facts: dict[str, Any], version: str) -> str | None:
+def _previous_version(facts: dict[str, Any], version: str) -> str | None:
     known = [one for one in facts.get("static", {"versions": []})["versions"] if number_of(one) <= number_of(version)]
     return known[-1] if known else None
 
 
 def _write(facts: dict[str, Any], digest: dict[str, Any]) -> None:
-    SOURCE.write_text(written(_HEAD, facts), "utf-8")
-    DIGESTS.write_text(written(_DIGESTS_HEAD, digest), "utf-8")
+    SOURCE.write_text(fact_file_text(_HEAD, facts), "utf-8")
+    DIGESTS.write_text(fact_file_text(_DIGESTS_HEAD, digest), "utf-8")
     subprocess.run([sys.executable, "-m", "generate"], cwd=HERE.parents[1], stdout=subprocess.DEVNULL, check=True)
 
 

@@ -43,31 +43,31 @@ def facts_of(tree: Any, version: str, versions: Sequence[str]) -> Any:
         return _words_of(tree[_WORDS], version, versions)
     found: dict[Any, Any] = {}
     for key, value in tree.items():
-        name, held = _taken_apart(key, versions)
+        name, held = _split_key(key, versions)
         if version in held:
             found[name] = facts_of(value, version, versions)
     after: dict[str, str] = found.pop(_AFTER, {})
-    return {name: found[name] for name in _moved(list(found), after)} if after else found
+    return {name: found[name] for name in _apply_moves(list(found), after)} if after else found
 
 
-def merged(trees: Mapping[str, Any], versions: Sequence[str]) -> Any:
+def merge_versions(trees: Mapping[str, Any], versions: Sequence[str]) -> Any:
     """One tree of the trees of several versions."""
     asked = [version for version in versions if version in trees]
     values = [trees[version] for version in asked]
     if all(is_mapping(value) for value in values):
-        return _merged_mappings({version: trees[version] for version in asked}, versions)
+        return _merge_mappings({version: trees[version] for version in asked}, versions)
     if len(asked) > 1 and all(_is_set(value) for value in values) and any(value != values[0] for value in values):
-        return {_WORDS: _merged_words({version: trees[version] for version in asked}, versions)}
+        return {_WORDS: _merge_words({version: trees[version] for version in asked}, versions)}
     return values[0]
 
 
-def _merged_mappings(trees: dict[str, dict[Any, Any]], versions: Sequence[str]) -> dict[Any, Any]:
+def _merge_mappings(trees: dict[str, dict[Any, Any]], versions: Sequence[str]) -> dict[Any, Any]:
     found: dict[Any, Any] = {}
     for name in _in_order([list(tree) for tree in trees.values()]):
         holding = {version: tree[name] for version, tree in trees.items() if name in tree}
-        for group in _alike(holding):
+        for group in _equal_groups(holding):
             together = {version: holding[version] for version in group}
-            found[_key(name, group, list(trees), versions)] = merged(together, versions)
+            found[_key(name, group, list(trees), versions)] = merge_versions(together, versions)
     return {**found, **_other_orders(found, trees, versions)}
 
 
@@ -96,7 +96,7 @@ def _moves(usual: list[str], order: list[str]) -> dict[str, str]:
     return moves
 
 
-def _moved(names: list[str], after: Mapping[str, str]) -> list[str]:
+def _apply_moves(names: list[str], after: Mapping[str, str]) -> list[str]:
     """The names in the order that the moves make of them."""
     moved = {name for these in after.values() for name in these.split()}
     found: list[str] = []
@@ -106,7 +106,7 @@ def _moved(names: list[str], after: Mapping[str, str]) -> list[str]:
     return found[1:]
 
 
-def _alike(values: dict[str, Any]) -> list[list[str]]:
+def _equal_groups(values: dict[str, Any]) -> list[list[str]]:
     """The versions in groups: those whose values can stand under one key."""
     if all(is_mapping(value) for value in values.values()) or all(_is_set(value) for value in values.values()):
         return [list(values)]
@@ -134,7 +134,7 @@ def _is_set(value: Any) -> bool:
     return len(set(words)) == len(value)
 
 
-def _merged_words(lists: dict[str, list[str]], versions: Sequence[str]) -> dict[str, str]:
+def _merge_words(lists: dict[str, list[str]], versions: Sequence[str]) -> dict[str, str]:
     groups: dict[str, list[str]] = {}
     order = _in_order(list(lists.values()))
     for word in order:
@@ -177,7 +177,7 @@ def _key(name: Any, held: list[str], around: list[str], versions: Sequence[str])
     return name if held == around else f"{name} @{text_of(held, versions)}"
 
 
-def _taken_apart(key: Any, versions: Sequence[str]) -> tuple[Any, Sequence[str]]:
+def _split_key(key: Any, versions: Sequence[str]) -> tuple[Any, Sequence[str]]:
     if isinstance(key, str):
         name, mark, text = key.rpartition(" @")
         if mark:
@@ -198,7 +198,7 @@ class _Writer(yaml.SafeDumper):
         return super().represent_sequence(tag, sequence, flow_style=True)
 
 
-def written(head: str, content: Any) -> str:
+def fact_file_text(head: str, content: Any) -> str:
     """The text of a fact file under its heading."""
     text = yaml.dump(content, Dumper=_Writer, sort_keys=False, allow_unicode=True, width=110)
     lines = (f"{line[: (len(line) - len(line.lstrip(' '))) // 2]}{line.lstrip(' ')}" for line in text.splitlines())
@@ -215,7 +215,7 @@ def _facts() -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1)
-def _judged() -> dict[str, Any]:
+def _judgements() -> dict[str, Any]:
     return read_facts(JUDGED)
 
 
@@ -228,7 +228,7 @@ def static_facts(version: str) -> dict[str, Any]:
     """The catalog of a version's static graph."""
     content = _facts()["static"]
     facts = facts_of(content["facts"], version, content["versions"])
-    judged = facts_of(_judged()["static"], version, content["versions"])
+    judged = facts_of(_judgements()["static"], version, content["versions"])
     latent = {**facts["transformer"], **facts["mla_transformer"]}
     converters = {
         name: _converter(one, facts["transformer"], latent) for name, one in sorted(facts["converters"].items())
@@ -244,7 +244,7 @@ def static_facts(version: str) -> dict[str, Any]:
         "models": _by_legacy(facts["models"]),
         "white": facts["white"],
         "converters": converters or {"common": _converter(facts["common"], facts["transformer"], latent)},
-        "meant": _meant(facts["common"]["rules"]),
+        "meant": _meanings(facts["common"]["rules"]),
         "transformer": facts["transformer"],
         "mla_transformer": facts["mla_transformer"],
         "registry": facts["registry"],
@@ -273,7 +273,7 @@ _AS_JUDGED = (
 def dynamic_facts(version: str) -> dict[str, Any]:
     """The catalog of a version's dynamic graph."""
     content = _facts()["dynamic"]
-    judged = facts_of(_judged()["dynamic"], version, content["versions"])
+    judged = facts_of(_judgements()["dynamic"], version, content["versions"])
     switches = _switches("dynamic", version, content["versions"])
     return {**facts_of(content["facts"], version, content["versions"]), **judged, **switches, "version": version}
 
@@ -325,7 +325,7 @@ def _targets(spec: Any) -> list[list[Any]]:
     return found
 
 
-def _meant(rules: dict[str, Any]) -> dict[str, str]:
+def _meanings(rules: dict[str, Any]) -> dict[str, str]:
     """Which field a key means in the common table, for advice about a key that a class does not map."""
     return {key: targets[0][0] for key, spec in rules.items() if (targets := _targets(spec)) and targets[0][0] != key}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 
 from ..config import reason_words
-from ..diagnostic import finding
+from ..diagnostic import diagnose
 from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..message import NOTHING
 from ..plain_values import number_in
@@ -47,7 +47,7 @@ class _Given(NamedTuple):
         return self.values if several and len(self.values) > 1 else self.values[0]
 
 
-def _reaching(first: Span, last: Span) -> Span:
+def _joined_span(first: Span, last: Span) -> Span:
     """From an option to its value; the option alone where the value is written elsewhere (a variable, `--arg`)."""
     if first.file == last.file and (last.line, last.column) >= (first.end_line, first.end_column):
         return first.through(last)
@@ -153,7 +153,7 @@ class LaunchReading:
         if option.flag == "--run_mode" and not isinstance(value, Undecided):
             self._check_run_mode(parts[0])
         for path in paths:
-            yield Override(".".join(path), value, _reaching(span, parts[-1].span), option.flag)
+            yield Override(".".join(path), value, _joined_span(span, parts[-1].span), option.flag)
 
     def _typed(self, option: LaunchOption, part: _Part) -> Value:
         text = part.text
@@ -218,7 +218,7 @@ class LaunchReading:
                 except (ValueError, OverflowError):
                     expected = say.what_int_takes()
                     self._report(say.launch_value(option=key.text, expected=expected, given=value.text), value.span)
-            yield Override(path, parsed, _reaching(key.span, value.span), key.text)
+            yield Override(path, parsed, _joined_span(key.span, value.span), key.text)
 
     def _single(self, flag: str) -> _Part | None:
         given = self._given.get(flag)
@@ -248,7 +248,7 @@ class LaunchReading:
         self._report(say.launch_unknown(option=part.text, key=key, hint=hint), part.span)
 
     def _report(self, problem: Problem, span: Span) -> None:
-        self.problems.append(finding(problem, self._file, span))
+        self.problems.append(diagnose(problem, self._file, span))
 
 
 def custom_value(text: str) -> Value:

@@ -55,7 +55,7 @@ def legacy_model(run: Trainer) -> None:
     if known is None:
         named = " / ".join(str(one) for one in (kind, model) if one is not None)
         _refuse(reading, named or reading.model, NOTHING)
-    elif _Network(reading, known, given, known.arguments or defaults).answered():
+    elif _Network(reading, known, given, known.arguments or defaults).resolve_fields():
         defaults = known.arguments or defaults
     _list(reading, given, defaults)
 
@@ -94,7 +94,7 @@ class _Network(rows.Run):
         """The keys that are no mistake: not those that no row has asked for."""
         self.refused = False
 
-    def answered(self) -> bool:
+    def resolve_fields(self) -> bool:
         """Answer with the fields; False for a network that TransformerConfig has no words for."""
         self.follow(self.known.rows)
         for key in self.values if not self.refused else ():

@@ -69,12 +69,12 @@ def _static(version: str, *, legacy: bool) -> type[BaseModel]:
     facts = static_catalog(version)
     sections = facts["sections"]
     fields: dict[str, Any] = {
-        key: (_type_of(key, default), _described(key, default=default))
+        key: (_type_of(key, default), _field_of(key, default=default))
         for key, default in sections["general_config"]["defaults"].items()
     }
     for name, section in sections.items():
         if name != "general_config":
-            fields[name] = (_section(name, section, facts, legacy=legacy) | None, _described(name, default=None))
+            fields[name] = (_section(name, section, facts, legacy=legacy) | None, _field_of(name, default=None))
     kind = "Legacy" if legacy else "Static"
     doc = f"A {kind.lower()}-graph configuration of MindSpore Transformers {version}."
     return _create(f"{kind}Config", fields, doc, closed=False)
@@ -90,13 +90,13 @@ def _section(name: str, section: Mapping[str, Any], facts: Mapping[str, Any], *,
     fields: dict[str, Any] = {
         key: (
             _ANY_RECOMPUTE if name == "recompute_config" else _type_of(key, default),
-            _described(key, default=default),
+            _field_of(key, default=default),
         )
         for key, default in defaults.items()
     }
     for key in section["required"]:
         if key not in fields:
-            fields[key] = (str | None if name.endswith("_task") else str, _described(key))
+            fields[key] = (str | None if name.endswith("_task") else str, _field_of(key))
     built = _create(_camel(name), fields, f"The section {name}.", closed=bool(section["strict"]))
     return list[built] | dict[str, Any] if section["list"] else built
 
@@ -109,12 +109,12 @@ def _model_section(facts: Mapping[str, Any], *, legacy: bool) -> Any:
             continue
         own = {**common, **entry["mf"], **entry["signature"]}
         fields: dict[str, Any] = {
-            key: (_type_of(key, own[key]), _described(key, default=own[key])) for key in own if key != "model_type"
+            key: (_type_of(key, own[key]), _field_of(key, default=own[key])) for key in own if key != "model_type"
         }
-        fields["model_type"] = (Literal[entry["model_type"]], _described("model_type"))
+        fields["model_type"] = (Literal[entry["model_type"]], _field_of("model_type"))
         named.append(_create(entry["class"], fields, f"The model class {entry['class']}.", closed=False))
     other: dict[str, Any] = {
-        key: (_type_of(key, default), _described(key, default=None)) for key, default in common.items()
+        key: (_type_of(key, default), _field_of(key, default=None)) for key, default in common.items()
     }
     plain = _create("OtherModelConfig", other, "A model whose class the YAML does not name.", closed=False)
     config: Any = plain
@@ -132,11 +132,11 @@ def _one_of(section: str, registered: Mapping[str, Any]) -> Any:
         fields: dict[str, Any] = {
             key: (
                 float | None if key == "learning_rate" else _type_of(key, None if default == "<required>" else default),
-                _described(key, default=None if default == "<required>" else default),
+                _field_of(key, default=None if default == "<required>" else default),
             )
             for key, default in given.items()
         }
-        fields["type"] = (Literal[name], _described("type"))
+        fields["type"] = (Literal[name], _field_of("type"))
         # The trainer adds what it has (learning rate, parameters), so a closed constructor still sees further keys.
         members.append(_create(_camel(f"{section}_{name}"), fields, f"{entry['class']}.", closed=False))
     return Annotated[_union(members), Field(discriminator="type")]
@@ -163,12 +163,12 @@ def _dynamic_class(name: str, entry: Mapping[str, Any], build: Any, facts: Any) 
         if "default" not in field:
             mandatory = kind in ("ModelConfig", "LrSchedulerConfig", "TrainDatasetConfig", "DataloaderConfig")
             fields[key] = (
-                (annotation, _described(key)) if mandatory else (annotation | None, _described(key, default=None))
+                (annotation, _field_of(key)) if mandatory else (annotation | None, _field_of(key, default=None))
             )
         elif field["default"] is None and "None" not in kind.split(" | "):
-            fields[key] = (annotation, _described(key))
+            fields[key] = (annotation, _field_of(key))
         else:
-            fields[key] = (annotation, _described(key, default=field["default"]))
+            fields[key] = (annotation, _field_of(key, default=field["default"]))
     doc = f"`{name}` of the dynamic graph."
     registered = {"OptimizerConfig": facts.optimizers, "LrSchedulerConfig": facts.schedules}.get(name)
     if registered is None:
@@ -177,10 +177,10 @@ def _dynamic_class(name: str, entry: Mapping[str, Any], build: Any, facts: Any) 
     for kind, constructor in registered.items():
         own = dict(fields)
         for key, default in constructor["parameters"].items():
-            own.setdefault(key, (_type_of(key, default), _described(key, default=default)))
+            own.setdefault(key, (_type_of(key, default), _field_of(key, default=default)))
         own["type"] = (
             Literal[kind],
-            _described("type") if name != "OptimizerConfig" else _described("type", default=kind),
+            _field_of("type") if name != "OptimizerConfig" else _field_of("type", default=kind),
         )
         members.append(_create(f"{name}{kind}", own, f"{kind}.", closed=False))
     return Annotated[_union(members), Field(discriminator="type")]
@@ -214,7 +214,7 @@ def _create(name: str, fields: dict[str, Any], doc: str, *, closed: bool) -> typ
     return create_model(name, __config__=config, __doc__=doc, __module__=__name__, **safe)
 
 
-def _described(key: str, **default: Any) -> Any:
+def _field_of(key: str, **default: Any) -> Any:
     meaning = MEANINGS.get(key) or f"{key.replace('_', ' ').capitalize()}."
     return Field(description=meaning, **default)
 

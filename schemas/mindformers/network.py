@@ -118,12 +118,12 @@ def convert(reading: Reading, facts: dict[str, Any], attributes: Fields, handed:
     work = _Conversion(reading, facts, mla=mla)
     for key, one in handed.items():
         if key in work.targets:
-            work.apply(key, one)
+            work.convert_key(key, one)
     for key, one in attributes.items():
         if key in work.targets and key not in work.white:
-            work.apply(key, one)
+            work.convert_key(key, one)
         elif (path := f"{reading.model}.{key}") in reading.places and path in one.sources:
-            work.unmapped(key, path)
+            work.report_unmapped(key, path)
     within = f"{reading.model}."
     for path in [path for path, found in reading.acceptance.items() if found == "ignored" and path.startswith(within)]:
         span = reading.places.get(path)
@@ -150,7 +150,7 @@ class _Conversion:
         self.keys: dict[str, str] = {}
         """Which key set each field."""
 
-    def apply(self, key: str, one: Sourced) -> None:
+    def convert_key(self, key: str, one: Sourced) -> None:
         """Set the fields of a key."""
         targets = self.targets[key]
         for field, transform in ((key, None),) if targets is None else targets:
@@ -165,7 +165,7 @@ class _Conversion:
                     continue
             self._store(field, key, value)
 
-    def unmapped(self, key: str, path: str) -> None:
+    def report_unmapped(self, key: str, path: str) -> None:
         """Say what becomes of a written key that sets nothing."""
         reading = self.reading
         if self.common and key not in self.white:
@@ -197,14 +197,14 @@ class _Conversion:
         name, keep = path.rsplit(".", 1)[-1], other.rsplit(".", 1)[-1]
         if name == keep:
             # One key that the converter's tables name twice for the same field: no value of it is ever accepted.
-            keep = self._working(field, name)
+            keep = self._replacement_key(field, name)
             other = other if written else say.mapped_twice(key=other)
         shown = say.the_trainer() if handed else other if written else say.set_by_the_class(key=other)
         keep = say.what_the_trainer_sets() if handed else keep
         said = say.conflict_key(key=path, other=shown, field=field, keep=keep or other, version=reading.version)
         reading.note(said, path, on_key=True, related=related)
 
-    def _working(self, field: str, key: str) -> str | None:
+    def _replacement_key(self, field: str, key: str) -> str | None:
         """The key to write for a field in this version and class; another one than `key`, where there is one."""
         setting = [name for name, found in self.targets.items() if found and [one for one, _ in found] == [field]]
         own = [field] if self.targets.get(field, ()) is None and field != key else []
@@ -215,7 +215,7 @@ class _Conversion:
         """What to write in place of a key without effect."""
         meant = self.reading.catalog["meant"].get(key)
         if meant is not None:
-            found = self._working(meant, key)
+            found = self._replacement_key(meant, key)
             return NOTHING if found in (None, key) else say.may_be_written(found=found)
         from ..suggestion import closest
 
@@ -235,7 +235,7 @@ class Defaults(NamedTuple):
     settings: Mapping[str, Setting]
     catalog: Mapping[str, Any]
 
-    def changed(self, now: Mapping[str, Sourced]) -> Iterator[str]:
+    def changed_names(self, now: Mapping[str, Sourced]) -> Iterator[str]:
         """What of it is no longer what it is by itself, as the rows call it."""
         return compress(self.known, map(is_not, self.known.values(), map(now.__getitem__, self.known)))
 
@@ -265,13 +265,13 @@ def network(run: Trainer) -> None:
     if within.has("model_class"):
         facts: dict[str, Any] = within["model_class"]
         run.locals["facts.model_class"] = within.locals["facts.model_class"] = Sourced(facts["class"])
-        attributes, latent = _constructed(within, facts), run.now("latent")
+        attributes, latent = _construct(within, facts), run.now("latent")
         mla: bool = within["mla"] if latent is None else latent
         fields = convert(reading, facts, attributes, within.under("handed."), mla=mla)
         _transformer_config(within, checked_fields(reading, fields, run.now("choices") or {}), mla=mla)
 
 
-def undecided(run: Trainer) -> None:
+def leave_network_open(run: Trainer) -> None:
     """Leave every field open: the class is not known."""
     reading = run.reading
     path = f"{reading.model}.model_type"
@@ -279,12 +279,12 @@ def undecided(run: Trainer) -> None:
     undecided_network(reading, *((str(kind), path) if kind else (reading.model, reading.model)))
 
 
-def _constructed(run: Trainer, facts: dict[str, Any]) -> dict[str, Sourced]:
+def _construct(run: Trainer, facts: dict[str, Any]) -> dict[str, Sourced]:
     """The class's attributes: its defaults, what is written, what the trainer adds, what it makes of them."""
     reading = run.reading
     given: dict[Any, Any] = reading.section(reading.model)
     attributes = {key: Sourced(value) for key, value in {**facts["mf"], **facts["signature"]}.items()}
-    attributes.update(Trainer.given(run, reading.model))
+    attributes.update(Trainer.section_values(run, reading.model))
     attributes.update(run.take("attributes."))
     for name, replaced in facts["attribute_map"].items():
         if name in attributes:
@@ -314,7 +314,7 @@ def _transformer_config(run: Trainer, fields: dict[str, Sourced], *, mla: bool) 
             if not one.decided:
                 run.open.add(f"transformer.{name}")
     run.resolve("transformer")
-    for local in {*own.changed(run.locals), *run.open.intersection(own.known)}:
+    for local in {*own.changed_names(run.locals), *run.open.intersection(own.known)}:
         one = run.locals[local]
         reading.resolve(f"resolved.{local}", one.value, *one.sources, decided=local not in run.open)
 

@@ -70,10 +70,10 @@ def of_own_program(
         return tuple(problems)
     found = tuple(_registrations(program.text))
     lines = program.text.split("\n")
-    return tuple(_where_registered(one, found, lines, path) for one in problems)
+    return tuple(_with_registration(one, found, lines, path) for one in problems)
 
 
-def _where_registered(
+def _with_registration(
     problem: Diagnostic, found: Sequence[_Registration], lines: Sequence[str], path: str
 ) -> Diagnostic:
     if problem.kind is not say.kinds["unknown_class"]:
@@ -94,7 +94,7 @@ def _registrations(text: str) -> Iterator[_Registration]:
     imported = (one for node in nodes if isinstance(node, ast.ImportFrom) for one in node.names)
     known = frozenset((_REGISTER, *(one.asname for one in imported if one.name == _REGISTER and one.asname)))
     for node in nodes:
-        yield from _handed_by(node, known)
+        yield from _registrations_of(node, known)
 
 
 def _nodes(text: str) -> Sequence[ast.AST]:
@@ -106,36 +106,36 @@ def _nodes(text: str) -> Sequence[ast.AST]:
         return ()
 
 
-def _handed_by(node: ast.AST, known: frozenset[str]) -> Iterator[_Registration]:
+def _registrations_of(node: ast.AST, known: frozenset[str]) -> Iterator[_Registration]:
     if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
         for decorator in node.decorator_list:
             if _is_call(decorator, _DECORATOR, known):
-                yield _Registration(node.name, _given(decorator, 0), node.lineno)
+                yield _Registration(node.name, _call_arguments(decorator, 0), node.lineno)
     elif _is_call(node, _FUNCTION, known):
-        yield _Registration(_first(node), _given(node, 1), node.lineno)
+        yield _Registration(_first(node), _call_arguments(node, 1), node.lineno)
     elif isinstance(node, ast.Call) and _is_call(node.func, _DECORATOR, known):
-        yield _Registration(_first(node), _given(node.func, 0), node.lineno)
+        yield _Registration(_first(node), _call_arguments(node.func, 0), node.lineno)
 
 
 def _first(call: ast.Call) -> str | None:
-    return _named(call.args[0]) if call.args else None
+    return _last_name(call.args[0]) if call.args else None
 
 
 def _is_call(node: ast.AST, method: str, known: frozenset[str]) -> TypeGuard[ast.Call]:
     """Whether a node calls a method of the register."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != method:
         return False
-    return _named(node.func.value) in known
+    return _last_name(node.func.value) in known
 
 
-def _named(node: ast.expr | None) -> str | None:
+def _last_name(node: ast.expr | None) -> str | None:
     """The last name of `a.b.C`."""
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else None
 
 
-def _given(call: ast.Call, before: int) -> dict[str, ast.expr] | None:
+def _call_arguments(call: ast.Call, before: int) -> dict[str, ast.expr] | None:
     """The arguments by name; None where the program decides which there are."""
     if any(isinstance(one, ast.Starred) for one in call.args) or any(one.arg is None for one in call.keywords):
         return None

@@ -34,7 +34,7 @@ def pretrained_keys(reading: Reading, directory: str, open_file: Callable[[str],
         reading.note(say.pretrained_unreadable(named=path, why=say.path_is_a_placeholder()), "pretrained_model_dir")
         return None
     try:
-        source = _opened(path, reading.file, open_file)
+        source = _open_beside(path, reading.file, open_file)
         keys = json.loads(source.text)
     except UnreadableError as error:
         why = error.diagnostic.words().without_stop()
@@ -61,7 +61,7 @@ def nested_rope(reading: Reading) -> None:
     if not is_mapping(nested) or not is_mapping(own):
         return
     base = reading.resolved.get("resolved.transformer.rotary_base")
-    lost = _passed_by(nested, own, None if base is None else base.value)
+    lost = _nested_overrides(nested, own, None if base is None else base.value)
     if lost:
         place = reading.place(path)
         named = reading.file if place is None or place.file is None else place.file
@@ -70,7 +70,7 @@ def nested_rope(reading: Reading) -> None:
         reading.note(say.nested_rope(named=named, version=reading.version, used=used, wanted=wanted), path)
 
 
-def _passed_by(nested: Mapping[str, Any], own: Mapping[str, Any], base: object) -> dict[str, Any]:
+def _nested_overrides(nested: Mapping[str, Any], own: Mapping[str, Any], base: object) -> dict[str, Any]:
     """What the nested settings say and the keys that are read do not."""
     lost: dict[str, Any] = {}
     theta = nested.get("rope_theta")
@@ -82,7 +82,7 @@ def _passed_by(nested: Mapping[str, Any], own: Mapping[str, Any], base: object) 
     return lost
 
 
-def _opened(path: str, beside: str, open_file: Callable[[str], SourceText]) -> SourceText:
+def _open_beside(path: str, beside: str, open_file: Callable[[str], SourceText]) -> SourceText:
     """The file at `path`; a relative one counts from the working directory, as in MindFormers, or from the YAML."""
     try:
         return open_file(path)

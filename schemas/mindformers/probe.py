@@ -221,15 +221,15 @@ def _constructor(one: Any, *, further: bool = False) -> dict[str, Any]:
     own = one.__init__ if inspect.isclass(one) else one
     if inspect.isclass(one) and "__init__" not in vars(one) and "__new__" in vars(one):
         own = one.__new__
-    target = _undecorated(own)
+    target = _unwrap(own)
     parameters = inspect.signature(target).parameters
     taken = [name for name, found in parameters.items() if found.kind is inspect.Parameter.VAR_KEYWORD]
-    more, refused = _taken_further(target, taken[0]) if taken and further else ({}, False)
+    more, refused = _keyword_defaults(target, taken[0]) if taken and further else ({}, False)
     arguments = {**_signature(target), **more}
     return {"class": getattr(one, "__name__", str(one)), "args": arguments, "open": bool(taken) and not refused}
 
 
-def _taken_further(function: Any, name: str) -> tuple[dict[str, Any], bool]:
+def _keyword_defaults(function: Any, name: str) -> tuple[dict[str, Any], bool]:
     """What a constructor reads of `**kwargs` by name with a default, and whether it refuses everything else."""
     found: dict[str, Any] = {}
     refused = False
@@ -249,7 +249,7 @@ def _taken_further(function: Any, name: str) -> tuple[dict[str, Any], bool]:
     return found, refused
 
 
-def _undecorated(function: Any) -> Any:
+def _unwrap(function: Any) -> Any:
     """The function under decorators that do not say what they wrap (MindSpore's `opt_init_args_register`)."""
     function = inspect.unwrap(function)
     names = [name for name in inspect.signature(function).parameters if name != "self"]
@@ -257,7 +257,7 @@ def _undecorated(function: Any) -> Any:
         return function
     held = inspect.getclosurevars(function).nonlocals.values()
     inner = next((value for value in held if inspect.isfunction(value)), None)
-    return function if inner is None else _undecorated(inner)
+    return function if inner is None else _unwrap(inner)
 
 
 def _is_a(one: Any, base: str) -> bool:

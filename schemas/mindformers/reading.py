@@ -7,7 +7,7 @@ Paths are dotted, list items are `name[0]`.
 from __future__ import annotations
 
 from ..config import Setting, Unresolved
-from ..diagnostic import finding
+from ..diagnostic import diagnose
 from ..fast_records import TYPE_CHECKING, cast
 from ..plain_values import is_list, is_mapping
 from .messages_compiled import say
@@ -63,7 +63,7 @@ class Reading:
         if severity is not None:
             problem = problem._replace(kind=problem.kind._replace(severity=severity))
         span = None if path is None else (self.keys.get(path) if on_key else None) or self.place(path)
-        self.problems.append(finding(problem, self.file, span, related))
+        self.problems.append(diagnose(problem, self.file, span, related))
 
     def place(self, path: str) -> Span | None:
         """Where the value at `path` was written; for a missing key, the section that would hold it."""
@@ -74,13 +74,13 @@ class Reading:
             path = parent(path)
         return None
 
-    def lacking(self, problem: Problem, path: str) -> None:
+    def note_missing(self, problem: Problem, path: str) -> None:
         """Record a problem about a key that is not written: where it is misspelt, or at the end of its section."""
         span = self.places.get(path) or self._misspelt(path) or self._end_of(parent(path))
         while span is None and path:
             path = parent(path)
             span = self._misspelt(path) or self._end_of(parent(path))
-        self.problems.append(finding(problem, self.file, span))
+        self.problems.append(diagnose(problem, self.file, span))
 
     def _misspelt(self, path: str) -> Span | None:
         from ..suggestion import slip

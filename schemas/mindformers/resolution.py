@@ -65,7 +65,7 @@ def definition(name: str) -> Callable[..., Any]:
     return getattr(named_module("resolution_definitions_compiled", __package__), name)
 
 
-def near(name: str, known: Iterable[str]) -> Words:
+def suggest(name: str, known: Iterable[str]) -> Words:
     """What was probably meant by a name; few files need the code for it."""
     from ..suggestion import suggestion
 

@@ -14,7 +14,7 @@ from ..plain_values import is_list, is_mapping
 from ..rows import TOO_ODD, Sourced, UndecidedError
 from .messages_compiled import say
 from .reading import Undecided
-from .resolution import near
+from .resolution import suggest
 from .trainer import Taken, wrong_kind
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .dynamic import Dynamic
     from .trainer import Trainer
 
-__all__ = ["NOTHING", "is_list", "near", "prod"]
+__all__ = ["NOTHING", "is_list", "prod", "suggest"]
 
 
 def check_callbacks(run: Trainer) -> None:
@@ -69,27 +69,27 @@ def program(module: str, name: str) -> Callable[[Any], None]:
     return lambda run: getattr(named_module(module, __package__), name)(run)
 
 
-def said(name: str, **facts: Any) -> Words:
+def message(name: str, **facts: Any) -> Words:
     """A text of messages.yaml."""
     return getattr(say, name)(**facts)
 
 
-def expected(name: str, **facts: Any) -> Any:
+def raise_expected(name: str, **facts: Any) -> Any:
     """What a converter says of a value that it cannot convert."""
-    raise TypeError(said(name, **facts))
+    raise TypeError(message(name, **facts))
 
 
-def undecided() -> Any:
+def raise_undecided() -> Any:
     """What cannot be known, or has no word here."""
     raise UndecidedError
 
 
-def known(value: Any) -> bool:
+def is_known(value: Any) -> bool:
     """Whether a value is the file's own, and not what a placeholder will be."""
     return not isinstance(value, Undecided)
 
 
-def tried(make: Callable[[], Any], otherwise: Any = None) -> Any:
+def try_or(make: Callable[[], Any], otherwise: Any = None) -> Any:
     """What is made of values, or something else where nothing can be made of them, or nothing finite."""
     try:
         return make()

@@ -102,6 +102,6 @@ def report_form(reading: Reading, path: str, value: Any, *, on: bool) -> None:
     reading.note(said, path, severity="error" if wrong else None)
 
 
-def as_switched(setting: Setting, value: Any, *, on: bool | None) -> Setting:
+def switch_setting(setting: Setting, value: Any, *, on: bool | None) -> Setting:
     """A setting with what its value means, and the value itself as it was written."""
     return setting._replace(value=on, decided=on is not None, raw=("null" if value is None else str(value),))

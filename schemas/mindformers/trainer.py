@@ -15,7 +15,7 @@ from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..rows import Run, Sourced, UndecidedError
 from .messages_compiled import say
 from .reading import Undecided
-from .resolution import near, sections, words
+from .resolution import sections, suggest, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -103,7 +103,7 @@ class Trainer(Run):
         one = self.locals.get(name)
         return (self.path(name),) if one is None else one.sources
 
-    def decided_by(self, row: Row) -> tuple[str, ...]:
+    def source_paths(self, row: Row) -> tuple[str, ...]:
         """The paths that decided what the row says."""
         names = row.more.because
         if len(names) < 2:
@@ -124,18 +124,18 @@ class Trainer(Run):
         section, _, key = name.rpartition(".")
         return name in self.locals or key in self.reading.section(section)
 
-    def written(self, name: str) -> bool:
+    def is_written(self, name: str) -> bool:
         """Whether the file has it."""
         return self.path(name) in self.reading.places
 
-    def decided(self, name: str) -> bool:
+    def is_decided(self, name: str) -> bool:
         """Whether a value can be known."""
         one = self.locals.get(name)
         return "." in name if one is None else one.decided
 
     def now(self, name: str) -> Any:
         """A value; None where it cannot be known."""
-        return self[name] if self.decided(name) else None
+        return self[name] if self.is_decided(name) else None
 
     def get(self, name: str, otherwise: Any) -> Any:
         """The file's value, or another one where it has none."""
@@ -147,11 +147,11 @@ class Trainer(Run):
         part = self.parts.get(prefix)
         return name if part is None else f"{part.section}.{key}"
 
-    def asked(self, name: str) -> Any:
+    def file_value(self, name: str) -> Any:
         """What the file itself has for it."""
         return self.reading.get(self.path(name))
 
-    def noted(self, problem: ProblemName) -> bool:
+    def has_problem(self, problem: ProblemName) -> bool:
         """Whether there was such a problem."""
         return any(one.kind is say.kinds[problem] for one in self.reading.problems)
 
@@ -159,7 +159,7 @@ class Trainer(Run):
 
     def set(self, row: Row, value: Any) -> None:
         """Record a value."""
-        self.reading.resolve(row.target, value, *self.decided_by(row))
+        self.reading.resolve(row.target, value, *self.source_paths(row))
 
     def reset(self, row: Row, value: Any) -> None:
         """Let another value stand for a written one, and say so."""
@@ -185,9 +185,9 @@ class Trainer(Run):
         """Report a problem by its name."""
         self.reading.note(getattr(say, row.target)(**value), self.path(row.more.at))
 
-    def lacking(self, row: Row, value: dict[str, Any]) -> None:
+    def report_missing(self, row: Row, value: dict[str, Any]) -> None:
         """Report a problem with something that is missing."""
-        self.reading.lacking(getattr(say, row.target)(**value), self.path(row.more.at))
+        self.reading.note_missing(getattr(say, row.target)(**value), self.path(row.more.at))
 
     def expect(self, row: Row, value: Any) -> None:
         """Report a value of another kind than the code computes with."""
@@ -197,7 +197,7 @@ class Trainer(Run):
     def leave_open(self, row: Row) -> bool:
         """What cannot be known leaves its target open."""
         if row.action == "set":
-            self.reading.resolve(row.target, None, *self.decided_by(row), decided=False)
+            self.reading.resolve(row.target, None, *self.source_paths(row), decided=False)
         return super().leave_open(row)
 
     def stop(self, row: Row) -> bool:
@@ -218,7 +218,7 @@ class Trainer(Run):
     def choose(self, row: Row, value: dict[str, Any]) -> None:
         """The class that a section names; its arguments are what is written, where no row above says otherwise."""
         part = Part(**value)
-        given = self.given(part.section)
+        given = self.section_values(part.section)
         kind = self.locals.get(f"{row.target}.type") or given.get("type") or Sourced(None, (f"{part.section}.type",))
         known = self.class_named(part.registry, part.section, kind.value)
         self.parts[row.target] = part._replace(known=known)
@@ -235,7 +235,9 @@ class Trainer(Run):
         given.pop("type", None)
         if part.known is not None:
             arguments = part.known.arguments
-            self.strange(part.known, part.section, [key for key in self.given(part.section) if key not in part.apart])
+            self.strange(
+                part.known, part.section, [key for key in self.section_values(part.section) if key not in part.apart]
+            )
             own = {
                 key: given.pop(key, None) or Sourced(default)
                 for key, default in arguments.items()
@@ -252,14 +254,14 @@ class Trainer(Run):
             if default == REQUIRED and name not in self.locals:
                 kind = self[f"{row.target}_class"]
                 said = say.schedule_argument(type=kind, key=key, why=say.no_default())
-                self.reading.lacking(said, self.path(name))
+                self.reading.note_missing(said, self.path(name))
 
     def record(self, row: Row, _: Any) -> None:
         """Answer with the arguments as they stand."""
         for key, one in self.under(f"{row.target}.").items():
             self.answer(f"resolved.{self.parts[row.target].under}.{key}", one)
 
-    def ignored(self, row: Row, value: dict[str, Any]) -> None:
+    def report_ignored(self, row: Row, value: dict[str, Any]) -> None:
         """Report the keys of a section that a class does not ask for."""
         taken = Taken(value["type"], dict.fromkeys(value["known"]), open=True)
         self.strange(taken, row.target, self.reading.section(row.target))
@@ -272,7 +274,7 @@ class Trainer(Run):
 
     # What the dynamic graph does in its own way.
 
-    def given(self, section: str) -> dict[str, Sourced]:
+    def section_values(self, section: str) -> dict[str, Sourced]:
         """What a section of the file holds, by its keys."""
         return {str(key): Sourced(value, (f"{section}.{key}",)) for key, value in self.reading.section(section).items()}
 
@@ -287,7 +289,7 @@ class Trainer(Run):
             return None
         facts = classes.get(kind)
         if facts is None and reading.get(f"{section}.auto_register") is None:
-            meant = near(kind, classes)
+            meant = suggest(kind, classes)
             reading.note(say.unknown_class(section=section, value=kind, suggestion=meant, version=self.version), path)
         return None if facts is None else Taken(facts["class"], facts["args"], facts["open"])
 
@@ -297,7 +299,7 @@ class Trainer(Run):
         reading.acceptance[path] = "ignored" if taken.open else "unknown"
         said = say.swallowed_argument(type=taken.name, key=key)
         if not taken.open:
-            meant = near(key, taken.arguments)
+            meant = suggest(key, taken.arguments)
             said = say.unknown_argument(type=taken.name, key=key, suggestion=meant, version=self.version)
         reading.note(said, path, on_key=True)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from ..diagnostic import UnreadableError, finding
+from ..diagnostic import UnreadableError, diagnose
 from ..fast_records import TYPE_CHECKING, NamedTuple, cast
 from ..message import NOTHING
 from ..named_module import named_module
@@ -44,7 +44,7 @@ def known_version(text: str, where: str = "--mindformers") -> str:
     version = minor_of(text)
     if version is None or version not in KNOWN_VERSIONS:
         known = ", ".join(KNOWN_VERSIONS)
-        raise UnreadableError(finding(say.unknown_version(given=text, known=known), where))
+        raise UnreadableError(diagnose(say.unknown_version(given=text, known=known), where))
     return version
 
 

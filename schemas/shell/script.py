@@ -7,9 +7,9 @@ What cannot be decided is listed as unresolved.
 from __future__ import annotations
 
 from ..config import Argument, Launch, Unresolved
-from ..diagnostic import Diagnostic, UnreadableError, finding
+from ..diagnostic import Diagnostic, UnreadableError, diagnose
 from ..fast_records import TYPE_CHECKING, NamedTuple
-from ..message import NOTHING, joined
+from ..message import NOTHING, join_words
 from ..source import Span
 from .expansion import doubt_reason
 from .messages_compiled import say
@@ -77,7 +77,7 @@ def read_script(
 
 def _code(shell: Shell, source: SourceText) -> Code:
     """The file as bash reads it: a byte-order mark belongs to its first word."""
-    if not source.marked:
+    if not source.has_byte_order_mark:
         return Code(source)
     place = Place(source, 0, min(len(source.text), 1))
     shell.note(say.byte_order_mark(), place)
@@ -127,7 +127,7 @@ def _answer(shell: Shell, source: SourceText, options: ReadOptions) -> ScriptRea
     _stray_backslashes(shell, chosen, launch)
     if "\r\n" in source.text:
         end = source.text.index("\r\n")
-        shell.problems.append(finding(say.carriage_returns(), home, source.span(end, end + 1)))
+        shell.problems.append(diagnose(say.carriage_returns(), home, source.span(end, end + 1)))
     others = tuple([other for number, other in enumerate(launches) if number != taken])
     return ScriptReading(launches, launch, others, tuple(unresolved), tuple(shell.problems), chosen.written)
 
@@ -136,7 +136,7 @@ def _taken(shell: Shell, kept: list[Found], options: ReadOptions, home: str) -> 
     """Which launch the answer is about: the one asked for, else the last that a plain run reaches."""
     if options.launch is not None:
         if not 1 <= options.launch <= len(kept):
-            raise UnreadableError(finding(say.no_such_launch(number=options.launch, count=len(kept)), home))
+            raise UnreadableError(diagnose(say.no_such_launch(number=options.launch, count=len(kept)), home))
         return options.launch - 1
     # the last by time, not by place: a function may be called late that is written early
     order = {id(one): number for number, one in enumerate(shell.launches.found)}
@@ -186,7 +186,7 @@ def _branches(shell: Shell, source: SourceText, options: ReadOptions) -> None:
         open_ = sorted(shell.questions.met, key=_line_order)[:10]
         lines = ", ".join(open_)
         said = say.branch_not_asked(line=key, lines=lines) if open_ else say.branch_none_asked(line=key)
-        shell.problems.append(finding(said, source.name, span))
+        shell.problems.append(diagnose(said, source.name, span))
 
 
 def _position(found: Found, source: SourceText) -> tuple[bool, int]:
@@ -210,7 +210,7 @@ def _no_launch(shell: Shell, source: SourceText) -> NoReturn:
         said = say.no_launch_conditions(line=line, lines=lines) if met else say.no_launch_exit(line=line)
     elif shell.questions.met:
         said = say.no_launch_open(lines=lines)
-    raise UnreadableError(finding(said, source.name, span))
+    raise UnreadableError(diagnose(said, source.name, span))
 
 
 def _asked(shell: Shell) -> Words:
@@ -219,7 +219,7 @@ def _asked(shell: Shell) -> Words:
     for line in sorted(shell.questions.met, key=_line_order)[:10]:
         lines.setdefault(shell.questions.causes.get(line, NOTHING), []).append(line)
     told = [(", ".join(named), why) for why, named in lines.items()]
-    return joined([say.lines_where(lines=named, why=why) if why else named for named, why in told], ", ", ", ")
+    return join_words([say.lines_where(lines=named, why=why) if why else named for named, why in told], ", ", ", ")
 
 
 def _telling(shell: Shell) -> Diagnostic | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 
-from ..diagnostic import UnreadableError, finding
+from ..diagnostic import UnreadableError, diagnose
 from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..message import NOTHING
 from ..source import SourceText
@@ -106,7 +106,7 @@ class Session:
         """Records a problem once; behind a test that cannot be decided it is one only where bash comes this way."""
         if self.unsure and problem.kind.severity == "error":
             problem = problem._replace(kind=problem.kind._replace(severity="warning", effect="depends"))
-        found = finding(problem, place.source.name, place.span(place.source.name))
+        found = diagnose(problem, place.source.name, place.span(place.source.name))
         if found not in self.problems and len(self.problems) < 200:
             self.problems.append(found)
 

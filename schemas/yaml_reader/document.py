@@ -9,7 +9,7 @@ be held in bounded time and memory, is one `UnreadableError` with its place.
 
 from __future__ import annotations
 
-from ..diagnostic import Related, UnreadableError, finding
+from ..diagnostic import Related, UnreadableError, diagnose
 from ..fast_records import TYPE_CHECKING, NamedTuple, cast
 from ..message import Problem, Words, verbatim
 from ..messages_compiled import say
@@ -296,7 +296,7 @@ class Reader:
         """The value that PyYAML's own constructor makes of a scalar."""
         if len(text) > _LONGEST_NUMBER and tag in (f"{_TAG}int", f"{_TAG}float"):
             # Neither framework counts so far, and to work a number out takes the square of its length.
-            self._refuse(say.bad_value(text=_shown(text), why=say.number_too_long()), span)
+            self._refuse(say.bad_value(text=_excerpt(text), why=say.number_too_long()), span)
         yaml = self.yaml
         maker = yaml.SafeLoader.yaml_constructors[tag]
         constructor = yaml.constructor.SafeConstructor()
@@ -304,11 +304,13 @@ class Reader:
             value = maker(constructor, yaml.ScalarNode(tag, text))
             if hasattr(value, "__next__"):
                 value = next(value)  # the collections' makers are generators, and refuse a scalar when advanced
-                self._refuse(say.bad_value(text=_shown(text), why=say.not_of_tag(tag=_shown_tag(tag))), span)
+                self._refuse(say.bad_value(text=_excerpt(text), why=say.not_of_tag(tag=_shown_tag(tag))), span)
         except yaml.YAMLError as error:
-            self._refuse(say.bad_value(text=_shown(text), why=say.foreign(str(getattr(error, "problem", error)))), span)
+            self._refuse(
+                say.bad_value(text=_excerpt(text), why=say.foreign(str(getattr(error, "problem", error)))), span
+            )
         except (ValueError, LookupError, OverflowError, TypeError, ArithmeticError, AttributeError) as error:
-            self._refuse(say.bad_value(text=_shown(text), why=verbatim(error)), span)
+            self._refuse(say.bad_value(text=_excerpt(text), why=verbatim(error)), span)
         return value
 
     def _alias(self, event: Any) -> Node:
@@ -386,7 +388,7 @@ class Reader:
         for name in contested.keys() - own.keys():
             kept, other = contested[name]
             self._note(
-                say.merge_order(key=str(name), kept=_shown(repr(kept.value)), other=_shown(repr(other.value))), span
+                say.merge_order(key=str(name), kept=_excerpt(repr(kept.value)), other=_excerpt(repr(other.value))), span
             )
         items = {**merged, **own}
         value: Any = {name: child.value for name, child in items.items()}
@@ -417,10 +419,10 @@ class Reader:
     def _duplicate(self, key: Node, earlier: Node, kept: Node) -> None:
         note = say.dropped_value()
         related = Related(self.source.name, earlier.key_span, str(note), note.zh)
-        problem = say.duplicate_key(key=key.text, kept=_shown(repr(kept.value)))
+        problem = say.duplicate_key(key=key.text, kept=_excerpt(repr(kept.value)))
         more = ((SAME_VALUE, _is_same_value(earlier, kept)), (KEPT_AT, kept.span))
         problem = problem._replace(values=(*problem.values, *more))
-        self.problems.append(finding(problem, self.source.name, key.span, (related,)))
+        self.problems.append(diagnose(problem, self.source.name, key.span, (related,)))
 
     def define(self, anchor: str, node: Node) -> None:
         """Remember what an anchor names."""
@@ -456,10 +458,10 @@ class Reader:
             self._refuse(say.bad_value(text=node.text, why=say.lone_mark()), node.span)
 
     def _note(self, problem: Problem, span: Span) -> None:
-        self.problems.append(finding(problem, self.source.name, span))
+        self.problems.append(diagnose(problem, self.source.name, span))
 
     def _refuse(self, problem: Problem, span: Span) -> NoReturn:
-        raise UnreadableError(finding(problem, self.source.name, span))
+        raise UnreadableError(diagnose(problem, self.source.name, span))
 
     def _refuse_syntax(self, error: Any) -> NoReturn:
         mark = error.problem_mark or error.context_mark
@@ -580,7 +582,7 @@ def _as_yaml_float(text: str) -> str:
     return f"{mantissa}e{exponent if exponent[:1] in ('-', '+') else '+' + exponent}"
 
 
-def _shown(text: str) -> str:
+def _excerpt(text: str) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 

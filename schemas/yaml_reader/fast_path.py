@@ -194,7 +194,7 @@ class _Lines:
             if first in ("&", "*", "{"):
                 raise Beyond
         if not rest or first == "#":
-            return self.below(number, indent, depth, key, anchor, after)
+            return self.nested_block(number, indent, depth, key, anchor, after)
         if first == "[" and anchor is None:
             cursor = _Cursor(number, at, rest, indent)
             node = self.flow(cursor, depth + 1, key)
@@ -209,7 +209,7 @@ class _Lines:
         if rest == "{}":
             return Node("mapping", {}, Span(number, at + 1, number, at + 3), key, flow=True)
         if first in "'\"":
-            end = _closing(rest, 0)
+            end = _closing_quote(rest, 0)
             _nothing_behind(rest, end)
             return self.scalar(number, at, rest[:end], key, anchor)
         return self.plain(number, at, rest, key, anchor)
@@ -232,7 +232,7 @@ class _Lines:
             _scalars[rest] = node.value
         return node
 
-    def below(
+    def nested_block(
         self, number: int, indent: int, depth: int, key: Span | None, anchor: tuple[str, int, int] | None, after: int
     ) -> Node:
         """The block in the lines below, or nothing: null."""
@@ -298,7 +298,7 @@ class _Lines:
         """A scalar or an alias in a list."""
         text, start = cursor.text, cursor.place
         if first in "'\"":
-            cursor.place = _closing(text, start)
+            cursor.place = _closing_quote(text, start)
             return self.scalar(cursor.number, cursor.base + start, text[start : cursor.place], None, None)
         end = start + (first == "*")
         while end < len(text) and text[end] not in ",]":
@@ -383,7 +383,7 @@ def _without_comment(text: str) -> str:
     return text if end < 0 else text[:end].rstrip(" ")
 
 
-def _closing(text: str, start: int) -> int:
+def _closing_quote(text: str, start: int) -> int:
     """Where the quotes that open at `start` are closed; no escapes, no doubled quotes."""
     quote = text[start]
     end = text.find(quote, start + 1)

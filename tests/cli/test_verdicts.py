@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from accmap.schemas.verdict import Unseen, concluded
+from accmap.schemas.verdict import Unseen, conclude
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "evidence" / "logs"))
 from writing_logs import falling, megatron_run, static_run
@@ -38,7 +38,7 @@ ENOUGH = ("--steps", "3")
 )
 def test_the_word(wrong: bool, compared: int, left: int, word: str) -> None:
     unseen = [Unseen("rank 1", "only A has it", "仅 A 中有")] * left
-    assert concluded("equal", "different", wrong=wrong, compared=compared, unseen=unseen) == word
+    assert conclude("equal", "different", wrong=wrong, compared=compared, unseen=unseen) == word
 
 
 CASES: list[tuple[list[str], dict[str, str], str, str]] = [

@@ -39,7 +39,7 @@ model: {model_config: {model_type: deepseek_v3, architectures: DeepseekV3ForCaus
 
 
 def test_every_argument_has_a_row_or_a_reason() -> None:
-    content = compile_tables.compiled()
+    content = compile_tables.compile_tables()
     known = compile_tables._keys(content["ROWS"]) | set(content["MEGATRON_REASONS"])
     assert sorted({dest for version in VERSIONS for dest in catalog(version).by_dest} - known) == []
 

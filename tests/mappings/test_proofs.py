@@ -119,14 +119,14 @@ def test_a_fork_and_the_dynamic_graph_have_no_proof(
 
 def test_a_proof_lapses_with_what_its_row_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content: dict[str, Any] = load_table(compile_proofs.SOURCE.read_text("utf-8"))
-    standing = compile_proofs.standing()["PROVED"]
+    standing = compile_proofs.valid_proofs()["PROVED"]
     assert standing
     row = next(iter(standing))
     content["fields"][row]["digest"] = "another"
     changed = tmp_path / "proofs.yaml"
     changed.write_text(json.dumps(content), "utf-8")
     monkeypatch.setattr(compile_proofs, "SOURCE", changed)
-    assert compile_proofs.standing()["PROVED"].keys() == standing.keys() - {row}
+    assert compile_proofs.valid_proofs()["PROVED"].keys() == standing.keys() - {row}
 
 
 def test_a_digest_is_of_what_a_row_does_and_not_of_its_prose() -> None:

@@ -31,7 +31,7 @@ LAYOUT = tool()
 @pytest.mark.parametrize("path", TABLES, ids=[path.name for path in TABLES])
 def test_a_table_is_laid_out(path: Path) -> None:
     text = path.read_text("utf-8")
-    assert LAYOUT.laid_out(text) == text, "run `python tools/block_yaml.py mappings/*.yaml`"
+    assert LAYOUT.block_style(text) == text, "run `python tools/block_yaml.py mappings/*.yaml`"
     wide = [number for number, line in enumerate(text.splitlines(), 1) if LAYOUT.width(line) > LAYOUT.WIDTH]
     assert wide == []
 
@@ -54,6 +54,6 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_the_layout(name: str) -> None:
     before, after = CASES[name]
-    assert LAYOUT.laid_out(before) == after
-    assert LAYOUT.laid_out(after) == after
+    assert LAYOUT.block_style(before) == after
+    assert LAYOUT.block_style(after) == after
     assert yaml.safe_load(after) == yaml.safe_load(before)

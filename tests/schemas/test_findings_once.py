@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accmap.schemas.diagnostic import Diagnostic, Kind, once
+from accmap.schemas.diagnostic import Diagnostic, Kind, deduplicate
 from accmap.schemas.source import Span
 
 KIND = Kind("SYN001", "x", "error", "it is {what}", "{what}")
@@ -17,4 +17,4 @@ def test_code_file_place_and_sentence_make_a_finding() -> None:
     first, again, unlike = _found("a"), _found("a", other=1), _found("b")
     elsewhere, nowhere, there = _found("a", 2), _found("a", None), _found("a", file="b")
     found = [first, again, unlike, elsewhere, nowhere, there, unlike, first, nowhere]
-    assert once(found) == [first, unlike, elsewhere, nowhere, there]
+    assert deduplicate(found) == [first, unlike, elsewhere, nowhere, there]

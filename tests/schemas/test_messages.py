@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from accmap.schemas.compilers import messages
-from accmap.schemas.message import Catalogue, Words, joined, verbatim
+from accmap.schemas.message import Catalogue, Words, join_words, verbatim
 
 ROOT = Path(__file__).resolve().parents[2]
 CHINESE = re.compile("[\u4e00-\u9fff]")
@@ -46,7 +46,7 @@ def catalogue(folder: Path) -> Catalogue:
 
 @pytest.mark.parametrize("folder", SOURCES, ids=lambda folder: folder.relative_to(ROOT).as_posix())
 def test_every_message_is_said_in_both_languages(folder: Path) -> None:
-    compiled = messages.compiled("schemas", (folder / "messages.yaml").read_text("utf-8"))
+    compiled = messages.compile_catalogue("schemas", (folder / "messages.yaml").read_text("utf-8"))
     texts: dict[str, object] = {}
     exec(compiled["schemas/message_texts_compiled.py"], texts)
     say = catalogue(folder)
@@ -74,11 +74,11 @@ def test_a_text_knows_its_chinese_wherever_it_stands() -> None:
     assert text == "a list"
     assert json.dumps(text) == '"a list"'
     assert pickle.loads(pickle.dumps(text)).zh == "列表"
-    assert joined([text, verbatim("null")], " or ", " 或 ").zh == "列表 或 null"
+    assert join_words([text, verbatim("null")], " or ", " 或 ").zh == "列表 或 null"
 
 
 def said(tmp_path: Path, text: str) -> Catalogue:
-    made = messages.compiled("schemas", text)
+    made = messages.compile_catalogue("schemas", text)
     (tmp_path / "spoken").mkdir()
     (tmp_path / "spoken" / "__init__.py").write_text("", encoding="utf-8")
     for path, content in made.items():
@@ -121,9 +121,9 @@ def test_a_page_says_its_words_by_key(tmp_path: Path, monkeypatch: pytest.Monkey
     ],
 )
 def test_a_wrong_catalogue_stops_the_maker(right: str, wrong: str, named: str) -> None:
-    messages.compiled("schemas", WRITTEN)
+    messages.compile_catalogue("schemas", WRITTEN)
     with pytest.raises(ValueError, match=named):
-        messages.compiled("schemas", WRITTEN.replace(right, wrong, 1))
+        messages.compile_catalogue("schemas", WRITTEN.replace(right, wrong, 1))
 
 
 USES = {

@@ -19,7 +19,7 @@ from recording import CLOSER, PROOFS, REASONS, STAR, Journal, digests, outcome, 
 from remembering import RememberingWorkers
 
 from accmap.mapper.recipe.reading import recipe_of
-from accmap.mappings.proofs import Proof, proved_on, told
+from accmap.mappings.proofs import Proof, pairs_words, proof_words
 from accmap.mappings.tables import rows_of, table
 from accmap.verifier.blueprint import Blueprint, InputPlan, Job, OptimizerPlan
 from accmap.verifier.needs import missing
@@ -249,10 +249,10 @@ def test_a_reason_that_no_longer_holds_is_asked_again(monkeypatch: pytest.Monkey
 
 
 def test_a_proof_by_rounding_is_told_as_such() -> None:
-    where = proved_on([("0.12", "1.9")])
+    where = pairs_words([("0.12", "1.9")])
     by_types = Proof((("0.12", "1.9"),), "2026-11-26", "bfloat16", False, 4e-7, 4e-7, 1.5)
-    assert "rounds" in told([by_types], where).text("en")
-    assert told([by_types, by_types._replace(rounds=None, parts=0.1)], where) == where
+    assert "rounds" in proof_words([by_types], where).text("en")
+    assert proof_words([by_types, by_types._replace(rounds=None, parts=0.1)], where) == where
 
 
 @pytest.mark.frameworks

@@ -76,7 +76,7 @@ def module_text(version: str, rows: list[Row], known: Names) -> str:
     """The source of the compiled module of one version."""
 
     def function(text: str) -> str:
-        return known.compiled(text) if text else "None"
+        return known.compile(text) if text else "None"
 
     lines = [
         f'"""Validation of Megatron-LM {version}; compiled from validation.yaml, do not edit."""',

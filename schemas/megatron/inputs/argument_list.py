@@ -7,7 +7,7 @@ such a list is usually cut from.
 from __future__ import annotations
 
 from ...config import Argument
-from ...diagnostic import UnreadableError, finding
+from ...diagnostic import UnreadableError, diagnose
 from ...fast_records import TYPE_CHECKING
 from ...plain_values import is_number
 from ..messages_compiled import say
@@ -160,4 +160,4 @@ def _skip(text: str, at: int) -> int:
 
 def _refuse(source: SourceText, at: int, why: Words) -> NoReturn:
     span = source.span(at, at + 1)
-    raise UnreadableError(finding(say.not_a_list(why=why), source.name, span))
+    raise UnreadableError(diagnose(say.not_a_list(why=why), source.name, span))

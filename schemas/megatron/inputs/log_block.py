@@ -11,7 +11,7 @@ import re
 
 from ...border.file_input import MAX_ARGUMENTS, refuse_larger
 from ...config import Config, Setting
-from ...diagnostic import UnreadableError, finding
+from ...diagnostic import UnreadableError, diagnose
 from ...fast_records import TYPE_CHECKING, NamedTuple
 from ...file_kind import purpose_of_arguments
 from ...message import NOTHING
@@ -56,7 +56,7 @@ def block_entries(source: SourceText) -> tuple[tuple[LogEntry, ...], tuple[Diagn
             if closed is None:
                 closed = number
                 break
-            problems.append(finding(say.log_line(text=line.strip()[:80]), source.name, whole))
+            problems.append(diagnose(say.log_line(text=line.strip()[:80]), source.name, whole))
             continue
         which = 1 if found.group(1) else 2
         span = whole._replace(column=found.start(which) + 1, end_column=found.end(3) + 1)
@@ -64,7 +64,7 @@ def block_entries(source: SourceText) -> tuple[tuple[LogEntry, ...], tuple[Diagn
     if _end_missing(source):
         last = entries[-1].span if entries else None
         line = start if last is None else last.line
-        problems.append(finding(say.log_cut(line=line), source.name, last))
+        problems.append(diagnose(say.log_cut(line=line), source.name, last))
     return tuple(entries), tuple(problems)
 
 
@@ -72,7 +72,7 @@ def _last_block(source: SourceText) -> tuple[int, int | None]:
     """The line that starts the last block, and the one that ends it (None where the log breaks off)."""
     at = source.text.rfind(BLOCK_START)
     if at < 0:
-        raise UnreadableError(finding(say.not_a_list(why=say.no_first_line()), source.name))
+        raise UnreadableError(diagnose(say.not_a_list(why=say.no_first_line()), source.name))
     start = source.position(at)[0]
     end = source.text.find(BLOCK_END, at)
     refuse_larger(source.name, (len(source.text) if end < 0 else end) - at, MAX_ARGUMENTS)

@@ -9,7 +9,7 @@ which depends on the job's end, is left out.
 from __future__ import annotations
 
 from ...config import Argument, Launch, Unresolved
-from ...diagnostic import UnreadableError, finding
+from ...diagnostic import UnreadableError, diagnose
 from ...fast_records import TYPE_CHECKING, NamedTuple, cast
 from ...message import Problem, Words, verbatim
 from ...messages_compiled import say as say_of_files
@@ -110,7 +110,7 @@ class _Reader:
             mark = getattr(error, "problem_mark", None)
             span = None if mark is None else Span(mark.line + 1, mark.column + 1, mark.line + 1, mark.column + 2)
             why = say_of_files.foreign(getattr(error, "problem", None) or str(error).split("\n", 1)[0])
-            raise UnreadableError(finding(say.recipe_unreadable(why=why), self.source.name, span)) from error
+            raise UnreadableError(diagnose(say.recipe_unreadable(why=why), self.source.name, span)) from error
         return node
 
     def mapping(self, node: Any, what: str) -> dict[str, Any]:
@@ -227,11 +227,11 @@ class _Reader:
         return Span(start.line + 1, start.column + 1, end.line + 1, end.column + 1)
 
     def problem(self, problem: Problem, node: Any) -> None:
-        self.problems.append(finding(problem, self.source.name, self.span(node)))
+        self.problems.append(diagnose(problem, self.source.name, self.span(node)))
 
     def refuse(self, why: Words, node: Any) -> None:
         span = None if node is None else self.span(node)
-        raise UnreadableError(finding(say.recipe_unreadable(why=why), self.source.name, span))
+        raise UnreadableError(diagnose(say.recipe_unreadable(why=why), self.source.name, span))
 
 
 def _is_mapping(node: Any) -> bool:

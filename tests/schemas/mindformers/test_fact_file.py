@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accmap.schemas.mindformers import extract
-from accmap.schemas.mindformers.fact_base import facts_of, merged, read_facts, versions
+from accmap.schemas.mindformers.fact_base import facts_of, merge_versions, read_facts, versions
 from accmap.schemas.versions import names_with_facts
 
 WHEELS = Path(
@@ -34,7 +34,7 @@ def exact(value: Any) -> str:
 def test_each_version_is_what_it_was_before_they_were_merged(trees: dict[str, Any]) -> None:
     known = [version for version in VERSIONS if version in trees]
     ordered = {version: trees[version] for version in known}
-    tree = merged(ordered, known)
+    tree = merge_versions(ordered, known)
     for version in known:
         assert exact(facts_of(tree, version, known)) == exact(trees[version]), version
 
@@ -60,9 +60,9 @@ def test_a_version_taken_out_and_brought_back_leaves_the_files_as_they_were() ->
         dialect: facts_of(one["facts"], newest, one["versions"])
         for dialect, one in (*facts.items(), ("digests", digests))
     }
-    extract.taken_in(facts, digests, newest, None)
+    extract.update_version(facts, digests, newest, None)
     assert newest not in facts["static"]["versions"]
-    extract.taken_in(facts, digests, newest, held)
+    extract.update_version(facts, digests, newest, held)
     assert (extract.written("", facts), extract.written("", digests)) == before
 
 

@@ -84,10 +84,10 @@ def test_what_is_misspelt_is_named_with_file_and_line(right: str, wrong: str, li
         "    - let: use_parallel\n      to: 1\n",
         "    - lacking: missing_key\n      to: dict()\n      at: train_datasets\n",
         "    - lacking: missing_keys\n      to: dict()\n      at: train_dataset\n",
-        "    - report: missing_key\n      to: dict(key=said('no_defualt'))\n      at: train_dataset\n",
+        "    - report: missing_key\n      to: dict(key=message('no_defualt'))\n      at: train_dataset\n",
         "    - do: build_optimiser\n",
         "    - let: prod\n      to: 1\n",
-        "    - report: missing_key\n      to: dict()\n      when: noted('missing_kye')\n      at: train_dataset\n",
+        "    - report: no_lr\n      to: dict()\n      when: has_problem('missing_kye')\n      at: train_dataset\n",
     ],
 )
 def test_a_misspelt_path_or_program_of_the_trainer(wrong: str, tmp_path: Path) -> None:
@@ -137,7 +137,9 @@ def test_every_section_cites_a_function_that_there_is() -> None:
 
 
 def test_a_changed_function_leads_to_its_rows() -> None:
-    places = extract.cited(TABLE.parents[2], {"parallel_core/transformer_config.py:TransformerConfig.__post_init__"})
+    places = extract.citations(
+        TABLE.parents[2], {"parallel_core/transformer_config.py:TransformerConfig.__post_init__"}
+    )
     (listed,) = places.values()
     found = [place for place in listed if place.startswith("schemas/mindformers/resolution.yaml")]
     assert len(found) > 20

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import Config, ReadOptions
-from accmap.schemas.diagnostic import Kind, UnreadableError, finding
+from accmap.schemas.diagnostic import Kind, UnreadableError, diagnose
 from accmap.schemas.file_kind import may_be_mindformers
 from accmap.schemas.message import Problem
 from accmap.schemas.mindformers.effective import Override, mindformers_config
@@ -48,7 +48,7 @@ model:
 
 def missing(path: str) -> SourceText:
     kind = Kind("SYN900", "file-missing", "error", "There is no file {named}.", "{named}")
-    raise UnreadableError(finding(Problem(kind, (("named", path),)), path))
+    raise UnreadableError(diagnose(Problem(kind, (("named", path),)), path))
 
 
 def read(text: str, version: str | None = "1.9", files: dict[str, str] | None = None, **options: Any) -> Config:

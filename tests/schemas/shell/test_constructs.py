@@ -11,7 +11,7 @@ import pytest
 
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
-from accmap.schemas.diagnostic import UnreadableError, finding
+from accmap.schemas.diagnostic import UnreadableError, diagnose
 from accmap.schemas.messages_compiled import say
 from accmap.schemas.shell.script import read_script
 from accmap.schemas.source import SourceText
@@ -22,7 +22,7 @@ RECORDER = '#!/bin/bash\nprintf "%s\\0" "$@" >> "{record}"\nprintf "\\1\\0" >> "
 
 
 def absent(path: str) -> SourceText:
-    raise UnreadableError(finding(say.missing(path=path), path))
+    raise UnreadableError(diagnose(say.missing(path=path), path))
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])

@@ -8,7 +8,7 @@ import pytest
 
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
-from accmap.schemas.diagnostic import UnreadableError, finding
+from accmap.schemas.diagnostic import UnreadableError, diagnose
 from accmap.schemas.messages_compiled import say
 from accmap.schemas.shell import builtins, programs
 from accmap.schemas.shell.script import ScriptReading, looks_like_script, read_script
@@ -22,7 +22,7 @@ def reading(script: str, **given: object) -> ScriptReading:
 
     def open_file(path: str) -> SourceText:
         if path not in files:
-            raise UnreadableError(finding(say.missing(path=path), path))
+            raise UnreadableError(diagnose(say.missing(path=path), path))
         return SourceText(path, files[path])
 
     options = ReadOptions(

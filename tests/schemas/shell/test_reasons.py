@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def missing(path: str) -> SourceText:
-    from accmap.schemas.diagnostic import finding
+    from accmap.schemas.diagnostic import diagnose
     from accmap.schemas.messages_compiled import say
 
-    raise UnreadableError(finding(say.missing(path=path), path))
+    raise UnreadableError(diagnose(say.missing(path=path), path))
 
 
 @pytest.mark.parametrize(
