@@ -22,7 +22,7 @@ _WHOLE = 0
 
 def add_comments(report: Report, language: Language) -> int:
     """One comment a line with findings, above a command or a text that goes on; one a file for what has no line."""
-    from ..rules.text_lines import lines_inside
+    from ..rules.suppressions import lines_inside
 
     inside: dict[str, frozenset[int]] = {}
     wanted: dict[str, dict[int, list[str]]] = {}
@@ -44,13 +44,13 @@ def add_comments(report: Report, language: Language) -> int:
 
 def comment_for(entry: Diagnostic, source: SourceText) -> tuple[int, str]:
     """A comment that silences one finding, and the line, counted from 1, that it is put above."""
-    from ..rules.text_lines import lines_inside
+    from ..rules.suppressions import lines_inside
 
     return _comment(source.text.split("\n"), _line_for(entry, source, lines_inside(source)), [entry.kind.code])
 
 
 def _line_for(entry: Diagnostic, source: SourceText, inside: frozenset[int]) -> int:
-    from ..rules.text_lines import first_line
+    from ..rules.suppressions import first_line
 
     line = _WHOLE if entry.span is None else first_line(source, entry.span.line, inside)
     # Nothing may stand above the line that names the shell.

@@ -395,7 +395,7 @@ def check_codes(given: Sequence[str], where: str) -> None:
     """UsageError for a code that does not exist."""
     if not given:
         return
-    from ..rules.selection import every_code, is_known
+    from ..rules.registry import every_code, is_known
 
     known = every_code()
     for code in given:

@@ -131,7 +131,7 @@ def _held(key: str, aliases: Sequence[str], value: Value, side: Side) -> Setting
 
 def _waits(key: str, side: Side) -> bool:
     """Whether the file has a name that does nothing in place of this key, and that is mended first."""
-    from .keys import working_name
+    from .catalog.keys import working_name
 
     section, _, last = key.rpartition(".")
     for name in places_of(side).without_effect():

@@ -11,9 +11,10 @@ from ..schemas.file_kind import SAID_FIRST, trains_gpt
 from ..schemas.megatron.forks import fork_of, in_doubt
 from ..schemas.message import verbatim
 from ..schemas.named_module import named_module
+from .adjustments import at_fault, softened
+from .catalog.defects import advisories
 from .catalog_compiled import ROLES, YIELDS_TO
 from .comparison import DIFFERENCES, differences
-from .defects import advisories
 from .messages_compiled import say
 from .places import places_of
 from .registry import compared, functions, rule
@@ -145,12 +146,9 @@ class _Run:
         """What was found, each thing once, with what it follows from."""
         found = _unlike(self.found)
         if self.subject.paired:
-            from .inert_keys import softened
-
             found = softened(self.subject, found)
         found = _of_forks(self.subject, found)
         if any(entry.kind.severity != "info" for entry in found):
-            from .attribution import at_fault
             from .root_cause import grouped
 
             if self.subject.paired:
@@ -231,7 +229,7 @@ def _function(entry: Rule) -> Callable[[Subject], Iterable[Found]]:
     found = _functions.get(entry.check)
     if found is None:
         module, _, name = entry.check.partition(":")
-        found = _functions[entry.check] = getattr(named_module(module, __package__), name)
+        found = _functions[entry.check] = getattr(named_module(f"catalog.{module}", __package__), name)
     return found
 
 

@@ -66,7 +66,7 @@ def mended(problem: Diagnostic, side: Side) -> Diagnostic:
 
 def _renamed(problem: Diagnostic, side: Side, document: YamlDocument) -> Diagnostic:
     """An ignored model key under the name that works, where that one is not there yet."""
-    from .keys import working_name
+    from .catalog.keys import working_name
 
     key = str(dict(problem.values).get("key", ""))
     name = key.rpartition(".")[2]

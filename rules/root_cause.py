@@ -21,10 +21,9 @@ from ..mapper.recipe.vocabulary import COMPUTED
 from ..mappings.tables import rows_of
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
 from ..schemas.yaml_reader.node import KEPT_AT
-from .attribution import decided_by
+from .adjustments import decided_by, key_of, names_of
+from .catalog.computed import feeding
 from .catalog_compiled import CAUSES, COMPARED, REPEATS, ROLES, RULES
-from .computed import feeding
-from .inert_keys import key_of, names_of
 from .places import places_of, says_it_again
 
 if TYPE_CHECKING:

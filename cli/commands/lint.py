@@ -317,7 +317,7 @@ def settings_of(
 
         plugins = plugin_rules(found.words("plugins"))
     if "EQUAL" in (*selected, *extended):
-        from ...rules.selection import expanded
+        from ...rules.registry import expanded
 
         selected, extended = expanded(selected), expanded(extended)
     return Settings(

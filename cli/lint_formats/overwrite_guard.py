@@ -59,7 +59,7 @@ def _is_remark(head: bytes) -> bool:
     """Whether the first line is a remark as `azure` writes it; other linters' lines look like it but for the code."""
     import re
 
-    from ...rules.selection import every_code
+    from ...rules.registry import every_code
 
     found = re.match(rb"[^\n]*: ([A-Z]{3}\d{3}) [^\n]*\n", head)
     return found is not None and found[1].decode() in every_code()

@@ -182,7 +182,7 @@ def _drop_suppressed(diagnostics: list[Diagnostic], reader: Reader, settings: Se
     spoken = [source for source in reader.sources.values() if _COMMENT in source.text]
     if not spoken:
         return diagnostics, dropped
-    from ...rules.selection import every_code
+    from ...rules.registry import every_code
     from ...rules.suppressions import silence, suppressions_in
 
     comments = [comment for source in spoken for comment in suppressions_in(source)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...mapper.recipe.reading import recipe_of
-from ...rules.defects import CANCELLED, mended
+from ...rules.catalog.defects import CANCELLED, mended
 from ...rules.engine import Selection, check
 from ...rules.subject import Side, Subject
 from ...schemas.fast_records import TYPE_CHECKING

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from accmap.cli.reference.advisories import advisories_of, is_package_affected
-from accmap.rules import defects
+from accmap.rules.catalog import defects
 from accmap.rules.defects_listed_compiled import LISTED
 from accmap.schemas.versions import names
 

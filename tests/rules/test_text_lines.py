@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from accmap.rules.text_lines import first_line, last_line, lines_inside
+from accmap.rules.suppressions import first_line, last_line, lines_inside
 from accmap.schemas.source import SourceText
 
 SCRIPTS = {

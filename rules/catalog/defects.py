@@ -10,24 +10,24 @@ file whose model stands elsewhere nothing is said.
 
 from __future__ import annotations
 
-from ..mapper.conditions import COMPARISONS, all_hold
-from ..mapper.gates import says_something
-from ..schemas.fast_records import TYPE_CHECKING
-from ..schemas.megatron.forks import fork_of
-from ..schemas.message import Words
-from .catalog_compiled import ROLES
-from .defects_compiled import DEFECTS, EVERYWHERE, FORKS
-from .messages_compiled import say
-from .rule import Found, Place, Rule
+from ...mapper.conditions import COMPARISONS, all_hold
+from ...mapper.gates import says_something
+from ...schemas.fast_records import TYPE_CHECKING
+from ...schemas.megatron.forks import fork_of
+from ...schemas.message import Words
+from ..catalog_compiled import ROLES
+from ..defects_compiled import DEFECTS, EVERYWHERE, FORKS
+from ..messages_compiled import say
+from ..rule import Found, Place, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from ..mappings.names_compiled import Comparison, FieldName
-    from ..schemas.config import Config, Value
-    from ..schemas.diagnostic import Severity
-    from .subject import Side, Subject
+    from ...mappings.names_compiled import Comparison, FieldName
+    from ...schemas.config import Config, Value
+    from ...schemas.diagnostic import Severity
+    from ..subject import Side, Subject
 
 _BELOW: Mapping[Severity, Severity] = {"error": "warning", "warning": "info", "info": "info"}
 CANCELLED = "cancelled"
@@ -42,7 +42,7 @@ def codes() -> tuple[str, ...]:
 
 def rule_of(code: str) -> Rule:
     """An advisory as a rule, with its words."""
-    from .defects_listed_compiled import RULES
+    from ..defects_listed_compiled import RULES
 
     return Rule(*RULES[code])
 

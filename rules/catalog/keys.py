@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from ..mapper.equality import is_equal
-from ..mapper.families import family_of
-from ..mapper.recipe.reading import side_of
-from ..mappings.keys_compiled import LINEAR_BIAS, MODEL_TYPE
-from ..mappings.tables import rows_of, within
-from ..schemas.fast_records import TYPE_CHECKING
-from .catalog_compiled import KEYS, ROLES
-from .messages_compiled import say
-from .naming import shown
-from .rule import Found, Note, at_key, on
+from ...mapper.equality import is_equal
+from ...mapper.families import family_of
+from ...mapper.recipe.reading import side_of
+from ...mappings.keys_compiled import LINEAR_BIAS, MODEL_TYPE
+from ...mappings.tables import rows_of, within
+from ...schemas.fast_records import TYPE_CHECKING
+from ..catalog_compiled import KEYS, ROLES
+from ..messages_compiled import say
+from ..naming import shown
+from ..rule import Found, Note, at_key, on
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ..mappings.names_compiled import FieldName
-    from ..mappings.tables import SideName
-    from ..schemas.config import Setting
-    from .subject import Side, Subject
+    from ...mappings.names_compiled import FieldName
+    from ...mappings.tables import SideName
+    from ...schemas.config import Setting
+    from ..subject import Side, Subject
 
 
 def switched_off(subject: Subject) -> Iterator[Found]:
@@ -62,7 +62,7 @@ def _standing(side: Side, keys: Iterable[str]) -> Iterator[tuple[str, Setting]]:
 
 def _field_of(switch: str) -> tuple[str, ...]:
     """The recipe field that an argument alone, or before all others, decides."""
-    from ..mappings.tables import table
+    from ...mappings.tables import table
 
     for row in table().rows:
         for side in row.megatron:

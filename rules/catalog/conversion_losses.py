@@ -6,20 +6,20 @@ said here: a field that both have is compared.
 
 from __future__ import annotations
 
-from ..mapper.recipe.vocabulary import vocabulary
-from ..mappings.keys_compiled import RUN_MODE
-from ..mappings.tables import rows_of
-from ..schemas.diagnostic import UnreadableError
-from ..schemas.fast_records import TYPE_CHECKING, cast
-from .naming import shown
-from .registry import compared
-from .rule import Found, at_key, at_span
+from ...mapper.recipe.vocabulary import vocabulary
+from ...mappings.keys_compiled import RUN_MODE
+from ...mappings.tables import rows_of
+from ...schemas.diagnostic import UnreadableError
+from ...schemas.fast_records import TYPE_CHECKING, cast
+from ..naming import shown
+from ..registry import compared
+from ..rule import Found, at_key, at_span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ..mapper.translate.result import ReportRow
-    from .subject import Side, Subject
+    from ...mapper.translate.result import ReportRow
+    from ..subject import Side, Subject
 
 _NAMES = {"megatron": "MindSpore Transformers", "mindformers": "Megatron-LM"}
 """The other framework of each."""
@@ -88,8 +88,8 @@ def lost(subject: Subject, side: Side) -> tuple[ReportRow, ...]:
 
 
 def _lost(subject: Subject, side: Side) -> Iterable[ReportRow]:
-    from ..mapper.translate.translation import translate_recipe
-    from ..schemas.preconditions import unknown_class
+    from ...mapper.translate.translation import translate_recipe
+    from ...schemas.preconditions import unknown_class
 
     if unknown_class(side.config) is not None:
         return  # the reader has said that nothing is known of it
@@ -114,7 +114,7 @@ def _as_by_default(side: Side, row: ReportRow) -> bool:
     if row.value in (None, "") or (isinstance(row.value, bool) and not row.value):
         return True
     if side.framework == "megatron":
-        from ..schemas.megatron.forks import catalog, fork_of
+        from ...schemas.megatron.forks import catalog, fork_of
 
         fact = (
             catalog(side.config.framework_version, fork_of(side.config)).by_dest.get(row.source[0])

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from math import prod
 
-from ..mappings.keys_compiled import INTERLEAVED_COPIES, SEQUENCE_FLAG, SEQUENCE_PARALLEL, UNEVEN_STAGES
-from ..schemas.fast_records import TYPE_CHECKING
-from .messages_compiled import say
-from .naming import key_of, shown
-from .rule import Change, Found, Note, Repair, at_key, at_span, on
+from ...mappings.keys_compiled import INTERLEAVED_COPIES, SEQUENCE_FLAG, SEQUENCE_PARALLEL, UNEVEN_STAGES
+from ...schemas.fast_records import TYPE_CHECKING
+from ..messages_compiled import say
+from ..naming import key_of, shown
+from ..rule import Change, Found, Note, Repair, at_key, at_span, on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..mappings.names_compiled import FieldName
-    from ..schemas.config import Value
-    from .rule import Place
-    from .subject import Side, Subject
+    from ...mappings.names_compiled import FieldName
+    from ...schemas.config import Value
+    from ..rule import Place
+    from ..subject import Side, Subject
 
 _OFF: dict[FieldName, object] = {
     "parallel.tensor_size": 1, "parallel.pipeline_size": 1, "parallel.context_size": 1, "parallel.expert_size": 1,

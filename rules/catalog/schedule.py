@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from ..mapper.equality import is_equal
-from ..mapper.recipe.run_length import open_because
-from ..mappings.keys_compiled import FUSED_OPTIMIZER, SCHEDULE, SCHEDULE_CLASS, SCHEDULE_PIECES, WARMUP_SHARE
-from ..schemas.fast_records import TYPE_CHECKING, cast
-from .comparison import difference, repaired
-from .messages_compiled import say
-from .naming import shown
-from .rule import Found, Note, at_key, on
+from ...mapper.equality import is_equal
+from ...mapper.recipe.run_length import open_because
+from ...mappings.keys_compiled import FUSED_OPTIMIZER, SCHEDULE, SCHEDULE_CLASS, SCHEDULE_PIECES, WARMUP_SHARE
+from ...schemas.fast_records import TYPE_CHECKING, cast
+from ..comparison import difference, repaired
+from ..messages_compiled import say
+from ..naming import shown
+from ..rule import Found, Note, at_key, on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..mapper.schedule.comparison import Comparison
-    from ..mapper.schedule.curve import Curve, Schedule
-    from ..mappings.names_compiled import FieldName
-    from .subject import Side, Subject
+    from ...mapper.schedule.comparison import Comparison
+    from ...mapper.schedule.curve import Curve, Schedule
+    from ...mappings.names_compiled import FieldName
+    from ..subject import Side, Subject
 
 _DRAWN: tuple[FieldName, ...] = (
     "schedule.style", "schedule.learning_rate", "schedule.min_learning_rate", "schedule.warmup_steps",
@@ -192,7 +192,7 @@ def _same(subject: Subject) -> bool:
 
 
 def _compared(subject: Subject) -> tuple[Comparison, Curve, Curve] | None:
-    from ..mapper.schedule.comparison import compare
+    from ...mapper.schedule.comparison import compare
 
     schedules = [_schedule(subject, side) for side in subject.sides]
     if len(schedules) != 2 or schedules[0] is None or schedules[1] is None:
@@ -224,8 +224,8 @@ def _schedule(subject: Subject, side: Side) -> Schedule | None:
 
 
 def _read_schedule(side: Side) -> Schedule | None:
-    from ..mapper.schedule.curve import UndecidedError
-    from ..mapper.schedule.from_config import schedule_of
+    from ...mapper.schedule.curve import UndecidedError
+    from ...mapper.schedule.from_config import schedule_of
 
     try:
         return schedule_of(side.config, _stand_in(side))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..mappings.keys_compiled import (
+from ...mappings.keys_compiled import (
     DATA_LENGTH,
     DATA_LENGTHS,
     DATA_REQUIRED,
@@ -11,15 +11,15 @@ from ..mappings.keys_compiled import (
     PARALLEL_SWITCHES,
     RUN_MODE,
 )
-from ..schemas.fast_records import TYPE_CHECKING
-from .messages_compiled import say
-from .rule import Change, Found, Note, Repair, at_key, on
+from ...schemas.fast_records import TYPE_CHECKING
+from ..messages_compiled import say
+from ..rule import Change, Found, Note, Repair, at_key, on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..schemas.message import Words
-    from .subject import Side, Subject
+    from ...schemas.message import Words
+    from ..subject import Side, Subject
 
 _PARALLEL_MODES = (1, "semi", "semi_auto_parallel", 2, "auto", "auto_parallel")
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from ..mappings.keys_compiled import LOCAL_NORM, RUN_MODE
-from ..schemas.fast_records import TYPE_CHECKING
-from .messages_compiled import say
-from .naming import key_of, shown
-from .rule import Change, Found, Repair, at_environment, at_key, on
+from ...mappings.keys_compiled import LOCAL_NORM, RUN_MODE
+from ...schemas.fast_records import TYPE_CHECKING
+from ..messages_compiled import say
+from ..naming import key_of, shown
+from ..rule import Change, Found, Repair, at_environment, at_key, on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..mappings.names_compiled import FieldName
-    from ..schemas.message import Words
-    from .rule import Place
-    from .subject import Side, Subject
+    from ...mappings.names_compiled import FieldName
+    from ...schemas.message import Words
+    from ..rule import Place
+    from ..subject import Side, Subject
 
 
 def _variable(side: Side | None, name: str, wanted: tuple[str, ...]) -> Iterator[Found]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from ..mapper.equality import is_equal
-from ..mappings.keys_compiled import DECAY_SCOPES, FUSED_OPTIMIZER, OPTIMIZER_RATE, RUN_MODE, SCHEDULE
-from ..schemas.fast_records import TYPE_CHECKING
-from .messages_compiled import say
-from .naming import key_of, shown
-from .rule import Change, Found, Repair, at_key, on
+from ...mapper.equality import is_equal
+from ...mappings.keys_compiled import DECAY_SCOPES, FUSED_OPTIMIZER, OPTIMIZER_RATE, RUN_MODE, SCHEDULE
+from ...schemas.fast_records import TYPE_CHECKING
+from ..messages_compiled import say
+from ..naming import key_of, shown
+from ..rule import Change, Found, Repair, at_key, on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..mappings.names_compiled import FieldName
-    from .subject import Side, Subject
+    from ...mappings.names_compiled import FieldName
+    from ..subject import Side, Subject
 
 _NOT_ADAM = "AdamWeightDecay"
 """Of the classes that MindSpore Transformers 1.6-2.1 registers, the one without bias correction; AdamOffload has it."""

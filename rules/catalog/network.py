@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..mapper.computed.facts_compiled import SINCE
-from ..mapper.gates import counts
-from ..mappings.keys_compiled import (
+from ...mapper.computed.facts_compiled import SINCE
+from ...mapper.gates import counts
+from ...mappings.keys_compiled import (
     ACTIVATION,
     FUSED_ACTIVATION,
     INTERLEAVED_ROTARY,
@@ -12,18 +12,18 @@ from ..mappings.keys_compiled import (
     VOCABULARY,
     VOCABULARY_DIVISOR,
 )
-from ..schemas.fast_records import TYPE_CHECKING
-from .comparison import difference, repaired
-from .messages_compiled import say
-from .naming import describe_origin, key_of, shown
-from .places import places_of
-from .rule import Found, Note, at_key, on
+from ...schemas.fast_records import TYPE_CHECKING
+from ..comparison import difference, repaired
+from ..messages_compiled import say
+from ..naming import describe_origin, key_of, shown
+from ..places import places_of
+from ..rule import Found, Note, at_key, on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..mappings.names_compiled import FieldName
-    from .subject import Side, Subject
+    from ...mappings.names_compiled import FieldName
+    from ..subject import Side, Subject
 
 
 def position_types_differ(subject: Subject) -> Iterator[Found]:

@@ -6,24 +6,24 @@ takes another way; where it differs although nothing that feeds it does, that is
 
 from __future__ import annotations
 
-from ..mapper.differences import difference_of
-from ..mapper.equality import is_same_quantity
-from ..mapper.recipe.reading import side_of
-from ..mappings.tables import table
-from ..schemas.fast_records import TYPE_CHECKING, cast
-from ..schemas.plain_values import is_mapping
-from .comparison import DIFFERENCES, differences
-from .messages_compiled import say
-from .naming import labels, shown, spelled
-from .places import Places, Spot, places_of
-from .rule import Found, Note, Place, at_span
+from ...mapper.differences import difference_of
+from ...mapper.equality import is_same_quantity
+from ...mapper.recipe.reading import side_of
+from ...mappings.tables import table
+from ...schemas.fast_records import TYPE_CHECKING, cast
+from ...schemas.plain_values import is_mapping
+from ..comparison import DIFFERENCES, differences
+from ..messages_compiled import say
+from ..naming import labels, shown, spelled
+from ..places import Places, Spot, places_of
+from ..rule import Found, Note, Place, at_span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ..mappings.names_compiled import FieldName
-    from ..mappings.tables import SideName
-    from .subject import Side, Subject
+    from ...mappings.names_compiled import FieldName
+    from ...mappings.tables import SideName
+    from ..subject import Side, Subject
 
 _MOST_NAMED = 6
 _ROWS: dict[tuple[SideName, str], dict[str, list[int]]] = {}
@@ -117,7 +117,7 @@ def _differing(subject: Subject, name: FieldName) -> Found | None:
     if both is None or is_same_quantity(both.a.value, both.b.value):
         return None
     left, right, a, b = both
-    from ..mapper.computed.results import in_both  # only where something differs
+    from ...mapper.computed.results import in_both  # only where something differs
 
     one, other = map(in_both, _told(a.value, b.value))
     english, chinese = labels(name).both()
@@ -203,7 +203,7 @@ def _apart(subject: Subject) -> frozenset[str]:
     """The fields that a comparison finds to differ, or that a function compares and that are not the same."""
     known = subject.worked_out.get(__name__)
     if known is None:
-        from .catalog_compiled import OWNED
+        from ..catalog_compiled import OWNED
 
         apart = {field for _, found in _differences(subject) if found.severity != "info" for field in found.fields}
         apart.update(name for name in OWNED if _unlike(subject, name))
@@ -216,7 +216,7 @@ def _differences(subject: Subject) -> Iterable[tuple[str, Found]]:
     known = subject.worked_out.get(DIFFERENCES)
     if known is not None:
         return cast("Sequence[tuple[str, Found]]", known)
-    from .registry import compared
+    from ..registry import compared
 
     return differences(subject, compared(subject.profile))
 

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from ..mappings.keys_compiled import DROPOUTS
-from ..schemas.config import explicit_of
-from ..schemas.fast_records import TYPE_CHECKING
-from ..schemas.preconditions import NOT_KNOWN
-from .catalog_compiled import ROLES
-from .messages_compiled import say
-from .naming import shown
-from .rule import Change, Found, Repair, at_key, at_span
+from ...mapper.differences import differences
+from ...mapper.startup import stop_reasons
+from ...mappings.keys_compiled import DROPOUTS, RUN_MODE, TOKENIZER_MODEL
+from ...schemas.config import explicit_of
+from ...schemas.fast_records import TYPE_CHECKING
+from ...schemas.megatron.effective import more_may_stand
+from ...schemas.preconditions import NOT_KNOWN
+from ...schemas.versions import TITLES
+from ..catalog_compiled import ROLES
+from ..messages_compiled import say
+from ..naming import shown
+from ..rule import Change, Found, Repair, at_key, at_span, on
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ..schemas.config import Setting
-    from ..schemas.source import Span
-    from .subject import Side, Subject
+    from ...mapper.differences import Difference
+    from ...schemas.config import Config, Setting
+    from ...schemas.source import Span
+    from ..subject import Folder, Side, Subject
 
 _MARKS = ("/path/to", "path/to/", "your_", "your-", "/your/", "todo", "fixme", "xxxx")
 
@@ -50,8 +55,6 @@ def another_model(subject: Subject) -> Iterator[Found]:
     """The run trains the model that the folder which it names holds."""
     for side in subject.sides:
         if side.model is not None:
-            from .folder import differs
-
             yield from differs(side, side.model)
 
 
@@ -70,7 +73,7 @@ def _holding(settings: Iterable[Setting], span: Span) -> Setting | None:
 
 def stops_when_built(subject: Subject) -> Iterator[Found]:
     """What Megatron-LM builds after its validation, and cannot."""
-    from ..schemas.megatron.build_requirements import not_built
+    from ...schemas.megatron.build_requirements import not_built
 
     side = subject.megatron
     if side is None:
@@ -135,3 +138,85 @@ def _reported(side: Side, key: str) -> bool:
         problem.kind.code in ROLES["wrong-number"] and dict(problem.values).get("key") == key
         for problem in side.config.problems
     )
+
+
+_OF_THE_RUN = ("init.", "mtp.", "moe.input_jitter", "model.hidden_dropout", "attention.dropout", "model.implementation")
+"""What a run may choose for the same weights; layers that predict further tokens are no part of transformers' model."""
+_MOST = 8
+_PATTERN = "moe.layer_pattern"
+_ROWS = "model.padded_vocab_size"
+_LARGEST_STEP = 1024
+"""More rows than a padded vocabulary adds, for one device of tensor parallelism."""
+
+
+def differs(side: Side, folder: Folder) -> Iterator[Found]:
+    """One finding for everything that parts the two networks, at the first field that the run says."""
+    found = [row for row in differences(side.recipe, folder.recipe) if _parts(row, side, folder)]
+    if not found:
+        return
+    found.sort(key=lambda row: row.a is None or row.a.origin != "explicit")
+    told = ", ".join(_told(row) for row in found[:_MOST])
+    more = "" if len(found) <= _MOST else f", … (+{len(found) - _MOST})"
+    first = found[0].field
+    assert first is not None
+    yield Found(
+        on(side.framework, first),
+        {"folder": folder.recipe.file, "family": folder.recipe.dialect, "differences": told + more},
+        fields=tuple(row.field for row in found if row.field is not None),
+        severity="warning" if folder.key == TOKENIZER_MODEL else None,
+        variant="tokenizer" if folder.key == TOKENIZER_MODEL else "",
+    )
+
+
+def _parts(row: Difference, side: Side, folder: Folder) -> bool:
+    """Whether a difference makes another network for the same weights."""
+    name = row.field
+    if name is None or row.status not in ("different", "only-a", "only-b") or row.impact != "numerics":
+        return False
+    if name.startswith((*_OF_THE_RUN, "computed.")) or row.counts is False:
+        return False
+    if name.startswith("position.") and any(
+        problem.kind.code in ROLES["nested-positions"] for problem in side.config.problems
+    ):
+        return False  # said by the reader, which knows why
+    if name == _PATTERN and side.recipe.value("model.num_layers") != folder.recipe.value("model.num_layers"):
+        return False  # the number of layers says it
+    return name != _ROWS or not _padded(row, side)
+
+
+def _padded(row: Difference, side: Side) -> bool:
+    """Whether the run has only the rows more that padding adds."""
+    here, there = (None if one is None else one.value for one in (row.a, row.b))
+    size = side.recipe.value("parallel.tensor_size")
+    step = _LARGEST_STEP * (size if isinstance(size, int) and size > 0 else 1)
+    return isinstance(here, int) and isinstance(there, int) and 0 <= here - there < step
+
+
+def _told(row: Difference) -> str:
+    here, there = (None if one is None else one.value for one in (row.a, row.b))
+    return f"{row.field} {shown(here)} / {shown(there)}"
+
+
+def will_not_run(subject: Subject) -> Iterator[Found]:
+    """What the framework stops at after it has loaded the file; what another rule says is left to it."""
+    for side in subject.sides:
+        if side.framework == "mindformers" and side.config.value(RUN_MODE) not in (None, "train", "finetune"):
+            continue
+        for one in stop_reasons(side.config, side.recipe):
+            if one.stop.rule is not None:
+                continue
+            values = {
+                "framework": TITLES[side.framework],
+                "version": side.config.framework_version,
+                "why": one.en,
+                "why_zh": one.zh,
+                "instead": one.stop.instead,
+            }
+            unsure = side.explicit(one.stop.at) is None and _may_stand(side.config)
+            yield Found(at_key(side.framework, one.stop.at), values, severity="warning" if unsure else None)
+
+
+def _may_stand(config: Config) -> bool:
+    """Whether a launch may hold an argument that it does not show."""
+    launch = config.launch
+    return launch is not None and (launch.not_given is not None or more_may_stand(config.unresolved, config.problems))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from math import inf
 
-from ..mapper.differences import difference_of
-from ..mapper.gates import is_alike
-from ..mappings.keys_compiled import (
+from ...mapper.differences import difference_of
+from ...mapper.gates import is_alike
+from ...mappings.keys_compiled import (
     EXPERTS,
     EXPERTS_ONLY_CLASS,
     GROUPED_EXPERTS,
@@ -15,17 +15,17 @@ from ..mappings.keys_compiled import (
     RESOLVED_GROUPED,
     SHARED_EXPERTS,
 )
-from ..schemas.fast_records import TYPE_CHECKING
-from .comparison import difference, repaired
-from .messages_compiled import say
-from .naming import key_of, shown
-from .rule import Change, Found, Note, Repair, at_key, on
+from ...schemas.fast_records import TYPE_CHECKING
+from ..comparison import difference, repaired
+from ..messages_compiled import say
+from ..naming import key_of, shown
+from ..rule import Change, Found, Note, Repair, at_key, on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..schemas.config import Value
-    from .subject import Side, Subject
+    from ...schemas.config import Value
+    from ..subject import Side, Subject
 
 
 def _largest(value: Value) -> float:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from ..mapper.lenses.lens import dtype_name
-from ..mappings.keys_compiled import EMBEDDING_TYPES, SOFTMAX_TYPES
-from ..schemas.fast_records import TYPE_CHECKING
-from .messages_compiled import say
-from .naming import shown
-from .rule import Found, Note, at_key, on
+from ...mapper.lenses.lens import dtype_name
+from ...mappings.keys_compiled import EMBEDDING_TYPES, SOFTMAX_TYPES
+from ...schemas.fast_records import TYPE_CHECKING
+from ..messages_compiled import say
+from ..naming import key_of, shown
+from ..rule import Found, Note, at_key, on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .subject import Side, Subject
+    from ..subject import Side, Subject
 
 
 def softmax_dtype_without_effect(subject: Subject) -> Iterator[Found]:
@@ -57,3 +57,16 @@ def embedding_precision(subject: Subject) -> Iterator[Found]:
 def _embedding_keys(side: Side) -> tuple[str, ...]:
     section = "model" if side.config.dialect == "dynamic" else "model.model_config"
     return tuple(f"{section}.{name}" for name in EMBEDDING_TYPES)
+
+
+def params_not_fp32(subject: Subject) -> Iterator[Found]:
+    """The type of the weights is the type in which gradients are communicated."""
+    side = subject.mindformers
+    value = None if side is None else side.value("precision.params_dtype")
+    if side is not None and isinstance(value, str) and value != "float32":
+        yield Found(on("mindformers", "precision.params_dtype"), {"value": value, "key": _name(side)})
+
+
+def _name(side: Side) -> str:
+    """The key that says it in this file."""
+    return key_of(side, "precision.params_dtype").rpartition(".")[2]
