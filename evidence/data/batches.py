@@ -101,11 +101,7 @@ def first_other_mask(a: Side, b: Side, fed: Sequence[Batch]) -> int | None:
 
 def _ends(plan: Plan) -> set[tuple[str, int | None]]:
     """The actions of a run at the end of a document, with the id by which it knows one."""
-    done = {
-        "masks": plan.masks_after_eod,
-        "positions": plan.resets_positions,
-        "attention": plan.resets_attention,
-    }
+    done = {"masks": plan.masks_after_eod, "positions": plan.resets_positions, "attention": plan.resets_attention}
     return {(name, plan.eod) for name, does in done.items() if does}
 
 

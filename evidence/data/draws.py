@@ -67,7 +67,7 @@ class Draws:
                 raise RefusedError(
                     say.the_blend_is_checked_for(
                         count=count, prefixe=self.prefixes[place], count2=len(self.indices[place])
-                    ),
+                    )
                 )
 
     def sample(self, number: int) -> Drawn:

@@ -88,13 +88,7 @@ class GptIndex(NamedTuple):
 
 
 def gpt_index(
-    lengths: Any,
-    training: tuple[int, int],
-    samples: int | None,
-    sample_length: int,
-    seed: int,
-    *,
-    extra: bool = True,
+    lengths: Any, training: tuple[int, int], samples: int | None, sample_length: int, seed: int, *, extra: bool = True
 ) -> GptIndex:
     """The samples of the sequences `training`, of which at least `samples` are asked for; None asks for one epoch."""
     import numpy as np

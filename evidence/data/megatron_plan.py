@@ -128,10 +128,7 @@ def _text(reader: Reader, key: str, named: str) -> str | None:
     try:
         return read_text(path).text
     except UnreadableError as error:
-        reader.undecide(
-            key,
-            say.the_data_paths_stand_in(named=named, why=error.diagnostic.words()),
-        )
+        reader.undecide(key, say.the_data_paths_stand_in(named=named, why=error.diagnostic.words()))
         return None
 
 

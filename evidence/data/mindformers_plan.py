@@ -74,10 +74,7 @@ def mindformers_plan(config: Config) -> Plan:
             reader.true(f"{own}.{key}") for key in ("reset_position_ids", "reset_attention_mask", "eod_mask_loss")
         )
         if compressed and not resets and within(reader.config.framework_version, *BOUNDARIES_OF_THE_FIRST):
-            reader.report(
-                say.columns(what=say.create_compressed_eod_mask_needs()),
-                f"{own}.create_compressed_eod_mask",
-            )
+            reader.report(say.columns(what=say.create_compressed_eod_mask_needs()), f"{own}.create_compressed_eod_mask")
     given = reader.value(f"{own}.seed", "seed", needed=True)
     seed = DEFAULT_SEED if given is None else given if isinstance(given, int) else None
     return Plan(
@@ -139,10 +136,7 @@ def _files(reader: Reader, own: str) -> tuple[Blend | None, bool]:
         if words is None:
             continue
         if not isinstance(words, (list, tuple)):
-            reader.report(
-                say.columns(what=say.is_one_value_mindspore_transformers(key=key)),
-                key,
-            )
+            reader.report(say.columns(what=say.is_one_value_mindspore_transformers(key=key)), key)
             reader.undecide(key, say.is_no_list(key=key))
             return None, alone
         try:
@@ -204,10 +198,7 @@ def _columns(reader: Reader, base: str, own: str, *, dynamic: bool) -> None:
     if [str(name) for name in names] != expected:
         listed = ", ".join(map(str, names))
         due = ", ".join(expected)
-        reader.report(
-            say.columns(what=say.is_but_the_data_come(key=key, listed=listed, due=due)),
-            key,
-        )
+        reader.report(say.columns(what=say.is_but_the_data_come(key=key, listed=listed, due=due)), key)
 
 
 LOADER = "MindDataset"

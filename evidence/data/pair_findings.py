@@ -158,11 +158,7 @@ def _partings(a: Side, b: Side, agreement: Agreement) -> list[Diagnostic]:
             data_finding(
                 say.samples(
                     what=say.sample_step_is_not_the(
-                        sample=parted.sample,
-                        step=parted.step + 1,
-                        a=piece_of(parted.a),
-                        b=piece_of(parted.b),
-                        why=why,
+                        sample=parted.sample, step=parted.step + 1, a=piece_of(parted.a), b=piece_of(parted.b), why=why
                     )
                 ),
                 b.plan.file,

@@ -160,9 +160,7 @@ SWIFT = Dialect(
     {"loss": LOSS, "grad_norm": GRAD_NORM, "learning_rate": "printed_learning_rate"},
 )
 SLIME = Dialect(
-    "slime",
-    (b"'train/loss':",),
-    {"train/loss": LOSS, "train/grad_norm": GRAD_NORM, "train/lr-pg_0": LEARNING_RATE},
+    "slime", (b"'train/loss':",), {"train/loss": LOSS, "train/grad_norm": GRAD_NORM, "train/lr-pg_0": LEARNING_RATE}
 )
 DIALECTS = (NEMO, SWIFT, SLIME)
 

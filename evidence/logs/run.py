@@ -355,11 +355,7 @@ def rises(steps: Sequence[int]) -> bool:
 
 
 def _repetitions(
-    steps: Sequence[int],
-    losses: array[float] | None,
-    segments: Sequence[Segment],
-    numbers: Sequence[int],
-    file: str,
+    steps: Sequence[int], losses: array[float] | None, segments: Sequence[Segment], numbers: Sequence[int], file: str
 ) -> list[Diagnostic]:
     """Restarts, and lines that repeat the step before them."""
     found: list[Diagnostic] = []

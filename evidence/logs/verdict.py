@@ -151,13 +151,7 @@ def judge(
 
 
 def _criteria_of(
-    experiment: Experiment,
-    a: Run,
-    b: Run,
-    aligned: Alignment,
-    found: Departure,
-    band: Alignment | None,
-    shift: int,
+    experiment: Experiment, a: Run, b: Run, aligned: Alignment, found: Departure, band: Alignment | None, shift: int
 ) -> list[Criterion]:
     """The limits of an experiment."""
     loss = aligned.loss
@@ -225,12 +219,7 @@ def _sample_alignment(grounds: Grounds) -> list[Criterion]:
 
 
 def _weights(
-    experiment: Experiment,
-    a: Run,
-    b: Run,
-    aligned: Alignment,
-    norms: Matching | None,
-    grounds: Grounds,
+    experiment: Experiment, a: Run, b: Run, aligned: Alignment, norms: Matching | None, grounds: Grounds
 ) -> Criterion | None:
     """The criterion of equal initial weights; None if nothing tells and nothing depends on it."""
     if experiment in ("repeat", "lr-zero"):
@@ -547,10 +536,7 @@ def _lasting_difference(loss: Pair, found: Departure) -> Criterion:
     row = found.apart
     step = loss.steps[row]
     said = say.apart(
-        step=f"{step:,}",
-        a=figure(loss.a[row]),
-        b=figure(loss.b[row]),
-        difference=figure(loss.b[-1] - loss.a[-1]),
+        step=f"{step:,}", a=figure(loss.a[row]), b=figure(loss.b[row]), difference=figure(loss.b[-1] - loss.a[-1])
     )
     return Criterion("apart", "fail", said, loss.b[row] - loss.a[row], None, step)
 
