@@ -107,12 +107,11 @@ def read_array(path: str) -> Array:
     except OSError as error:
         raise unreadable(say_of_files.denied(path=path, why=system_reason(error)), path) from None
     except Exception as error:  # noqa: BLE001 - the header is Python text: its parser raises whatever garbage makes it
-        raise _unreadable(path, verbatim(_first_line(error))) from None
+        lines = str(error).strip().splitlines()
+        raise _unreadable(path, verbatim(lines[0].rstrip(".")[:160] if lines else type(error).__name__)) from None
 
 
 class _Header(NamedTuple):
-    """The header of an `.npy` file."""
-
     begins: int
     shape: tuple[int, ...]
     dtype: Any
@@ -265,8 +264,3 @@ def _pieces(a: Array, b: Array, start: int) -> Iterator[tuple[Array, Array, int]
 
 def _unreadable(path: str, why: Words) -> UnreadableError:
     return UnreadableError(diagnose(say.array_unreadable(path=path, why=why), path))
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0].rstrip(".")[:160] if lines else type(error).__name__

@@ -197,7 +197,6 @@ class _Text:
         self._at += 1
 
     def value(self) -> Any:
-        """The value that begins here."""
         self.peek()
         while True:
             try:
@@ -217,7 +216,6 @@ class _Text:
             self._check_size()
 
     def broken(self, why: str, at: int | None = None) -> BrokenJsonError:
-        """An error at a place, or here."""
         end = self._at if at is None else at
         before = self._text.count("\n", 0, end)
         column = end - self._text.rfind("\n", 0, end) if before else self._column + end

@@ -194,7 +194,6 @@ def judge_versions(
 
 
 def _read_as_another(owner: str, given: str | None, files: Sequence[Config]) -> Iterator[Diagnostic]:
-    """The files that are read as another release than the installed one."""
     if given is None:
         return
     release = _release(given)[:2]
@@ -224,7 +223,6 @@ def _unmet_needs(belongs: VersionSet, version: str, by_name: Mapping[str, str]) 
 
 
 def _missing_packages(belongs: VersionSet, version: str, by_name: Mapping[str, str]) -> Iterator[Diagnostic]:
-    """Packages that the installed framework demands and that are not here, but for the shared ones."""
     common = {"owner": belongs.owner, "owner_version": version, "source": belongs.source}
     for name, wanted in belongs.needs.items():
         if name not in by_name and name not in _SHARED:

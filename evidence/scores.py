@@ -137,12 +137,12 @@ def check_scores(
 
 
 def _notes(rows: Sequence[ScoreRow], *, fractions: bool, lower: bool) -> Iterator[Words]:
-    """Remarks on the reading of the scores."""
     if fractions:
         yield say.scores_are_fractions()
     if lower:
         yield say.less_is_better()
-    if _is_in_percent(rows):
+    ratios = [row.score / row.benchmark for row in rows if row.benchmark and math.isfinite(row.score)]
+    if ratios and any(all(low < ratio < high for ratio in ratios) for low, high in _HUNDREDFOLD):
         yield say.one_side_looks_like_percent()
 
 
@@ -150,12 +150,6 @@ def _percent(score: float, known: float) -> float:
     if known:
         return (score - known) / abs(known) * 100
     return 0.0 if score == known else math.inf if score > 0 else -math.inf
-
-
-def _is_in_percent(rows: Sequence[ScoreRow]) -> bool:
-    """True if one side looks as if it gave hundredths and the other did not."""
-    ratios = [row.score / row.benchmark for row in rows if row.benchmark and math.isfinite(row.score)]
-    return bool(ratios) and any(all(low < ratio < high for ratio in ratios) for low, high in _HUNDREDFOLD)
 
 
 _HUNDREDFOLD = ((80, 125), (0.008, 0.0125))
@@ -427,13 +421,8 @@ def _table(path: str, text: str) -> Iterator[tuple[str, float, int | None]]:
         at = column if column is not None else _last_score(row, header)
         score = None if at is None else _number(row[at])
         if score is not None:
-            yield _score_name(row, header, names), score, line
-
-
-def _score_name(row: Sequence[str], header: Sequence[str], names: int) -> str:
-    """Name of a row's score: its task, and its metric if a column has one."""
-    metric = row[header.index("metric")].strip() if "metric" in header else ""
-    return f"{row[names].strip()}/{metric}" if metric else row[names].strip()
+            metric = row[header.index("metric")].strip() if "metric" in header else ""
+            yield (f"{row[names].strip()}/{metric}" if metric else row[names].strip()), score, line
 
 
 def _last_score(row: Sequence[str], header: Sequence[str]) -> int | None:

@@ -274,7 +274,6 @@ def _placement(left: list[_Placed], right: list[_Placed]) -> str:
 
 
 def _whole(a: AnyDraws, b: AnyDraws) -> bool:
-    """True if both orders are the same from end to end."""
     import numpy as np
 
     if isinstance(a, RowDraws) or isinstance(b, RowDraws):

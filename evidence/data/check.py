@@ -161,7 +161,6 @@ def side_of(config: Config, given: Mapping[str, DataFile]) -> Side:
 
 
 def _of_rows(plan: Plan, given: Mapping[str, DataFile]) -> Side:
-    """The side of a plan that draws from MindRecord files."""
     problems = [*plan.undecided, *plan.problems]
     assert plan.rows is not None
     try:
@@ -187,7 +186,6 @@ def _of_rows(plan: Plan, given: Mapping[str, DataFile]) -> Side:
 
 
 def _of_tokens(plan: Plan, given: Mapping[str, DataFile]) -> Side:
-    """The side of a plan that draws from Megatron's files."""
     problems = [*plan.undecided, *plan.problems]
     files: dict[str, IndexedFile] = {}
     for prefix in dict.fromkeys(() if plan.blend is None else plan.blend.prefixes):

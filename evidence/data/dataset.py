@@ -159,7 +159,6 @@ def _limits(plans: Sequence[Plan], asked: CheckOptions) -> dict[int, str]:
 
 
 def _round_trip(data: DataFile, asked: CheckOptions) -> RoundTrip | None:
-    """Decode the first sequences and encode them again."""
     if asked.encoder is None or asked.tokenizer is None or not data.sound:
         return None
     special = set(asked.tokenizer.special.values())
@@ -206,10 +205,6 @@ def special_findings(
     plan: Plan, name: str, scan: Scan, tokenizer: Tokenizer | None, others: Sequence[Plan]
 ) -> list[Diagnostic]:
     """Problems between one plan's special ids and the data of `name`."""
-    return [*_ends(plan, name, scan, tokenizer), *_masked_findings(plan, name, scan, tokenizer, others)]
-
-
-def _ends(plan: Plan, name: str, scan: Scan, tokenizer: Tokenizer | None) -> list[Diagnostic]:
     of_tokenizer = None if tokenizer is None else tokenizer.special.get("eos_token")
     eod = of_tokenizer if plan.eod is None and plan.framework == "megatron" else plan.eod
     ended = _end_problem(plan, name, scan, None if eod is None or eod < 0 else eod)
@@ -217,7 +212,7 @@ def _ends(plan: Plan, name: str, scan: Scan, tokenizer: Tokenizer | None) -> lis
     if eod is not None and eod >= 0 and of_tokenizer is not None and of_tokenizer != eod:
         what = say.eod_is_but_the_tokenizer(eod=eod, of_tokenizer=of_tokenizer)
         found.append(data_finding(say.special(what=what), plan.file, plan.place("eod").span))
-    return found
+    return [*found, *_masked_findings(plan, name, scan, tokenizer, others)]
 
 
 def _end_problem(plan: Plan, name: str, scan: Scan, eod: int | None) -> tuple[Words, Severity | None] | None:

@@ -175,8 +175,6 @@ def read_indexed(prefix: str) -> IndexedFile:
 
 
 class _Part(NamedTuple):
-    """One array of the index."""
-
     name: Words
     dtype: str
     start: int

@@ -151,7 +151,6 @@ def _split(reader: Reader, files: _Files) -> str | None:
 
 
 def _amount(reader: Reader, global_batch: int | None) -> tuple[int | None, int | None]:
-    """Samples that training asks for, and steps."""
     samples = reader.whole("train_samples", "samples", needed=True)
     if samples:
         return samples, None if not global_batch else samples // global_batch

@@ -170,7 +170,6 @@ def _samples(reader: Reader, key: str) -> int | None:
 
 
 def _micro_batch(reader: Reader, global_batch: int | None, ranks: int | None, *, dynamic: bool) -> int | None:
-    """Samples of one micro batch on one device."""
     if dynamic:
         return reader.whole("resolved.batch.local_size", "micro_batch")
     micro = reader.whole("resolved.batch.micro_size", "micro_batch")

@@ -60,16 +60,12 @@ class Column(NamedTuple):
 
 
 class _Page(NamedTuple):
-    """The arrays of some rows."""
-
     start: int
     size: int
     rows: int
 
 
 class _Layout(NamedTuple):
-    """The content of one file's header."""
-
     columns: tuple[str, ...]
     """All arrays, in the order in which a row has them."""
     types: tuple[str, ...]
@@ -401,7 +397,6 @@ def _number(raw: bytes, form: str) -> int:
 
 
 def _field(raw: bytes, place: int, count: int, path: str, start: int) -> bytes:
-    """One array of a row."""
     if count == 1:
         return raw
     at = 0

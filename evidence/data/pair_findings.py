@@ -106,7 +106,6 @@ def pair_of(a: Side, b: Side, asked: CheckOptions) -> Pair:
 
 
 def _members(a: Side, b: Side, members: Membership) -> Diagnostic:
-    """Finding on one side's samples among the other's rows."""
     file = (b if b.shuffled is not None else a).plan.file
     if members.missing is None:
         what = say.samples_are_rows(count=members.looked_at, rows=members.rows)

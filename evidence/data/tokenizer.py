@@ -131,7 +131,6 @@ def read_json(file: str) -> dict[str, Any]:
 
 @contextmanager
 def _report_errors(file: str) -> Generator[None]:
-    """Errors of a file as a sentence."""
     try:
         yield
     except OSError as error:
@@ -179,12 +178,10 @@ def _kinds(part: Any) -> set[str]:
 
 
 def _object(value: Any) -> dict[str, Any]:
-    """A JSON object; an empty one where the value is none."""
     return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]
 
 
 def _list(value: Any) -> list[Any]:
-    """A JSON list; an empty one where the value is none."""
     return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
 
 

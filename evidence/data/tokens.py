@@ -90,8 +90,6 @@ def scan(data: DataFile, ids: Sequence[int] = (), limits: Sequence[int] = (), qu
 
 
 class _Tally:
-    """The running sums of a scan."""
-
     def __init__(self, ids: tuple[int, ...], limits: tuple[int, ...]) -> None:
         self.tokens = 0
         self.minimum: int | None = None
@@ -221,7 +219,6 @@ class _Ends:
 
 
 def _rows(data: DataFile, places: Iterable[int]) -> Iterator[tuple[int, Any, Any]]:
-    """Whole sequences."""
     import numpy as np
 
     for sequence in places:

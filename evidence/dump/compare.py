@@ -177,7 +177,6 @@ class _Work:
         self._found: dict[int, list[TensorResult]] = {}
 
     def add(self, tasks: Sequence[Task]) -> None:
-        """Take on some tensors of a unit."""
         self._batch += tasks
         if len(self._batch) >= _BATCH:
             last = self._batch[-1]
@@ -185,7 +184,6 @@ class _Work:
             self._progress(last.unit, self._units, last.a.path or last.a.place)
 
     def results(self) -> dict[int, list[TensorResult]]:
-        """The answers by the positions of their units."""
         try:
             self._run()
         finally:

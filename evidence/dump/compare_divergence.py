@@ -130,7 +130,8 @@ def _at(units: Sequence[UnitResult], at: int, unit: UnitResult) -> Divergence | 
     if given:
         if any(tensor.why in ("nan", "infinite") for tensor in given):
             return _divergence(units, at, "overflow", given)
-        if _is_data(units, at, given):
+        nothing_before = not any(unit.error("output") is not None for unit in units[:at])
+        if nothing_before and any(tensor.dtype_a in _INTEGERS for tensor in given):
             return _divergence(units, at, "data", given)
         if unit.a.level == "operator":
             # Every operator before it agrees, and nothing stands between operators: it came from outside the graph.
@@ -164,12 +165,6 @@ def _first_inner(units: Sequence[UnitResult], at: int) -> int | None:
         ):
             return other
     return None
-
-
-def _is_data(units: Sequence[UnitResult], at: int, given: Sequence[TensorResult]) -> bool:
-    """True if the difference came from outside: whole numbers, before anything was computed from them."""
-    nothing_before = not any(unit.error("output") is not None for unit in units[:at])
-    return nothing_before and any(tensor.dtype_a in _INTEGERS for tensor in given)
 
 
 def _divergence(units: Sequence[UnitResult], at: int, cause: Cause, tensors: Sequence[TensorResult]) -> Divergence:

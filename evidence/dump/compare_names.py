@@ -98,7 +98,8 @@ def _keys(tree: Tree, *, crossing: bool, mapping: NameMapping | None) -> list[tu
             if path == _HEAD and unit.call + 1 < heads and tree.framework == "pytorch":
                 base = ("module", f"mtp.{_HEAD}", unit.direction)
         elif unit.level == "api" and crossing:
-            base = ("api", _parent_path(unit, kinds, mapping), _api_name(unit.kind), unit.direction)
+            plain = unit.kind.lower()
+            base = ("api", _parent_path(unit, kinds, mapping), API_NAMES.get(plain, plain.strip("_")), unit.direction)
         elif unit.level == "api":
             base = ("api", unit.scope, unit.direction)
         else:
@@ -106,15 +107,8 @@ def _keys(tree: Tree, *, crossing: bool, mapping: NameMapping | None) -> list[tu
         turn = seen.get(base, 0)
         seen[base] = turn + 1
         found.append(((*base, turn), unit))
-    return _by_call(found)
-
-
-def _by_call(found: list[tuple[tuple[object, ...], Unit]]) -> list[tuple[tuple[object, ...], Unit]]:
-    """The backward passes of a module that ran several times, by the number of their call.
-
-    Each framework walks back in its own order; and where layers are computed again, the calls that have a backward
-    need not begin at 0.
-    """
+    # Backward passes of a module that ran several times go by the number of their call: each framework walks back in
+    # its own order, and where layers are computed again, the calls that have a backward need not begin at 0.
     calls: dict[tuple[object, ...], list[int]] = {}
     for key, unit in found:
         if unit.direction == "backward" and unit.level == "module":
@@ -145,11 +139,6 @@ def _parent_path(unit: Unit, kinds: Mapping[str, str], mapping: NameMapping | No
     if mapping is not None:
         scope = mapping.scope(unit._replace(scope=scope, kind=kinds.get(scope, "")), kinds)
     return module_path(scope)
-
-
-def _api_name(name: str) -> str:
-    plain = name.lower()
-    return API_NAMES.get(plain, plain.strip("_"))
 
 
 def module_path(scope: str) -> str:

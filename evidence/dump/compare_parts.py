@@ -201,7 +201,6 @@ def merge_places(parts: Sequence[Part]) -> list[Merged]:
 
 
 def _position(part: Part, first: Divergence) -> int:
-    """The place of the divergence in the order of execution."""
     names: Iterable[str] = (unit.a.name for unit in part.units)
     return next((at for at, name in enumerate(names) if name == first.unit.a.name), len(part.units))
 
@@ -239,22 +238,17 @@ def _parents(units: tuple[Unit, ...]) -> dict[str, str | None]:
             path = path.rpartition(".")[0]
             parent = by_path.get((path, unit.direction, unit.call))
         found[unit.name] = parent
-    return _without_circles(found)
-
-
-def _without_circles(parents: dict[str, str | None]) -> dict[str, str | None]:
-    """The same, with every unit below the root: a file can say that two units ran inside each other."""
     rooted: set[str] = set()
-    for name in parents:
+    for name in found:  # a file can say that two units ran inside each other: every unit is brought below the root
         walked: dict[str, None] = {}
         at: str | None = name
         while at is not None and at not in rooted and at not in walked:
             walked[at] = None
-            at = parents[at]
+            at = found[at]
         if at is not None and at in walked:
-            parents[at] = None
+            found[at] = None
         rooted.update(walked)
-    return parents
+    return found
 
 
 def _label(unit: Unit, depth: int) -> str:

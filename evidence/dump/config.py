@@ -114,7 +114,18 @@ class _Planning:
             if self.request.kind == "msprobe":
                 self._msprobe()
             else:
-                self._operators()
+                path = os.path.join(self.folder, OPERATORS)
+                data = os.path.join(self.folder, "mindspore")
+                family = self.subject.mindformers_recipe.value("model.family")
+                name = family if isinstance(family, str) else "model"
+                version = self.subject.mindformers.framework_version
+                self.files[OPERATORS] = _json(mindspore_dump(self.request, data, name, version))
+                self.environment = {"MINDSPORE_DUMP_CONFIG": path}
+                if self.request.kind == "mindspore-o2":
+                    self.environment["MS_ACL_DUMP_CFG_PATH"] = path
+                self.files[ENVIRONMENT] = "".join(
+                    f"export {name}={shell_word(value)}\n" for name, value in self.environment.items()
+                )
         failed = any(finding.kind.severity == "error" for finding in self.findings)
         return Plan(
             self.request,
@@ -128,24 +139,6 @@ class _Planning:
             any(module.megatron is None and module.mindformers.endswith("linear_qkv") for module in self.modules),
             in_graph_mode(self.subject),
         )
-
-    # --- MindSpore's own dump ---
-
-    def _operators(self) -> None:
-        path = os.path.join(self.folder, OPERATORS)
-        data = os.path.join(self.folder, "mindspore")
-        family = self.subject.mindformers_recipe.value("model.family")
-        name = family if isinstance(family, str) else "model"
-        version = self.subject.mindformers.framework_version
-        self.files[OPERATORS] = _json(mindspore_dump(self.request, data, name, version))
-        self.environment = {"MINDSPORE_DUMP_CONFIG": path}
-        if self.request.kind == "mindspore-o2":
-            self.environment["MS_ACL_DUMP_CFG_PATH"] = path
-        self.files[ENVIRONMENT] = "".join(
-            f"export {name}={shell_word(value)}\n" for name, value in self.environment.items()
-        )
-
-    # --- msprobe ---
 
     def _msprobe(self) -> None:
         try:

@@ -195,7 +195,6 @@ def _crosses(units: Sequence[UnitResult]) -> bool:
 
 
 def _unmatched_tensor(side: str, name: str, record: Mapping[str, str], column: str) -> Iterator[tuple[Alone, Tensor]]:
-    """A row's tensor that has no partner."""
     if found := _unit_and_place(name):
         place = found[1]
         yield Alone("a" if side == "a" else "b", found[0], place), _tensor(place, _role(place), record, column)

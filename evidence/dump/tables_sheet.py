@@ -124,8 +124,6 @@ def _sheet(path: str) -> Iterator[list[str]]:
 
 
 class _Sheet(Unpacked):
-    """The XML of a sheet."""
-
     _last = b""
 
     def read(self, size: int = -1) -> bytes:

@@ -60,8 +60,17 @@ def read_msprobe_tree(place: Place) -> Tree:
     has_tensors = "dump_tensor_data" in beside and os.path.isdir(tensors)
     files = file_names(tensors, root, notes) if has_tensors else set[str]()
     reader = _MsprobeReader(tensors if has_tensors else None, files, parents, _budget(place.path))
-    written = _read_into(reader, place.path)
-    if written is None:
+    written: dict[str, str] = {}
+    has_data = False
+    for within, key, value in read_members(place.path, (("data",),)):
+        if within:
+            has_data = True
+            reader.take(key, value)
+        elif key == "data":
+            has_data = has_data or value == {}
+        elif key in ("framework", "task", "level"):
+            written[key] = str(value or "")
+    if not has_data:
         raise UnreadableError(diagnose(say.not_a_dump(path=place.path, why=say.it_has_no_data()), place.path))
     units = tuple(reader.units())
     if not units and written.get("task") == _NO_VALUES:
@@ -77,21 +86,6 @@ def read_msprobe_tree(place: Place) -> Tree:
         units,
         (*notes, *reader.notes),
     )
-
-
-def _read_into(reader: _MsprobeReader, path: str) -> dict[str, str] | None:
-    """Give the reader every unit; what the file says of itself, None where it has no units at all."""
-    written: dict[str, str] = {}
-    has_data = False
-    for within, key, value in read_members(path, (("data",),)):
-        if within:
-            has_data = True
-            reader.take(key, value)
-        elif key == "data":
-            has_data = has_data or value == {}
-        elif key in ("framework", "task", "level"):
-            written[key] = str(value or "")
-    return written if has_data else None
 
 
 def _budget(path: str) -> Budget:
@@ -135,7 +129,6 @@ def _parents(path: str, notes: list[Words]) -> Mapping[str, str]:
 
 
 def _entries(written: object) -> dict[str, Any]:
-    """A JSON object; nothing for anything else."""
     return written if isinstance(written, dict) else {}  # pyright: ignore[reportUnknownVariableType]
 
 
@@ -161,8 +154,6 @@ def _as_read(tensors: list[Tensor]) -> list[Tensor]:
 
 
 class _MsprobeReader:
-    """Turns the entries of a dump.json into units."""
-
     def __init__(self, tensors: str | None, files: set[str], parents: Mapping[str, str], budget: Budget) -> None:
         self._tensors = tensors
         self._files = files

@@ -295,7 +295,6 @@ def _as_sum(run: Run, extras: Extras | None) -> tuple[array[float], Words]:
 
 
 def _add_columns(run: Run, losses: array[float], summands: Sequence[tuple[float, str]]) -> array[float]:
-    """The losses with further columns, where both are there."""
     total = array("d", losses)
     for scale, name in summands:
         for row, value in enumerate(run.column(name)):

@@ -131,7 +131,6 @@ def _as_single_steps(a: Run, b: Run, extras: Extras | None, shift: int) -> tuple
 
 
 def _usual_difference(a: Run, b: Run, extras: Extras | None, shift: int) -> float | None:
-    """The median difference of the losses of two runs."""
     loss = align(a, b, comparable(a, b, extras), shift).loss
     known = [abs(difference) for difference in loss.differences if math.isfinite(difference)]
     return median(known) if len(known) >= _TELLING else None

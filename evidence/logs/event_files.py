@@ -114,7 +114,6 @@ def masked_crc(data: bytes) -> int:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int, int | bytes]]:
-    """The fields of a protocol buffer: number, kind, and the value."""
     for number, kind, value in fields(data, 0, len(data)):
         yield number, kind, data[slice(*value)] if isinstance(value, tuple) else value
 

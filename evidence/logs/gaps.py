@@ -92,8 +92,6 @@ def gaps_between(experiment: str, a: Run, b: Run, aligned: Alignment, shift: int
 
 
 class _Rows(NamedTuple):
-    """The rows of two runs whose losses were compared."""
-
     a: Sequence[int]
     b: Sequence[int]
 

@@ -299,7 +299,6 @@ def _match_step(
     table: WeightTable | None,
     orders: tuple[Sequence[str] | None, Sequence[str] | None],
 ) -> Matching:
-    """The norms of one step."""
     named = _name_both((ours, theirs), sides, orders)
     if isinstance(named, str):
         return Matching((), (), (), named, (len(ours.values), len(theirs.values)))
@@ -351,7 +350,6 @@ def _values_by_name(norms: NormList, order: Sequence[str] | None) -> dict[str, f
 
 
 def _joint_norm(values: Mapping[str, float], names: Sequence[str]) -> float:
-    """The norm of several parameters as one."""
     return values[names[0]] if len(names) == 1 else math.sqrt(sum(values[name] ** 2 for name in names))
 
 

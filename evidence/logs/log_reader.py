@@ -281,14 +281,10 @@ class LogReader:
             problems.append(problem(say.several_formats(**frameworks), files[-1]))
         norms = self.norms.lists(most.steps, most.numbers)
         problems += [problem(say.norms_unread(), files[-1], line) for line in self.norms.broken[:3]]
-        if not _any_loss(most):
+        losses = most.padded_columns().get(LOSS)
+        if losses is None or losses.count(ABSENT) == len(losses):
             problems.append(problem(say.no_loss(hint=_why_no_loss(most)), files[-1]))
         return run_of(name, most, files, problems, norms, "log", self.beginning)
-
-
-def _any_loss(lines: Lines) -> bool:
-    losses = lines.padded_columns().get(LOSS)
-    return losses is not None and losses.count(ABSENT) < len(losses)
 
 
 def _why_no_loss(lines: Lines) -> Words:

@@ -62,8 +62,6 @@ class _Rows(NamedTuple):
 
 
 class _Bounded:
-    """So many bytes of a stream."""
-
     def __init__(self, stream: BinaryIO, length: int) -> None:
         self._stream, self._rest = stream, length
 

@@ -60,7 +60,6 @@ def _is_undecayed(name: str) -> bool:
 
 
 def _parameters(recipe: Recipe, framework: str) -> Iterator[str]:
-    """The model's parameters in its own order."""
     yield "embedding.word_embeddings.weight"
     if recipe.value("position.type") == "learned_absolute":
         yield "embedding.position_embeddings.weight"
@@ -129,7 +128,17 @@ def _linear(recipe: Recipe, name: str) -> Iterator[str]:
 def _attention(recipe: Recipe, framework: str, block: str) -> Iterator[str]:
     yield from _linear(recipe, f"{block}.linear_proj")
     if recipe.value("attention.latent.enabled"):
-        yield from _latent(recipe, framework, block)
+        low = bool(recipe.value("attention.latent.q_lora_rank"))
+        yield from (
+            f"{block}.{name}.weight"
+            for name in (("linear_q_down_proj", "linear_q_up_proj") if low else ("linear_q_proj",))
+        )
+        yield f"{block}.linear_kv_down_proj.weight"
+        yield f"{block}.linear_kv_up_proj.weight"
+        if recipe.value("attention.qk_layernorm"):
+            if low:
+                yield from _norm(recipe, framework, f"{block}.q_layernorm")
+            yield from _norm(recipe, framework, f"{block}.kv_layernorm")
         return
     yield f"{block}.linear_qkv.weight"
     if recipe.value("attention.qkv_bias") or recipe.value("model.bias_linear"):
@@ -137,20 +146,6 @@ def _attention(recipe: Recipe, framework: str, block: str) -> Iterator[str]:
     if recipe.value("attention.qk_layernorm"):
         yield from _norm(recipe, framework, f"{block}.q_layernorm")
         yield from _norm(recipe, framework, f"{block}.k_layernorm")
-
-
-def _latent(recipe: Recipe, framework: str, block: str) -> Iterator[str]:
-    """Multi-head latent attention: the query through a low rank of its own or not."""
-    low = bool(recipe.value("attention.latent.q_lora_rank"))
-    yield from (
-        f"{block}.{name}.weight" for name in (("linear_q_down_proj", "linear_q_up_proj") if low else ("linear_q_proj",))
-    )
-    yield f"{block}.linear_kv_down_proj.weight"
-    yield f"{block}.linear_kv_up_proj.weight"
-    if recipe.value("attention.qk_layernorm"):
-        if low:
-            yield from _norm(recipe, framework, f"{block}.q_layernorm")
-        yield from _norm(recipe, framework, f"{block}.kv_layernorm")
 
 
 def table_of(a: Run, b: Run, recipes: Sequence[Recipe]) -> WeightTable | None:

@@ -282,7 +282,6 @@ def run_of(
 def _chosen_rows(
     rows: Sequence[int], steps: array[int], numbers: array[int], columns: Mapping[str, array[float]]
 ) -> tuple[array[int], array[int], dict[str, array[float]]]:
-    """Steps, lines and columns of some rows, in their order."""
     kept = {key: array("d", (values[row] for row in rows)) for key, values in columns.items()}
     lines = array("q", (numbers[row] for row in rows)) if numbers else numbers
     return array("q", (steps[row] for row in rows)), lines, kept
@@ -385,7 +384,6 @@ def _repetitions(
 
 
 def _gaps(steps: Sequence[int], interval: int, numbers: Sequence[int], file: str) -> list[Diagnostic]:
-    """Problems of lines that are missing between the first and the last."""
     if len(steps) < 3 or (steps[-1] - steps[0]) == interval * (len(steps) - 1):
         return []
     first: tuple[int, int, int] | None = None

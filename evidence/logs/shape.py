@@ -161,7 +161,6 @@ class Shape(NamedTuple):
 
 
 def _bare(text: bytes) -> bytes:
-    """A text without what differs from line to line."""
     return text.translate(None, VARIES)
 
 
@@ -359,7 +358,6 @@ def even_of(line: bytes, shape: Shape) -> Even | None:
 
 
 def _fields_of(line: bytes, pieces: Sequence[bytes], shape: Shape) -> tuple[list[Field], set[int]]:
-    """The places of the values, and of the text that is read over."""
     begins = [0]
     for piece in pieces:
         begins.append(begins[-1] + len(piece) + len(shape.mark))

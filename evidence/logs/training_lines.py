@@ -407,7 +407,6 @@ def _floats(texts: Sequence[bytes]) -> list[float]:
 
 
 def _with_lines(pattern: re.Pattern[bytes], chunk: bytes, first: int) -> tuple[list[tuple[bytes, ...]], array[int]]:
-    """The rows of a chunk and the lines they stand on."""
     rows: list[tuple[bytes, ...]] = []
     numbers = array("q")
     before, number = 0, first

@@ -153,7 +153,6 @@ def judge(
 def _criteria_of(
     experiment: Experiment, a: Run, b: Run, aligned: Alignment, found: Departure, band: Alignment | None, shift: int
 ) -> list[Criterion]:
-    """The limits of an experiment."""
     loss = aligned.loss
     if experiment == "lr-zero":
         return _lr_zero(a, b, aligned)
@@ -190,7 +189,6 @@ def _local_norms_missing(norms: Matching | None) -> Iterator[Gap]:
 
 
 def _length(experiment: Experiment, loss: Pair, asked: int | None) -> list[Criterion]:
-    """The criterion of the number of common steps."""
     needed = NEEDED.get(experiment, 0)
     least = needed if asked is None else asked
     count = steps_covered(loss.windows)
@@ -204,7 +202,6 @@ def _length(experiment: Experiment, loss: Pair, asked: int | None) -> list[Crite
 
 
 def _sample_alignment(grounds: Grounds) -> list[Criterion]:
-    """The criterion of equal samples at the same step."""
     found = grounds.beside
     if found is None:
         return []
@@ -276,11 +273,9 @@ class _Sums(NamedTuple):
 
     @property
     def are_different(self) -> bool:
-        """True if they show other weights."""
         return self.a != self.b and not self.is_rounded_once and not self.is_padded
 
     def explanation(self) -> Words:
-        """The reason why they do not show the same."""
         counts = [f"{int(count):,}" for count in self.numbers]
         if self.is_rounded_once:
             return say.weights_rounded()
@@ -288,7 +283,6 @@ class _Sums(NamedTuple):
 
 
 def _why_unproven(shares: Sequence[float], sums: _Sums | None) -> Words:
-    """The reason why nothing shows equal weights."""
     if shares:
         return say.weights_norms_rough(share=percent(shares[-1]))
     return say.weights_unproven() if sums is None else sums.explanation()
@@ -387,7 +381,6 @@ def _labels(criteria: Sequence[Criterion], unseen: Sequence[Unseen] = ()) -> Wor
 
 
 def _usable(*runs: Run) -> list[Criterion]:
-    """The criteria of usable logs."""
     found: list[Criterion] = []
     for run in runs:
         steps = run.bad_steps
@@ -745,7 +738,6 @@ def _local_norms(norms: Matching, *, decides: bool) -> list[Criterion]:
 
 
 def _match_failure(norms: Matching) -> Words:
-    """The reason why no parameter of one log has a partner in the other."""
     a, b = norms.counts
     if norms.reason == "other-count":
         return say.norms_other_count(a=a, b=b)

@@ -126,7 +126,6 @@ def _state_of_answer(stage: Stage, check: Check, directory: str, language: Langu
 
 
 def _why(found: Any) -> str:
-    """The first entry of a list of reasons; an empty text if there is none."""
     first: Any = found[0] if isinstance(found, list) and found else None  # pyright: ignore[reportUnknownVariableType]
     if not isinstance(first, dict):
         return ""
