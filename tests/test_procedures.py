@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from accmap.cli.options import command_named
-from accmap.evidence.playbook.table import stages
+from accmap.evidence.playbook.plan import stages
 from accmap.schemas.compilers.tables import load_table
 
 TESTS = Path(__file__).parent

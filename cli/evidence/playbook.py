@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 
 from ...evidence.playbook.launches import Layout, devices_of, fill_example
 from ...evidence.playbook.pages import pages
-from ...evidence.playbook.plan import FILE, Names, plan_of, reading_words
+from ...evidence.playbook.plan import FILE, Names, patches, plan_of, reading_words
 from ...evidence.playbook.settings import FILE as SETTINGS
 from ...evidence.playbook.settings import settings_text
-from ...evidence.playbook.table import patches
 from ...mapper.recipe.reading import recipe_of
 from ...schemas.border.file_input import read_regular
 from ...schemas.border.file_output import write_folder, write_text

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...evidence.playbook.launches import Action
-    from ...evidence.playbook.plan import Plan
+    from ...evidence.playbook.plan import Check, Plan, Stage
     from ...evidence.playbook.progress import CheckState
-    from ...evidence.playbook.table import Check, Stage
     from ...schemas.diagnostic import Language
 
 

@@ -17,10 +17,9 @@ from .indexed_file import IndexedFile
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from .draws import AnyDraws, Drawn
+    from .draws import AnyDraws, Drawn, Slot
     from .mindrecord import DataFile
     from .plan import Plan
-    from .sampler import Slot
 
 _BLOCK = 8 * 1024 * 1024
 _QUICK_BLOCKS = 16

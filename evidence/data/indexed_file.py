@@ -281,14 +281,8 @@ def _check_arrays(
         tokens += int(sizes.sum())
     empty_documents = _marks(parts[2], marks, int(lengths.size), fault)
     if empty or empty_documents:
-        problems.append(
-            diagnose(
-                say.empty(
-                    sequences=empty, documents=empty_documents, first="-" if first_empty is None else first_empty
-                ),
-                idx,
-            )
-        )
+        first = "-" if first_empty is None else first_empty
+        problems.append(diagnose(say.empty(sequences=empty, documents=empty_documents, first=first), idx))
     return problems, _Seen(tokens, empty, empty_documents)
 
 

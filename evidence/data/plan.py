@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ...schemas.verdict import Unseen
 
 Loader = Literal["blocks", "dealt", "cyclic"]
-"""How samples become steps: see `sampler`."""
+"""How samples become steps: see `draws`."""
 
 
 class Place(NamedTuple):

@@ -6,7 +6,7 @@ One module a step of the answer:
   into streams; `log_reader` reads them into a `Run` (`run`): one array a column, sorted by step, each step once.
 - `columns` names the columns of a training line; `training_lines` reads the lines of one form (`line_forms`) from
   chunks of bytes, `shape` those that look like the line before, `parallel_reading` a long log in several processes.
-- `start_lines` reads what a log says of its initial weights, `event_files` TensorBoard's event files, `local_norms`
+- `event_files` reads TensorBoard's event files, `local_norms`
   and `parameter_order` the norms of single parameters.
 - `alignment` puts two runs side by side by step, never by position: Megatron's loss is the mean of its log interval,
   so the other side is averaged over the same steps; its learning rate is the next step's. It picks the losses that may

@@ -33,9 +33,8 @@ from .local_norms import NormScanner
 from .messages_compiled import say
 from .parallel_reading import LEARNT, processes_for, read_spread
 from .problems import excerpt, problem, refuse
-from .run import Run, run_of
+from .run import Beginning, Run, read_start_lines, run_of
 from .sources import Piece, Stream, open_log, pieces, streams
-from .start_lines import Beginning, read_start_lines
 from .training_lines import Form, Lines
 
 if TYPE_CHECKING:

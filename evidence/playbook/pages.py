@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ...schemas.diagnostic import Language
-    from .plan import Plan
-    from .table import Check, Stage
+    from .plan import Check, Plan, Stage
 
 FILES: dict[Language, str] = {"en": "README.md", "zh": "README.zh-CN.md"}
 

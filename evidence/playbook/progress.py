@@ -13,8 +13,7 @@ from .messages_compiled import say
 
 if TYPE_CHECKING:
     from ...schemas.diagnostic import Language
-    from .plan import Plan
-    from .table import Check, Stage
+    from .plan import Check, Plan, Stage
 
 State = Literal["passed", "failed", "undecided", "unusable", "waiting", "ready"]
 """`ready`: all files are there and a command has to judge them."""

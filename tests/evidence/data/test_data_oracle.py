@@ -17,11 +17,10 @@ from data_writer import script, write_data, write_text, yaml
 
 from accmap.evidence.data.blend import blend_of, ranges
 from accmap.evidence.data.check import plan_of
-from accmap.evidence.data.draws import Draws
+from accmap.evidence.data.draws import CyclicOrder, Draws, block_step, dealt_step
 from accmap.evidence.data.indexed_file import read_indexed
 from accmap.evidence.data.plan import Plan
 from accmap.evidence.data.problems import RefusedError
-from accmap.evidence.data.sampler import CyclicOrder, block_step, dealt_step
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import read_config
 

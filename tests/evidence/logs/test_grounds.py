@@ -16,7 +16,7 @@ from test_real_runs import run as real_run
 from writing_logs import falling, megatron_line, megatron_run, static_line, static_run
 
 from accmap.evidence.logs.comparison import compare
-from accmap.evidence.logs.start_lines import Beginning
+from accmap.evidence.logs.run import Beginning
 from accmap.evidence.logs.verdict import Grounds
 from accmap.schemas.message import Words
 
