@@ -24,7 +24,7 @@ def machine(monkeypatch: pytest.MonkeyPatch):
         entries = tuple(
             Installed(name.replace("_", "-"), version, "both", "python") for name, version in versions.items()
         )
-        monkeypatch.setattr(doctor, "installed", lambda: (entries, ()))
+        monkeypatch.setattr(doctor, "installed_software", lambda: (entries, ()))
 
     return install
 
