@@ -195,7 +195,7 @@ def verify(
     """Both real models on small inputs; ModuleNotFoundError, with what to install, where a framework is missing."""
     from accmap.cli.commands.verify import missing_sentence, run_verification
     from accmap.schemas.config import ReadOptions as Options
-    from accmap.verifier.needs import MissingFrameworkError
+    from accmap.verifier.installations import MissingFrameworkError
 
     require_word("stage", stage, STAGES)
     try:

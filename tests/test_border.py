@@ -75,22 +75,22 @@ ALLOWED: dict[str, dict[str, str]] = {
         "os.open": "the target's folder, to hold it while this process writes",
         "os.unlink": "what an earlier conversion of this program left, and links in the way",
     },
-    "verifier/one_core.py": {"open": "what the kernel says of this process"},
-    "verifier/processes.py": {
+    "verifier/worker/processes.py": {
         "TemporaryDirectory": "the worker's own folder",
         "open": "the worker's log in its folder",
         "np.load": "of a stream that the door opened: what the worker answered",
         "os.unlink": "what the worker answered, once it is read",
     },
-    "verifier/corpora.py": {"open": "a small corpus in the worker's folder"},
-    "verifier/session.py": {"TemporaryDirectory": "where a data set finds its small corpora"},
-    "verifier/prepare.py": {
+    "verifier/worker/inputs.py": {"open": "a small corpus in the worker's folder"},
+    "verifier/worker/session.py": {"TemporaryDirectory": "where a data set finds its small corpora"},
+    "verifier/installations.py": {
         "TemporaryDirectory": "what pip unpacks, until it is whole",
         "os.rename": "an unpacked wheel into a folder of this program's own, which is not there yet",
     },
-    "verifier/megatron_model.py": {"logging": SILENCE, "logging.disable": SILENCE},
-    "verifier/mindformers_model.py": {"logging": SILENCE, "logging.disable": SILENCE},
-    "verifier/worker.py": {
+    "verifier/megatron/model.py": {"logging": SILENCE, "logging.disable": SILENCE},
+    "verifier/mindformers/model.py": {"logging": SILENCE, "logging.disable": SILENCE},
+    "verifier/worker/server.py": {
+        "open": "what the kernel says of this process",
         "os.fdopen": "the pipe to the process that started it",
         "traceback.print_exc": "into the log that the parent keeps",
         "savez": "into the folder that the parent made",

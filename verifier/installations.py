@@ -8,27 +8,32 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import json
 import os
+import subprocess
+import sys
+import tempfile
 from typing import TYPE_CHECKING, Literal
 
 from ..schemas.border.inputs import open_regular
 from ..schemas.diagnostic import UsageError
 from ..schemas.fast_records import NamedTuple
+from ..schemas.installation import install_command
 from ..schemas.message import Words
 from ..schemas.versions import ALL, known_names, name_with, names, number_of
 from .messages_compiled import say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ..schemas.config import Basis
     from ..schemas.versions import Dialect, Framework
-    from .interpreters import Interpreter
+
 
 Origin = Literal["environment", "source", "prepared"]
 
 PACKAGES: dict[Framework, str] = {"megatron": "megatron.core", "mindformers": "mindformers"}
-_TELLS: dict[Framework, str] = {
+_VERSION_FILES: dict[Framework, str] = {
     "megatron": "megatron/core/package_info.py",
     "mindformers": "mindformers/__init__.py",
 }
@@ -55,14 +60,14 @@ class Installation(NamedTuple):
         return number_of(self.version) == number_of(version)
 
 
-class NotHere(NamedTuple):
+class MissingVersion(NamedTuple):
     """Why nothing can be run for a file, and how to get it."""
 
     reason: Words
     remedy: Words | None
 
 
-def running(framework: Framework) -> Installation | None:
+def installed(framework: Framework) -> Installation | None:
     """The one of the running environment; None where there is none."""
     try:
         found = importlib.util.find_spec(PACKAGES[framework])
@@ -70,41 +75,41 @@ def running(framework: Framework) -> Installation | None:
         return None
     if found is None or found.origin is None:
         return None
-    return _around(framework, found.origin)
+    return _installation_of_file(framework, found.origin)
 
 
-def held_by(python: Interpreter, framework: Framework) -> Installation | None:
+def installed_for(python: Interpreter, framework: Framework) -> Installation | None:
     """The one of another interpreter's environment; None where there is none."""
     origin = python.holds.get(PACKAGES[framework])
-    return None if origin is None else _around(framework, origin)
+    return None if origin is None else _installation_of_file(framework, origin)
 
 
-def _around(framework: Framework, origin: str) -> Installation | None:
+def _installation_of_file(framework: Framework, origin: str) -> Installation | None:
     """The one whose package has this file."""
     folder = origin
     for _part in PACKAGES[framework].split("."):
         folder = os.path.dirname(folder)
-    return _in(framework, os.path.dirname(folder), "environment")
+    return _read_installation(framework, os.path.dirname(folder), "environment")
 
 
-def named(framework: Framework, folder: str) -> Installation:
+def installation_in(framework: Framework, folder: str) -> Installation:
     """The one in a folder that the user names; UsageError where it holds none."""
-    found = _in(framework, os.path.abspath(folder), "source")
+    found = _read_installation(framework, os.path.abspath(folder), "source")
     if found is None:
-        raise UsageError(say.holds_no_framework(folder=folder, framework=framework, file=_TELLS[framework]))
+        raise UsageError(say.holds_no_framework(folder=folder, framework=framework, file=_VERSION_FILES[framework]))
     return found
 
 
-def prepared(framework: Framework, store: str) -> Iterator[Installation]:
+def prepared_installations(framework: Framework, store: str) -> Iterator[Installation]:
     """Those that `--prepare` put into accmap's own folder."""
     above = os.path.join(store, framework)
     for entry in sorted(os.listdir(above)) if os.path.isdir(above) else ():
-        found = _in(framework, os.path.join(above, entry), "prepared")
+        found = _read_installation(framework, os.path.join(above, entry), "prepared")
         if found is not None:
             yield found
 
 
-def chosen(
+def choose_installation(
     basis: Basis,
     *,
     source: str | None,
@@ -112,22 +117,22 @@ def chosen(
     closest: bool,
     dialect: Dialect | None = None,
     python: Interpreter | None = None,
-) -> tuple[Installation | None, NotHere | None]:
+) -> tuple[Installation | None, MissingVersion | None]:
     """What to run for a file of this version: the version itself, with `closest` the nearest, else why not."""
     framework = basis.framework
     buildable = names(framework, dialect, "verify")
     if source is not None:
-        present = [named(framework, source)]
+        present = [installation_in(framework, source)]
     else:
-        found = running(framework) if python is None else held_by(python, framework)
-        present = [*([found] if found else []), *(prepared(framework, store) if store else ())]
+        found = installed(framework) if python is None else installed_for(python, framework)
+        present = [*([found] if found else []), *(prepared_installations(framework, store) if store else ())]
     usable = [one for one in present if one.name in buildable]
     exact = next((one for one in usable if one.serves(basis.version)), None)
     if exact is not None:
         return exact, None
     if closest and usable:
         return _nearest(usable, basis.version), None
-    return None, _not_here(basis, present, usable, buildable)
+    return None, _explain_absence(basis, present, usable, buildable)
 
 
 def wheel_of(framework: Framework, version: str) -> str | None:
@@ -139,13 +144,13 @@ def wheel_of(framework: Framework, version: str) -> str | None:
     )
 
 
-def _not_here(
+def _explain_absence(
     basis: Basis, present: Sequence[Installation], usable: Sequence[Installation], buildable: Sequence[str]
-) -> NotHere:
+) -> MissingVersion:
     framework, asked = basis.framework, basis.version
     if number_of(asked) not in map(number_of, buildable):
         known = ", ".join(buildable)
-        return NotHere(say.version_cannot_be_built(framework=framework, buildable=known, asked=asked), None)
+        return MissingVersion(say.version_cannot_be_built(framework=framework, buildable=known, asked=asked), None)
     shown = ", ".join(one.version for one in present)
     reason = say.version_is_not_here(framework=framework, asked=asked, present=shown or say.no_version_here())
     nearest = _nearest(usable, asked).version if usable else known_names(framework)
@@ -157,7 +162,7 @@ def _not_here(
     if basis.origin == "assumed" and usable:
         further = say.version_was_assumed(framework=framework, other=_nearest(usable, asked).name)
         remedy = Words(f"{remedy}{further}", f"{remedy.zh}{further.zh}")
-    return NotHere(reason, remedy)
+    return MissingVersion(reason, remedy)
 
 
 def _nearest(usable: Sequence[Installation], asked: str) -> Installation:
@@ -169,10 +174,10 @@ def _nearest(usable: Sequence[Installation], asked: str) -> Installation:
     return min(usable, key=distance)
 
 
-def _in(framework: Framework, folder: str, origin: Origin) -> Installation | None:
+def _read_installation(framework: Framework, folder: str, origin: Origin) -> Installation | None:
     """The framework whose package a folder holds."""
     try:
-        with open_regular(os.path.join(folder, *_TELLS[framework].split("/"))) as stream:
+        with open_regular(os.path.join(folder, *_VERSION_FILES[framework].split("/"))) as stream:
             said = _constants(stream.read().decode("utf-8", "replace"))
     except (OSError, SyntaxError, ValueError):
         return None
@@ -192,3 +197,148 @@ def _constants(text: str) -> Mapping[str, object]:
         for target in statement.targets
         if isinstance(target, ast.Name)
     }
+
+
+_ATTEMPTS = ((), ("--ignore-requires-python", "--python-version", "3.12"))
+"""From 0.17 the wheels of Megatron-Core are built for Python 3.12; the models' sources run on older ones, too."""
+
+
+def prepare_wheel(framework: Framework, wheel: str, store: str, progress: Callable[[Words], None]) -> bool:
+    """Whether the wheel stands in the store now; `progress` is told what is done."""
+    above = os.path.join(store, framework)
+    place = os.path.join(above, wheel.partition("==")[2])
+    if os.path.isdir(place):
+        return True
+    os.makedirs(above, mode=0o700, exist_ok=True)
+    progress(say.preparing(wheel=wheel))
+    reason = ""
+    with tempfile.TemporaryDirectory(prefix=".making-", dir=above) as folder:
+        for attempt, options in enumerate(_ATTEMPTS):
+            made = os.path.join(folder, str(attempt))
+            reason = _pip_failure(wheel, made, *options)
+            if not reason:
+                os.rename(made, place)
+                progress(say.prepared(wheel=wheel, folder=place))
+                return True
+    progress(say.not_prepared(wheel=wheel, reason=reason))
+    return False
+
+
+def _pip_failure(wheel: str, folder: str, *options: str) -> str:
+    """Why pip could not unpack the wheel into a folder; empty where it could."""
+    words = [
+        "install", "--quiet", "--disable-pip-version-check", "--no-input", "--no-deps", "--no-compile",
+        "--only-binary=:all:", "--target", folder, *options, wheel,
+    ]  # fmt: skip
+    done = subprocess.run([sys.executable, "-m", "pip", *words], capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return ""
+    said = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("WARNING")]
+    return said[-1].strip() if said else f"pip ended with {done.returncode}"
+
+
+_LEAST_PYTHON = (3, 10)
+_PACKAGE = __name__.partition(".")[0]
+_ROOMS = ("schemas", "mappings", "mapper", "verifier")
+"""What the process of a framework imports of accmap."""
+_PROBE_SECONDS = 60
+_PROBE = """
+import importlib.util, json, sys
+sys.path[:] = filter(None, sys.path)
+found = {}
+for name in sys.argv[1:]:
+    try:
+        spec = importlib.util.find_spec(name)
+    except ImportError:
+        spec = None
+    if spec is not None and spec.origin:
+        found[name] = spec.origin
+print(json.dumps([sys.version_info[:2], found]))
+"""
+
+
+_START = """
+import json, runpy, sys, types
+name, module, places = json.loads(sys.argv.pop(1))
+package = sys.modules[name] = types.ModuleType(name)
+package.__path__ = places
+runpy.run_module(module, run_name="__main__", alter_sys=True)
+"""
+
+
+class Interpreter(NamedTuple):
+    """A Python, and which of the modules that were asked for it finds, with their files."""
+
+    path: str
+    holds: Mapping[str, str]
+
+
+def probe_interpreter(path: str, modules: tuple[str, ...]) -> Interpreter:
+    """What a Python holds of these modules; UsageError where it cannot be asked, or is too old for accmap's code."""
+    words = [path, "-c", _PROBE, *modules]
+    try:
+        done = subprocess.run(
+            words, capture_output=True, text=True, check=True, timeout=_PROBE_SECONDS, cwd=tempfile.gettempdir()
+        )
+        version, holds = json.loads(done.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        raise UsageError(say.no_python(path=path, reason=_reason(error))) from error
+    if tuple(version) < _LEAST_PYTHON:
+        raise UsageError(say.python_too_old(path=path, version=_dotted(version), least=_dotted(_LEAST_PYTHON)))
+    return Interpreter(path, holds)
+
+
+def python_path(path: str) -> str:
+    """A path from wherever a process begins; a bare name is looked for as a shell does."""
+    return os.path.abspath(os.path.expanduser(path)) if os.sep in path else path
+
+
+def _dotted(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version))
+
+
+def _reason(error: Exception) -> str:
+    said = getattr(error, "stderr", None) or str(error)
+    return str(said).strip().rpartition("\n")[2]
+
+
+def python_command(python: str, module: str, *words: str) -> list[str]:
+    """The command that runs a module of accmap with another Python, which is shown accmap's own folders alone."""
+    places = dict.fromkeys(os.path.dirname(_home(f"{_PACKAGE}.{room}")) for room in _ROOMS)
+    return [python, "-c", _START, json.dumps([_PACKAGE, module, list(places)]), *words]
+
+
+def _home(name: str) -> str:
+    """The folder of a package."""
+    spec = importlib.util.find_spec(name)
+    assert spec is not None
+    assert spec.origin is not None
+    return os.path.dirname(os.path.abspath(spec.origin))
+
+
+NEEDS = {"megatron": ("torch", "megatron.core"), "mindformers": ("mindspore", "mindformers"), "torch": ("torch",)}
+"""What a side imports; the last one of each framework may stand elsewhere."""
+
+
+class MissingFrameworkError(Exception):
+    """A framework that the run needs is not installed, here or for the interpreter that it is to run with."""
+
+    def __init__(self, modules: tuple[str, ...], python: str | None = None) -> None:
+        self.modules, self.python = modules, python
+        super().__init__(f"{', '.join(modules)} not installed; {install_command('verify')} installs it")
+
+
+def missing_modules(framework: str, python: str | None = None) -> tuple[str, ...]:
+    """The modules that a framework's side needs and that are not installed, here or for another interpreter."""
+    if python is not None:
+        holds = probe_interpreter(python, NEEDS[framework]).holds
+        return tuple(module for module in NEEDS[framework] if module not in holds)
+    absent: list[str] = []
+    for module in NEEDS[framework]:
+        try:
+            found = importlib.util.find_spec(module)
+        except ModuleNotFoundError:
+            found = None
+        if found is None:
+            absent.append(module)
+    return tuple(absent)

@@ -23,8 +23,8 @@ from ..schemas.fast_records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .blueprint import Blueprint, OptimizerPlan, RatePlan
-    from .draw import Tokens
+    from .worker.blueprint import Blueprint, OptimizerPlan, RatePlan
+    from .worker.inputs import Tokens
 
 Array = Any
 _HIDDEN = -10000.0
@@ -261,7 +261,7 @@ class ReferenceModel:
         self._logits = logits.detach().numpy()
         parts = {"loss": _loss(logits, labels, counted)}
         for number in range(spec.further):
-            tokens, labels, counted = _rolled(tokens), _rolled(labels), _rolled(counted)
+            tokens, labels, counted = _roll(tokens), _roll(labels), _roll(counted)
             name = f"mtp.layers.{number}"
             ahead = self._norm(f"{name}.enorm", self._embed(tokens, note=False))
             joined = torch.cat((ahead, self._norm(f"{name}.hnorm", x)), -1)
@@ -313,9 +313,9 @@ class ReferenceModel:
         return self._note(name, x)
 
     def _mlp(self, name: str, x: Any) -> Any:
-        return self._linear(f"{name}.linear_fc2", self._activated(self._linear(f"{name}.linear_fc1", x)))
+        return self._linear(f"{name}.linear_fc2", self._activate(self._linear(f"{name}.linear_fc1", x)))
 
-    def _activated(self, x: Any) -> Any:
+    def _activate(self, x: Any) -> Any:
         kinds = {
             "silu": functional.silu,
             "tanh-gelu": lambda y: functional.gelu(y, approximate="tanh"),
@@ -339,9 +339,9 @@ class ReferenceModel:
             q, k = self._norm(f"{name}.q_layernorm", q), self._norm(f"{name}.k_layernorm", k)
         if spec.position.kind in ("rope", "yarn"):
             turns, scale = _turns(spec.position, int(spec.head * spec.position.fraction), length)
-            q, k = (_rotated(y, turns, scale, interleaved=spec.position.interleaved) for y in (q, k))
+            q, k = (_rotate(y, turns, scale, interleaved=spec.position.interleaved) for y in (q, k))
         k, v = k.repeat_interleave(each, 2), v.repeat_interleave(each, 2)
-        context = self._note(f"{name}.core_attention", _attended(q, k, v, mask, 1 / math.sqrt(spec.head)))
+        context = self._note(f"{name}.core_attention", _attention_context(q, k, v, mask, 1 / math.sqrt(spec.head)))
         return self._note(name, self._linear(f"{name}.linear_proj", context))
 
     def _latent(self, name: str, x: Any, mask: Any) -> Any:
@@ -360,12 +360,12 @@ class ReferenceModel:
         both = self._linear(f"{name}.linear_kv_up_proj", low)
         k, v = both.reshape(length, size, spec.heads, -1).split((latent.nope, latent.value), -1)
         turns, scale = _turns(spec.position, latent.rope, length)
-        q_rope = _rotated(_unpaired(q[..., latent.nope :]), turns, scale, interleaved=False)
-        k_rope = _rotated(_unpaired(k_rope[:, :, None]), turns, scale, interleaved=False)
+        q_rope = _rotate(_deinterleave(q[..., latent.nope :]), turns, scale, interleaved=False)
+        k_rope = _rotate(_deinterleave(k_rope[:, :, None]), turns, scale, interleaved=False)
         q = torch.cat((q[..., : latent.nope], q_rope), -1)
         k = torch.cat((k, k_rope.expand(-1, -1, spec.heads, -1)), -1)
         warmth = _temperature(spec.position.factor, spec.position.mscale) ** 2
-        context = _attended(q, k, v, mask, warmth / math.sqrt(latent.nope + latent.rope))
+        context = _attention_context(q, k, v, mask, warmth / math.sqrt(latent.nope + latent.rope))
         context = self._note(f"{name}.core_attention", context)
         return self._note(name, self._linear(f"{name}.linear_proj", context))
 
@@ -382,7 +382,7 @@ class ReferenceModel:
             chosen = routes[:, expert].nonzero().squeeze(1)
             if len(chosen):
                 own = f"{name}.experts.local_experts.{expert}"
-                inner = self._activated(rows[chosen] @ self._weights[f"{own}.linear_fc1.weight"].T)
+                inner = self._activate(rows[chosen] @ self._weights[f"{own}.linear_fc1.weight"].T)
                 answer = inner @ self._weights[f"{own}.linear_fc2.weight"].T
                 found = found.index_add(0, chosen, answer * routes[chosen, expert, None])
         found = found.reshape(length, size, width)
@@ -437,11 +437,11 @@ def _loss(logits: Any, labels: Any, counted: Any) -> Any:
     return (each * counted).sum() / counted.sum()
 
 
-def _rolled(x: Any) -> Any:
+def _roll(x: Any) -> Any:
     return torch.cat((x[:, 1:], torch.zeros_like(x[:, :1])), 1)
 
 
-def _attended(q: Any, k: Any, v: Any, mask: Any, scale: float) -> Any:
+def _attention_context(q: Any, k: Any, v: Any, mask: Any, scale: float) -> Any:
     scores = torch.einsum("sbnd,tbnd->bnst", q, k) * scale
     weights = scores.masked_fill(mask, _HIDDEN).softmax(-1)
     context = torch.einsum("bnst,tbnd->sbnd", weights, v)
@@ -472,11 +472,11 @@ def _temperature(factor: float, mscale: float) -> float:
     return 1.0 if factor <= 1 else 0.1 * mscale * math.log(factor) + 1.0
 
 
-def _unpaired(x: Any) -> Any:
+def _deinterleave(x: Any) -> Any:
     return torch.cat((x[..., 0::2], x[..., 1::2]), -1)
 
 
-def _rotated(x: Any, turns: Any, scale: float, *, interleaved: bool) -> Any:
+def _rotate(x: Any, turns: Any, scale: float, *, interleaved: bool) -> Any:
     width = 2 * turns.shape[-1]
     kept, x = x[..., width:], x[..., :width]
     cosine, sine = (f(turns)[:, None, None] * scale for f in (torch.cos, torch.sin))

@@ -5,19 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..schemas.fast_records import NamedTuple
-from . import coverage, native_dtypes
 from .answers_compiled import divergence_json, verify_json
-from .comparison import Comparison
-from .known_failures import explained
+from .messages_compiled import say
+from .verdict import coverage, native_dtypes
+from .verdict.comparison import TOLERANCE, Comparison
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from . import installations, localise
-    from .blueprint import InputPlan
-    from .not_compared import Differing, NotCompared
-    from .processes import WorkerFailure
-    from .small_files import SmallFile
+    from ..schemas.message import Words
+    from . import installations
+    from .plan.small_files import SmallFile
+    from .verdict import divergence
+    from .verdict.comparison import DifferingSetting, NotCompared
+    from .worker.blueprint import InputPlan
+    from .worker.processes import WorkerFailure
+
 
 Verdict = Literal["match", "partial", "mismatch", "not-verifiable"]
 Stage = Literal["step1", "local-norm", "step2", "all"]
@@ -30,25 +33,25 @@ class Verification(NamedTuple):
     verdict: Verdict
     sides: tuple[str, str]
     files: tuple[str, str]
-    shrunk: Mapping[str, list[Any]]
-    inputs: tuple[InputPlan, ...]
-    tolerance: float
-    stage: Stage
-    compared: tuple[Comparison, ...]
+    shrunk: Mapping[str, list[Any]] = {}
+    inputs: tuple[InputPlan, ...] = ()
+    tolerance: float = TOLERANCE
+    stage: Stage = "all"
+    compared: tuple[Comparison, ...] = ()
     """One for each seed."""
-    seeds: tuple[int, ...]
-    stand_ins: Mapping[str, Mapping[str, str]]
-    not_compared: tuple[NotCompared, ...]
-    divergence: localise.Divergence | None
-    divergence_fields: tuple[str, ...]
-    differing: tuple[Differing, ...]
-    failures: Mapping[str, WorkerFailure]
-    versions: Mapping[str, str]
-    cost: Mapping[str, Any]
+    seeds: tuple[int, ...] = ()
+    stand_ins: Mapping[str, Mapping[str, str]] = {}
+    not_compared: tuple[NotCompared, ...] = ()
+    divergence: divergence.Divergence | None = None
+    divergence_fields: tuple[str, ...] = ()
+    differing: tuple[DifferingSetting, ...] = ()
+    failures: Mapping[str, WorkerFailure] = {}
+    versions: Mapping[str, str] = {}
+    cost: Mapping[str, Any] = {}
     near_ties: tuple[int, ...] = ()
     """Seeds left out because rounding alone decided between two experts; other seeds stood in for them."""
     language: str = "en"
-    ran: tuple[Ran, ...] = ()
+    ran: tuple[FrameworkRun, ...] = ()
     typed: native_dtypes.AsWritten | None = None
     """The first pass in the files' own types; None where that was not asked for, or float32 already parts."""
     small: tuple[SmallFile, ...] = ()
@@ -58,22 +61,22 @@ class Verification(NamedTuple):
     def worst(self) -> Comparison:
         """The first comparison with a disagreement, or the first of all."""
         for compared in self.compared:
-            if compared.disagreeing():
+            if compared.disagreements():
                 return compared
         return self.compared[0] if self.compared else Comparison()
 
-    def typed_fields(self) -> frozenset[str]:
+    def native_dtype_fields(self) -> frozenset[str]:
         """The fields about types that were run as the files write them: a difference is shown, or told beside them."""
         if self.typed is None or self.typed.failures:
             return frozenset()
         return frozenset((native_dtypes.COMPUTE, *(entry.field for entry in self.typed.places)))
 
-    def in_part(self, differing: Sequence[NotCompared], accepted: Sequence[str] = ()) -> Verification:
+    def as_partial(self, differing: Sequence[NotCompared], accepted: Sequence[str] = ()) -> Verification:
         """The answer beside what is known to differ, changes numbers and was not run: such models match in part.
 
         What the user accepts by name stays named and decides nothing.
         """
-        shown = coverage.parted(self.worst.disagreeing()) | {entry.field for entry in self.differing}
+        shown = coverage.quantities_of_stages(self.worst.disagreements()) | {entry.field for entry in self.differing}
         differing = [entry for entry in differing if entry.field not in shown]
         if not differing:
             return self
@@ -91,7 +94,7 @@ class Verification(NamedTuple):
         """The seeds that rounding did not decide."""
         decided = [seed for seed in self.seeds if seed not in self.near_ties]
         pairs = zip(decided, self.compared, strict=False)
-        return [Seed(seed, not compared.disagreeing()) for seed, compared in pairs]
+        return [Seed(seed, not compared.disagreements()) for seed, compared in pairs]
 
     @property
     def each_stand_in(self) -> list[StandIn]:
@@ -131,7 +134,7 @@ class StandIn(NamedTuple):
     description: str
 
 
-class Ran(NamedTuple):
+class FrameworkRun(NamedTuple):
     """What a side was run with, beside the version that its file asks for."""
 
     place: installations.Installation
@@ -155,10 +158,101 @@ class FailedSide(NamedTuple):
     @property
     def fields(self) -> tuple[str, ...]:
         """The fields that it comes from, where it is known."""
-        known = explained(self.failure)
+        known = explain_failure(self.failure)
         return () if known is None else known.fields
 
     def explanation(self, language: str) -> str | None:
         """What it means, or what to do about it."""
-        known = explained(self.failure)
+        known = explain_failure(self.failure)
         return (self.failure.remedy if known is None else known.words().text(language)) or None
+
+
+class KnownFailure(NamedTuple):
+    """A place and a word of the framework's own error, and what to do."""
+
+    where: str
+    says: str
+    fields: tuple[str, ...]
+    words: Callable[[], Words]
+
+
+KNOWN = (
+    KnownFailure("moe/router.py:routing", "input=None", ("moe.router.scaling_factor",), say.no_scaling_factor),
+    KnownFailure(
+        "moe/token_dispatcher.py:token_unpermutation",
+        "Bias is not supported",
+        ("model.bias_linear", "moe.dispatcher"),
+        say.experts_biases_not_carried,
+    ),
+    KnownFailure(
+        "transformer_config.py:__post_init__",
+        "Bias is not supported for MoE",
+        ("model.bias_linear",),
+        say.experts_biases_refused,
+    ),
+    KnownFailure(
+        "fused_bias_swiglu.py:weighted_bias_swiglu_impl",
+        "Bias is not supported",
+        ("model.bias_linear", "fusion.bias_swiglu"),
+        say.experts_biases_not_fused,
+    ),
+    KnownFailure(
+        "moe/moe_layer.py:__init__",
+        "TransformerEngine is required for MoE latent",
+        ("moe.latent_size",),
+        say.latent_experts_need_a_gpu,
+    ),
+    KnownFailure(
+        "moe/moe_utils.py",
+        "selected index k out of range",
+        ("moe.router.topk", "moe.num_experts"),
+        say.more_chosen_than_experts,
+    ),
+    KnownFailure(
+        "moe/router.py", "the k must be in", ("moe.router.topk", "moe.num_experts"), say.more_chosen_than_experts
+    ),
+    KnownFailure(
+        "rotary_pos_embedding.py",
+        "no attribute 'cat'",
+        ("position.rotary_interleaved",),
+        say.interleaved_rotation_cannot_run,
+    ),
+)
+"""Source: mindformers 1.9.0, megatron-core 0.12 to 0.16, run; the last part of `where` is the function that raises."""
+SPECIFICATIONS = {
+    "megatron.core.models.gpt.": say.spec_is_a_function,
+    "megatron.core.models.bert.": say.spec_of_bert,
+    "megatron.core.models.mamba.": say.spec_of_state_spaces,
+    "megatron.core.models.hybrid.": say.spec_of_a_hybrid,
+    "spec.gemma2_spec": say.spec_with_more_norms,
+    "spec.grok_spec": say.spec_with_more_norms,
+    "spec.hunyuan_spec": say.spec_with_shared_keys,
+    "spec.longcat_spec": say.spec_of_two_attentions,
+    "spec.minimax_spec": say.spec_with_joint_norms,
+    "spec.qwen3_next_spec": say.spec_of_delta_networks,
+    "spec.deepseek4_spec": say.spec_of_sparse_attention,
+    "spec.phi35_moe_spec": say.spec_with_an_output_bias,
+    "spec.plm_spec": say.spec_with_positions_of_its_own,
+}
+"""Layers that `--spec` can name, and what they are. Source: Megatron-LM 0.12 to main
+`pretrain_gpt.py:model_provider`, `gpt_builders.py:gpt_builder` and
+`core/transformer/transformer_block.py:_get_block_submodules`, run with 0.12.3; MindSpeed-LLM 2.0 to 26.1
+`tasks/models/spec/*.py:layer_spec`. Those that build what the arguments say are read by the dialect."""
+
+_CHECKED = "transformer_config.py:__post_init__"
+"""Where both frameworks check the values of a configuration, each check in words of its own."""
+
+
+def explain_failure(failure: WorkerFailure) -> KnownFailure | None:
+    """The known failure that this one is; None where it is not known."""
+    for known in KNOWN:
+        if known.where in failure.where and known.says in failure.reason:
+            return known
+    _, given, named = failure.reason.partition("--spec ")
+    for layers, words in SPECIFICATIONS.items():
+        if given and layers in named:
+            return KnownFailure("", layers, ("model.spec",), words)
+    kind, _, words = failure.reason.partition(": ")
+    if kind == "ValueError" and _CHECKED in failure.where:
+        return KnownFailure(_CHECKED, words, (), lambda: say.values_refused(where=_CHECKED, words=words))
+    return None

@@ -19,7 +19,7 @@ from ...schemas.preconditions import require_accepted, unknown_class
 from ...schemas.reader import config_of
 from ...schemas.wording import join_words, list_words
 from ...verifier.constants_compiled import SIZE_OPTIONS
-from ...verifier.not_compared import NotCompared, Values
+from ...verifier.verdict.comparison import NotCompared, Values
 from ..argument_parser import UsageError, counts_from_one
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..inputs import read_input, require_run
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ...schemas.diagnostic import Diagnostic, Language
     from ...schemas.source import SourceText
     from ...verifier.verification import Verification
-    from ...verifier.workers import Workers
+    from ...verifier.worker.processes import Workers
     from ..configuration import Configuration
 
 
@@ -75,8 +75,7 @@ def run(
     **sizes: int | None,
 ) -> int:
     """Verify a pair and print the report."""
-    from ...verifier.interpreters import place_of
-    from ...verifier.needs import MissingFrameworkError
+    from ...verifier.installations import MissingFrameworkError, python_path
 
     if len(files) == 1 and not against:
         raise UsageError(say.verify_needs_two_files_a())
@@ -93,7 +92,7 @@ def run(
         "against": "torch" if against else "",
         "limits": _limits(timeout, memory),
         "sources": {framework: folder for framework, folder in named if folder},
-        "pythons": {framework: place_of(path) for framework, path in pythons if path},
+        "pythons": {framework: python_path(path) for framework, path in pythons if path},
         "closest": closest,
         "precision": precision,
         "graph": graph,
@@ -140,8 +139,8 @@ def run_verification(
 
     `workers` are processes that other pairs share.
     """
-    from ...verifier.processes import termination_interrupts
     from ...verifier.verify import Options, verify
+    from ...verifier.worker.processes import termination_interrupts
     from ..configuration import find_configuration
     from .lint import start_of
 
@@ -169,9 +168,9 @@ def run_verification(
         return found, (), configs
     findings = findings_of(configs, texts)
     shown = shown_defects(found, findings)
-    stage, asked = chosen.get("stage", "all"), found.worst.asked()
+    stage, asked = chosen.get("stage", "all"), found.worst.optional_stages()
     unrun = unexercised_fields(configs, findings, stage, language, asked=asked, matched=found.verdict == "match")
-    tried = found.typed_fields()
+    tried = found.native_dtype_fields()
     left = [
         *(entry for entry in unrun if entry.field not in tried),
         *unseen_errors(findings, shown, language),
@@ -205,7 +204,7 @@ def _in_part(
     for name in configuration.accepted_differences:
         if name not in names:
             tell(f"accmap: {say.verify_accepts_in_vain(path=configuration.path, name=name).text(language)}")
-    return found.in_part(left, configuration.accepted_differences)
+    return found.as_partial(left, configuration.accepted_differences)
 
 
 def rules_for(found: Verification, findings: Sequence[Diagnostic] = ()) -> tuple[str, ...]:
@@ -287,17 +286,17 @@ def unexercised_fields(
     `matched`, what they were asked about and certainly differs did not show: a capacity that no small expert meets.
     """
     from ...mapper.recipe.reading import recipe_of
-    from ...verifier.coverage import exercised, given_alike, left_open, reach_of
+    from ...verifier.verdict.coverage import is_exercised, is_given_alike, reach_of, undecided_fields
 
     a, b = (recipe_of(config) for config in configs)
     reach = reach_of(*configs)
     known = _differing_fields(a, b, language) if a.framework == b.framework else _by_rules(a, b, findings, language)
     open_reason = say.verify_left_open().text(language)
-    found = {field: NotCompared(field, open_reason, values) for field, values in left_open(*configs).items()}
+    found = {field: NotCompared(field, open_reason, values) for field, values in undecided_fields(*configs).items()}
     for field, entry, certain in known:
-        if field is not None and given_alike(field, entry.values or ()):
+        if field is not None and is_given_alike(field, entry.values or ()):
             continue
-        if field is None or (_counts(field, a, b) and not exercised(field, stage, asked, reach)):
+        if field is None or (_counts(field, a, b) and not is_exercised(field, stage, asked, reach)):
             found.setdefault(entry.field, entry)
         elif matched and certain and _may_hide(field, a, b):
             found.setdefault(field, entry._replace(reason=say.verify_unseen().text(language)))
@@ -328,9 +327,9 @@ def _counts(field: FieldName, a: Recipe, b: Recipe) -> bool:
 
 def _may_hide(field: FieldName, a: Recipe, b: Recipe) -> bool:
     """Whether a difference may change numbers that small models do not show."""
-    from ...verifier.micro_batches import settled
+    from ...verifier.plan.optional_stages import is_settled
 
-    return _counts(field, a, b) and not settled(field, a, b)
+    return _counts(field, a, b) and not is_settled(field, a, b)
 
 
 def _by_rules(
@@ -396,11 +395,11 @@ def _rules_about(found: Verification) -> tuple[str, ...]:
 
 
 def _pair(configs: Sequence[Config], against: str | None) -> tuple[Config, Config]:
-    from ...verifier.needs import missing
+    from ...verifier.installations import missing_modules
 
     if len(configs) == 2 and not against:
         return configs[0], configs[1]
-    usable = [config for config in configs if not missing(config.framework)]
+    usable = [config for config in configs if not missing_modules(config.framework)]
     one = (usable or list(configs))[0]
     return one, one
 
@@ -417,17 +416,16 @@ def _store() -> str | None:
 
 def _prepare(configs: Sequence[Config], store: str | None, language: Language) -> None:
     """Download what is not here; what cannot be is told, and by the verdict."""
-    from ...verifier.installations import chosen, wheel_of
-    from ...verifier.prepare import prepare
+    from ...verifier.installations import choose_installation, prepare_wheel, wheel_of
 
     if store is None:
         raise UsageError(say.prepare_needs_a_place())
     for config in configs:
         framework = config.framework
         wheel = wheel_of(framework, config.framework_version)
-        here, _why = chosen(config.basis, source=None, store=store, closest=False)
+        here, _why = choose_installation(config.basis, source=None, store=store, closest=False)
         if here is None and wheel is not None:
-            prepare(framework, wheel, store, lambda line: tell(f"accmap verify: {line.text(language)}"))
+            prepare_wheel(framework, wheel, store, lambda line: tell(f"accmap verify: {line.text(language)}"))
 
 
 def _sizes(given: dict[str, int | None]) -> dict[str, int]:
@@ -444,7 +442,7 @@ def _sizes(given: dict[str, int | None]) -> dict[str, int]:
 
 
 def _limits(timeout: int | None, memory: int | None) -> Any:
-    from ...verifier.processes import Limits
+    from ...verifier.worker.processes import Limits
 
     usual = Limits()
     return Limits(float(timeout or usual.seconds), float(memory or usual.megabytes))

@@ -9,11 +9,10 @@ import jsonschema
 import pytest
 
 from accmap.cli.outputs import OUTPUTS
-from accmap.verifier.comparison import Comparison, Row
-from accmap.verifier.localise import Divergence
-from accmap.verifier.not_compared import Differing, NotCompared, Values
-from accmap.verifier.processes import WorkerFailure
+from accmap.verifier.verdict.comparison import Comparison, DifferingSetting, NotCompared, Row, Values
+from accmap.verifier.verdict.divergence import Divergence
 from accmap.verifier.verification import Verification
+from accmap.verifier.worker.processes import WorkerFailure
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 PAIR = [str(EXAMPLES / "planted" / name) for name in ("megatron.sh", "mindformers.yaml")]
@@ -42,9 +41,10 @@ def test_an_answer_of_verify_is_as_its_schema_says(held, tmp_path) -> None:
     found = Verification(
         "match", ("megatron", "mindformers"), ("a.sh", "b.yaml"), {"model.num_layers": [32, 2]}, (), 1e-5, "all",
         (Comparison(loss=(loss,)),), (0,), {"megatron": {"torch.cuda": "nothing"}}, left[:1],
-        Divergence("decoder.final_layernorm", "forward"), ("norm.epsilon",), (Differing("norm.epsilon", 1e-5, 1e-6),),
+        Divergence("decoder.final_layernorm", "forward"), ("norm.epsilon",),
+        (DifferingSetting("norm.epsilon", 1e-5, 1e-6),),
         {"mindformers": WorkerFailure("killed", "memory")}, {"torch": "2.9"}, {"seconds": 1.0},
-    ).in_part(left[1:])  # fmt: skip
+    ).as_partial(left[1:])  # fmt: skip
     answer = found.to_json(("NUM001",))
     held(["verify", "--format", "json"], json.dumps(answer), tmp_path)
     assert answer["not_compared"] == [

@@ -48,10 +48,8 @@ told(lean.main())
 FINDERS = {
     "schemas/megatron/facts/parser_dump.py": "an extractor of facts, which developers run",
     "schemas/mindformers/probe.py": "an extractor, and the oracle of tests",
-    "verifier/inert_hyper_parallel.py": "a worker process of the verifier",
-    "verifier/inert_modules.py": "a worker process of the verifier",
-    "verifier/inert_triton.py": "a worker process of the verifier",
-    "verifier/megatron_parser.py": "a worker process of the verifier",
+    "verifier/worker/patches.py": "a worker process of the verifier",
+    "verifier/megatron/parser.py": "a worker process of the verifier",
 }
 """The modules that may change how Python imports, and where they run."""
 

@@ -14,7 +14,7 @@ from remembering import RememberingWorkers
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from accmap.verifier.workers import Workers
+    from accmap.verifier.worker.processes import Workers
 
 
 @pytest.fixture(scope="module")

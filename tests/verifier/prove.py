@@ -27,8 +27,8 @@ from remembering import RememberingWorkers
 from accmap.mappings.tables import table
 from accmap.schemas.versions import names
 from accmap.verifier import installations
-from accmap.verifier.needs import missing
-from accmap.verifier.processes import Limits
+from accmap.verifier.installations import missing_modules
+from accmap.verifier.worker.processes import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -61,9 +61,9 @@ def sources() -> dict[tuple[str, str], str]:
     }
     for framework, places in folders.items():
         for place in places:
-            version = installations.named(framework, str(place)).name
+            version = installations.installation_in(framework, str(place)).name
             found[framework, version] = str(place)
-        own = None if missing(framework) else installations.running(framework)
+        own = None if missing_modules(framework) else installations.installed(framework)
         if own is not None:
             found[framework, own.name] = ""
     return found

@@ -21,10 +21,10 @@ from remembering import RememberingWorkers
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mappings.proofs import Proof, pairs_words, proof_words
 from accmap.mappings.tables import rows_of, table
-from accmap.verifier.blueprint import Blueprint, InputPlan, Job, OptimizerPlan
-from accmap.verifier.needs import missing
-from accmap.verifier.processes import HERE, Worker, WorkerAnswer, WorkerFailure
+from accmap.verifier.installations import missing_modules
 from accmap.verifier.verify import verify
+from accmap.verifier.worker.blueprint import Blueprint, InputPlan, Job, OptimizerPlan
+from accmap.verifier.worker.processes import HERE, Worker, WorkerAnswer, WorkerFailure
 
 CENTRE = Versions("0.12", "1.9")
 NOT_YET = ("window", "clipped", "quick")
@@ -97,7 +97,9 @@ def test_a_row_is_as_good_as_its_worst_field(outcomes: list[str], expected: str)
 
 @pytest.mark.frameworks
 @pytest.mark.slow
-@pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed")
+@pytest.mark.skipif(
+    bool(missing_modules("megatron") + missing_modules("mindformers")), reason="the frameworks are not installed"
+)
 def test_the_models_decide(monkeypatch: pytest.MonkeyPatch) -> None:
     with RememberingWorkers() as workers:
         judge = Judge(CENTRE, {}, workers, {})
@@ -121,7 +123,9 @@ def test_the_models_decide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.frameworks
 @pytest.mark.slow
-@pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed")
+@pytest.mark.skipif(
+    bool(missing_modules("megatron") + missing_modules("mindformers")), reason="the frameworks are not installed"
+)
 @pytest.mark.parametrize(
     ("origin", "context", "more", "field"),
     [
@@ -198,14 +202,14 @@ def test_a_job_that_was_done_is_not_done_again(monkeypatch: pytest.MonkeyPatch) 
 
     with RememberingWorkers() as workers:
         workers.traces = False
-        worker = workers.of("megatron")
+        worker = workers.worker("megatron")
         first = worker.run(job("small"))
         assert worker.run(job("small", "by another name")) is first
         failed = worker.run(job("wrong"))
         assert worker.run(job("wrong")) == failed  # it fails every time
         assert isinstance(worker.run(job("small", trace=True)), WorkerFailure)
         assert asked == ["small", "wrong"]
-        assert workers.started("megatron", HERE).run(job("small")) is first  # what takes its place knows it, too
+        assert workers.start_worker("megatron", HERE).run(job("small")) is first  # what takes its place knows it, too
         assert worker.run(job("huge")) == WorkerFailure("gone", "crash")
         with pytest.raises(StopIteration):
             worker.run(job("huge"))  # a process that ended says nothing of the job
@@ -257,7 +261,9 @@ def test_a_proof_by_rounding_is_told_as_such() -> None:
 
 @pytest.mark.frameworks
 @pytest.mark.slow
-@pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed")
+@pytest.mark.skipif(
+    bool(missing_modules("megatron") + missing_modules("mindformers")), reason="the frameworks are not installed"
+)
 def test_what_float32_does_not_show_is_asked_in_the_files_types() -> None:
     with RememberingWorkers() as workers:
         judge = Judge(CENTRE, {}, workers, {})

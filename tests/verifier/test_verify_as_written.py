@@ -14,19 +14,27 @@ from accmap.cli.commands.verify import run_verification
 from accmap.schemas.border.text_output import json_text
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.json_values import json_value
-from accmap.verifier.blueprint import Blueprint, InputPlan, Job, OptimizerPlan
-from accmap.verifier.native_dtypes import blamed, compared, not_proved, run, said
-from accmap.verifier.needs import missing
-from accmap.verifier.not_compared import NotCompared, Values
-from accmap.verifier.processes import Worker, WorkerAnswer
+from accmap.verifier.installations import missing_modules
+from accmap.verifier.verdict.comparison import NotCompared, Values
+from accmap.verifier.verdict.native_dtypes import (
+    rounding_errors,
+    run_native_dtypes,
+    types_to_blame,
+    undecided_types,
+    without_types,
+)
+from accmap.verifier.worker.blueprint import Blueprint, InputPlan, Job, OptimizerPlan
+from accmap.verifier.worker.processes import Worker, WorkerAnswer
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import write_pair
 
 if TYPE_CHECKING:
-    from accmap.verifier.workers import Workers
+    from accmap.verifier.worker.processes import Workers
 
-real = pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed")
+real = pytest.mark.skipif(
+    bool(missing_modules("megatron") + missing_modules("mindformers")), reason="the frameworks are not installed"
+)
 JOB = Job("a", Blueprint("megatron", {}, OptimizerPlan("adam", 1, 0, 0, 0, 1, 1)), (InputPlan(1, 1, 8, 8),))
 PAIRS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "the same types": ({"family": "dense"}, []),
@@ -73,14 +81,14 @@ def pass_of(error: float, types: float = 2.0**-7) -> WorkerAnswer:
 )
 def test_errors_alike_agree(errors: tuple[float, float], agree: bool) -> None:
     exact = [pass_of(0.0), pass_of(0.0)]
-    found = compared(exact, [pass_of(error) for error in errors], ("bfloat16", "bfloat16"))
+    found = rounding_errors(exact, [pass_of(error) for error in errors], ("bfloat16", "bfloat16"))
     assert all(row.agrees for row in found) is agree
     assert found[0].a == pytest.approx(errors[0], abs=1e-4)
 
 
 def test_what_is_no_number_never_agrees() -> None:
     exact = [pass_of(0.0), pass_of(0.0)]
-    found = compared(exact, [pass_of(float("nan")), pass_of(float("nan"))], ("float16", "float16"))
+    found = rounding_errors(exact, [pass_of(float("nan")), pass_of(float("nan"))], ("float16", "float16"))
     assert not any(row.agrees for row in found)
 
 
@@ -145,11 +153,11 @@ def test_a_type_of_a_single_place_is_named_beside_errors_alike(tmp_path: Path, m
     monkeypatch.setattr(Worker, "answer", lambda _self: next(passes))
     script, config = write_pair(PAIRS["the router's type, which errors alike do not tell"][0], tmp_path)
     configs, processes = (load(script), load(config)), [Worker("megatron"), Worker("mindformers")]
-    found = run(configs, (JOB, JOB), processes, lambda _said: None, routes=False)
+    found = run_native_dtypes(configs, (JOB, JOB), processes, lambda _said: None, routes=False)
     assert found.agrees
-    [entry] = not_proved(found, "en")
+    [entry] = undecided_types(found, "en")
     assert (entry.field, entry.values) == ("moe.router.dtype", Values("float32", "bfloat16"))
     # Where the errors are not alike, the type is all there is to blame.
-    assert [entry.field for entry in blamed(found, configs)] == ["moe.router.dtype"]
+    assert [entry.field for entry in types_to_blame(found, configs)] == ["moe.router.dtype"]
     listed = [NotCompared(name, "as before") for name in ("moe.router.dtype", "precision.params_dtype", "x")]
-    assert [entry.field for entry in said(listed, found)] == ["precision.params_dtype", "x"]
+    assert [entry.field for entry in without_types(listed, found)] == ["precision.params_dtype", "x"]

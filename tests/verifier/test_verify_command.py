@@ -18,13 +18,13 @@ from accmap.mapper.modules import MODULES, fields_of
 from accmap.schemas.border.file_input import read_text
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
-from accmap.verifier import coverage, verify
-from accmap.verifier.comparison import Comparison, Row, compare
+from accmap.verifier import verify
 from accmap.verifier.installations import Installation
-from accmap.verifier.localise import Divergence, without_trace
-from accmap.verifier.not_compared import Differing, NotCompared
-from accmap.verifier.processes import WorkerAnswer, WorkerFailure
-from accmap.verifier.verification import Ran, Verification
+from accmap.verifier.verdict import coverage
+from accmap.verifier.verdict.comparison import Comparison, DifferingSetting, NotCompared, Row, compare_answers
+from accmap.verifier.verdict.divergence import Divergence, locate_without_trace
+from accmap.verifier.verification import FrameworkRun, Verification
+from accmap.verifier.worker.processes import WorkerAnswer, WorkerFailure
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import TABLE, write_pair
@@ -42,7 +42,7 @@ def test_a_missing_framework_names_the_one_command(
     pair: tuple[str, str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        verify, "missing", lambda framework, *_python: ("mindspore",) if framework == "mindformers" else ()
+        verify, "missing_modules", lambda framework, *_python: ("mindspore",) if framework == "mindformers" else ()
     )
     assert main(["verify", *pair]) == 2
     said = capsys.readouterr()
@@ -99,12 +99,12 @@ def outcome(shift: float = 0.0, **values: Any) -> WorkerAnswer:
 
 
 def test_equal_answers_agree() -> None:
-    assert compare(outcome(), outcome()).disagreeing() == {}
+    assert compare_answers(outcome(), outcome()).disagreements() == {}
 
 
 def test_a_difference_above_the_tolerance_is_told() -> None:
-    assert "loss" not in compare(outcome(), outcome(3e-5)).disagreeing()
-    assert {"loss", "gradients"} <= compare(outcome(), outcome(1e-3)).disagreeing().keys()
+    assert "loss" not in compare_answers(outcome(), outcome(3e-5)).disagreements()
+    assert {"loss", "gradients"} <= compare_answers(outcome(), outcome(1e-3)).disagreements().keys()
 
 
 @pytest.mark.parametrize("lost", [float("inf"), float("-inf"), float("nan")])
@@ -116,9 +116,9 @@ def test_a_parameter_without_partner_is_named() -> None:
     lone = outcome(
         shapes={"decoder.layers.0.mlp.router.weight": [4, 4], "decoder.layers.1.mlp.linear_fc1.weight": [2, 2]}
     )
-    compared = compare(outcome(), lone)
+    compared = compare_answers(outcome(), lone)
     assert [row.name for row in compared.structure] == ["decoder.layers.1.mlp.linear_fc1.weight"]
-    assert without_trace(compared) == Divergence("decoder.layers.1", "structure")
+    assert locate_without_trace(compared) == Divergence("decoder.layers.1", "structure")
 
 
 @pytest.mark.parametrize(
@@ -134,15 +134,15 @@ def test_a_parameter_without_partner_is_named() -> None:
     ],
 )
 def test_what_parts_after_the_first_pass_is_the_update(values: dict[str, Any], module: str, direction: str) -> None:
-    assert without_trace(compare(outcome(), outcome(**values))) == Divergence(module, direction)
+    assert locate_without_trace(compare_answers(outcome(), outcome(**values))) == Divergence(module, direction)
 
 
 def test_a_known_difference_of_the_frameworks_is_told_but_agrees() -> None:
     other = {"decoder.layers.0.mlp.router.weight": {"count": 4096, "sum": 0.0, "squares": 1.6384 * 4}}
-    compared = compare(
+    compared = compare_answers(
         outcome(), outcome(initialisation=other), known_ratio={"decoder.layers.*.mlp.router.weight": 0.5}
     )
-    assert compared.disagreeing() == {}
+    assert compared.disagreements() == {}
     assert compared.initialisation[0].note
     assert (compared.initialisation[0].relative or 0) > 0.4
 
@@ -187,7 +187,7 @@ def verification(**changes: Any) -> Verification:
         not_compared=(NotCompared("run.seed", "drawn here"),),
         divergence=Divergence("decoder.layers.0.input_layernorm", "forward"),
         divergence_fields=("norm.epsilon",),
-        differing=(Differing("norm.epsilon", 1e-5, 1e-6),),
+        differing=(DifferingSetting("norm.epsilon", 1e-5, 1e-6),),
         failures={},
         versions={},
         cost={},
@@ -225,7 +225,7 @@ def test_the_pages(language: Any) -> None:
 def test_whose_launch_was_parsed_is_said(parsed: bool | None, own: bool | None, said: str) -> None:
     """A fork's own script is no launch that Megatron-LM's parser read."""
     place = Installation("megatron", "0.17.1", "/t", "source")
-    page = text_page(verification(ran=(Ran(place, "0.17", True, None, parsed, own),)).to_json(), "en")
+    page = text_page(verification(ran=(FrameworkRun(place, "0.17", True, None, parsed, own),)).to_json(), "en")
     assert f"ran: megatron 0.17.1{said}" in page
 
 
@@ -246,7 +246,7 @@ def test_what_the_framework_refuses_is_said_in_its_words() -> None:
     said = answer.to_json()["failures"][0]["explanation"]
     assert said.startswith("the framework itself refuses these values")
     assert said.endswith(": Please use --moe-router-pre-softmax when topk is 1.")
-    other = answer._replace(failures={"megatron": failure._replace(where="verifier/session.py:perform")})
+    other = answer._replace(failures={"megatron": failure._replace(where="verifier/worker/session.py:perform")})
     assert other.to_json()["failures"][0]["explanation"] is None
 
 

@@ -14,12 +14,14 @@ from accmap.cli.commands.verify import findings_of, unexercised_fields
 from accmap.schemas.border.file_input import read_text
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
-from accmap.verifier import coverage, draw, micro_batches
-from accmap.verifier.blueprint import CutPlan, InputPlan
-from accmap.verifier.localise import Divergence
-from accmap.verifier.needs import missing
-from accmap.verifier.not_compared import Differing
+from accmap.verifier.installations import missing_modules
+from accmap.verifier.plan import optional_stages
+from accmap.verifier.verdict import coverage
+from accmap.verifier.verdict.comparison import DifferingSetting
+from accmap.verifier.verdict.divergence import Divergence
 from accmap.verifier.verify import verify
+from accmap.verifier.worker import inputs
+from accmap.verifier.worker.blueprint import CutPlan, InputPlan
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import TABLE, script_of, write_pair
@@ -27,11 +29,13 @@ from pair_files import TABLE, script_of, write_pair
 if TYPE_CHECKING:
     from accmap.schemas.config import Config
     from accmap.verifier.verification import Verification
-    from accmap.verifier.workers import Workers
+    from accmap.verifier.worker.processes import Workers
 
 frameworks = [
     pytest.mark.frameworks,
-    pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed"),
+    pytest.mark.skipif(
+        bool(missing_modules("megatron") + missing_modules("mindformers")), reason="the frameworks are not installed"
+    ),
 ]
 _ONE_RANK: dict[str, Any] = {
     "use_parallel": True,
@@ -77,11 +81,11 @@ def named(a: Config, b: Config, *, matched: bool = False) -> set[str]:
     [(1, 2, 4, (4, 1, 2)), (2, 1, 2, (4, 2, 1)), (4, 2, 8, (8, 4, 2)), (2, 3, 6, (12, 2, 3)), (8, 64, 64, (8, 2, 4))],
 )
 def test_cuts_are_made_small(ours: int, theirs: int, step: int, sizes: tuple[int, ...], tmp_path: Path) -> None:
-    found = coverage.cuts_of(*read(pair("dense", ours, theirs, step), tmp_path))
+    found = coverage.micro_batches_of(*read(pair("dense", ours, theirs, step), tmp_path))
     assert found is not None
     samples, one, other = sizes
     assert found.plans == (CutPlan(samples, one), CutPlan(samples, other))
-    assert found.shrunk == ({} if (one, other) == (ours, theirs) else {micro_batches.FIELD: [
+    assert found.shrunk == ({} if (one, other) == (ours, theirs) else {optional_stages.MICRO_BATCH_SIZE: [
         {"a": ours, "b": theirs}, {"a": one, "b": other}
     ]})  # fmt: skip
 
@@ -95,24 +99,24 @@ def test_cuts_are_made_small(ours: int, theirs: int, step: int, sizes: tuple[int
     ],
 )
 def test_other_steps_are_run_as_before(given: dict[str, Any], tmp_path: Path) -> None:
-    assert coverage.cuts_of(*read(given, tmp_path)) is None
+    assert coverage.micro_batches_of(*read(given, tmp_path)) is None
 
 
 def test_what_was_cut_is_not_named_and_what_was_not_is(tmp_path: Path) -> None:
-    assert micro_batches.FIELD not in named(*read(pair("dense", 1, 2, 4), tmp_path))
+    assert optional_stages.MICRO_BATCH_SIZE not in named(*read(pair("dense", 1, 2, 4), tmp_path))
     unequal = {**pair("dense", 1, 2, 4), "megatron": {"micro-batch-size": 1, "global-batch-size": 8}}
-    assert micro_batches.FIELD in named(*read(unequal, tmp_path))
-    assert coverage.differing(*read(unequal, tmp_path), micro_batches.BLAMED) == []
+    assert optional_stages.MICRO_BATCH_SIZE in named(*read(unequal, tmp_path))
+    assert coverage.differing_settings(*read(unequal, tmp_path), optional_stages.MICRO_BATCHES) == []
 
 
 def test_every_cut_weighs_the_samples_otherwise() -> None:
-    batch = draw.thinning(InputPlan(1, 12, 16, 96))
+    batch = inputs.thinning_tokens(InputPlan(1, 12, 16, 96))
     weights: list[list[float]] = []
     for size in (1, 2, 3, 4, 6, 12):
-        counts = [float(micro.counted.sum()) for micro in draw.cut(batch, size)]
+        counts = [float(micro.counted.sum()) for micro in inputs.split_batch(batch, size)]
         assert len(counts) == 12 // size
         weights.append([1 / (len(counts) * count) for count in counts for _sample in range(size)])
-    assert np.concatenate([micro.tokens for micro in draw.cut(batch, 5)]).tolist() == batch.tokens.tolist()
+    assert np.concatenate([micro.tokens for micro in inputs.split_batch(batch, 5)]).tolist() == batch.tokens.tolist()
     for one, other in pairwise(weights):
         assert max(abs(a / b - 1) for a, b in zip(one, other, strict=True)) > 0.01
 
@@ -129,8 +133,8 @@ class TestWithFrameworks:
         assert found.verdict == "mismatch", found.failures
         assert found.divergence == Divergence("accumulation", "update")
         step = given["megatron"]["global-batch-size"]
-        steps = Differing(micro_batches.BLAMED[1], step // ours, step // theirs)
-        assert found.differing == (Differing(micro_batches.FIELD, ours, theirs), steps)
+        steps = DifferingSetting(optional_stages.MICRO_BATCHES[1], step // ours, step // theirs)
+        assert found.differing == (DifferingSetting(optional_stages.MICRO_BATCH_SIZE, ours, theirs), steps)
         assert all(row.agrees for row in found.worst.gradients)
         assert all(not row.agrees for row in found.worst.norms)
 
@@ -140,9 +144,9 @@ class TestWithFrameworks:
         self, family: str, size: int, tmp_path: Path, workers: Workers, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         plan = CutPlan(8, size)
-        monkeypatch.setattr(micro_batches, "cuts_of", lambda _a, _b: micro_batches.Cuts((plan, plan), {}))
+        monkeypatch.setattr(optional_stages, "cuts_of_step", lambda _a, _b: optional_stages.Cuts((plan, plan), {}))
         found = verify(*read(pair(family, 1, 2, 8), tmp_path), workers=workers)
-        assert found.verdict == "match", (found.worst.disagreeing(), found.failures)
+        assert found.verdict == "match", (found.worst.disagreements(), found.failures)
         assert max(row.relative or 0 for row in (*found.worst.norms, *found.worst.training)) < 2e-6
 
     @pytest.mark.parametrize(
@@ -159,5 +163,5 @@ class TestWithFrameworks:
     ) -> None:
         a, b = scripts(family, tmp_path, **more)
         found: Verification = verify(a, b, workers=workers)
-        assert found.verdict == verdict, (found.worst.disagreeing(), found.failures)
-        assert (micro_batches.FIELD in named(a, b, matched=True)) == (family != "dense")
+        assert found.verdict == verdict, (found.worst.disagreements(), found.failures)
+        assert (optional_stages.MICRO_BATCH_SIZE in named(a, b, matched=True)) == (family != "dense")

@@ -13,8 +13,8 @@ from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
 from accmap.verifier import constants_compiled as c
-from accmap.verifier import dimensions as d
-from accmap.verifier import megatron_side
+from accmap.verifier.megatron import from_launch
+from accmap.verifier.plan import dimensions as d
 
 DENSE = {
     d.LAYERS: 32, d.HIDDEN: 4096, d.FFN: 11008, d.HEADS: 32, d.GROUPS: 8, d.HEAD: 128, d.VOCABULARY: 151936,
@@ -122,7 +122,7 @@ def test_arguments_that_later_versions_keep_under_another_name(version: str) -> 
     config = config_of(
         SourceText("run.sh", f"python pretrain_gpt.py {words}"), ReadOptions(megatron=version), path="run.sh"
     )
-    values = megatron_side.settings_of(config)
+    values = from_launch.argument_values(config)
     assert (values["norm_epsilon"], values["apply_layernorm_1p"]) == (1e-6, True)
 
 

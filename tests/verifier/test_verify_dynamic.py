@@ -13,7 +13,7 @@ from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import read_config
 from accmap.schemas.versions import names, within
-from accmap.verifier.needs import missing
+from accmap.verifier.installations import missing_modules
 from accmap.verifier.verify import Options, verify
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
@@ -21,12 +21,14 @@ from pair_files import script_of
 
 if TYPE_CHECKING:
     from accmap.verifier.verification import Verification
-    from accmap.verifier.workers import Workers
+    from accmap.verifier.worker.processes import Workers
 
 TABLE: dict[str, Any] = load_table((Path(__file__).parent / "pairs" / "dynamic.yaml").read_text("utf-8"))
 pytestmark = [
     pytest.mark.frameworks,
-    pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed"),
+    pytest.mark.skipif(
+        bool(missing_modules("megatron") + missing_modules("mindformers")), reason="the frameworks are not installed"
+    ),
 ]
 
 
@@ -75,7 +77,7 @@ def test_every_dynamic_graph_is_run() -> None:
 def test_equal_pairs_match(name: str, version: str, tmp_path: Path, workers: Workers) -> None:
     pair = TABLE["equal"][name]
     found = verified(pair, version, tmp_path, workers)
-    assert found.verdict == "match", (found.worst.disagreeing(), found.failures, found.not_compared[:3])
+    assert found.verdict == "match", (found.worst.disagreements(), found.failures, found.not_compared[:3])
     compared = found.worst
     assert max(row.relative or 0 for row in (*compared.loss, *compared.gradients, *compared.training)) <= 1e-5
     assert len(compared.loss) == 4
@@ -97,7 +99,7 @@ def test_what_differs_is_found(name: str, version: str, tmp_path: Path, workers:
     pair = TABLE["different"][name]
     found = verified(pair, version, tmp_path, workers)
     assert found.verdict == "mismatch", found.failures
-    assert pair["stage"] in found.worst.disagreeing()
+    assert pair["stage"] in found.worst.disagreements()
     if "module" in pair:
         assert found.divergence is not None
         assert found.divergence.module == pair["module"]

@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from accmap.verifier.needs import missing
+from accmap.verifier.installations import missing_modules
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import TABLE
 from verified_pairs import check, verified
 
 if TYPE_CHECKING:
-    from accmap.verifier.workers import Workers
+    from accmap.verifier.worker.processes import Workers
 
 pytestmark = [
     pytest.mark.frameworks,
-    pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed"),
+    pytest.mark.skipif(
+        bool(missing_modules("megatron") + missing_modules("mindformers")), reason="the frameworks are not installed"
+    ),
 ]
 FAMILIES = list(TABLE["families"])
 SPREAD = [

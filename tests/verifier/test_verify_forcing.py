@@ -12,11 +12,11 @@ from accmap.cli.commands.verify import findings_of, unexercised_fields
 from accmap.schemas.border.file_input import read_text
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
-from accmap.verifier import coverage
-from accmap.verifier.forced_routing import FIELD
-from accmap.verifier.localise import Divergence
-from accmap.verifier.needs import missing
-from accmap.verifier.not_compared import Differing
+from accmap.verifier.installations import missing_modules
+from accmap.verifier.plan.optional_stages import FORCED_BALANCE
+from accmap.verifier.verdict import coverage
+from accmap.verifier.verdict.comparison import DifferingSetting
+from accmap.verifier.verdict.divergence import Divergence
 from accmap.verifier.verify import Options, verify
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
@@ -24,7 +24,7 @@ from pair_files import write_pair
 
 if TYPE_CHECKING:
     from accmap.schemas.config import Config
-    from accmap.verifier.workers import Workers
+    from accmap.verifier.worker.processes import Workers
 
 WHEEL = Path(__file__).parents[2] / ".frameworks" / "megatron" / "0.19.2"
 OURS: dict[str, Any] = {"megatron": {"moe-router-force-load-balancing": True}}
@@ -56,17 +56,19 @@ def test_what_is_forced_on_one_side_alone_is_run(
     change: dict[str, Any], left_out: bool, unrun: bool, tmp_path: Path
 ) -> None:
     pair = read(change, tmp_path)
-    assert (FIELD in {entry.field for entry in coverage.uncompared(*pair)}) == left_out
+    assert (FORCED_BALANCE in {entry.field for entry in coverage.fields_not_compared(*pair)}) == left_out
     findings = findings_of(pair, [read_text(config.file) for config in pair])
-    assert (FIELD in {entry.field for entry in unexercised_fields(pair, findings, "all")}) == unrun
+    assert (FORCED_BALANCE in {entry.field for entry in unexercised_fields(pair, findings, "all")}) == unrun
 
 
 @pytest.mark.frameworks
-@pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed")
+@pytest.mark.skipif(
+    bool(missing_modules("megatron") + missing_modules("mindformers")), reason="the frameworks are not installed"
+)
 @pytest.mark.skipif(not WHEEL.is_dir(), reason="this Megatron-LM is not here")
 @pytest.mark.parametrize("change", [OURS, THEIRS], ids=["Megatron-LM", "MindSpore Transformers"])
 def test_the_router_parts(change: dict[str, Any], tmp_path: Path, workers: Workers) -> None:
     found = verify(*read(change, tmp_path), Options(sources={"megatron": str(WHEEL)}), workers=workers)
     assert found.verdict == "mismatch", found.failures
     assert found.divergence == Divergence("decoder.layers.0.mlp.router", "forward")
-    assert found.differing == (Differing(FIELD, change is OURS, change is THEIRS),)
+    assert found.differing == (DifferingSetting(FORCED_BALANCE, change is OURS, change is THEIRS),)

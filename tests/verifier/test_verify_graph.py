@@ -11,12 +11,12 @@ import pytest
 
 from accmap.cli.lean import main
 from accmap.schemas.compilers.tables import load_table
-from accmap.verifier.needs import missing
+from accmap.verifier.installations import missing_modules
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import TABLE, write_pair
 
-NEEDED = bool(missing("megatron") + missing("mindformers"))
+NEEDED = bool(missing_modules("megatron") + missing_modules("mindformers"))
 
 
 PLACES = Path(__file__).parents[2] / ".frameworks" / "mindformers"

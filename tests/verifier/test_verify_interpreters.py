@@ -13,8 +13,7 @@ import pytest
 
 from accmap.cli.lean import main
 from accmap.schemas.diagnostic import UsageError
-from accmap.verifier.interpreters import interpreter, started
-from accmap.verifier.needs import missing
+from accmap.verifier.installations import missing_modules, probe_interpreter, python_command
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import TABLE, write_pair
@@ -36,7 +35,7 @@ def program(folder: Path, text: str) -> str:
 def test_another_python_says_what_it_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "stray.py").write_text("", "utf-8")
     monkeypatch.chdir(tmp_path)  # what lies in the folder at hand is not installed
-    found = interpreter(sys.executable, ("json", "stray", "no_such_package", "no_such_package.core"))
+    found = probe_interpreter(sys.executable, ("json", "stray", "no_such_package", "no_such_package.core"))
     assert list(found.holds) == ["json"]
     assert os.path.isfile(found.holds["json"])
 
@@ -71,7 +70,7 @@ def test_a_python_is_found_from_any_folder(
 
 def test_a_python_that_is_not_there_is_wrong_use(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="No such file"):
-        interpreter(str(tmp_path / "gone"), ())
+        probe_interpreter(str(tmp_path / "gone"), ())
 
 
 def test_a_python_without_the_framework_is_named(
@@ -83,7 +82,7 @@ def test_a_python_without_the_framework_is_named(
 
 
 def test_nothing_but_accmap_is_shown() -> None:
-    words = started(sys.executable, "accmap.verifier.worker", "no-framework")
+    words = python_command(sys.executable, "accmap.verifier.worker.server", "no-framework")
     words.insert(1, "-S")  # no package of this environment
     done = subprocess.run(words, env={}, capture_output=True, text=True, check=False, input="")
     assert "No module named 'numpy'" in done.stdout, done.stderr
@@ -93,7 +92,7 @@ def test_nothing_but_accmap_is_shown() -> None:
 def test_each_side_has_an_interpreter_of_its_own(
     tmp_path: Path, pair: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if missing("megatron") or missing("mindformers"):
+    if missing_modules("megatron") or missing_modules("mindformers"):
         pytest.skip("the frameworks are not installed")
     # An environment with this one's packages, but without what makes accmap importable.
     venv.create(tmp_path / "other", with_pip=False)

@@ -14,11 +14,11 @@ import pytest
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of, read_config
 from accmap.schemas.source import SourceText
-from accmap.verifier import launches, megatron_side
-from accmap.verifier.blueprint import LaunchPlan
-from accmap.verifier.needs import missing
+from accmap.verifier.installations import missing_modules
+from accmap.verifier.megatron import from_launch
 from accmap.verifier.verify import Options, verify
-from accmap.verifier.workers import Workers
+from accmap.verifier.worker.blueprint import LaunchPlan
+from accmap.verifier.worker.processes import Workers
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import TABLE, write_pair
@@ -38,7 +38,7 @@ def script(text: str, version: str = "0.17") -> Config:
 
 
 def test_a_launch_is_asked_as_it_stands() -> None:
-    told = megatron_side.launch_of(script(LAUNCH.format(4)))
+    told = from_launch.launch_of(script(LAUNCH.format(4)))
     environment, defaults = {"CUDA_DEVICE_MAX_CONNECTIONS": "1"}, {"tokenizer_type": "GPT2BPETokenizer"}
     assert told == LaunchPlan(("--num-layers", "4", "--hidden-size", "64"), 8, environment, defaults)
 
@@ -46,13 +46,13 @@ def test_a_launch_is_asked_as_it_stands() -> None:
 def test_what_accmap_cannot_read_never_reaches_a_parser_that_evaluates_it() -> None:
     """`megatron/training/arguments.py:_eval_pattern` hands words to Python's `eval`."""
     text = LAUNCH.format(4).rstrip() + " --num-experts 4 --moe-layer-freq '[print(1) for _ in range(4)]'\n"
-    assert megatron_side.launch_of(script(text)) is None
-    assert megatron_side.launch_of(script(text.replace("[print(1) for _ in range(4)]", "([0]*1+[1]*3)"))) is not None
+    assert from_launch.launch_of(script(text)) is None
+    assert from_launch.launch_of(script(text.replace("[print(1) for _ in range(4)]", "([0]*1+[1]*3)"))) is not None
 
 
 @pytest.mark.parametrize("text", [LAUNCH.format("$LAYERS"), LAUNCH.format(4).replace("8", "$GPUS")])
 def test_a_launch_with_an_open_word_is_not_asked(text: str) -> None:
-    assert megatron_side.launch_of(script(text)) is None
+    assert from_launch.launch_of(script(text)) is None
 
 
 def test_another_reading_is_named_with_both_values() -> None:
@@ -61,8 +61,8 @@ def test_another_reading_is_named_with_both_values() -> None:
     same = {"written": {"values": real}, "small": {"values": real}}
     # What is settled later, and what accmap does not know, proves nothing.
     same["small"]["values"] = {**real, "padded_vocab_size": 7, "of_a_fork": 1}
-    assert launches.readings_apart(config, config, json.loads(json.dumps(same, default=str)), "en") == []
-    (entry,) = launches.readings_apart(config, config, {"small": {"values": {"num_layers": 5}}}, "en")
+    assert from_launch.differing_readings(config, config, json.loads(json.dumps(same, default=str)), "en") == []
+    (entry,) = from_launch.differing_readings(config, config, {"small": {"values": {"num_layers": 5}}}, "en")
     assert (entry.field, tuple(entry.values or ())) == ("num_layers", (4, 5))
     assert "accmap reads num_layers of the launch in another way" in entry.reason
 
@@ -70,19 +70,19 @@ def test_another_reading_is_named_with_both_values() -> None:
 def test_a_refusal_is_named_once_and_for_the_users_own_launch() -> None:
     config = script(LAUNCH.format(4))
     answers = {"small": {"refused": "AssertionError: small"}, "written": {"refused": "AssertionError: theirs"}}
-    (entry,) = launches.readings_apart(config, config, answers, "en")
+    (entry,) = from_launch.differing_readings(config, config, answers, "en")
     assert (entry.field, entry.reason.rpartition(" ")[2]) == ("launch", "theirs")
-    assert (launches.parsed(answers), launches.asked_of_its_own(answers)) == (False, True)
-    assert launches.asked_of_its_own({"small": {"values": {}}}) is False
-    (left,) = launches.unasked({"small": {"absent": "ModuleNotFoundError: omegaconf"}}, "zh")
+    assert from_launch.parsed_launches(answers) == (False, True)
+    assert from_launch.parsed_launches({"small": {"values": {}}}) == (True, False)
+    (left,) = from_launch.unparsed_launch({"small": {"absent": "ModuleNotFoundError: omegaconf"}}, "zh")
     assert left.reason.endswith("ModuleNotFoundError: omegaconf")
-    assert launches.readings_apart(config, config, None, "en") == launches.unasked(None, "en") == []
+    assert from_launch.differing_readings(config, config, None, "en") == from_launch.unparsed_launch(None, "en") == []
 
 
 @pytest.fixture(scope="module")
 def workers() -> Iterator[Workers]:
     for framework in ("megatron", "mindformers"):
-        if missing(framework):
+        if missing_modules(framework):
             pytest.skip(f"{framework} is not installed")
     if not WHEEL.is_dir():
         pytest.skip("the wheel of 0.17 is not unpacked")
@@ -126,13 +126,13 @@ def test_a_misreading_of_ours_is_no_match(tmp_path: Path, workers: Workers) -> N
 def test_what_the_real_validation_refuses_is_no_match(
     tmp_path: Path, workers: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = megatron_side.launch_of
+    whole = from_launch.launch_of
 
     def odd(config: Config) -> LaunchPlan | None:
         plan = whole(config)
         return None if plan is None else plan._replace(words=(*plan.words, "--tensor-model-parallel-size", "3"))
 
-    monkeypatch.setattr(megatron_side, "launch_of", odd)
+    monkeypatch.setattr(from_launch, "launch_of", odd)
     found = verify(*pair_of(tmp_path), OPTIONS, workers=workers)
     assert (found.verdict, found.ran[0].parsed) == ("partial", False)
     (entry,) = [one for one in found.not_compared if one.differs]
@@ -144,7 +144,7 @@ _ASKED = """
 import builtins, json, os, sys
 import torch
 from accmap.verifier import megatron_parser
-from accmap.verifier.blueprint import LaunchPlan
+from accmap.verifier.worker.blueprint import LaunchPlan
 
 def state():
     places = (torch.cuda.get_device_capability, torch.cuda.current_device, builtins.exit, sys.argv)
@@ -165,7 +165,7 @@ print(json.dumps([same, found.get("values", found), refused]))
 
 @pytest.mark.frameworks
 def test_asking_leaves_nothing_behind() -> None:
-    if not WHEEL.is_dir() or missing("torch"):
+    if not WHEEL.is_dir() or missing_modules("torch"):
         pytest.skip("the wheel of 0.17 is not unpacked")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(WHEEL), *(path for path in sys.path if path)])}
     done = subprocess.run([sys.executable, "-c", _ASKED], env=environment, capture_output=True, text=True, check=False)

@@ -12,7 +12,7 @@ from accmap.cli.lean import main
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import read_config
-from accmap.verifier.needs import missing
+from accmap.verifier.installations import missing_modules
 from accmap.verifier.verify import Options, verify
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
@@ -20,13 +20,15 @@ from pair_files import write_pair
 
 if TYPE_CHECKING:
     from accmap.verifier.verification import Verification
-    from accmap.verifier.workers import Workers
+    from accmap.verifier.worker.processes import Workers
 
 TABLE: dict[str, Any] = load_table((Path(__file__).parent / "pairs" / "oldest.yaml").read_text("utf-8"))
 PLACE = Path(__file__).parents[2] / ".frameworks" / "mindformers" / "1.6.0"
 pytestmark = [
     pytest.mark.frameworks,
-    pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed"),
+    pytest.mark.skipif(
+        bool(missing_modules("megatron") + missing_modules("mindformers")), reason="the frameworks are not installed"
+    ),
     pytest.mark.skipif(not PLACE.is_dir(), reason="MindSpore Transformers 1.6 is not here"),
 ]
 
@@ -43,7 +45,7 @@ def verified(pair: dict[str, Any], folder: Path, workers: Workers) -> Verificati
 @pytest.mark.parametrize("name", TABLE["equal"])
 def test_what_is_converted_matches(name: str, tmp_path: Path, workers: Workers) -> None:
     found = verified(TABLE["equal"][name], tmp_path, workers)
-    assert found.verdict == "match", (found.worst.disagreeing(), found.failures, found.not_compared[:3])
+    assert found.verdict == "match", (found.worst.disagreements(), found.failures, found.not_compared[:3])
     compared = found.worst
     assert max(row.relative or 0 for row in (*compared.loss, *compared.gradients, *compared.training)) <= 1e-5
     assert len(compared.loss) == 4
@@ -61,7 +63,7 @@ def test_its_faults_show(name: str, tmp_path: Path, workers: Workers) -> None:
     pair = TABLE["different"][name]
     found = verified(pair, tmp_path, workers)
     assert found.verdict == "mismatch", found.failures
-    assert pair["stage"] in found.worst.disagreeing()
+    assert pair["stage"] in found.worst.disagreements()
     if "module" in pair:
         assert found.divergence is not None
         assert found.divergence.module == pair["module"]

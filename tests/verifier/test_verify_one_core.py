@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from accmap.verifier.one_core import one_core
+from accmap.verifier.worker.server import one_core
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="threads have no cores here")
 

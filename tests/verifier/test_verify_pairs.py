@@ -11,9 +11,9 @@ from accmap.cli.commands.verify import findings_of, rules_for
 from accmap.schemas.border.file_input import read_text
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of, read_config
-from accmap.verifier.needs import missing
+from accmap.verifier.installations import missing_modules
 from accmap.verifier.verify import Options, verify
-from accmap.verifier.workers import Workers
+from accmap.verifier.worker.processes import Workers
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import TABLE, write_pair
@@ -21,7 +21,9 @@ from verified_pairs import check, verified
 
 pytestmark = [
     pytest.mark.frameworks,
-    pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed"),
+    pytest.mark.skipif(
+        bool(missing_modules("megatron") + missing_modules("mindformers")), reason="the frameworks are not installed"
+    ),
 ]
 
 
@@ -30,7 +32,7 @@ pytestmark = [
 )
 def test_equal_pairs_match(name: str, tmp_path: Path, workers: Workers) -> None:
     found = verified(TABLE["equal"][name], tmp_path, workers)
-    assert found.verdict == "match", (found.worst.disagreeing(), found.failures)
+    assert found.verdict == "match", (found.worst.disagreements(), found.failures)
     compared = found.worst
     assert len(compared.loss) == 4
     assert max(row.relative or 0 for row in (*compared.loss, *compared.gradients)) <= 1e-5
@@ -54,7 +56,7 @@ def test_the_frameworks_own_differences(name: str, tmp_path: Path, workers: Work
 @pytest.mark.parametrize(("name", "seeds"), [("grouped", 6), ("moe_sigmoid", 6), ("deepseek", 2)])
 def test_no_false_mismatch_over_many_seeds(name: str, seeds: int, tmp_path: Path, workers: Workers) -> None:
     found = verified(TABLE["equal"][name], tmp_path, workers, seeds=seeds)
-    assert found.verdict == "match", found.worst.disagreeing()
+    assert found.verdict == "match", found.worst.disagreements()
     assert len(found.compared) == seeds
     assert len(found.near_ties) <= 1
 
@@ -65,7 +67,7 @@ def test_the_reference_proves_both_frameworks(tmp_path: Path, workers: Workers) 
             config = read_config(str(file))
             found = verify(config, config, Options(against="torch"), workers=workers)
             assert found.sides == (config.framework, "torch")
-            assert found.verdict == "match", (family, found.sides, found.worst.disagreeing(), found.failures)
+            assert found.verdict == "match", (family, found.sides, found.worst.disagreements(), found.failures)
 
 
 @pytest.mark.parametrize(("stage", "losses"), [("step1", 1), ("local-norm", 1), ("step2", 2)])

@@ -17,25 +17,21 @@ from accmap.cli.pages.verify_report import html_page, text_page
 from accmap.schemas.border.file_input import read_text
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
-from accmap.verifier import coverage
-from accmap.verifier.comparison import Comparison, Row
-from accmap.verifier.coverage import differing
-from accmap.verifier.localise import Divergence
-from accmap.verifier.needs import missing
-from accmap.verifier.not_compared import Differing, NotCompared, Values
+from accmap.verifier.installations import missing_modules
+from accmap.verifier.pair import _sizes_of  # pyright: ignore[reportPrivateUsage]
+from accmap.verifier.verdict import coverage
+from accmap.verifier.verdict.comparison import Comparison, DifferingSetting, NotCompared, Row, Values
+from accmap.verifier.verdict.coverage import differing_settings
+from accmap.verifier.verdict.divergence import Divergence
 from accmap.verifier.verification import Verification
-from accmap.verifier.verify import (
-    _Found,  # pyright: ignore[reportPrivateUsage]
-    _left_to_defaults,  # pyright: ignore[reportPrivateUsage]
-    _sizes_of,  # pyright: ignore[reportPrivateUsage]
-)
+from accmap.verifier.verify import SeedResults, _undecided_failures  # pyright: ignore[reportPrivateUsage]
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import TABLE, write_pair
 
 if TYPE_CHECKING:
     from accmap.schemas.config import Config
-    from accmap.verifier.processes import WorkerFailure
+    from accmap.verifier.worker.processes import WorkerFailure
 
 SCRIPT = (
     "torchrun --nproc_per_node 1 pretrain_gpt.py --num-layers 2 --hidden-size 128 --num-attention-heads 4 --swiglu "
@@ -153,7 +149,7 @@ def test_what_a_file_leaves_open_is_no_match_whatever_a_default_brings(
 
 def test_where_tokens_and_weights_lie_and_a_vocabulary_are_given_to_both_models_alike(tmp_path: Path) -> None:
     changes = (("--bf16", "--bf16 --load $LOAD --data-path $DATA --vocab-size $SIZE"),)
-    assert coverage.left_open(*written(tmp_path, *changes)) == {}
+    assert coverage.undecided_fields(*written(tmp_path, *changes)) == {}
 
 
 @pytest.mark.parametrize(("words", "stops"), [("2", 0), ("3", 2)])
@@ -209,7 +205,7 @@ def test_a_vocabulary_that_a_file_leaves_open_is_the_other_files(tmp_path: Path)
 def test_models_that_part_where_a_default_ran_prove_nothing(tmp_path: Path) -> None:
     def why(module: str, *changes: tuple[str, str]) -> dict[str, WorkerFailure]:
         pair: Any = SimpleNamespace(configs=written(tmp_path, *changes))
-        return _left_to_defaults(pair, _Found((), [], {}, Divergence(module, "forward"), ()), "en")
+        return _undecided_failures(pair, SeedResults((), [], {}, Divergence(module, "forward"), ()), "en")
 
     norm, opened = "decoder.layers.0.input_layernorm", ("--norm-epsilon 1e-06", "--norm-epsilon $EPS")
     assert why(norm) == {}
@@ -242,7 +238,7 @@ def test_two_files_of_one_framework_are_compared_as_they_are(tmp_path: Path) -> 
 
 
 def test_nothing_compared_is_no_match() -> None:
-    nothing = _Found((), [], {}, None, ())
+    nothing = SeedResults((), [], {}, None, ())
     assert nothing.verdict == "not-verifiable"
     assert nothing._replace(compared=(Comparison(),)).verdict == "match"
 
@@ -254,11 +250,11 @@ def test_only_a_match_becomes_partial() -> None:
         "match", ("megatron", "mindformers"), ("a.sh", "b.yaml"), {}, (), 1e-5, "all", (), (), {}, known, None, (), (),
         {}, {}, {},
     )  # fmt: skip
-    partial = found.in_part([entry])
-    assert found.in_part([]).verdict == "match"
+    partial = found.as_partial([entry])
+    assert found.as_partial([]).verdict == "match"
     assert partial.verdict == "partial"
     assert [one.field for one in partial.not_compared] == ["attention.dropout", "run.seed"]
-    assert found._replace(verdict="mismatch").in_part([entry]).verdict == "mismatch"
+    assert found._replace(verdict="mismatch").as_partial([entry]).verdict == "mismatch"
     for language in ("en", "zh"):
         for page in (text_page(partial.to_json(), language), html_page(partial.to_json(), language)):
             assert "attention.dropout (0.1 | 0.0): it differs" in page
@@ -269,10 +265,10 @@ def test_a_key_that_is_blamed_for_a_mismatch_did_show() -> None:
     entry = NotCompared("window_attn_skip_freq", "it has no equal", Values(None, 2))
     found = Verification(
         "mismatch", ("megatron", "mindformers"), ("a.sh", "b.yaml"), {}, (), 1e-5, "all", (Comparison(),), (), {}, (),
-        None, (), (Differing("window_attn_skip_freq", None, 2),), {}, {}, {},
+        None, (), (DifferingSetting("window_attn_skip_freq", None, 2),), {}, {}, {},
     )  # fmt: skip
-    assert found.in_part([entry]).not_compared == ()
-    assert found._replace(differing=()).in_part([entry]).not_compared == (entry._replace(differs=True),)
+    assert found.as_partial([entry]).not_compared == ()
+    assert found._replace(differing=()).as_partial([entry]).not_compared == (entry._replace(differs=True),)
 
 
 def test_a_computed_difference_that_the_models_showed_was_run() -> None:
@@ -284,9 +280,9 @@ def test_a_computed_difference_that_the_models_showed_was_run() -> None:
         (Comparison(rates=(rate,)),), (0,), {}, (), None, (), (),
         {}, {}, {},
     )  # fmt: skip
-    assert found.in_part([entry]).not_compared == ()
+    assert found.as_partial([entry]).not_compared == ()
     agreeing = found._replace(compared=(found.compared[0]._replace(rates=(rate._replace(agrees=True),)),))
-    assert [one.field for one in agreeing.in_part([entry]).not_compared] == ["computed.learning_rates"]
+    assert [one.field for one in agreeing.as_partial([entry]).not_compared] == ["computed.learning_rates"]
 
 
 def verified(
@@ -344,7 +340,9 @@ def test_a_table_that_is_no_such_table_is_wrong_use(
 
 
 @pytest.mark.frameworks
-@pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed")
+@pytest.mark.skipif(
+    bool(missing_modules("megatron") + missing_modules("mindformers")), reason="the frameworks are not installed"
+)
 @pytest.mark.parametrize(
     ("more", "named"), [("", []), ("--exit-interval 40", ["run.stop_step"]), ("$MOE_ARGS", ["$MOE_ARGS"])]
 )
@@ -359,8 +357,8 @@ def test_what_convert_writes_matches_and_what_it_was_not_told_is_named(
     assert main(["verify", str(script), str(written), "--format", "json", "--quiet"]) == bool(named)
     answer = json.loads(capsys.readouterr().out)
     assert answer["verdict"] == ("partial" if named else "match"), answer["not_compared"]
-    differing = [entry["field"] for entry in answer["not_compared"] if entry.get("differs")]
-    assert differing == named
+    differing_settings = [entry["field"] for entry in answer["not_compared"] if entry.get("differs")]
+    assert differing_settings == named
 
 
 def test_a_fork_s_ramp_of_yarn_that_the_model_takes_is_not_called_unrun(tmp_path: Path) -> None:
@@ -383,4 +381,4 @@ def test_a_fork_s_ramp_of_yarn_that_the_model_takes_is_not_called_unrun(tmp_path
     configs = [config_of(source, options, path=source.name) for source in sources]
     found = {entry.field for entry in unexercised_fields(configs, findings_of(configs, sources), "all")}
     assert not found & {"beta_fast", "--beta-fast", "position.yarn.beta_fast"}
-    assert "position.yarn.beta_fast" in {entry.field for entry in differing(configs[0], configs[1])}
+    assert "position.yarn.beta_fast" in {entry.field for entry in differing_settings(configs[0], configs[1])}

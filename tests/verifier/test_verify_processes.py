@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from accmap.verifier.blueprint import Blueprint, InputPlan, Job, OptimizerPlan, job_from_json
-from accmap.verifier.known_failures import explained
-from accmap.verifier.processes import Limits, Worker, WorkerFailure, termination_interrupts
-from accmap.verifier.workers import Workers
+from accmap.verifier.verification import explain_failure
+from accmap.verifier.worker.blueprint import Blueprint, InputPlan, Job, OptimizerPlan, job_from_json
+from accmap.verifier.worker.processes import Limits, Worker, WorkerFailure, Workers, termination_interrupts
 
 JOB = Job(
     "a job",
@@ -102,12 +101,12 @@ def test_a_killed_worker_is_closed_with_what_it_never_read() -> None:
 
 def test_a_worker_that_has_failed_serves_no_other_pair(monkeypatch: pytest.MonkeyPatch) -> None:
     Scripted.script = 'import sys; next(sys.stdin); print(\'{"failed": "ValueError: no such layer"}\', flush=True)'
-    monkeypatch.setattr("accmap.verifier.workers.Worker", Scripted)
+    monkeypatch.setattr("accmap.verifier.worker.processes.Worker", Scripted)
     with Workers() as workers:
-        first = workers.of("megatron")
-        assert workers.of("megatron") is first
+        first = workers.worker("megatron")
+        assert workers.worker("megatron") is first
         first.run(JOB)
-        assert workers.of("megatron") is not first
+        assert workers.worker("megatron") is not first
 
 
 def test_termination_ends_what_was_started() -> None:
@@ -155,6 +154,6 @@ def test_progress_is_told(tmp_path: Path) -> None:
     ],
 )
 def test_more_experts_than_there_are_is_explained(where: str, reason: str) -> None:
-    known = explained(WorkerFailure(reason, "error", where))
+    known = explain_failure(WorkerFailure(reason, "error", where))
     assert known is not None
     assert "moe.router.topk" in known.fields

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 import verify_recipes
 from pair_files import write_pair
 
-from accmap.verifier.needs import missing
+from accmap.verifier.installations import missing_modules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,7 +74,9 @@ def test_a_pair_without_recipes_here_is_said(
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(bool(missing("megatron") or missing("mindformers")), reason="the frameworks are not installed")
+@pytest.mark.skipif(
+    bool(missing_modules("megatron") or missing_modules("mindformers")), reason="the frameworks are not installed"
+)
 def test_a_launch_goes_both_ways(tmp_path: Path) -> None:
     # Data that are made up have no equal on the other side, which leaves a launch as it is `partial`.
     named = {"mock-data": None, "data-path": "/data/corpus_text_document"}

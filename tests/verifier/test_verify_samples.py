@@ -20,13 +20,12 @@ from accmap import convert
 from accmap.mapper.modules import fields_of
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.reader import read_config
-from accmap.verifier import coverage
-from accmap.verifier.comparison import compared_samples
-from accmap.verifier.needs import missing
-from accmap.verifier.processes import WorkerAnswer
-from accmap.verifier.samples import Samples, samples_of
+from accmap.verifier.installations import missing_modules
+from accmap.verifier.plan.samples import Samples, samples_of
+from accmap.verifier.verdict import coverage
+from accmap.verifier.verdict.comparison import compare_samples
 from accmap.verifier.verify import Options, verify
-from accmap.verifier.workers import Workers
+from accmap.verifier.worker.processes import WorkerAnswer, Workers
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import script_of
@@ -39,7 +38,9 @@ HERE = Path(__file__).parent
 SIDES = ("megatron", "mindformers")
 real = [
     pytest.mark.frameworks,
-    pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed"),
+    pytest.mark.skipif(
+        bool(missing_modules("megatron") + missing_modules("mindformers")), reason="the frameworks are not installed"
+    ),
 ]
 _CONFIG = ("seed", "split", "data_path", "seq_length", "pad", "eod", "eod_mask_loss")
 
@@ -126,7 +127,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
                 values = {key: kept[key] for key in kept.files}
             passes = int(values.pop("passes"))
             sides.append(WorkerAnswer({"passes": passes}, {f"samples/{key}": each for key, each in values.items()}))
-        rows[name] = pairs[name], compared_samples(sides[0], sides[1], one.plans)
+        rows[name] = pairs[name], compare_samples(sides[0], sides[1], one.plans)
     return rows
 
 
@@ -146,7 +147,7 @@ class TestBothDataSets:
         if case["row"] == "step 1":
             assert parted[0].note
         if "field" in case:
-            found = coverage.differing(*configs, fields_of("samples"))
+            found = coverage.differing_settings(*configs, fields_of("samples"))
             assert found, name
             assert found[0].field == case["field"], found
 
@@ -157,7 +158,7 @@ class TestBothDataSets:
 
     def test_the_stand_in_for_the_sampler_takes_samples_as_megatron_does(self) -> None:
         torch = pytest.importorskip("torch")
-        from accmap.verifier.megatron_samples import order_of
+        from accmap.verifier.megatron.samples import sampling_order
 
         trees = os.environ.get("ACCMAP_MEGATRON_TREES")
         folders = [HERE.parents[1] / ".frameworks" / "megatron", *([Path(trees)] if trees else [])]
@@ -170,16 +171,16 @@ class TestBothDataSets:
                 common = {"total_samples": total, "consumed_samples": 0, "micro_batch_size": micro}
                 common |= {"data_parallel_rank": 0, "data_parallel_size": 1}
                 line = kinds["MegatronPretrainingSampler"](**common)
-                assert [at for batch in line for at in batch] == list(order_of(total, "single"))
+                assert [at for batch in line for at in batch] == list(sampling_order(total, "single"))
                 mixed = kinds["MegatronPretrainingRandomSampler"](None, data_sharding=sharded, **common)
-                assert [at for batch in mixed for at in batch] == list(order_of(total, "cyclic")), file
+                assert [at for batch in mixed for at in batch] == list(sampling_order(total, "cyclic")), file
 
     @pytest.mark.parametrize(("name", "verdict"), [("a weighted mix", "match"), ("seed", "mismatch")])
     def test_they_are_part_of_the_verdict(self, name: str, verdict: str, tmp_path: Path) -> None:
         configs = pair(TABLE["cases"][name], tmp_path)
         with Workers() as workers:
             found = verify(*configs, Options(), workers=workers)
-        assert found.verdict == verdict, (found.worst.disagreeing(), found.failures)
+        assert found.verdict == verdict, (found.worst.disagreements(), found.failures)
         told = found.to_json()
         assert told["samples"]
         if verdict == "mismatch":

@@ -16,16 +16,16 @@ from accmap.cli.commands.verify import run_verification
 from accmap.cli.lean import main
 from accmap.schemas.config import Basis, ReadOptions
 from accmap.schemas.diagnostic import UsageError
-from accmap.verifier import installations, prepare
-from accmap.verifier.inert_triton import inert_triton
-from accmap.verifier.needs import missing
+from accmap.verifier import installations
+from accmap.verifier.installations import missing_modules
+from accmap.verifier.worker.patches import inert_triton
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import TABLE, write_pair
 
 if TYPE_CHECKING:
     from accmap.schemas.versions import Framework
-    from accmap.verifier.workers import Workers
+    from accmap.verifier.worker.processes import Workers
 
 
 @pytest.fixture
@@ -62,11 +62,11 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "mindformers": tree(tmp_path / "f", "mindformers", "1.9.0"),
     }
     there: dict[str, Any] = {
-        framework: installations.named(framework, folder)._replace(origin="environment")
+        framework: installations.installation_in(framework, folder)._replace(origin="environment")
         for framework, folder in folders.items()
     }
-    monkeypatch.setattr(installations, "running", lambda framework: there[framework])
-    monkeypatch.setattr("accmap.verifier.verify.missing", lambda *_asked: ())
+    monkeypatch.setattr(installations, "installed", lambda framework: there[framework])
+    monkeypatch.setattr("accmap.verifier.verify.missing_modules", lambda *_asked: ())
 
 
 def answer(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, Any]]:
@@ -121,17 +121,17 @@ def test_a_folder_without_the_framework_is_wrong_use(
 
 
 def test_a_version_is_read_and_nothing_is_run(tmp_path: Path) -> None:
-    found = installations.named("mindformers", tree(tmp_path / "a", "mindformers", "2.1.0"))
+    found = installations.installation_in("mindformers", tree(tmp_path / "a", "mindformers", "2.1.0"))
     assert (found.version, found.name, found.origin) == ("2.1.0", "2.1", "source")
     assert found.serves("2.1")
     assert not found.serves("2.0")
-    newest = installations.named("megatron", tree(tmp_path / "b", "megatron", "0.20.0"))
+    newest = installations.installation_in("megatron", tree(tmp_path / "b", "megatron", "0.20.0"))
     assert (newest.name, newest.serves("main")) == ("main", True)
     broken = Path(tree(tmp_path / "c", "megatron", "0.16.1")) / "megatron" / "core" / "package_info.py"
     for text in ("MAJOR = 0\n", "MAJOR = (", "MAJOR = 0\0"):
         broken.write_text(text, "utf-8")
         with pytest.raises(UsageError):
-            installations.named("megatron", str(tmp_path / "c"))
+            installations.installation_in("megatron", str(tmp_path / "c"))
 
 
 @pytest.mark.usefixtures("installed")
@@ -142,7 +142,7 @@ def test_the_version_itself_comes_before_the_nearest(tmp_path: Path) -> None:
 
     def ran(version: str, *, closest: bool = False) -> str | None:
         basis = Basis("megatron", version, "given")
-        found, _why = installations.chosen(basis, source=None, store=str(store), closest=closest)
+        found, _why = installations.choose_installation(basis, source=None, store=str(store), closest=closest)
         return None if found is None else f"{found.version} {found.origin}"
 
     assert ran("0.12") == "0.12.3 environment"
@@ -154,7 +154,9 @@ def test_the_version_itself_comes_before_the_nearest(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("installed")
 def test_a_version_that_cannot_be_built_has_no_remedy() -> None:
-    found, why = installations.chosen(Basis("mindformers", "1.5", "given"), source=None, store=None, closest=False)
+    found, why = installations.choose_installation(
+        Basis("mindformers", "1.5", "given"), source=None, store=None, closest=False
+    )
     assert found is None
     assert why is not None
     assert why.remedy is None
@@ -178,14 +180,14 @@ class Pip:
 
 def test_preparing_unpacks_a_wheel_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pip = Pip("--python-version")
-    monkeypatch.setattr(prepare.subprocess, "run", pip)
+    monkeypatch.setattr(installations.subprocess, "run", pip)
     told: list[str] = []
     store = str(tmp_path / "store")
     for _time in range(2):
-        assert prepare.prepare("megatron", "megatron-core==0.17.1", store, told.append)
+        assert installations.prepare_wheel("megatron", "megatron-core==0.17.1", store, told.append)
     assert len(pip.calls) == 2  # as it is, then for a later Python
     assert all("--no-deps" in words for words in pip.calls)
-    assert [one.version for one in installations.prepared("megatron", store)] == ["0.17.1"]
+    assert [one.version for one in installations.prepared_installations("megatron", store)] == ["0.17.1"]
     assert told[0] == "downloading megatron-core==0.17.1"
     assert os.listdir(os.path.join(store, "megatron")) == ["0.17.1"]
 
@@ -194,7 +196,7 @@ def test_preparing_unpacks_a_wheel_once(tmp_path: Path, monkeypatch: pytest.Monk
 def test_what_cannot_be_prepared_is_told(
     pair: tuple[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(prepare.subprocess, "run", Pip("nothing"))
+    monkeypatch.setattr(installations.subprocess, "run", Pip("nothing"))
     assert main(["verify", *pair, "--megatron", "0.16", "--prepare"]) == 1
     said = capsys.readouterr()
     assert "megatron-core==0.16.1 could not be downloaded: ERROR: No matching distribution" in said.err
@@ -236,7 +238,9 @@ HERE = {
 
 @pytest.mark.frameworks
 @pytest.mark.slow
-@pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed")
+@pytest.mark.skipif(
+    bool(missing_modules("megatron") + missing_modules("mindformers")), reason="the frameworks are not installed"
+)
 @pytest.mark.parametrize("family", ["grouped", "moe_softmax", "latent_yarn"])
 @pytest.mark.parametrize(
     ("framework", "place"), [(framework, place) for framework, places in HERE.items() for place in places], ids=str
@@ -245,7 +249,7 @@ def test_every_version_runs_from_its_own_folder(
     framework: Framework, place: Path, family: str, tmp_path: Path, workers: Workers
 ) -> None:
     script, config = write_pair(TABLE["equal"][family], tmp_path)
-    version = installations.named(framework, str(place)).name
+    version = installations.installation_in(framework, str(place)).name
     options = ReadOptions(**{framework: version})
     chosen = {"sources": {framework: str(place)}}
     found, _findings, _configs = run_verification([str(script), str(config)], options, chosen, workers=workers)
@@ -262,13 +266,15 @@ def test_every_version_runs_from_its_own_folder(
 
 @pytest.mark.frameworks
 @pytest.mark.slow
-@pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed")
+@pytest.mark.skipif(
+    bool(missing_modules("megatron") + missing_modules("mindformers")), reason="the frameworks are not installed"
+)
 @pytest.mark.parametrize("place", HERE["mindformers"], ids=str)
 def test_an_uneven_pipeline_is_built_as_one_stage(place: Path, tmp_path: Path, workers: Workers) -> None:
     deep = {"num_hidden_layers": 4, "offset": [1, -1]}
     pair = {"family": "grouped", "megatron": {"num-layers": 4}, "model": deep}
     script, config = write_pair({**pair, "mindformers": {"parallel_config": {"pipeline_stage": 2}}}, tmp_path)
-    version = installations.named("mindformers", str(place)).name
+    version = installations.installation_in("mindformers", str(place)).name
     chosen = {"sources": {"mindformers": str(place)}, "stage": "step1"}
     options = ReadOptions(mindformers=version)
     found, _findings, _configs = run_verification([str(script), str(config)], options, chosen, workers=workers)
@@ -277,7 +283,9 @@ def test_an_uneven_pipeline_is_built_as_one_stage(place: Path, tmp_path: Path, w
 
 @pytest.mark.frameworks
 @pytest.mark.slow
-@pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed")
+@pytest.mark.skipif(
+    bool(missing_modules("megatron") + missing_modules("mindformers")), reason="the frameworks are not installed"
+)
 def test_the_nearest_version_gives_a_match_in_part(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     code, found = answer([*pair, "--megatron", "0.13", "--closest"], capsys)
     assert (code, found["verdict"]) == (1, "partial")

@@ -22,8 +22,7 @@ from prove import sources
 
 from accmap import ReadBackError, ReadOptions, UnreadableError, UsageError, convert, load, pair
 from accmap.cli.commands.verify import run_verification
-from accmap.verifier.processes import Limits
-from accmap.verifier.workers import Workers
+from accmap.verifier.worker.processes import Limits, Workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

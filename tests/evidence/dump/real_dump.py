@@ -16,14 +16,15 @@ if side == "mindformers":
     import mindspore
 
 from accmap.schemas.reader import read_config
-from accmap.verifier import draw, verify
+from accmap.verifier.pair import Options, assemble_pair
+from accmap.verifier.worker import inputs
 
-pair = verify._prepare(read_config(script), read_config(config), verify.Options())
-job = verify._job(pair, pair.blueprints[side == "mindformers"], verify.Options(), 0)
+pair = assemble_pair(read_config(script), read_config(config), Options())
+job = pair.job(pair.blueprints[side == "mindformers"], Options(), 0)
 if side == "megatron":
     from msprobe.pytorch import PrecisionDebugger
 
-    from accmap.verifier.megatron_model import MegatronBackend
+    from accmap.verifier.megatron.model import MegatronBackend
 
     backend = MegatronBackend()
 else:
@@ -31,7 +32,7 @@ else:
     from msprobe.core.dump.data_dump.data_processor import mindspore_processor
     from msprobe.mindspore import PrecisionDebugger
 
-    from accmap.verifier.mindformers_model import MindFormersBackend
+    from accmap.verifier.mindformers.model import MindFormersBackend
 
     backend = MindFormersBackend()
 
@@ -45,9 +46,11 @@ else:
 
 PrecisionDebugger(config_path=settings)
 model = backend.build(job.blueprint, 0)
-drawn = {name: draw.weight(name, tuple(array.shape), 0, rounded=False) for name, array in model.weights().items()}
+drawn = {
+    name: inputs.draw_weight(name, tuple(array.shape), 0, rounded=False) for name, array in model.weights().items()
+}
 model.load(drawn)
 PrecisionDebugger.start(model.model)
-model.backward(model.arranged(draw.tokens(job.inputs[0])))
+model.backward(model.arranged(inputs.draw_tokens(job.inputs[0])))
 PrecisionDebugger.stop()
 PrecisionDebugger.step()

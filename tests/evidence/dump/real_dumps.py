@@ -24,8 +24,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "verifier" / "pairs
 from pair_files import TABLE, write_pair
 
 from accmap.schemas.reader import read_config
-from accmap.verifier import draw
-from accmap.verifier.verify import Options, _job, _prepare
+from accmap.verifier.pair import Options, assemble_pair
+from accmap.verifier.worker import inputs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +41,7 @@ def main(framework: str, out: Path, names: list[str]) -> None:
         folder = out / name
         folder.mkdir(parents=True)
         script, config = write_pair(TABLE[kind][key], folder)
-        pair = _prepare(read_config(str(script)), read_config(str(config)), Options())
+        pair = assemble_pair(read_config(str(script)), read_config(str(config)), Options())
         blueprint = pair.blueprints[framework == "mindformers"]
         settings = folder / f"{framework}.json"
         block = {"scope": [], "list": [], "data_mode": ["all"], "summary_mode": summary}
@@ -56,13 +56,16 @@ def main(framework: str, out: Path, names: list[str]) -> None:
         taken = debugger(config_path=str(settings))
         model = backend.build(blueprint, 0)
         model.load(
-            {weight: draw.weight(weight, array.shape, 0, rounded=False) for weight, array in model.weights().items()}
+            {
+                weight: inputs.draw_weight(weight, array.shape, 0, rounded=False)
+                for weight, array in model.weights().items()
+            }
         )
         if module and framework == "megatron":
             worked_on = model.model.get_submodule(module.removeprefix("swiglu."))
             (_coarsen if module.startswith("swiglu.") else _enlarge)(worked_on)
-        plan = _job(pair, blueprint, Options(), 0).inputs[0]
-        batch = draw.tokens(plan)
+        plan = pair.job(blueprint, Options(), 0).inputs[0]
+        batch = inputs.draw_tokens(plan)
         taken.start(model.model)
         model.backward(batch)
         taken.stop()
@@ -129,7 +132,7 @@ def _megatron() -> tuple[Any, Any]:
 
     pytorch_processor.ThreadPoolExecutor = _AtOnce
 
-    from accmap.verifier.megatron_model import MegatronBackend
+    from accmap.verifier.megatron.model import MegatronBackend
 
     return MegatronBackend(), PrecisionDebugger
 
@@ -138,7 +141,7 @@ def _mindformers() -> tuple[Any, Any]:
     import mindspore
     import numpy as np
 
-    from accmap.verifier.mindformers_model import MindFormersBackend
+    from accmap.verifier.mindformers.model import MindFormersBackend
 
     backend = MindFormersBackend()
     mindspore.mint.norm = lambda x, *_a, **_k: mindspore.Tensor(np.float32(np.linalg.norm(x.asnumpy())))

@@ -60,10 +60,10 @@ from accmap.schemas.border.file_input import read_text
 from accmap.schemas.reader import config_of
 if sys.argv[1] == "megatron":
     from accmap.verifier import megatron_side as side
-    from accmap.verifier.megatron_model import MegatronBackend as Backend
+    from accmap.verifier.megatron.model import MegatronBackend as Backend
 else:
     from accmap.verifier import mindformers_side as side
-    from accmap.verifier.mindformers_model import MindFormersBackend as Backend
+    from accmap.verifier.mindformers.model import MindFormersBackend as Backend
 backend = Backend()
 found = {}
 for file in sys.argv[3:]:

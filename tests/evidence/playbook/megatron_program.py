@@ -19,8 +19,8 @@ import torch
 import torch.distributed
 from torch.overrides import TorchFunctionMode
 
-from accmap.verifier.inert_triton import inert_triton
-from accmap.verifier.megatron_stand_ins import stand_ins
+from accmap.verifier.megatron.stand_ins import stand_ins
+from accmap.verifier.worker.patches import inert_triton
 
 FUSED = (
     "--no-rope-fusion",

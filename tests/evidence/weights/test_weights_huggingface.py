@@ -13,7 +13,7 @@ import pytest
 
 from accmap.cli.lean import main
 from accmap.schemas.compilers.tables import load_table
-from accmap.verifier.needs import missing
+from accmap.verifier.installations import missing_modules
 
 np = pytest.importorskip("numpy")
 
@@ -32,7 +32,9 @@ FILES = {"megatron": "run.sh", "mindformers": "run.yaml"}
 pytestmark = [
     pytest.mark.frameworks,
     pytest.mark.procedure("proc.weights.convert"),
-    pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed"),
+    pytest.mark.skipif(
+        bool(missing_modules("megatron") + missing_modules("mindformers")), reason="the frameworks are not installed"
+    ),
 ]
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from accmap.cli.lean import main
-from accmap.verifier.needs import missing
+from accmap.verifier.installations import missing_modules
 
 pytest.importorskip("numpy")
 
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.frameworks,
     pytest.mark.procedure("proc.weights.convert"),
-    pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed"),
+    pytest.mark.skipif(
+        bool(missing_modules("megatron") + missing_modules("mindformers")), reason="the frameworks are not installed"
+    ),
 ]
 
 REAL = Path(__file__).with_name("real")

@@ -65,7 +65,7 @@ def balancing(job: dict[str, typing.Any]) -> dict[str, object]:
 def main() -> None:
     from mindformers_network import prepared
 
-    from accmap.verifier.mindspore_stand_ins import stand_ins
+    from accmap.verifier.mindformers.eager_stand_ins import stand_ins
 
     jobs = os.fdopen(os.dup(0), encoding="utf-8")
     output = os.fdopen(os.dup(1), "w", encoding="utf-8")

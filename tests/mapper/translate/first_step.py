@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from shared_fields_mindformers import CLASSES
 
-from accmap.verifier.mindspore_stand_ins import EagerCoreAttention, stand_ins
+from accmap.verifier.mindformers.eager_stand_ins import EagerCoreAttention, stand_ins
 
 GRAPH = "mindformers.parallel_core.training_graph"
 LEGACY = ("mindformers.core.optim.muon", "mindformers.parallel_core.utils.model_mixin")

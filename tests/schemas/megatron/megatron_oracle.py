@@ -3,7 +3,7 @@
 `python megatron_oracle.py TREE` reads one JSON job a line (`argv`, `world_size`, `env`) and answers with one JSON
 line each: `values` (the namespace after validation), or `refused`, which `parse_args`, `validate_args` or
 `core_transformer_config_from_args` did. The first line answers the parser's defaults. They are run as `accmap verify`
-runs them (`verifier/megatron_parser.py`); what stands in for a GPU stays for as long as the process lives.
+runs them (`verifier/megatron/parser.py`); what stands in for a GPU stays for as long as the process lives.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import sys
 import typing
 import warnings
 
-from accmap.verifier import megatron_parser
-from accmap.verifier.blueprint import LaunchPlan
-from accmap.verifier.inert_triton import inert_triton
+from accmap.verifier.megatron import parser
+from accmap.verifier.worker.blueprint import LaunchPlan
+from accmap.verifier.worker.patches import inert_triton
 
 if typing.TYPE_CHECKING:
     import types
@@ -36,14 +36,14 @@ def prepare(tree: str) -> types.ModuleType:
 
     torch.compile = lambda *given, **_: given[0] if given and callable(given[0]) else lambda function: function
     _BLOCK.enter_context(inert_triton())
-    arguments = megatron_parser.imported()
-    _BLOCK.enter_context(megatron_parser.on_a_gpu(arguments))
+    arguments = parser.import_arguments()
+    _BLOCK.enter_context(parser.pretend_gpu(arguments))
     return arguments
 
 
 def with_kernels() -> None:
     """Stand-ins for the kernels whose presence the class asks for."""
-    for module, name, value in megatron_parser.kernels():
+    for module, name, value in parser.kernels():
         setattr(module, name, value)
 
 
@@ -52,12 +52,12 @@ def main() -> None:
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         arguments = prepare(sys.argv[1])
         parser = arguments.add_megatron_arguments(argparse.ArgumentParser(allow_abbrev=False))
-        defaults = megatron_parser.values_of(parser.parse_args([]))
+        defaults = parser.values_of(parser.parse_args([]))
         print(json.dumps(defaults), file=output, flush=True)
         for line in sys.stdin:
             job = json.loads(line)
             plan = LaunchPlan(tuple(job["argv"]), job["world_size"], job["env"], job.get("defaults", {}))
-            found = megatron_parser.answer(plan)
+            found = parser.answer_launch(plan)
             told = found if "values" in found else {"refused": next(iter(found.values()))}
             print(json.dumps(told), file=output, flush=True)
 

@@ -18,9 +18,9 @@ from accmap.schemas.json_values import json_value
 from accmap.schemas.megatron.catalog import VERSIONS
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
-from accmap.verifier import dimensions as size
-from accmap.verifier import megatron_side
-from accmap.verifier.small_files import small_file
+from accmap.verifier.megatron import from_launch
+from accmap.verifier.plan import dimensions as size
+from accmap.verifier.plan.small_files import small_file
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "verifier" / "pairs"))
 sys.path.insert(0, str(Path(__file__).parents[2] / "verifier" / "proofs"))
@@ -71,7 +71,7 @@ def test_the_real_parser_makes_the_same_of_them(version: str, oracle_of: Callabl
             wrong += [] if "refused" in before else [f"{name}: refused: {real['refused']}"]
             continue
         taken += 1
-        ours = megatron_side.blueprint(small.config).model
+        ours = from_launch.blueprint_of(small.config).model
         for key, value in ours.items():
             told = real["values"].get(key, real["values"].get(RENAMED.get(key, ""), value))
             said = json.loads(json.dumps(json_value(value)))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from static_oracle import plain
 
-from accmap.verifier import inert_hyper_parallel
+from accmap.verifier.worker import patches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,7 +88,7 @@ def main() -> None:
     logging.disable(logging.CRITICAL)
     graph, listed, answer = sys.argv[1:]
     if graph == "dynamic":
-        inert_hyper_parallel.install()
+        patches.install_hyper_parallel()
     from mindformers.tools.register import register
 
     for name in ("is_legacy_model", "get_legacy"):

@@ -344,9 +344,9 @@ def main() -> None:
     logging.disable(logging.CRITICAL)
     folder, graph, questions, answers = sys.argv[1:]
     if graph == "dynamic":
-        from accmap.verifier import inert_hyper_parallel
+        from accmap.verifier.worker import patches
 
-        inert_hyper_parallel.install()
+        patches.install_hyper_parallel()
     from mindformers.tools.register import register
 
     for name in ("is_legacy_model", "get_legacy"):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from accmap.verifier.verification import Verification
-    from accmap.verifier.workers import Workers
+    from accmap.verifier.worker.processes import Workers
 
 
 def verified(pair: dict[str, Any], folder: Path, workers: Workers, **options: Any) -> Verification:
@@ -22,7 +22,7 @@ def verified(pair: dict[str, Any], folder: Path, workers: Workers, **options: An
 
 
 def check(expected: dict[str, Any], found: Verification) -> None:
-    assert found.verdict == expected["verdict"], (found.worst.disagreeing(), found.failures)
+    assert found.verdict == expected["verdict"], (found.worst.disagreements(), found.failures)
     if "side" in expected:
         assert expected["side"] in found.failures
         assert found.failures[expected["side"]].kind == "error"

@@ -8,8 +8,8 @@ import torch
 from mindspore import Tensor, mint, ops
 from mindspore_proofs import array, error, exact_split, split_then_turn
 
-from accmap.verifier import mindspore_backward as backward
-from accmap.verifier.inert_hyper_parallel import install
+from accmap.verifier.mindformers import dynamic_stand_ins as backward
+from accmap.verifier.worker.patches import install_hyper_parallel
 
 
 def turned(parts):
@@ -104,7 +104,7 @@ def added_up(*, laid_out):
     if laid_out:
         backward.lay_out([weight], set())
     for slope in (array(5, 3), array(5, 3)):
-        with backward.recorded():
+        with backward.gradients_enabled():
             found = mint.matmul(Tensor(x), mint.transpose(weight, 1, 0))
             ((found + found.detach()) * Tensor(slope)).sum().backward()
         given = torch.tensor(x) @ exact.T
@@ -144,8 +144,8 @@ def refuses_dropout():
 def main():
     ms.set_device("CPU")
     ms.set_context(mode=ms.PYNATIVE_MODE)
-    install()
-    from accmap.verifier import mindspore_dynamic_stand_ins as stand
+    install_hyper_parallel()
+    from accmap.verifier.mindformers import dynamic_stand_ins as stand
 
     own = {f"in-place: {name}": value for name, value in changed_in_place()}
     with stand.stand_ins():
@@ -155,7 +155,7 @@ def main():
         empty, spread = materialised()
         refused = refuses_dropout()
     proved = {name.partition(":")[0] for name in errors} | {"to-empty", "drawn"}
-    unproved = sorted({*stand.LISTED, *backward.LISTED} - proved)
+    unproved = sorted({*stand.LISTED, *backward.BACKWARD} - proved)
     print(
         json.dumps(
             {

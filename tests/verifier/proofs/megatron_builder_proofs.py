@@ -23,9 +23,9 @@ from megatron_config_proofs import CPU, VARIANTS
 
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import read_config
-from accmap.verifier import megatron_side
-from accmap.verifier.inert_triton import inert_triton
-from accmap.verifier.megatron_model import MegatronBackend
+from accmap.verifier.megatron import from_launch
+from accmap.verifier.megatron.model import MegatronBackend
+from accmap.verifier.worker.patches import inert_triton
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "pairs"))
 from pair_files import TABLE, write_pair
@@ -64,7 +64,7 @@ def main(version: str) -> None:
         signature = inspect.signature(gpt_model.GPTModel.__init__)
         for name, pair in pairs.items():
             config = read_config(str(write_pair(pair, Path(folder))[0]), ReadOptions(megatron=version))
-            blueprint = megatron_side.blueprint(config)
+            blueprint = from_launch.blueprint_of(config)
             settings = {key: setting.value for key, setting in config.settings.items()}
             small = {key: value for key, value in blueprint.model.items() if key in settings}
             args = argparse.Namespace(**{**settings, **small, **CPU, **LOCAL})
@@ -127,5 +127,5 @@ def _plain(value: Any) -> Any:
         return value
     said = repr(value)
     for name, own in STAND_INS.items():
-        said = said.replace(f"accmap.verifier.megatron_stand_ins.{name}", own)
+        said = said.replace(f"accmap.verifier.megatron.stand_ins.{name}", own)
     return said

@@ -20,9 +20,9 @@ import typing_extensions
 
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import read_config
-from accmap.verifier import megatron_model, megatron_side
-from accmap.verifier.inert_triton import inert_triton
-from accmap.verifier.megatron_stand_ins import stand_ins
+from accmap.verifier.megatron import from_launch, model
+from accmap.verifier.megatron.stand_ins import stand_ins
+from accmap.verifier.worker.patches import inert_triton
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "pairs"))
 from pair_files import TABLE, write_pair
@@ -57,17 +57,16 @@ def main(version: str) -> None:
 
         for name, pair in pairs.items():
             config = read_config(str(write_pair(pair, Path(folder))[0]), ReadOptions(megatron=version))
-            blueprint = megatron_side.blueprint(config)
+            blueprint = from_launch.blueprint_of(config)
             settings = {key: setting.value for key, setting in config.settings.items()}
             small = {key: value for key, value in blueprint.model.items() if key in settings}
             real = core_transformer_config_from_args(argparse.Namespace(**{**settings, **small, **CPU}))
-            ours = megatron_model._config(blueprint.model)
+            ours = model._transformer_config(blueprint.model)
             assert type(real) is type(ours)
             found[name] = [
                 field.name
                 for field in dataclasses.fields(real)
-                if field.name
-                not in {*megatron_model.NEUTRAL, *NO_MODEL, *(() if real.num_moe_experts else EXPERTS_ALONE)}
+                if field.name not in {*model.NEUTRAL, *NO_MODEL, *(() if real.num_moe_experts else EXPERTS_ALONE)}
                 and plain(getattr(real, field.name)) != plain(getattr(ours, field.name))
             ]
     print(json.dumps(found))

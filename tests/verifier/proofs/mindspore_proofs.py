@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from mindspore import Tensor, ops
 
-from accmap.verifier import mindspore_stand_ins as stand
-from accmap.verifier.dropping import kept
+from accmap.verifier.mindformers import eager_stand_ins as stand
+from accmap.verifier.worker.patches import dropout_factors
 
 R = np.random.default_rng(0)
 
@@ -120,7 +120,10 @@ def proofs():
             array(8),
         ),
     )
-    yield "embedding", error(lambda w: stand.embedding(Tensor(ids), w), lambda w: w[torch.tensor(ids)], array(4, 3))
+    yield (
+        "embedding",
+        error(lambda w: stand.gather_embedding(Tensor(ids), w), lambda w: w[torch.tensor(ids)], array(4, 3)),
+    )
     yield "top-k", error(lambda x: stand.top_k(x, 2)[0], lambda x: x.topk(2).values, array(5, 6))
     numbers = np.arange(20).reshape(4, 5)
     yield "remainder", float(np.abs(stand.remainder(Tensor(numbers), 3).asnumpy() - numbers % 3).max())
@@ -129,7 +132,7 @@ def proofs():
 
 def exact_dropout(x):
     """What torch's own dropout would give where it leaves out the same elements."""
-    return x * (torch.tensor(kept((40, 50), 0.3)) != 0) / 0.7
+    return x * (torch.tensor(dropout_factors((40, 50), 0.3)) != 0) / 0.7
 
 
 def primitives():

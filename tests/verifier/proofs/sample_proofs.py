@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from accmap.verifier import corpora, index_functions
-from accmap.verifier.blueprint import SamplePlan
+from accmap.verifier.worker import inputs
+from accmap.verifier.worker.blueprint import SamplePlan
 
 MODULES = {
     "megatron": "megatron.core.datasets.helpers_cpp",
@@ -28,7 +28,7 @@ def main(framework: str, folder: str) -> None:
     refused: dict[str, str] = {}
     for name, plan in json.loads((Path(folder) / f"{framework}.json").read_text("utf-8")).items():
         with tempfile.TemporaryDirectory() as place:
-            corpora.write(SamplePlan(**plan), place)
+            inputs.write_corpora(SamplePlan(**plan), place)
             try:
                 found, passes = backend.samples(SamplePlan(**plan), place)
             except Exception as error:  # noqa: BLE001 - it is told
@@ -41,10 +41,10 @@ def main(framework: str, folder: str) -> None:
 
 def _backend(framework: str) -> Any:
     if framework == "megatron":
-        from accmap.verifier.megatron_model import MegatronBackend
+        from accmap.verifier.megatron.model import MegatronBackend
 
         return MegatronBackend()
-    from accmap.verifier.mindformers_model import MindFormersBackend
+    from accmap.verifier.mindformers.model import MindFormersBackend
 
     return MindFormersBackend()
 
@@ -63,11 +63,11 @@ def functions(framework: str, folder: str) -> None:
         given = (sizes, line, chooser.choice([2, 7, 16]), epochs, int(sizes.sum()), chooser.random() < 0.8, extra)
         build = getattr(compiled, "build_sample_idx_int32", None) or compiled.build_sample_idx
         theirs = np.asarray(build(*given))
-        ours = index_functions.sample_index(*given)
+        ours = inputs.build_sample_index(*given)
         weights = source.uniform(0.01, 1, size=chooser.randint(1, 6))
         weights /= weights.sum()
         blends = [(np.zeros(500, np.int16), np.zeros(500, np.int64)) for _side in range(2)]
-        for pair, blend in zip(blends, (compiled.build_blending_indices, index_functions.blend), strict=True):
+        for pair, blend in zip(blends, (compiled.build_blending_indices, inputs.build_blending_indices), strict=True):
             blend(*pair, weights, weights.size, 500, False)
         same += np.array_equal(theirs, ours) and all(map(np.array_equal, *blends))
     print(json.dumps({"same": same, "of": 300}))

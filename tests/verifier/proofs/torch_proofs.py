@@ -6,13 +6,13 @@ import math
 import pytest
 import torch
 
-from accmap.verifier import megatron_model
-from accmap.verifier.megatron_stand_ins import (
+from accmap.verifier.megatron import model
+from accmap.verifier.megatron.stand_ins import (
     DROPPING,
     EagerCoreAttention,
     ZeroCenteredNorm,
-    dropped,
-    own_products,
+    copy_expert_products,
+    drop_by_place,
     stand_ins,
 )
 
@@ -49,11 +49,11 @@ def dropout_error():
     x = torch.randn(40, 50, requires_grad=True)
     kept = torch.nn.functional.dropout(x, 0.3)
     factor = (kept / x)[kept != 0].mean()
-    assert torch.equal(dropped(x, 0.3), x)  # outside its pass nothing is dropped
+    assert torch.equal(drop_by_place(x, 0.3), x)  # outside its pass nothing is dropped
     with DROPPING:
-        ours = dropped(x, 0.3)
-        assert torch.equal(dropped(x, 0.3, training=False), x)
-        assert torch.equal(dropped(x, 0.0), x)
+        ours = drop_by_place(x, 0.3)
+        assert torch.equal(drop_by_place(x, 0.3, training=False), x)
+        assert torch.equal(drop_by_place(x, 0.0), x)
     theirs = x * (ours != 0) * factor
     share = float((ours == 0).float().mean()) - 0.3
     assert abs(share) < 0.03, share
@@ -104,7 +104,7 @@ def expert_bias_error():
 
     with pytest.raises(RuntimeError, match="modified inplace"):  # what the stand-in is for
         added()
-    own_products(model)
+    copy_expert_products(model)
     exact = torch.nn.functional.linear(x, product.weight, product.bias)
     return compared(added(), exact, (x, product.weight, product.bias))
 
@@ -120,16 +120,16 @@ def main():
     with stand_ins():
         ones = torch.ones(64, 64)
         with DROPPING:
-            assert torch.equal(torch.nn.Dropout(0.5)(ones), dropped(ones, 0.5))
+            assert torch.equal(torch.nn.Dropout(0.5)(ones), drop_by_place(ones, 0.5))
             assert not torch.equal(torch.nn.Dropout(0.5)(ones), ones)
         assert torch.equal(torch.nn.Dropout(0.5)(ones), ones)
         assert torch.zeros(2, device="cuda").device.type == "cpu"
         assert torch.cuda.current_device() == "cpu"
         # A process is handed JSON; 0.15 and later keep the masks of windows by the window, which a list cannot be.
         sizes = {"num_layers": 1, "hidden_size": 8, "num_attention_heads": 2, "window_size": [4, 0]}
-        assert megatron_model._config(sizes).window_size == (4, 0)
+        assert model._transformer_config(sizes).window_size == (4, 0)
         # A fused router and CUDA graphs of inference ask for Transformer Engine and for a GPU.
-        fused = {field: value for field, value in megatron_model.NEUTRAL.items() if "fus" in field}
+        fused = {field: value for field, value in model.NEUTRAL.items() if "fus" in field}
         assert {"moe_router_fusion", "fused_residual_rmsnorm"} <= fused.keys()
         assert not any(fused.values())
     assert torch.nn.functional.dropout is own

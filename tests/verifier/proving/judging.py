@@ -16,8 +16,8 @@ from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.recipe.vocabulary import COMPUTED, vocabulary
 from accmap.mappings.tables import rows_of
 from accmap.schemas.source import SourceText
-from accmap.verifier.coverage import left_open
-from accmap.verifier.dimensions import SEQUENCE
+from accmap.verifier.plan.dimensions import SEQUENCE
+from accmap.verifier.verdict.coverage import undecided_fields
 from accmap.verifier.verify import Options, verify
 
 if TYPE_CHECKING:
@@ -321,12 +321,12 @@ class Judge:
         if key not in self._known:
             sizes = {SEQUENCE: length} if length else {}
             # Where models part is needed only to know whether it hangs on what a file leaves open.
-            self._workers.traces = bool(left_open(*pair))
+            self._workers.traces = bool(undecided_fields(*pair))
             options = self._options._replace(stage=stage, sizes=sizes, precision="as-written" if typed else "float32")
             found = verify(*pair, options, workers=self._workers)
             why = "; ".join(f"{side}: {one.reason}" for side, one in found.failures.items())
             if found.verdict == "mismatch":
-                why = ", ".join(f"{stage} {rows[0].name}" for stage, rows in found.worst.disagreeing().items())
+                why = ", ".join(f"{stage} {rows[0].name}" for stage, rows in found.worst.disagreements().items())
             self._known[key] = (found.verdict, _largest(found), why[:300])
         return self._known[key]
 

@@ -6,14 +6,13 @@ import json
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
-from accmap.verifier.processes import Worker, WorkerFailure
-from accmap.verifier.workers import Workers
+from accmap.verifier.worker.processes import Worker, WorkerFailure, Workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from accmap.verifier.blueprint import Job
-    from accmap.verifier.processes import Limits, Place, WorkerAnswer
+    from accmap.verifier.worker.blueprint import Job
+    from accmap.verifier.worker.processes import Limits, Place, WorkerAnswer
 
     Answers = OrderedDict[str, WorkerAnswer | WorkerFailure]
 
@@ -67,7 +66,7 @@ class RememberingWorkers(Workers):
         """Whether the module is looked for at which two models part; a proof does not need it."""
         self._answers: dict[tuple[str, Place], Answers] = {}
 
-    def started(self, framework: str, place: Place) -> Worker:
+    def start_worker(self, framework: str, place: Place) -> Worker:
         """A new process of a framework."""
         known = self._answers.setdefault((framework, place), OrderedDict())
         worker = RememberingWorker(framework, self.limits, place, known, self)

@@ -18,12 +18,12 @@ import numpy as np
 import torch
 
 from accmap.schemas.reader import read_config
-from accmap.verifier import megatron_model, megatron_side
-from accmap.verifier.blueprint import InputPlan
-from accmap.verifier.dimensions import SEQUENCE, VOCABULARY
-from accmap.verifier.draw import Tokens, tokens, weight
-from accmap.verifier.megatron_model import MegatronBackend
-from accmap.verifier.small_files import small_file
+from accmap.verifier.megatron import from_launch, model
+from accmap.verifier.megatron.model import MegatronBackend
+from accmap.verifier.plan.dimensions import SEQUENCE, VOCABULARY
+from accmap.verifier.plan.small_files import small_file
+from accmap.verifier.worker.blueprint import InputPlan
+from accmap.verifier.worker.inputs import Tokens, draw_tokens, draw_weight
 
 ITERATION = 10
 BATCH = InputPlan(seed=3, batch=2, sequence=64, vocabulary=500)
@@ -39,19 +39,19 @@ def main() -> None:
     if "--grouped" in sys.argv:
         group_experts()
     config = read_config(str(folder / "pretrain.sh"))
-    blueprint = megatron_side.blueprint(config)
+    blueprint = from_launch.blueprint_of(config)
     built = backend.build(blueprint, seed=11)
     # The verifier spells the pattern of layers out; with Megatron-LM's own number all layers are stacked.
     built.model.config.moe_layer_freq = config.value("moe_layer_freq")
     if what == "save":
-        drawn = {name: weight(name, array.shape, 21) for name, array in built.weights().items()}
+        drawn = {name: draw_weight(name, array.shape, 21) for name, array in built.weights().items()}
         built.load(drawn)
         save(built.model, argparse.Namespace(**blueprint.model), folder, torch.bfloat16 if rounded else None)
         if rounded:
             built.load({name: as_loaded(name, array) for name, array in drawn.items()})
     else:
         load(built.model, Path(sys.argv[3]))
-    print(json.dumps({"loss": built.forward(tokens(BATCH))["loss"]}))
+    print(json.dumps({"loss": built.forward(draw_tokens(BATCH))["loss"]}))
 
 
 def answer_logits(jobs: Path) -> None:
@@ -64,7 +64,7 @@ def answer_logits(jobs: Path) -> None:
         step = read.value("make_vocab_size_divisible_by")
         rows = -(-read.value("vocab_size") // step) * step  # as its tokenizer, which is not here, would have it
         small = small_file(read, {VOCABULARY: rows, SEQUENCE: ids.shape[1]})
-        built = backend.build(megatron_side.blueprint(small.config), seed=5)
+        built = backend.build(from_launch.blueprint_of(small.config), seed=5)
         load(built.model, Path(checkpoint))
         built.model.eval()
         built.forward(Tokens(ids, ids, np.ones(ids.shape, np.float32)))
@@ -82,7 +82,7 @@ def group_experts() -> None:
         return torch.cat([part @ (one.T if trans_b else one) for part, one in zip(parts, matrices, strict=True)])
 
     grouped_gemm_util.grouped_gemm = grouped_gemm_util.ops = types.SimpleNamespace(gmm=gmm)
-    megatron_model.NEUTRAL.update(moe_grouped_gemm=True, moe_use_legacy_grouped_gemm=True)
+    model.NEUTRAL.update(moe_grouped_gemm=True, moe_use_legacy_grouped_gemm=True)
 
 
 def as_loaded(name: str, array: Any) -> Any:

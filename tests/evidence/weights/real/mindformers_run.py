@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from accmap.schemas.reader import read_config
-from accmap.verifier import mindformers_side
-from accmap.verifier.blueprint import InputPlan
-from accmap.verifier.dimensions import SEQUENCE
-from accmap.verifier.draw import Tokens, tokens
-from accmap.verifier.mindformers_model import MindFormersBackend
-from accmap.verifier.small_files import small_file
+from accmap.verifier.mindformers import from_yaml
+from accmap.verifier.mindformers.model import MindFormersBackend
+from accmap.verifier.plan.dimensions import SEQUENCE
+from accmap.verifier.plan.small_files import small_file
+from accmap.verifier.worker.blueprint import InputPlan
+from accmap.verifier.worker.inputs import Tokens, draw_tokens
 
 BATCH = InputPlan(seed=3, batch=2, sequence=64, vocabulary=500)
 
@@ -26,7 +26,7 @@ def main() -> None:
     what, folder, checkpoint = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
     backend = MindFormersBackend()
     config = read_config(str(folder / "train.yaml"))
-    blueprint = mindformers_side.blueprint(config)
+    blueprint = from_yaml.blueprint_of(config)
     built = backend.build(blueprint, seed=5 if what == "save" else 77)
     found: dict[str, object] = {}
     if what == "save":
@@ -36,7 +36,7 @@ def main() -> None:
         ms.save_checkpoint(built.model, str(checkpoint / "model-0000000-0000001.safetensors"), format="safetensors")
     else:
         found["not_loaded"] = load(built.model, checkpoint)
-    found["loss"] = built.forward(tokens(BATCH))["loss"]
+    found["loss"] = built.forward(draw_tokens(BATCH))["loss"]
     print(json.dumps(found))
 
 
@@ -47,7 +47,7 @@ def answer_logits(jobs: Path) -> None:
     for config, checkpoint, given, answer in json.loads(jobs.read_text("utf-8")):
         read = read_config(config)
         ids = np.load(given)
-        built = backend.build(mindformers_side.blueprint(small_file(read, {SEQUENCE: ids.shape[1]}).config), seed=5)
+        built = backend.build(from_yaml.blueprint_of(small_file(read, {SEQUENCE: ids.shape[1]}).config), seed=5)
         noted = load(built.model, Path(checkpoint))
         built.forward(Tokens(ids, ids, np.ones(ids.shape, np.float32)))
         np.save(answer, built.logits().swapaxes(0, 1))

@@ -20,10 +20,10 @@ import torch
 import torch.multiprocessing
 
 from accmap.schemas.reader import read_config
-from accmap.verifier import megatron_model, megatron_side
-from accmap.verifier.blueprint import InputPlan
-from accmap.verifier.draw import tokens
-from accmap.verifier.megatron_stand_ins import stand_ins
+from accmap.verifier.megatron import from_launch, model
+from accmap.verifier.megatron.stand_ins import stand_ins
+from accmap.verifier.worker.blueprint import InputPlan
+from accmap.verifier.worker.inputs import draw_tokens
 
 RANKS = 2
 BATCH = InputPlan(seed=3, batch=2, sequence=64, vocabulary=500)
@@ -42,13 +42,11 @@ def main(rank: int, folder: Path, checkpoint: Path, store: str, kind: str) -> No
         config = read_config(str(folder / "pretrain.sh"))
         has_experts = bool(config.value("num_experts"))
         tensor = RANKS if kind == "tensor" else 1
-        megatron_model.NEUTRAL.update(
-            **sizes, expert_tensor_parallel_size=tensor, sequence_parallel=has_experts and tensor > 1
-        )
+        model.NEUTRAL.update(**sizes, expert_tensor_parallel_size=tensor, sequence_parallel=has_experts and tensor > 1)
         let_norms_be_built()
         let_counts_be_lists()
-        blueprint = megatron_side.blueprint(config)
-        backend: Any = object.__new__(megatron_model.MegatronBackend)
+        blueprint = from_launch.blueprint_of(config)
+        backend: Any = object.__new__(model.MegatronBackend)
         built = backend.build(blueprint, seed=5 + rank)
         built.model.config.moe_layer_freq = config.value("moe_layer_freq")
         place = checkpoint / "release"
@@ -60,7 +58,7 @@ def main(rank: int, folder: Path, checkpoint: Path, store: str, kind: str) -> No
             number = f"00_{rank:03d}" if kind == "expert" else f"{rank:02d}"
             state = torch.load(place / f"mp_rank_{number}" / "model_optim_rng.pt", weights_only=True)
         built.model.load_state_dict(state["model"], strict=True)
-        loss = built.forward(tokens(BATCH))["loss"]
+        loss = built.forward(draw_tokens(BATCH))["loss"]
         if rank == 0:
             print(json.dumps({"loss": loss}), flush=True)
         torch.distributed.barrier()

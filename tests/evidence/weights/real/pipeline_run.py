@@ -14,19 +14,20 @@ from typing import Any
 import torch
 
 from accmap.schemas.reader import read_config
-from accmap.verifier import megatron_model, megatron_side
-from accmap.verifier.blueprint import InputPlan
-from accmap.verifier.draw import tokens
+from accmap.verifier.megatron import from_launch
+from accmap.verifier.megatron import model as built
+from accmap.verifier.worker.blueprint import InputPlan
+from accmap.verifier.worker.inputs import draw_tokens
 
 BATCH = InputPlan(seed=3, batch=2, sequence=64, vocabulary=500)
 
 
 def main() -> None:
     folder, checkpoint, cut = Path(sys.argv[1]), Path(sys.argv[2]), json.loads(sys.argv[3])
-    backend = megatron_model.MegatronBackend()
+    backend = built.MegatronBackend()
     config = read_config(str(folder / "pretrain.sh"))
     ranks, rounds = cut["pipeline"], cut.get("rounds", 1)
-    megatron_model.NEUTRAL.update(
+    built.NEUTRAL.update(
         pipeline_model_parallel_size=ranks,
         virtual_pipeline_model_parallel_size=rounds if rounds > 1 else None,
         num_layers_in_first_pipeline_stage=cut.get("first"),
@@ -34,7 +35,7 @@ def main() -> None:
         account_for_embedding_in_pipeline_split=cut.get("embedding", False),
         account_for_loss_in_pipeline_split=cut.get("loss", False),
     )
-    args = megatron_side.blueprint(config).model
+    args = from_launch.blueprint_of(config).model
     shards = [
         torch.load(checkpoint / "release" / f"mp_rank_00_{rank:03d}" / "model_optim_rng.pt", weights_only=True)
         for rank in range(ranks)
@@ -64,8 +65,8 @@ def build(args: Any, rank: int, chunk: int, ranks: int, rounds: int) -> Any:
     if rounds > 1:
         parallel_state.set_virtual_pipeline_model_parallel_world_size(rounds)
         parallel_state.set_virtual_pipeline_model_parallel_rank(chunk)
-    config = megatron_model._config(args)
-    spec = megatron_model._spec(args, config)
+    config = built._transformer_config(args)
+    spec = built._layer_specification(args, config)
     mtp = None
     if args.get("mtp_num_layers"):
         mtp = get_gpt_mtp_block_spec(config, spec, use_transformer_engine=False)
@@ -86,7 +87,7 @@ def build(args: Any, rank: int, chunk: int, ranks: int, rounds: int) -> Any:
 
 def forward(model: Any) -> Any:
     """What a chunk gives to the next; the losses at last."""
-    batch = tokens(BATCH)
+    batch = draw_tokens(BATCH)
     given, labels = torch.from_numpy(batch.tokens).long(), torch.from_numpy(batch.labels).long()
     size, length = given.shape
     positions = torch.arange(length)[None].expand(size, -1)

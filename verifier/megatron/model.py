@@ -1,0 +1,536 @@
+"""Megatron-Core's real `GPTModel`, its real optimizer and clipping, behind the verifier's `Model`.
+
+The configuration is made as `core_transformer_config_from_args` does and the layer specification as `pretrain_gpt.py`
+does with the local implementation (Megatron-LM core_r0.12.0, `megatron/training/arguments.py`, `pretrain_gpt.py`),
+from the arguments' effective values.
+"""
+
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: reportPrivateImportUsage=false, reportReturnType=false
+# The frameworks carry no types.
+# ruff: noqa: D102 - the methods are those of `session.Model`, which says what each one does
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import importlib
+import logging
+import os
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from ...mappings.keys_compiled import ARGUMENTS_OF_FIELDS, SETTLED_LATER
+from ..constants_compiled import NEUTRAL as NEUTRAL_SETTINGS
+from ..worker.inputs import arrange_samples
+from ..worker.patches import DROPOUT_STAND_IN
+from ..worker.session import record_modules
+from . import parser, samples, training
+from .stand_ins import DROPPING, LISTED, EagerCoreAttention, ZeroCenteredNorm, copy_expert_products, stand_ins
+from .training import MegatronTraining, loss_scales, scheduler_of, scheduler_values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from ..worker.blueprint import Blueprint, RatePlan, SamplePlan, ScalePlan
+    from ..worker.inputs import Tokens
+
+
+Array = Any
+
+NEUTRAL: dict[str, Any] = {
+    name: torch.float32 if value == "float32" else value for name, value in NEUTRAL_SETTINGS["megatron"].items()
+}
+"""Settings that one CPU process cannot follow, or that change no result in float32; differences are `not_compared`."""
+
+_SKIPPED = frozenset(("attention_backend", "activation_func", "gated_linear_unit", "bias_activation_fusion"))
+
+
+class MegatronBackend:
+    """Megatron-Core in a process group of one."""
+
+    _taken: set[str] | frozenset[str] = frozenset()
+    """The stand-ins that this installation needs."""
+    _parses = False
+    """The model's arguments are what the framework's own parser makes of its launch."""
+
+    def __init__(self, *, threads: int = 1) -> None:
+        logging.disable(logging.WARNING)
+        warnings.filterwarnings("ignore")
+        torch.set_num_threads(threads)
+        self._block = contextlib.ExitStack()
+        self._taken = self._block.enter_context(stand_ins())
+        from megatron.core import parallel_state
+        from megatron.core.tensor_parallel.random import initialize_rng_tracker
+
+        os.environ.update(MASTER_ADDR="127.0.0.1", RANK="0", WORLD_SIZE="1", LOCAL_RANK="0")
+        torch.distributed.init_process_group("gloo", rank=0, world_size=1, store=torch.distributed.HashStore())
+        parallel_state.initialize_model_parallel()
+        initialize_rng_tracker(inference_rng_tracker=True)
+        self._used = {"torch.cuda", "torch.compile"} | self._taken
+
+    def close(self) -> None:
+        """Take every stand-in back."""
+        torch.distributed.destroy_process_group()
+        self._block.close()
+
+    def versions(self) -> dict[str, str]:
+        """What is installed."""
+        import megatron.core
+
+        return {"megatron-core": megatron.core.__version__, "torch": torch.__version__}
+
+    def stand_ins(self) -> dict[str, str]:
+        """The stand-ins in use by the model built last."""
+        return {
+            name: line for name, line in {**LISTED, **samples.LISTED, **parser.LISTED}.items() if name in self._used
+        }
+
+    def rates(self, plan: RatePlan) -> list[float]:
+        """The learning rates of the real scheduler after so many samples."""
+        return scheduler_values(plan, "lr")
+
+    def decays(self, blueprint: Blueprint) -> list[float]:
+        """The weight decay that the real scheduler then gives a group."""
+        return [] if blueprint.rates is None else scheduler_values(blueprint.rates, "weight_decay")
+
+    def scales(self, plan: ScalePlan) -> list[float]:
+        """The loss scale of the real optimizer at the start and after each step."""
+        return loss_scales(plan)
+
+    def samples(self, plan: SamplePlan, folder: str) -> tuple[Tokens, int]:
+        """The first samples of the run, from the real data sets."""
+        found, steps, used = samples.draw_samples(plan, folder)
+        self._used |= used
+        return found, steps
+
+    def parsed(self, blueprint: Blueprint) -> tuple[Blueprint, dict[str, Any] | None]:
+        """What Megatron-LM's own parser makes of the launches, where it is here; the model is built from that."""
+        if blueprint.launch is None or not parser.is_available():
+            return blueprint, None
+        plans = {"small": blueprint.launch, "written": blueprint.written}
+        answers = {name: parser.answer_launch(plan) for name, plan in plans.items() if plan is not None}
+        real = answers["small"].get("values", {})
+        self._parses = bool(real)
+        model = {ARGUMENTS_OF_FIELDS.get(key, key): value for key, value in real.items() if key not in SETTLED_LATER}
+        return blueprint._replace(model={**blueprint.model, **model}), answers
+
+    def build(self, blueprint: Blueprint, seed: int) -> MegatronModel:
+        """The model of the blueprint, with Megatron's own initialisation."""
+        from megatron.core.models.gpt.gpt_model import GPTModel
+
+        torch.manual_seed(seed)
+        args = blueprint.model
+        types = written_types(args) if blueprint.as_written else {}
+        config = _transformer_config(args, {**types, **blueprint.unlike})
+        spec = _layer_specification(args, config)
+        self._used = {"torch.cuda", "torch.compile"} | (self._taken & {"triton"})
+        if self._parses:
+            self._used.add(parser.NAME)
+        if args.get("num_experts"):
+            self._used |= self._taken & {"router-product"}
+        if args.get("multi_latent_attention") or args.get("mtp_num_layers"):
+            self._used |= self._taken & {"absent-classes"}
+        if args.get("multi_latent_attention"):
+            self._used.add("core-attention")
+        if args.get("apply_layernorm_1p"):
+            self._used.add("zero-centered-norm")
+        if config.hidden_dropout or config.attention_dropout:
+            self._used.add(DROPOUT_STAND_IN)
+        mtp = None
+        if args.get("mtp_num_layers"):
+            from megatron.core.models.gpt.gpt_layer_specs import get_gpt_mtp_block_spec
+
+            mtp = get_gpt_mtp_block_spec(config, spec, use_transformer_engine=False)
+        model = GPTModel(
+            config,
+            spec,
+            vocab_size=args["padded_vocab_size"],
+            max_sequence_length=args["max_position_embeddings"],
+            share_embeddings_and_output_weights=not args.get("untie_embeddings_and_output_weights"),
+            position_embedding_type=args.get("position_embedding_type", "learned_absolute"),
+            rotary_percent=args.get("rotary_percent", 1.0),
+            rotary_base=args.get("rotary_base", 10000),
+            rope_scaling=bool(args.get("use_rope_scaling")),
+            seq_len_interpolation_factor=_interpolation(args),
+            mtp_block_spec=mtp,
+        )
+        if args.get("num_experts") and config.add_bias_linear:
+            copy_expert_products(model)
+            self._used.add("expert-bias")
+        return MegatronModel(model, blueprint)
+
+
+class MegatronModel:
+    """A `GPTModel` with `FP32Optimizer` around torch's AdamW."""
+
+    def __init__(self, model: Any, blueprint: Blueprint) -> None:
+        self.model = model
+        self._called, self._scale = (model, 1.0) if not blueprint.as_written else narrow_model(model)
+        self.plan = blueprint.optimizer
+        self._per_token = blueprint.training.per_token
+        self._documents = blueprint.documents
+        self._training: MegatronTraining | None = None
+        model.train()
+        self._optimizer: Any = None
+        self._scheduler: Any = None
+        self._logits: Array = None
+        model.output_layer.register_forward_hook(self._keep_logits)
+
+    def _keep_logits(self, _module: Any, _given: Any, found: Any) -> None:
+        # A copy: the loss works on the logits in place.
+        self._logits = found[0].detach().float().numpy().copy()
+
+    def _parameters(self) -> dict[str, Any]:
+        return {_canonical_name(name): parameter for name, parameter in self.model.named_parameters()}
+
+    def _biases(self) -> dict[str, Any]:
+        buffers = self.model.named_buffers()
+        return {_canonical_name(name): buffer for name, buffer in buffers if name.endswith("expert_bias")}
+
+    def weights(self) -> dict[str, Array]:
+        """What every parameter multiplies by or adds: a norm that stores an offset from one has one more."""
+        found = {name: parameter.detach() for name, parameter in self._parameters().items()}
+        found.update({name: found[name] + 1 for name in self._zero_centered_scales()})
+        found.update(self._biases())
+        return {name: tensor.float().numpy().copy() for name, tensor in found.items()}
+
+    def _zero_centered_scales(self) -> frozenset[str]:
+        """The scales of norms that store an offset from one."""
+        modules = self.model.named_modules()
+        return frozenset(
+            f"{_canonical_name(name)}.weight" for name, one in modules if isinstance(one, ZeroCenteredNorm)
+        )
+
+    def trained(self) -> set[str]:
+        return {name for name, parameter in self._parameters().items() if parameter.requires_grad}
+
+    def load(self, weights: Mapping[str, Array]) -> None:
+        held, centred = self._parameters() | self._biases(), self._zero_centered_scales()
+        with torch.no_grad():
+            for name, array in weights.items():
+                offset = 1 if name in centred else 0
+                held[name].copy_(torch.from_numpy(np.ascontiguousarray(array)) - offset)
+            for name, buffer in self.model.named_buffers():
+                if name.endswith("local_tokens_per_expert"):
+                    buffer.zero_()
+
+    def logits(self) -> Array:
+        return self._logits
+
+    def arranged(self, batch: Tokens) -> Tokens:
+        if self._documents is None:
+            return batch
+        from megatron.core.datasets.gpt_dataset import _get_ltor_masks_and_position_ids
+
+        end, positions, attention, weights = self._documents
+
+        def laid_out(sample: Array) -> tuple[Array, Array, Array]:
+            tokens = torch.from_numpy(sample).long()
+            found = _get_ltor_masks_and_position_ids(tokens, end, positions, attention, weights, True)
+            mask, counted, places = (np.asarray(tensor) for tensor in found)
+            return mask, counted, places
+
+        return arrange_samples(batch, laid_out)
+
+    def forward(self, batch: Tokens) -> dict[str, float]:
+        with torch.no_grad():
+            return self._loss(batch)[1]
+
+    def backward(self, batch: Tokens) -> dict[str, float]:
+        self.model.zero_grad(set_to_none=True)
+        loss, parts = self._loss(batch)
+        training.set_loss_scale(self._scale)
+        (loss * self._scale).backward()
+        return parts
+
+    def dropping(self) -> contextlib.AbstractContextManager[None]:
+        return DROPPING
+
+    def _loss(self, batch: Tokens) -> tuple[Any, dict[str, float]]:
+        training.clear_noted_losses()
+        counted = torch.from_numpy(batch.counted)
+        loss = (self._each(batch) * counted).sum() / counted.sum()
+        parts = {"loss": loss, **training.auxiliary_losses(self.model.config)}
+        return loss, {name: float(value.detach()) for name, value in parts.items()}
+
+    def _each(self, batch: Tokens) -> Any:
+        """The loss of every token."""
+        tokens = torch.from_numpy(batch.tokens).long()
+        labels = torch.from_numpy(batch.labels).long()
+        size, length = tokens.shape
+        positions = torch.arange(length)[None].expand(size, -1)
+        if batch.positions is not None:
+            positions = torch.from_numpy(batch.positions).long()
+        mask = torch.ones(1, 1, length, length).triu(1).bool()
+        if batch.hidden is not None:
+            mask = torch.from_numpy(batch.hidden)
+        return self._called(tokens, positions, mask, labels=labels, loss_mask=torch.from_numpy(batch.counted))
+
+    def gradients(self) -> dict[str, Array]:
+        return {
+            name: (torch.zeros_like(parameter) if parameter.grad is None else parameter.grad).float().numpy()
+            / self._scale
+            for name, parameter in self._parameters().items()
+        }
+
+    def set_gradients(self, gradients: Mapping[str, Array]) -> None:
+        for name, parameter in self._parameters().items():
+            parameter.grad = torch.from_numpy(gradients[name].copy()) if name in gradients else None
+
+    def start_optimizer(self, rate_factor: float) -> None:
+        from megatron.core.optimizer_param_scheduler import OptimizerParamScheduler
+
+        plan = self.plan
+        rate = plan.learning_rate * rate_factor
+        self._optimizer = self._new_optimizer(rate_factor, rate)
+        self._scheduler = OptimizerParamScheduler(
+            self._optimizer,
+            init_lr=rate,
+            max_lr=rate,
+            min_lr=rate,
+            lr_warmup_steps=0,
+            lr_decay_steps=1000,
+            lr_decay_style="constant",
+            start_wd=plan.weight_decay,
+            end_wd=plan.weight_decay,
+            wd_incr_steps=1000,
+            wd_incr_style="constant",
+        )
+
+    def _new_optimizer(self, rate_factor: float, lowest: float) -> Any:
+        """The real optimizer; its parameter groups keep the highest and the lowest rate for the scheduler."""
+        from megatron.core.distributed import DistributedDataParallelConfig
+        from megatron.core.optimizer import OptimizerConfig, get_megatron_optimizer
+
+        plan = self.plan
+        rate = plan.learning_rate * rate_factor
+        ends = None if plan.ends_learning_rate is None else plan.ends_learning_rate * rate_factor
+        least = plan.ends_least_rate
+        # 0.16 and later
+        scope: dict[str, Any] = {"apply_wd_to_qk_layernorm": True} if plan.decays_head_norms else {}
+        self.model.ddp_config = DistributedDataParallelConfig()
+        config = OptimizerConfig(
+            optimizer=plan.type,
+            lr=rate,
+            min_lr=lowest,
+            decoupled_lr=ends,
+            decoupled_min_lr=None if ends is None else min(ends, lowest if least is None else least * rate_factor),
+            weight_decay=plan.weight_decay,
+            adam_beta1=plan.beta1,
+            adam_beta2=plan.beta2,
+            adam_eps=plan.epsilon,
+            sgd_momentum=plan.momentum,
+            clip_grad=plan.clip_norm,
+            **scope,
+        )
+        return get_megatron_optimizer(config, [self.model])
+
+    def clip(self) -> float:
+        if self.plan.clip_norm > 0:
+            return float(self._optimizer.clip_grad_norm(self.plan.clip_norm))
+        return float(self._optimizer.get_grad_norm())
+
+    def update(self) -> None:
+        # The package holds a function of the same name.
+        finalize = importlib.import_module("megatron.core.distributed.finalize_model_grads")
+        if self.model.config.moe_router_enable_expert_bias:
+            finalize._update_router_expert_bias([self.model], self.model.config)  # noqa: SLF001
+        if hasattr(finalize, "reset_model_temporary_tensors"):  # before 0.15, the update itself begins the next count
+            finalize.reset_model_temporary_tensors(self.model.config, [self.model])
+        self._optimizer.step_with_ready_grads()
+        self._scheduler.step(1)
+
+    def start_training(self, plan: RatePlan | None) -> None:
+        if plan is None:
+            self.start_optimizer(1.0)
+        else:
+            self._optimizer = self._new_optimizer(1.0, plan.arguments["min_lr"])
+            self._scheduler = scheduler_of(self._optimizer, plan)
+        places = (0, 1, 2) if plan is None else plan.trained
+        self._training = MegatronTraining(
+            self.model, self._optimizer, self._scheduler, places, per_token=self._per_token
+        )
+
+    def train(self, batches: Sequence[Tokens]) -> dict[str, float | None]:
+        assert self._training is not None
+        return self._training.step(batches, self._each)
+
+    def traced(self, batch: Tokens) -> dict[str, Array]:
+        found = record_modules(self.model.named_modules(), _recording_hook, lambda: self.backward(batch))
+        return _name_output_passes(found, self.model.config.mtp_num_layers or 0)
+
+
+def _canonical_name(name: str) -> str:
+    """The name that a module or parameter had in 0.12: 0.17 renamed the layer of a further prediction."""
+    return name.replace(".mtp_model_layer", ".transformer_layer")
+
+
+def _name_output_passes(arrays: dict[str, Array], further: int) -> dict[str, Array]:
+    """The output layer runs for the further predictions first: those passes get a name of their own."""
+    found: dict[str, Array] = {}
+    for key, array in arrays.items():
+        kind, _, rest = key.partition("/")
+        if rest.startswith("output_layer/"):
+            _, turn, *place = rest.split("/")
+            later = int(turn) - further
+            name = f"mtp.output_layer/{turn}" if later < 0 else f"output_layer/{later}"
+            key = "/".join((kind, name, *place))
+        found[key] = array
+    return found
+
+
+def _recording_hook(recorder: Any, here: str) -> Any:
+    name = _canonical_name(here)
+
+    def hook(_module: Any, given: Any, found: Any) -> None:
+        recorder.passed(name, [_plain(value) for value in given], [_plain(value) for value in _flat(found)])
+        for position, value in enumerate(_flat(found)):
+            if torch.is_tensor(value) and value.requires_grad:
+                value.register_hook(lambda slope, at=position: recorder.slope(name, at, _numbers(slope)))
+
+    return hook
+
+
+def _flat(found: Any) -> list[Any]:
+    return list(found) if isinstance(found, (tuple, list)) else [found]
+
+
+def _plain(value: Any) -> Array:
+    return _numbers(value) if torch.is_tensor(value) else None
+
+
+def _numbers(tensor: Any) -> Array:
+    """A copy, which numpy can hold: it knows no bfloat16."""
+    found = tensor.detach()
+    return (found.float() if found.dtype in (torch.bfloat16, torch.float16) else found).numpy().copy()
+
+
+def _transformer_config(args: Mapping[str, Any], chosen: Mapping[str, Any] | None = None) -> Any:
+    from megatron.core.transformer.transformer_config import MLATransformerConfig, TransformerConfig
+
+    kind = MLATransformerConfig if args.get("multi_latent_attention") else TransformerConfig
+    found: dict[str, Any] = {}
+    fixed = NEUTRAL | dict(chosen or {})
+    for field in dataclasses.fields(kind):
+        name = ARGUMENTS_OF_FIELDS.get(field.name, field.name)
+        if field.name in fixed:
+            found[field.name] = fixed[field.name]
+        elif name in args and field.name not in _SKIPPED:
+            found[field.name] = args[name]
+    if found.get("window_size"):
+        found["window_size"] = tuple(found["window_size"])  # masks are kept by it, and JSON has no tuples
+    found.update(_activation(args))
+    # Whatever else carries tokens between devices is not needed in one process; only this one refuses no bias.
+    found["moe_token_dispatcher_type"] = args.get("moe_token_dispatcher_type")
+    if found["moe_token_dispatcher_type"] != "allgather":
+        found["moe_token_dispatcher_type"] = "alltoall"
+    if found.get("rope_type", "") is None:
+        del found["rope_type"]  # the class's own default
+    if args.get("init_method_xavier_uniform"):
+        found["init_method"] = torch.nn.init.xavier_uniform_
+    if not args.get("group_query_attention"):
+        found["num_query_groups"] = None
+    return kind(**found)
+
+
+def _activation(args: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields about the activation, which `core_transformer_config_from_args` makes of flags."""
+    from torch.nn import functional
+
+    fused = "bias_swiglu_fusion" if args.get("swiglu") else "bias_gelu_fusion"
+    found: dict[str, Any] = {"bias_activation_fusion": bool(args.get(fused, True))}
+    if args.get("swiglu"):
+        found.update(activation_func=functional.silu, gated_linear_unit=True)
+    if args.get("squared_relu"):
+        # `megatron.training.activations.squared_relu`, which the wheel of Megatron-Core does not contain.
+        found["activation_func"] = lambda x: functional.relu(x).square()
+    if args.get("quick_geglu"):
+        from megatron.core.activations import quick_gelu
+
+        found.update(activation_func=quick_gelu, gated_linear_unit=True)
+    return found
+
+
+def _interpolation(args: Mapping[str, Any]) -> float | None:
+    """0.19 `training/argument_utils.py:gpt_config_from_args` hands it on; before, no model is told."""
+    import megatron.core as core
+
+    major, minor, *_patch = core.__version__.split(".")
+    told = (int(major), int(minor)) >= (0, 19)
+    return args.get("rotary_seq_len_interpolation_factor") if told else None
+
+
+def _layer_specification(args: Mapping[str, Any], config: Any) -> Any:
+    from megatron.core.models.gpt import gpt_layer_specs as specs
+
+    # 0.14 and later; `pretrain_gpt.py` (from 0.16 `gpt_builders.py`) hands it to either.
+    lengths: dict[str, Any] = {"qk_l2_norm": True} if args.get("qk_l2_norm") else {}
+    if args.get("num_experts"):
+        spec = specs.get_gpt_decoder_block_spec(
+            config, use_transformer_engine=False, normalization="RMSNorm", **lengths
+        )
+        layers = spec.layer_specs
+    else:
+        spec = specs.get_gpt_layer_local_spec(
+            num_experts=None,
+            qk_layernorm=config.qk_layernorm,
+            multi_latent_attention=config.multi_latent_attention,
+            # Whatever the norm is: this argument chooses torch's norm layers instead of apex's.
+            normalization="RMSNorm",
+            **lengths,
+        )
+        layers = [spec]
+    for layer in {id(layer): layer for layer in layers}.values():
+        if args.get("moe_shared_expert_gate"):
+            _with_gate(layer)
+        attention = layer.submodules.self_attention.submodules
+        if config.multi_latent_attention:
+            attention.core_attention = EagerCoreAttention
+        if args.get("apply_layernorm_1p"):
+            for owner in (layer.submodules, attention):
+                for name in _norms(owner):
+                    setattr(owner, name, ZeroCenteredNorm)
+    return spec
+
+
+def _with_gate(layer: Any) -> None:
+    """Megatron-Core's own gate of the shared experts, which `get_moe_module_spec` of 0.12 leaves out."""
+    shared: Any = getattr(getattr(layer.submodules.mlp, "submodules", None), "shared_experts", None)
+    if "gate" in (getattr(shared, "params", None) or ()):
+        shared.params = {**shared.params, "gate": True}
+
+
+def _norms(owner: Any) -> Iterator[str]:
+    for field in dataclasses.fields(owner):
+        value = getattr(owner, field.name)
+        if field.name.endswith("layernorm") and getattr(value, "__name__", "") not in ("IdentityOp", ""):
+            yield field.name
+
+
+HALF_SCALE = 1024.0
+"""What the loss is multiplied by in float16 and its gradients are divided by, so that none of them vanishes."""
+_OWN = ("attention_softmax_in_fp32", "apply_query_key_layer_scaling")
+"""Settings of their own that change a result in half precision alone."""
+
+
+def written_types(args: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration's fields about types: `arguments.py:validate_args`, `core_transformer_config_from_args`."""
+    dtype = torch.bfloat16 if args.get("bf16") else torch.float16 if args.get("fp16") else torch.float32
+    named = dict.fromkeys(("params_dtype", "pipeline_dtype", "autocast_dtype"), dtype)
+    own = {name: args[name] for name in _OWN if args.get(name) is not None}
+    if own.get("apply_query_key_layer_scaling"):
+        own["attention_softmax_in_fp32"] = True
+    return {**named, **own, "bf16": dtype == torch.bfloat16, "fp16": dtype == torch.float16}
+
+
+def narrow_model(model: Any) -> tuple[Any, float]:
+    """The model as the trainer calls it (`training.py:get_model`), and what its loss is multiplied by."""
+    if not (model.config.bf16 or model.config.fp16):
+        return model, 1.0
+    from megatron.core.transformer.module import Float16Module
+
+    return Float16Module(model.config, model), HALF_SCALE if model.config.fp16 else 1.0

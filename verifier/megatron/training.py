@@ -1,0 +1,229 @@
+"""Steps as Megatron-LM's trainer makes them, of Megatron-Core's own parts.
+
+`megatron/training/training.py:train_step` (0.12 to main) clears the gradients, runs the schedule over the micro
+batches, whose last act finishes the gradients, takes the optimizer's whole step (unscaling, clipping, update) and moves
+the scheduler on by a batch.
+"""
+
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false, reportArgumentType=false
+# The frameworks carry no types.
+
+from __future__ import annotations
+
+import importlib
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ..worker.blueprint import RatePlan, ScalePlan
+    from ..worker.inputs import Tokens
+
+
+_FREE = {"use_checkpoint_opt_param_scheduler": False, "override_opt_param_scheduler": False}
+"""What a checkpoint would bring is not looked at; the class refuses both of its defaults together."""
+
+
+def scheduler_of(optimizer: Any, plan: RatePlan) -> Any:
+    """The real scheduler of a run, at its beginning."""
+    from megatron.core.optimizer_param_scheduler import OptimizerParamScheduler
+
+    return OptimizerParamScheduler(optimizer, **plan.arguments, **_FREE)
+
+
+def run_schedule(model: Any, batches: Sequence[Tokens], passed: Callable[[Tokens], Any]) -> list[tuple[float, float]]:
+    """Megatron-Core's own schedule over the micro batches: the losses' sum and the tokens of each.
+
+    `passed` gives the loss of every token of a batch.
+    """
+    from megatron.core.pipeline_parallel import get_forward_backward_func
+
+    def forward_step(waiting: Any, _model: Any) -> Any:
+        batch = next(waiting)
+        counted = torch.from_numpy(batch.counted)
+
+        def loss(each: Any) -> Any:
+            # `pretrain_gpt.py:loss_func`
+            total, tokens = (each.float().view(-1) * counted.view(-1)).sum(), counted.sum()
+            return total.clone(), tokens.detach().to(torch.int), (float(total.detach()), float(tokens))
+
+        return passed(batch), loss
+
+    size, length = batches[0].tokens.shape
+    return get_forward_backward_func()(
+        forward_step_func=forward_step,
+        data_iterator=iter(batches),
+        model=model,
+        num_microbatches=len(batches),
+        seq_length=length,
+        micro_batch_size=size,
+        forward_only=False,
+    )
+
+
+def scheduler_values(plan: RatePlan, key: str) -> list[float]:
+    """What the real scheduler writes into a parameter group after so many samples."""
+    group = {"max_lr": plan.arguments["max_lr"], "min_lr": plan.arguments["min_lr"], "lr_mult": 1.0, "wd_mult": 1.0}
+    scheduler = scheduler_of(SimpleNamespace(param_groups=[group]), plan)
+    found: list[float] = []
+    for samples in plan.at:
+        scheduler.num_steps = samples
+        scheduler.step(0)
+        found.append(float(group[key]))
+    return found
+
+
+def loss_scales(plan: ScalePlan) -> list[float]:
+    """The scale of the optimizer that the settings make, at the start and after steps whose gradients may overflow.
+
+    `core/optimizer/__init__.py` chooses the scaler, `optimizer.py:MixedPrecisionOptimizer.prepare_grads` moves it.
+    """
+    from megatron.core.distributed import DistributedDataParallelConfig
+    from megatron.core.optimizer import OptimizerConfig, get_megatron_optimizer
+
+    network = torch.nn.Linear(1, 1, bias=False)
+    network.ddp_config = DistributedDataParallelConfig()
+    given = {name: value for name, value in plan.settings.items() if value is not None}
+    chain = get_megatron_optimizer(OptimizerConfig(optimizer="sgd", lr=0.0, **given), [network])
+    optimizer = getattr(chain, "chained_optimizers", [chain])[0]
+    found = [float(optimizer.get_loss_scale())]
+    for overflows in plan.overflows:
+        gradient = torch.full((1, 1), float("inf") if overflows else 1.0)
+        network.weight.grad = network.weight.main_grad = gradient
+        optimizer.prepare_grads()
+        found.append(float(optimizer.get_loss_scale()))
+    return found
+
+
+class MegatronTraining:
+    """One rank's training of a model, with its optimizer and scheduler."""
+
+    def __init__(self, model: Any, optimizer: Any, scheduler: Any, places: Sequence[int], *, per_token: bool) -> None:
+        # The package holds a function of the same name.
+        finish = importlib.import_module("megatron.core.distributed.finalize_model_grads").finalize_model_grads
+        self.model = model
+        self.optimizer = optimizer
+        self._per_token = per_token
+        self._finish: Callable[..., None] = finish
+        # What the wrapper for data parallelism does for `finalize_model_grads`; one rank has nothing to reduce.
+        model.finish_grad_sync = lambda *_given, **_named: None
+        model.scale_gradients = self._scale
+        self._scheduler = scheduler
+        self._left = list(places)
+        scheduler.step(places[0])
+
+    def _scale(self, factor: Any) -> None:
+        for parameter in self.model.parameters():
+            if parameter.grad is not None:
+                parameter.grad.mul_(factor)
+
+    def step(self, batches: Sequence[Tokens], passed: Callable[[Tokens], Any]) -> dict[str, float | None]:
+        """One update over the batches; `passed` gives the loss of every token of one."""
+        config = self.model.config
+        self.optimizer.zero_grad()
+        clear_noted_losses()
+        config.calculate_per_token_loss, config.finalize_model_grads_func = self._per_token, self._finish
+        try:
+            loss = self._over(batches, passed)
+        finally:
+            config.calculate_per_token_loss, config.finalize_model_grads_func = False, None
+        group = next(group for group in self.optimizer.param_groups if not group.get("is_decoupled_lr"))
+        rate = float(group["lr"])
+        unclipped = None if self.optimizer.config.clip_grad > 0 else float(self.optimizer.get_grad_norm())
+        _updated, norm, _zeros = self.optimizer.step()
+        now, *self._left = self._left
+        self._scheduler.step((self._left or [now])[0] - now)
+        return {"loss": loss, "norm": float(norm) if unclipped is None else unclipped, "rate": rate}
+
+    def _over(self, batches: Sequence[Tokens], passed: Callable[[Tokens], Any]) -> float:
+        """The schedule over the micro batches; the mean of what is trained, with further predictions and balance."""
+        sums = run_schedule(self.model, batches, passed)
+        noted = auxiliary_losses(self.model.config)
+        if self._per_token:
+            own = sum(total for total, _tokens in sums) / sum(tokens for _total, tokens in sums)
+        else:
+            own = sum(total / tokens for total, tokens in sums) / len(sums)
+        return own + sum(float(value) for value in noted.values()) / len(sums)
+
+
+_BALANCE = {
+    "aux_loss": "load_balancing_loss",
+    "seq_aux_loss": "seq_load_balancing_loss",
+    "global_aux_loss": "global_load_balancing_loss",
+}
+"""The name that a kind of balancing loss is noted by from 0.14 on; before, all of them were noted by the first."""
+_PREDICTION_KEYS = ("loss_values", "values")
+"""The losses of further predictions: their key from 0.18, and before."""
+
+
+def clear_noted_losses() -> None:
+    """Begin a pass with nothing noted."""
+    from megatron.core.transformer.multi_token_prediction import MTPLossLoggingHelper
+
+    _router_metrics().clear()
+    MTPLossLoggingHelper.tracker.clear()
+
+
+def set_loss_scale(scale: float) -> None:
+    """One micro batch counts in full: what `schedules.py:forward_step` says before each backward pass."""
+    import torch
+    from megatron.core.transformer.moe.moe_utils import MoEAuxLossAutoScaler
+    from megatron.core.transformer.multi_token_prediction import MTPLossAutoScaler
+
+    for scaler in (MoEAuxLossAutoScaler, MTPLossAutoScaler):
+        scaler.set_loss_scale(torch.full((1,), scale))
+
+
+def balancing_loss(kind: str = "aux_loss") -> Any:
+    """The balancing loss of every layer; None where no router noted one of this kind."""
+    entry = _router_metrics().get(_BALANCE[kind])
+    return entry["values"] if isinstance(entry, dict) else getattr(entry, "values", None)
+
+
+def prediction_losses() -> Any:
+    """The loss of every further prediction."""
+    from megatron.core.transformer.multi_token_prediction import MTPLossLoggingHelper
+
+    tracker = MTPLossLoggingHelper.tracker
+    return next(tracker[key] for key in _PREDICTION_KEYS if key in tracker)
+
+
+def _router_metrics() -> dict[str, Any]:
+    """What the routers noted, by the name of the metric."""
+    from megatron.core import parallel_state
+    from megatron.core.transformer.moe import moe_utils
+
+    try:
+        from megatron.core.transformer.moe.moe_logging import get_moe_metrics_tracker
+    except ImportError:
+        pass
+    else:
+        return get_moe_metrics_tracker().metrics
+    name = "get_moe_layer_wise_logging_tracker"
+    owner = parallel_state if hasattr(parallel_state, name) else moe_utils
+    tracker: Callable[[], dict[str, Any]] = getattr(owner, name)
+    return tracker()
+
+
+def auxiliary_losses(config: Any) -> dict[str, Any]:
+    """What was noted since `forget` beside the loss itself, as it counts in what is trained."""
+    found: dict[str, Any] = {}
+    if config.mtp_num_layers:
+        found["mtp"] = prediction_losses().sum() * (config.mtp_loss_scaling_factor or 0.0) / config.mtp_num_layers
+    terms = [
+        noted.sum() * share for kind, share in _shares(config).items() if (noted := balancing_loss(kind)) is not None
+    ]
+    if terms:
+        found["auxiliary"] = sum(terms)
+    return found
+
+
+def _shares(config: Any) -> dict[str, float]:
+    """The coefficient of every kind of balancing loss; a list has one for each of the kinds that are asked for."""
+    kinds, shares = config.moe_router_load_balancing_type, config.moe_aux_loss_coeff
+    if isinstance(shares, (list, tuple)):
+        return {kind: share or 0.0 for kind, share in zip(kinds, shares, strict=True) if kind in _BALANCE}
+    return dict.fromkeys(_BALANCE, shares or 0.0)

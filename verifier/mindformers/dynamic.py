@@ -1,0 +1,308 @@
+"""MindSpore Transformers' dynamic graph: its own `Trainer` with the model, optimizer and schedule that the YAML names.
+
+The trainer builds the class of the section `model` by that class's converter
+(`pynative/trainer/utils.py:_build_model`), groups the parameters of its AdamW and makes its schedule (1.9, 2.0, 2.1).
+Nothing of it is imitated.
+"""
+
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: reportPrivateImportUsage=false, reportReturnType=false
+# The frameworks carry no types.
+# ruff: noqa: D102, SLF001 - the methods are those of `session.Model`; a step of the trainer is its private methods
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..worker.patches import HYPER_PARALLEL, Patches, install_hyper_parallel, used_hyper_parallel
+from .model import CpuConfiguration, MindFormersBackend, MindFormersModel, layout_of, start_mindspore
+from .training import named_columns, resume_schedule
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ...mapper.weights import Layout
+    from ..worker.blueprint import Blueprint, RatePlan
+    from ..worker.inputs import Tokens
+
+
+_FIRST_PASS = 10**6
+"""Samples of the data set that the trainer is told of; it is never read."""
+
+
+class DynamicBackend(MindFormersBackend):
+    """The dynamic graph on MindSpore's CPU target."""
+
+    def __init__(self) -> None:
+        ms = start_mindspore()
+        install_hyper_parallel()
+        import mindformers
+
+        from .dynamic_stand_ins import BACKWARD, LISTED, stand_ins
+        from .eager_stand_ins import LISTED as SHARED
+
+        self._listed = {**HYPER_PARALLEL, **SHARED, **BACKWARD, **LISTED}
+        self._versions = {"mindspore": ms.__version__, "mindformers": mindformers.__version__}
+        self._block = contextlib.ExitStack()
+        self.used = self._block.enter_context(stand_ins())
+        self._wide = Patches()
+
+    def build(self, blueprint: Blueprint, seed: int) -> DynamicModel:
+        """The model of the trainer that the file's own sections make."""
+        from mindformers.pynative.trainer.trainer import Trainer
+
+        if blueprint.as_written:
+            raise NotImplementedError("the dynamic graph is run in float32 alone")
+        self.used.clear()
+        self.used.update(used_hyper_parallel())
+        with CpuConfiguration(blueprint), contextlib.redirect_stdout(None):
+            trainer = Trainer(config=_sections(blueprint.model["sections"], seed), train_dataset=_Unread())
+        kind = BackwardModel if hasattr(trainer, "_forward_backward") else DynamicModel
+        return kind(trainer, blueprint, self.used)
+
+
+class _Unread:
+    """A data set of which the trainer asks the length alone."""
+
+    def get_dataset_size(self) -> int:
+        return _FIRST_PASS
+
+
+def _sections(written: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """What the trainer is given: one device, one micro batch a step, and nothing that is saved."""
+    training = {**written.get("training", {}), "local_batch_size": 1, "global_batch_size": 1, "seed": seed}
+    kept = {name: dict(written[name]) for name in ("optimizer", "lr_scheduler", "train_dataset", "model")}
+    return {**kept, "training": training, "checkpoint": {"enable_save": False}}
+
+
+class DynamicModel(MindFormersModel):
+    """A `GPTModel` of the dynamic graph, with its trainer's loss, clipping and optimizer."""
+
+    def __init__(self, trainer: Any, blueprint: Blueprint, used: set[str]) -> None:
+        self.trainer = trainer
+        self.whole = trainer.model[0] if isinstance(trainer.model, list) else trainer.model
+        super().__init__(self.whole, blueprint, used)
+        self._schedule: Any = None
+        self._step = 0
+        self.whole.set_train(True)
+
+    def _differentiate(self) -> None:
+        import mindspore as ms
+
+        self._differentiated = ms.value_and_grad(self.trainer.compute_loss, None, self._weights())
+
+    def _layout(self) -> Layout:
+        """As `mapper/weight_layout.py` says of it; the experts of 1.9 are stacked as the static graph's are."""
+        given = layout_of(self.config)
+        return given._replace(mlp_interleaved=True, qkv_contiguous=False, mla_concatenated=given.mla)
+
+    def _keep_logits(self, _cell: Any, _given: Any, found: Any) -> None:
+        self._logits = found
+
+    def _inputs(self, batches: Sequence[Tokens]) -> dict[str, Any]:
+        """A batch as the trainer's data set names its columns."""
+        from mindspore import Tensor
+
+        each = [named_columns(batch) for batch in batches]
+        names = ("input_ids", "labels", "loss_mask", *(name for name in self._columns if name != "loss_mask"))
+        return {name: Tensor(np.concatenate([columns[name] for columns in each])) for name in names}
+
+    def _told(self, loss: Any) -> dict[str, float]:
+        found = {"loss": float(loss.asnumpy().sum())}
+        if self.config.mtp_num_layers:
+            found["mtp"] = 0.0
+        if self.config.num_moe_experts:
+            found["auxiliary"] = (
+                0.0  # 1.9 adds no balancing loss: `moe_layer.py` keeps the coefficient and reads it nowhere
+            )
+        return found
+
+    def forward(self, batch: Tokens) -> dict[str, float]:
+        return self._told(self.trainer.compute_loss(self.trainer.model, self._inputs([batch])))
+
+    def backward(self, batch: Tokens) -> dict[str, float]:
+        differentiated: Any = self._differentiated(self.trainer.model, self._inputs([batch]))
+        loss, gradients = differentiated
+        self._gradients = dict(zip(self._trained, gradients, strict=True))
+        return self._told(loss)
+
+    def start_optimizer(self, rate_factor: float) -> None:
+        self._optimizer = self._made(self.plan.learning_rate * rate_factor)
+
+    def _made(self, rate: Any) -> Any:
+        from mindformers.pynative.trainer.utils import _build_optimizer
+
+        return _build_optimizer(self.trainer.config.optimizer, self.trainer.model, rate)
+
+    def clip(self) -> float:
+        """As `Trainer.training_step` of 1.9 does, whatever `training.max_norm` says."""
+        from mindspore import mint
+        from mindspore.ops import clip_by_global_norm
+
+        given = tuple(self._gradients.values())
+        norm: Any = mint.sqrt(sum(mint.sum(mint.square(gradient)) for gradient in given))
+        self._gradients = dict(zip(self._gradients, clip_by_global_norm(given), strict=True))
+        return float(norm.asnumpy().sum())
+
+    def update(self) -> None:
+        by_name = {self._parameters[name].name: gradient for name, gradient in self._gradients.items()}
+        self._optimizer(tuple(by_name[parameter.name] for parameter in self._optimizer.parameters))
+
+    def start_training(self, plan: RatePlan | None) -> None:
+        rate: Any = self.plan.learning_rate
+        self._schedule, self._step = None, 0
+        if plan is not None:
+            from mindformers.core.lr import build_lr
+
+            with contextlib.redirect_stdout(None):
+                rate = self._schedule = resume_schedule(build_lr(dict(plan.arguments)), plan.trained[0])
+        self.trainer.optimizer = self._made(rate)
+
+    def train(self, batches: Sequence[Tokens]) -> dict[str, float | None]:
+        import mindspore as ms
+
+        differentiated = ms.value_and_grad(self.trainer.compute_loss, None, self.trainer.optimizer.parameters)
+        loss, norm = self.trainer.training_step(self.trainer.model, self._inputs(batches), differentiated)
+        return self._step_told(loss, norm)
+
+    def _step_told(self, loss: Any, norm: Any) -> dict[str, float | None]:
+        """What one step of the trainer answers with, and the rate of it."""
+        from mindspore import Tensor
+        from mindspore import dtype as types
+
+        rate = self.plan.learning_rate
+        if self._schedule is not None:
+            rate = float(self._schedule(Tensor([self._step], types.int32)).asnumpy().reshape(-1)[0])
+        self._step += 1
+        return {"loss": float(loss.asnumpy().sum()), "norm": float(norm.asnumpy().sum()), "rate": rate}
+
+
+_BESIDE = {"MTPLossAutoScaler": "mtp", "MoEAuxLossAutoScaler": "auxiliary"}
+"""The cells through which a loss of its own enters the gradients: their second input is that loss, as it is trained."""
+
+
+class BackwardModel(DynamicModel):
+    """A `GPTModel` of the dynamic graph whose trainer calls `loss.backward`."""
+
+    def _layout(self) -> Layout:
+        """The experts keep an axis of their own (`pynative/transformers/moe/experts.py`, 2.1)."""
+        return super()._layout()._replace(dynamic=True)
+
+    def _differentiate(self) -> None:
+        """The loss itself differentiates."""
+        from .dynamic_stand_ins import lay_out
+
+        lay_out(self._weights(), self._used)
+        self.model.cast = self._cast
+
+    def _cast(self, x: Any, kind: Any) -> Any:
+        """A model's own cast, which in 2.0 rounds the last hidden states to bfloat16 whatever the file says."""
+        import mindspore as ms
+
+        if kind == ms.bfloat16:
+            self._used.add("wide-logits")
+            return x
+        return ms.ops.cast(x, kind)
+
+    def _accumulate(self, micro_batches: int) -> None:
+        """As `Trainer._update_dynamic_batch` does where the number of micro batches changes."""
+        from mindformers.pynative.trainer.utils import set_auxiliary_loss_backward_scale
+
+        self.trainer.num_accumulation_steps = micro_batches
+        set_auxiliary_loss_backward_scale(
+            parallelism=self.trainer.config.parallelism,
+            enable_parallel=False,
+            gradient_accumulation_steps=micro_batches,
+        )
+
+    def _watch(self) -> None:
+        super()._watch()
+        self._beside = dict.fromkeys(_BESIDE.values(), 0.0)
+        for _name, cell in self.model.cells_and_names():
+            part = _BESIDE.get(type(cell).__name__)
+            if part is not None:
+                cell.register_forward_hook(self._noting(part))
+
+    def _noting(self, part: str) -> Any:
+        def hook(_cell: Any, given: Any, _found: Any) -> None:
+            self._beside[part] += float(given[1].asnumpy().sum())
+
+        return hook
+
+    def _told(self, loss: Any) -> dict[str, float]:
+        return {"loss": float(loss.asnumpy().sum()), **self._parts_beside()}
+
+    def _parts_beside(self) -> dict[str, float]:
+        """What entered the gradients beside the loss since the last call."""
+        counted = {"mtp": self.config.mtp_num_layers, "auxiliary": self.config.num_moe_experts}
+        found = {part: value for part, value in self._beside.items() if counted[part]}
+        self._beside = dict.fromkeys(_BESIDE.values(), 0.0)
+        return found
+
+    def forward(self, batch: Tokens) -> dict[str, float]:
+        found = super().forward(batch)
+        self._forget_loads()
+        return found
+
+    def backward(self, batch: Tokens) -> dict[str, float]:
+        from .dynamic_stand_ins import gradients_enabled
+
+        self._accumulate(1)
+        with gradients_enabled():
+            loss = self.trainer._forward_backward(self.trainer.model, self._inputs([batch]))
+        self._gradients = {name: self._parameters[name].grad for name in self._trained}
+        self._clear()
+        return self._told(loss)
+
+    def _clear(self) -> None:
+        for name in self._trained:
+            self._parameters[name].grad = None
+
+    def clip(self) -> float:
+        from mindformers.pynative.trainer.utils import _calculate_global_grad_norm
+
+        for name, gradient in self._gradients.items():
+            self._parameters[name].grad = gradient
+        limit = self.trainer.config.training.max_norm
+        parameters = [self._parameters[name] for name in self._gradients]
+        norm, clipped = _calculate_global_grad_norm(parameters, max_norm=limit)
+        self._gradients = dict(zip(self._gradients, clipped, strict=True))
+        self._clear()
+        return float(norm.asnumpy().sum())
+
+    def update(self) -> None:
+        from mindspore import _no_grad
+
+        with _no_grad():
+            super().update()
+        self._update_biases()
+
+    def _update_biases(self) -> None:
+        """As `callback/loss_callback.py:LossCallback.on_step_end` does after each step."""
+        if self.config.moe_router_enable_expert_bias:
+            self.whole._update_expert_bias(None, 1)
+
+    def start_training(self, plan: RatePlan | None) -> None:
+        super().start_training(plan)
+        self.trainer.state = self.trainer._init_train_state()
+
+    def train(self, batches: Sequence[Tokens]) -> dict[str, float | None]:
+        from .dynamic_stand_ins import gradients_enabled
+
+        self._accumulate(len(batches))
+        with gradients_enabled():
+            loss, norm = self._stepped(batches)
+        self._update_biases()
+        noted = sum(self._parts_beside().values()) / len(batches)
+        return self._step_told(loss + noted, norm)
+
+    def _stepped(self, batches: Sequence[Tokens]) -> Any:
+        """The trainer's step: 2.0 is given its samples at once and cuts them, 2.1 fetches one micro batch at a time."""
+        if hasattr(self.trainer, "_split_micro_batch"):
+            self.trainer.config.training.local_batch_size = len(batches[0].tokens)
+            return self.trainer.training_step(self._inputs(batches), 0.0, 0.0, self._step)
+        self.trainer._dataset_iter = iter([self._inputs([batch]) for batch in batches])
+        return self.trainer.training_step(self._step)

@@ -1,0 +1,561 @@
+"""MindSpore Transformers' real training-graph `GPTModel`, its real AdamW and clipping, behind the verifier's `Model`.
+
+The framework's own builder makes the class that the YAML names of the YAML's own keys, by that class's converter and
+layer specification; what one CPU process cannot follow is put in where the converter makes its `TransformerConfig`.
+"""
+
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: reportPrivateImportUsage=false, reportReturnType=false
+# The frameworks carry no types.
+# ruff: noqa: D102 - the methods are those of `session.Model`, which says what each one does
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...mapper.weights import Layout, WeightTable
+from ...mappings.keys_compiled import LAYOUT_SWITCHES
+from ..constants_compiled import NEUTRAL as NEUTRAL_SETTINGS
+from ..constants_compiled import TYPES
+from ..worker.inputs import arrange_samples
+from ..worker.patches import HYPER_PARALLEL, Patches, install_hyper_parallel, used_hyper_parallel
+from ..worker.session import record_modules
+from . import samples
+from .training import LISTED as TRAINING_LISTED
+from .training import MindFormersTraining, average_by_batch, loss_scales, named_columns, resume_schedule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from ..worker.blueprint import Blueprint, DocumentPlan, OptimizerPlan, RatePlan, SamplePlan, ScalePlan
+    from ..worker.inputs import Tokens
+
+
+Array = Any
+
+
+_KEPT = "kept-type"
+_LISTED = {_KEPT: "weights that the file keeps in another type are rounded to it after each update by itself"}
+NEUTRAL: dict[str, Any] = NEUTRAL_SETTINGS["mindformers"]
+"""As of Megatron-LM's model."""
+
+
+"""Those among them that say a type."""
+_HALF_SCALE = 1024.0
+"""What the loss is multiplied by in float16 and its gradients are divided by, so that none of them vanishes."""
+
+
+def start_mindspore() -> Any:
+    """MindSpore, ready to run eagerly on a CPU."""
+    os.environ.setdefault("GLOG_v", "4")
+    logging.disable(logging.WARNING)
+    import mindspore as ms
+
+    ms.set_device("CPU")
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    # Without its pipeline of threads that wait for each other, small models run thirty times faster on a CPU.
+    ms.runtime.launch_blocking()
+    return ms
+
+
+class MindFormersBackend:
+    """MindSpore Transformers on MindSpore's CPU target, eager execution."""
+
+    def __init__(self) -> None:
+        ms = start_mindspore()
+        install_hyper_parallel()
+        import mindformers
+
+        from .eager_stand_ins import LISTED
+        from .eager_stand_ins import WIDENING as WIDENING_LISTED
+
+        self._listed = {
+            **HYPER_PARALLEL,
+            **LISTED,
+            **TRAINING_LISTED,
+            **WIDENING_LISTED,
+            **_LISTED,
+        }
+        self._versions = {"mindspore": ms.__version__, "mindformers": mindformers.__version__}
+        self._block = contextlib.ExitStack()
+        self.used = self._block.enter_context(self._stand_ins())
+        self._wide = Patches()
+
+    def _stand_ins(self) -> contextlib.AbstractContextManager[set[str]]:
+        """What stands in for as long as the worker runs."""
+        from .eager_stand_ins import stand_ins
+
+        return stand_ins()
+
+    def close(self) -> None:
+        """Take every stand-in back."""
+        self._wide.restore()
+        self._block.close()
+
+    def versions(self) -> dict[str, str]:
+        """What is installed."""
+        return self._versions
+
+    def stand_ins(self) -> dict[str, str]:
+        """The stand-ins that were called since the last model was built."""
+        listed = {**self._listed, **samples.LISTED}
+        return {name: line for name, line in listed.items() if name in self.used}
+
+    def rates(self, plan: RatePlan) -> list[float]:
+        """The learning rates of the real class at these steps."""
+        import mindspore as ms
+        from mindformers.core.lr import build_lr
+
+        with contextlib.redirect_stdout(None):
+            schedule: Any = build_lr(dict(plan.arguments))
+        return [float(schedule(ms.Tensor([step], ms.int32)).asnumpy().reshape(-1)[0]) for step in plan.at]
+
+    def decays(self, blueprint: Blueprint) -> list[float]:
+        """One weight decay for the whole run: no class of `core/optim` changes it."""
+        return [] if blueprint.rates is None else [blueprint.optimizer.weight_decay] * len(blueprint.rates.at)
+
+    def scales(self, plan: ScalePlan) -> list[float]:
+        """The loss scale of the real cells at the start and after each step."""
+        return loss_scales(plan)
+
+    def samples(self, plan: SamplePlan, folder: str) -> tuple[Tokens, int | None]:
+        """The first samples of the run, from the real loader."""
+        found, steps, used = samples.draw_samples(plan, folder)
+        self.used |= used
+        return found, steps
+
+    def build(self, blueprint: Blueprint, seed: int) -> MindFormersModel:
+        """The model that the file's class builds from its own keys, with the framework's own initialisation."""
+        import mindspore as ms
+
+        from .eager_stand_ins import widen_operators
+
+        _forget_layouts()
+        self.used.clear()
+        self.used.update(used_hyper_parallel())
+        self._wide.restore()
+        if blueprint.as_written:
+            widen_operators(self._wide, self.used)
+        ms.set_seed(seed)
+        with _CpuModel(blueprint), contextlib.redirect_stdout(None):
+            network = _network(blueprint.model["keys"])
+        average_by_batch(network)
+        return self._model(network, blueprint)
+
+    def _model(self, network: Any, blueprint: Blueprint) -> MindFormersModel:
+        return MindFormersModel(network, blueprint, self.used)
+
+
+def _network(keys: Mapping[str, Any]) -> Any:
+    """What the trainer builds of the YAML's section `model`: `trainer/base_trainer.py:create_network`."""
+    from mindformers.models.build_model import build_model
+    from mindformers.tools.register import MindFormerConfig
+
+    return build_model(MindFormerConfig(model=keys).model)
+
+
+class CpuConfiguration(Patches):
+    """What holds while a model is built: what a CPU can follow."""
+
+    def __init__(self, blueprint: Blueprint) -> None:
+        super().__init__()
+        self.model = blueprint.model
+        kept = {name: value for name, value in NEUTRAL.items() if not (blueprint.as_written and name in TYPES)}
+        self.fixed = {**kept, **blueprint.model["put"], **blueprint.unlike}
+
+    def __enter__(self) -> CpuConfiguration:
+        from mindformers.parallel_core import transformer_config
+
+        for kind in (transformer_config.TransformerConfig, transformer_config.MLATransformerConfig):
+            self.put(kind, "__init__", _configuration_start(kind, self.fixed))
+        return self
+
+
+class _CpuModel(CpuConfiguration):
+    """The same, and the core attention that a CPU can run."""
+
+    def __enter__(self) -> _CpuModel:
+        super().__enter__()
+        from mindformers.parallel_core.training_graph.base_models.gpt import gpt_layer_specs
+
+        from .eager_stand_ins import CausalCoreAttention, EagerCoreAttention
+
+        core = CausalCoreAttention if self.model["compressed"] else EagerCoreAttention
+        self.put(gpt_layer_specs, "FlashAttention", core)
+        return self
+
+
+def _configuration_start(kind: Any, fixed: Mapping[str, Any]) -> Any:
+    """The configuration class's own beginning, with what a CPU can follow."""
+    begin, known = kind.__init__, set(kind.__dataclass_fields__)
+    chosen = {name: value for name, value in fixed.items() if name in known}
+
+    def started(self: Any, **given: Any) -> None:
+        if given.get("hidden_act") == "fusedswiglu":
+            given["hidden_act"] = "swiglu"
+        begin(self, **{**given, **chosen})
+
+    return started
+
+
+class MindFormersModel:
+    """A `GPTModel` with MindSpore Transformers' AdamW."""
+
+    def __init__(self, network: Any, blueprint: Blueprint, used: set[str]) -> None:
+        import mindspore as ms
+
+        self.network = network
+        # 1.6 has no method for it.
+        self.model = model = network.get_gpt_model() if hasattr(network, "get_gpt_model") else network.model
+        self.config = config = model.config
+        self.plan = blueprint.optimizer
+        self._trains = blueprint.training
+        cut = blueprint.cut
+        self._micro_batches = 2 if cut is None else cut.samples // cut.size
+        self._documents = blueprint.documents
+        self._columns = _input_columns(config, blueprint.documents)
+        self._training: MindFormersTraining | None = None
+        self._used = used
+        self._scale = _HALF_SCALE if config.compute_dtype == ms.float16 else 1.0
+        self._table = WeightTable(self._layout())
+        self._parameters = {
+            _plain_name(parameter.name): parameter
+            for parameter in model.get_parameters()
+            if parameter.requires_grad or parameter.name.endswith("expert_bias")
+        }
+        self._trained = [name for name, parameter in self._parameters.items() if parameter.requires_grad]
+        model.set_train(True)
+        self._gradients: dict[str, Any] = {}
+        self._optimizer: Any = None
+        self._logits: Any = None
+        self._watch()
+        self._differentiate()
+
+    def _layout(self) -> Layout:
+        """How the weights are laid out."""
+        return layout_of(self.config)
+
+    def _differentiate(self) -> None:
+        """Make ready what gives losses and gradients."""
+        import mindspore as ms
+
+        self._differentiated = ms.value_and_grad(self._objective, None, self._weights(), has_aux=True)
+
+    def _weights(self) -> Any:
+        from mindspore import ParameterTuple
+
+        return ParameterTuple([self._parameters[name] for name in self._trained])
+
+    def _watch(self) -> None:
+        """See to it that the logits of a pass, and what is added to its loss, are known after it."""
+        self.model.output_layer.register_forward_hook(self._keep_logits)
+        for block in (self.model.decoder, getattr(self.model, "mtp", None)):
+            if block is not None:
+                block.register_forward_hook(self._keep_added)
+
+    def _keep_added(self, _cell: Any, _given: Any, found: Any) -> None:
+        """The last block's answer: what it computed, and balancing losses."""
+        self._added = found
+
+    def _keep_logits(self, _cell: Any, _given: Any, found: Any) -> None:
+        self._logits = found[0]
+
+    def _objective(self, tokens: Any, labels: Any, *arranged: Any) -> Any:
+        # 1.6 answers with the sum, 1.7 and 1.8 with the three parts, 1.9 with a fourth of sparse attention alone.
+        found = self.model(tokens, labels=labels, **dict(zip(self._columns, arranged, strict=True)))
+        parts = found[:3] if isinstance(found, tuple) else (found,)
+        total = parts[0] if len(parts) == 1 else parts[0] + parts[1] + parts[2]
+        return total.sum() * self._scale, *parts
+
+    def _to_megatron(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
+        stacked = {name: self._stacked(name, array) for name, array in arrays.items()}
+        return self._table.to_megatron(stacked, self._joined_rows())
+
+    def _stacked(self, name: str, array: Array) -> Array:
+        """The experts' first matrices one below the other; 1.6 says the same memory as one matrix side by side."""
+        if array.ndim != 2 or not name.endswith("experts.weight1"):
+            return array
+        return array.reshape(self.config.num_moe_experts * self.config.hidden_size, -1)
+
+    def _joined_rows(self) -> dict[str, int]:
+        """The rows of the projections that concatenated latent attention joins."""
+        config = self.config
+        if not config.multi_latent_attention:
+            return {}
+        rows = config.kv_lora_rank + config.qk_pos_emb_head_dim
+        suffix = "self_attention.linear_kv_down_proj.weight"
+        blocks = {name.rpartition("self_attention.")[0] for name in self._parameters if "self_attention." in name}
+        return {f"{block}{suffix}": rows for block in blocks}
+
+    def weights(self) -> dict[str, Array]:
+        return self._to_megatron({name: _numbers(parameter) for name, parameter in self._parameters.items()})
+
+    def trained(self) -> set[str]:
+        names = set(self._trained)
+        found: set[str] = set()
+        for name in names:
+            pairing = self._table.find_pairing("mindformers", name)
+            if pairing is not None:
+                found.update(pairing.megatron)
+        return found
+
+    def load(self, weights: Mapping[str, Array]) -> None:
+        from mindspore import Tensor
+
+        for name, array in self._table.to_mindformers(weights).items():
+            parameter = self._parameters[name]
+            given = Tensor(np.ascontiguousarray(array.reshape(parameter.shape), dtype=np.float32))
+            parameter.set_data(given.astype(parameter.dtype))
+        self._forget_loads()
+
+    def _forget_loads(self) -> None:
+        from mindspore import Tensor
+
+        for parameter in self.model.get_parameters():
+            if parameter.name.endswith(("expert_load", "fi_accu", "tokens_per_expert")):
+                parameter.set_data(Tensor(np.zeros(parameter.shape, np.float32)))
+
+    def logits(self) -> Array:
+        return _numbers(self._logits)
+
+    def arranged(self, batch: Tokens) -> Tokens:
+        plan = self._documents
+        if plan is None and not self._columns:
+            return batch
+        from mindformers.dataset.blended_datasets.gpt_dataset import _get_ltor_masks_and_position_ids
+
+        # Without documents of their own the samples hold one each, in which no token is the end.
+        end, positions, attention, loss = plan or (-1, False, False, False)
+        return arrange_samples(
+            batch, lambda sample: _get_ltor_masks_and_position_ids(sample, end, positions, attention, loss, attention)
+        )
+
+    def _given(self, batch: Tokens) -> list[Array]:
+        """What the network is given, in the order of `_objective`."""
+        columns = named_columns(batch)
+        return [batch.tokens, batch.labels, *(columns[name] for name in self._columns)]
+
+    def forward(self, batch: Tokens) -> dict[str, float]:
+        from mindspore import Tensor
+
+        found = self._parts(self._objective(*map(Tensor, self._given(batch))))
+        self._forget_loads()  # experts are counted in training alone, and this was none
+        return found
+
+    def backward(self, batch: Tokens) -> dict[str, float]:
+        from mindspore import Tensor
+
+        differentiated: Any = self._differentiated(*map(Tensor, self._given(batch)))
+        found, gradients = differentiated
+        self._gradients = dict(zip(self._trained, gradients, strict=True))
+        return self._parts(found)
+
+    @contextlib.contextmanager
+    def dropping(self) -> Iterator[None]:
+        from .eager_stand_ins import DROPPING
+
+        before = self.model.training
+        self.model.set_train(True)  # its own cells drop in training alone
+        with DROPPING:
+            yield
+        self.model.set_train(before)
+
+    def _parts(self, found: Any) -> dict[str, float]:
+        _sum, loss, *rest = found
+        if not rest:
+            loss, *rest = self._taken_apart(loss)
+        further, extra = rest
+        parts = {"loss": float(loss.asnumpy().sum())}
+        if self.config.mtp_num_layers:
+            parts["mtp"] = float(further.asnumpy().sum())
+        if self.config.num_moe_experts:
+            parts["auxiliary"] = float(np.asarray(extra.asnumpy()).sum())
+        return parts
+
+    def _taken_apart(self, total: Any) -> Any:
+        """The loss without its parts, and these: 1.6 answers with the sum alone."""
+        computed, balancing = self._added
+        further = computed if self.config.mtp_num_layers else balancing * 0
+        return total - further - balancing, further, balancing
+
+    def gradients(self) -> dict[str, Array]:
+        found = {name: _numbers(gradient) / np.float32(self._scale) for name, gradient in self._gradients.items()}
+        return self._to_megatron(found)
+
+    def set_gradients(self, gradients: Mapping[str, Array]) -> None:
+        from mindspore import Tensor
+
+        laid_out = self._table.to_mindformers(gradients)
+        self._gradients = {
+            name: Tensor(np.ascontiguousarray(array.reshape(self._parameters[name].shape), dtype=np.float32))
+            for name, array in laid_out.items()
+        }
+
+    def start_optimizer(self, rate_factor: float) -> None:
+        from mindformers.trainer.optimizer_grouped_parameters import get_optimizer_grouped_parameters
+
+        plan = self.plan
+        groups = get_optimizer_grouped_parameters(self.model, plan.weight_decay)
+        self._optimizer = _optimizer(plan, groups, plan.learning_rate * rate_factor)
+        self._keep()
+
+    def _keep(self) -> None:
+        """Round the trained weights to the type that they are kept in: a CPU assigns no bfloat16."""
+        import mindspore as ms
+
+        if self.plan.kept == "float32":
+            return
+        self._used.add(_KEPT)
+        for name in self._trained:
+            parameter = self._parameters[name]
+            parameter.set_data(parameter.astype(getattr(ms, self.plan.kept)).astype(parameter.dtype))
+
+    def clip(self) -> float:
+        from mindformers.core.clip_grad import ClipGradNorm
+
+        names = list(self._gradients)
+        given = tuple(self._gradients[name] for name in names)
+        outcome: Any = ClipGradNorm(self.plan.clip_norm or 1.0)(given)
+        clipped, norm = outcome
+        if self.plan.clip_norm > 0:
+            self._gradients = dict(zip(names, clipped, strict=True))
+        return float(norm.asnumpy().sum())
+
+    def update(self) -> None:
+        by_name = {self._parameters[name].name: gradient for name, gradient in self._gradients.items()}
+        self._optimizer(tuple(by_name[parameter.name] for parameter in self._optimizer.parameters))
+        self._keep()
+        if self.config.moe_router_enable_expert_bias:
+            self.model.update_topk_bias()
+
+    def start_training(self, plan: RatePlan | None) -> None:
+        from mindformers.core.lr import build_lr
+        from mindformers.trainer.optimizer_grouped_parameters import get_optimizer_grouped_parameters
+
+        rate: Any = self.plan.learning_rate
+        schedule = None
+        if plan is not None:
+            with contextlib.redirect_stdout(None):
+                rate = schedule = resume_schedule(build_lr(dict(plan.arguments)), plan.trained[0])
+        groups = get_optimizer_grouped_parameters(self.model, self.plan.weight_decay, dynamic_lr_schedule=schedule)
+        optimizer = _optimizer(self.plan, groups, rate)
+        self._used.update(TRAINING_LISTED)
+        self._training = MindFormersTraining(
+            self.network, optimizer, self.plan, self._trains, self._columns, self._micro_batches
+        )
+
+    def train(self, batches: Sequence[Tokens]) -> dict[str, float | None]:
+        assert self._training is not None
+        found = self._training.step(batches)
+        if self.config.moe_router_enable_expert_bias:
+            # As `core/callback/callback.py:TopkBiasBalanceCallback` does after the step.
+            self.model.update_topk_bias(len(batches))
+        return found
+
+    def traced(self, batch: Tokens) -> dict[str, Array]:
+        found = record_modules(self.model.cells_and_names(), _recording_hook, lambda: self.backward(batch))
+        _spread_routes(found, self.config.num_moe_experts or 0, *batch.tokens.shape)
+        return found
+
+
+def _forget_layouts() -> None:
+    """Layouts are singletons of the process, and each model needs its own; 1.6 has none."""
+    try:
+        from mindformers.parallel_core.training_graph.device_matrix import layout, layout_moe
+    except ModuleNotFoundError:
+        return
+    for kept in (layout, layout_moe):
+        kept._layout = kept._config = kept._layout_type = None  # noqa: SLF001
+
+
+def _spread_routes(arrays: dict[str, Array], experts: int, size: int, length: int) -> None:
+    """A router's chosen experts and weights as Megatron-Core gives them: [tokens, experts], by position first."""
+    for key in [key for key in arrays if key.startswith("output/") and ".router/" in key and key.endswith("/0")]:
+        weights = arrays.get(key[:-1] + "1")
+        if weights is None:
+            continue
+        chosen, kept = arrays[key].reshape(size * length, -1), weights.reshape(size * length, -1)
+        spread = np.zeros((size * length, experts), np.float32)
+        np.put_along_axis(spread, chosen.astype(np.int64), kept, axis=1)
+        arrays[key] = spread.reshape(size, length, experts).swapaxes(0, 1).reshape(size * length, experts)
+
+
+def _optimizer(plan: OptimizerPlan, groups: Any, rate: float) -> Any:
+    """The real optimizer class of the file; the fused AdamW is the same update in another kernel."""
+    from mindspore import nn
+
+    common = {"learning_rate": rate, "eps": plan.epsilon, "weight_decay": plan.weight_decay}
+    if plan.type in ("AdamW", "FusedAdamW"):
+        from mindformers.core.optim import AdamW
+
+        return AdamW(groups, betas=(plan.beta1, plan.beta2), **common)
+    if plan.type in ("Adam", "AdamWeightDecay", "Lamb"):
+        return getattr(nn, plan.type)(groups, beta1=plan.beta1, beta2=plan.beta2, **common)
+    if plan.type in ("SGD", "Momentum"):
+        del common["eps"]
+        return nn.Momentum(groups, momentum=0.9, **common) if plan.type == "Momentum" else nn.SGD(groups, **common)
+    raise NotImplementedError(f"the optimizer {plan.type} has no kernels on a CPU")
+
+
+def _recording_hook(recorder: Any, name: str) -> Any:
+    def hook(_cell: Any, given: Any, found: Any) -> None:
+        flat = list(found) if isinstance(found, (tuple, list)) else [found]
+        recorder.passed(name, [_plain(value) for value in given], [_plain(value) for value in flat])
+
+    return hook
+
+
+def _plain(value: Any) -> Array:
+    from mindspore import Tensor
+
+    return _numbers(value).copy() if isinstance(value, Tensor) else None
+
+
+def _numbers(tensor: Any) -> Array:
+    """What numpy can hold: it knows no bfloat16."""
+    import mindspore as ms
+
+    return (tensor.astype(ms.float32) if tensor.dtype in (ms.bfloat16, ms.float16) else tensor).asnumpy()
+
+
+def _input_columns(config: Any, documents: DocumentPlan | None) -> tuple[str, ...]:
+    """What the network is given beside tokens and labels."""
+    return (
+        *(("position_ids",) if getattr(config, "use_eod_reset", False) else ()),
+        *(("attention_mask",) if documents is not None and documents.attention else ()),
+        *(("loss_mask",) if documents is not None and documents.loss else ()),
+    )
+
+
+def _plain_name(name: str) -> str:
+    ends = {".w1": ".weight1", ".w2": ".weight2"}
+    for short, long in ends.items():
+        if name.endswith(short):
+            return name[: -len(short)] + long
+    return name
+
+
+def layout_of(config: Any) -> Layout:
+    """The static graph's layout of its weights."""
+
+    def switch(kind: str) -> bool:
+        return any(bool(getattr(config, name, False)) for name in LAYOUT_SWITCHES[kind])
+
+    return Layout(
+        norm=config.normalization,
+        gated=bool(config.gated_linear_unit),
+        heads=config.num_attention_heads,
+        groups=config.num_query_groups,
+        head_dim=config.kv_channels,
+        experts=config.num_moe_experts or 0,
+        mla=bool(config.multi_latent_attention),
+        q_lora=bool(getattr(config, "q_lora_rank", None)),
+        mlp_interleaved=switch("gated"),
+        qkv_contiguous=not config.multi_latent_attention and switch("grouped"),
+        mla_concatenated=bool(config.multi_latent_attention) and switch("latent"),
+    )

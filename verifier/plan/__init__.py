@@ -1,0 +1,1 @@
+"""The small pair: sizes, files and everything that both frameworks are asked to compute."""

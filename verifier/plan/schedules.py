@@ -1,0 +1,216 @@
+"""What both real schedulers are asked: the learning rates of the pair's own run, at steps where its curves turn."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ...mapper.schedule.comparison import FLOAT32_TOLERANCE, compare
+from ...mapper.schedule.curve import UndecidedError, shared_steps
+from ...mapper.schedule.from_config import megatron_parameters, mindformers_parameters, schedule_of
+from ...mapper.schedule.megatron import scheduler_arguments, weight_decay_ends
+from ...schemas.fast_records import NamedTuple
+from ..worker.blueprint import RatePlan, ScalePlan
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ...mapper.schedule.curve import Curve
+    from ...mapper.schedule.megatron import MegatronParameters
+    from ...mappings.names_compiled import FieldName
+    from ...schemas.config import Config
+    from ..worker.blueprint import Blueprint
+
+
+_EVEN_STEPS = 9
+"""Evenly spread steps, beside those where a curve turns."""
+TRAINED_STEPS = 3
+"""Steps that are trained with the schedules, about the highest rate."""
+_TURNS = 12
+"""More turns than these, as restarts make, are represented by the first ones."""
+
+
+class Rates(NamedTuple):
+    """The same steps of both runs, as each side's scheduler counts them."""
+
+    steps: tuple[int, ...]
+    plans: tuple[RatePlan, RatePlan]
+    peak: float
+    tolerance: float
+    """Of the peak: what rounding to float32 and computing in it may do."""
+
+
+def rates_of(a: Config, b: Config) -> Rates | None:
+    """The steps and both schedulers; None where a file leaves its curve or its length open."""
+    try:
+        schedules = [schedule_of(config) for config in (a, b)]
+        count = shared_steps(schedules)
+        curves = schedules[0].learning_rate, schedules[1].learning_rate
+        steps = _steps(*curves, count)
+        highest = max(steps, key=curves[0].value)
+        first = max(0, min(highest - 1, count - TRAINED_STEPS))
+        trained = tuple(range(first, first + TRAINED_STEPS))
+        plans = _rate_plan(a, steps, trained), _rate_plan(b, steps, trained)
+    except UndecidedError:
+        return None
+    peak = max(abs(curve.value(step)) for curve in curves for step in steps)
+    rounding = max(curve.rounding(count) for curve in curves)
+    return Rates(steps, plans, peak, FLOAT32_TOLERANCE + rounding)
+
+
+def _steps(one: Curve, other: Curve, count: int) -> tuple[int, ...]:
+    """The ends of each curve's pieces, some between, and where the formulas of the curves part, first and most."""
+    last = count - 1
+    apart = compare(one, other, count)
+    turns = {piece.start for curve in (one, other) for piece in curve.pieces[1 : _TURNS + 1] if piece.start <= last}
+    between = (last * index // (_EVEN_STEPS - 1) for index in range(_EVEN_STEPS))
+    parting = {apart.at_step, apart.at_step if apart.first_difference is None else apart.first_difference}
+    return tuple(sorted({*between, *turns, *(start - 1 for start in turns), *parting}))
+
+
+def _rate_plan(config: Config, steps: tuple[int, ...], trained: tuple[int, ...]) -> RatePlan:
+    if config.framework == "megatron":
+        return _megatron_rate_plan(megatron_parameters(config), steps, trained)
+    given = mindformers_parameters(config)
+    # A fused optimizer asks for the rate of the step before.
+    at, going = (tuple(step - given.use_fused for step in each) for each in (steps, trained))
+    return RatePlan({"type": given.type, **given.arguments}, at, going)
+
+
+def _megatron_rate_plan(given: MegatronParameters, steps: tuple[int, ...], trained: tuple[int, ...]) -> RatePlan:
+    """What `get_optimizer_param_scheduler` gives to `OptimizerParamScheduler`."""
+    lengths, consumption = scheduler_arguments(given)
+    start_decay, end_decay = weight_decay_ends(given)
+    arguments = {
+        "init_lr": given.lr_warmup_init,
+        "max_lr": given.lr,
+        "min_lr": given.min_lr,
+        "lr_warmup_steps": lengths.warmup,
+        "lr_decay_steps": lengths.decay,
+        "lr_decay_style": given.lr_decay_style,
+        "start_wd": start_decay,
+        "end_wd": end_decay,
+        "wd_incr_steps": lengths.weight_decay,
+        "wd_incr_style": given.weight_decay_incr_style,
+        "wsd_decay_steps": lengths.wsd,
+        "lr_wsd_decay_style": given.lr_wsd_decay_style,
+    }
+    at, going = (tuple(consumption.samples(step) for step in each) for each in (steps, trained))
+    return RatePlan(arguments, at, going)
+
+
+LOSS_SCALE: tuple[FieldName, ...] = (
+    "precision.loss_scale.mode", "precision.loss_scale.value", "precision.loss_scale.window",
+    "precision.loss_scale.minimum", "precision.loss_scale.hysteresis",
+)  # fmt: skip
+LOSS_SCALE_WINDOW: FieldName = "precision.loss_scale.window"
+_SHORT_WINDOW = 3
+"""Steps of the shorter window; a longer one has two more."""
+_TOLERATED = 4
+"""More overflows in a row than these are not waited for."""
+_MOST_HALVINGS = 48
+_WINDOWS = {"megatron": "loss_scale_window", "mindformers": "scale_window"}
+_MOVING = ("DynamicLossScaleUpdateCell", "AdaptiveLossScaleUpdateCell")
+_WINDOW_ENDS = {"min_scale_window": 20, "max_scale_window": 1000}
+"""Between which the second one's window moves, and its own defaults: `mindformers/wrapper/adaptive_loss_scale.py`."""
+_SCALERS = (*_MOVING, "FixedLossScaleUpdateCell")
+"""The classes that are asked."""
+
+
+class Scales(NamedTuple):
+    """The same steps for both runs' scalers."""
+
+    plans: tuple[ScalePlan, ScalePlan]
+    windows: tuple[int, int] | None
+    """The longest window that a file gives, and what it became."""
+
+
+def scales_of(a: Blueprint, b: Blueprint) -> Scales | None:
+    """What both are asked; None where no scale moves and none meets float16, which alone feels a constant one."""
+    sides = _scaler_settings(a), _scaler_settings(b)
+    if None in sides:
+        return None
+    settings = [{} if side is None else dict(side) for side in sides]
+    half = any(_computes_in_half(one) for one in (a, b))
+    scaled = [_moves(given) or (half and _constant_scale(given) != 1.0) for given in settings]
+    if not any(scaled) or (not half and not any(map(_moves, settings))):
+        return None
+    windows = _shorten_windows(settings)
+    overflows = _overflowing_steps(settings, max((small for _whole, small in windows.values()), default=_SHORT_WINDOW))
+    plans = ScalePlan(settings[0], overflows), ScalePlan(settings[1], overflows)
+    return Scales(plans, max(windows.values(), default=None))
+
+
+def _scaler_settings(blueprint: Blueprint) -> Mapping[str, Any] | None:
+    """What a side's scaler is made of; None for a class that is not asked."""
+    if blueprint.framework == "megatron":
+        return {name: blueprint.model.get(name) for name in _ARGUMENTS}
+    sense = blueprint.training.loss_scale
+    if not isinstance(sense, dict):
+        return {"scale_sense": sense}
+    known: Mapping[str, Any] = {**sense}
+    return known if known.get("type") in _SCALERS else None
+
+
+_ARGUMENTS = (
+    "fp16", "bf16", "loss_scale", "initial_loss_scale", "min_loss_scale", "loss_scale_window", "hysteresis",
+)  # fmt: skip
+"""Of `megatron/core/optimizer/optimizer_config.py:OptimizerConfig`."""
+
+
+def _computes_in_half(blueprint: Blueprint) -> bool:
+    if blueprint.framework == "megatron":
+        return bool(blueprint.model.get("fp16"))
+    return blueprint.model["transformer"].get("compute_dtype") == "float16"
+
+
+def _moves(given: Mapping[str, Any]) -> bool:
+    """Whether a scale follows overflows: `core/optimizer/__init__.py`, `nn/wrap/loss_scale.py`."""
+    return given.get("type") in _MOVING or bool(given.get("fp16") and not given.get("loss_scale"))
+
+
+def _constant_scale(given: Mapping[str, Any]) -> float:
+    for name in ("loss_scale", "scale_sense", "loss_scale_value"):
+        if isinstance(given.get(name), (int, float)):
+            return float(given[name])
+    return 1.0
+
+
+def _shorten_windows(settings: list[dict[str, Any]]) -> dict[int, tuple[int, int]]:
+    """Puts short windows in, equal ones equal and longer ones longer; what each moving side's was and became."""
+    found: dict[int, tuple[int, int]] = {}
+    names = [next((name for name in _WINDOWS.values() if name in given), "") for given in settings]
+    whole = {
+        at: given[name]
+        for at, (given, name) in enumerate(zip(settings, names, strict=True))
+        if _moves(given) and isinstance(given.get(name), (int, float))
+    }
+    shortest = min(whole.values(), default=0)
+    for at, window in whole.items():
+        small = min(shortest, _SHORT_WINDOW)
+        small = int(small if window == shortest else min(window, small + 2))
+        settings[at][names[at]] = small
+        # An adaptive window moves between two ends, which stay the same or apart from it.
+        if settings[at].get("type") == _MOVING[1]:
+            for (end, usual), apart in zip(_WINDOW_ENDS.items(), (1, small + 2), strict=True):
+                settings[at][end] = small if settings[at].get(end, usual) == window else apart
+        found[at] = int(window), small
+    return found
+
+
+def _overflowing_steps(settings: list[dict[str, Any]], window: int) -> tuple[bool, ...]:
+    """Steps that overflow, so that growth, patience, halving and the end of it each show."""
+    patience = min(_TOLERATED, max(int(given.get("hysteresis") or 1) for given in settings))
+    highest = max(float(given.get("initial_loss_scale") or _constant_scale(given)) for given in settings)
+    lowest = min(float(given.get("min_loss_scale") or 1.0) for given in settings)
+    down = min(_MOST_HALVINGS, math.ceil(math.log2(max(2.0, highest / lowest))) + 2 + patience)
+    lone = [True, False] * patience
+    return (
+        *[False] * (window + 1),  # grows once
+        *lone,  # each overflow is looked at by itself
+        *[False] * (2 * window + 1),
+        *[True] * (patience + 1),
+        *[False] * (window + 1),
+        *[True] * down,  # down to the smallest scale, and no further
+        *[False] * (window + 1),
+    )

@@ -1,0 +1,384 @@
+"""Puts two workers' answers side by side: every number, its relative difference, and whether that is too much."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Any
+
+from ...schemas.fast_records import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ...schemas.config import Value
+    from ..plan.schedules import Rates
+    from ..worker.blueprint import SamplePlan
+    from ..worker.processes import WorkerAnswer
+
+
+TOLERANCE = 1e-5
+"""Largest relative difference of a loss or a gradient norm; equal models agree to 1e-6 in float32."""
+FLOOR_SHARE = 1e-3
+"""The floor of a gradient's norm, as a share of the global norm: below it rounding is compared, not the model."""
+ELEMENT_FACTOR = 30.0
+"""Single elements may differ more than a norm does, relative to the largest of their array."""
+UPDATE_TOLERANCE = 1e-4
+INITIALISATION_SIGMAS = 6.0
+_SHOWN = 12
+"""Samples whose steps are told one by one."""
+
+Stage = str
+"""`structure`, `initialisation`, `loss`, `logits`, `gradients`, `clipping`, `optimizer`, `rates`, `padding` …"""
+
+
+class Row(NamedTuple):
+    """One quantity on both sides."""
+
+    name: str
+    a: float | None
+    b: float | None
+    relative: float | None
+    agrees: bool = True
+    note: str = ""
+
+    @property
+    def step(self) -> int:
+        """The step that a row of the loss is of."""
+        return int(self.name)
+
+
+class Comparison(NamedTuple):
+    """Everything that was compared, by stage; a stage that was not run is empty."""
+
+    structure: tuple[Row, ...] = ()
+    loss: tuple[Row, ...] = ()
+    parts: tuple[Row, ...] = ()
+    logits: tuple[Row, ...] = ()
+    gradients: tuple[Row, ...] = ()
+    elements: tuple[Row, ...] = ()
+    norms: tuple[Row, ...] = ()
+    """The global gradient norm of each of the trainers' steps."""
+    training: tuple[Row, ...] = ()
+    """Loss and learning rate of each."""
+    clipping: tuple[Row, ...] = ()
+    optimizer: tuple[Row, ...] = ()
+    expert_bias: tuple[Row, ...] = ()
+    initialisation: tuple[Row, ...] = ()
+    padding: tuple[Row, ...] = ()
+    rates: tuple[Row, ...] = ()
+    dropout: tuple[Row, ...] = ()
+    """Parts of the loss, logits and norms of gradients of a pass in which something is dropped."""
+    scales: tuple[Row, ...] = ()
+    """The loss scale at the start and after each step, some of which overflow."""
+    samples: tuple[Row, ...] = ()
+    """What both data sets draw: how long and how many, and the first batches, token by token."""
+    floor: float = 0.0
+    shared: frozenset[str] = frozenset()
+    """The parameters that both models have."""
+
+    def optional_stages(self) -> frozenset[str]:
+        """The stages that not every pair has and that this one had."""
+        return frozenset(stage for stage in ("rates", "dropout", "scales", "samples") if getattr(self, stage))
+
+    @property
+    def largest_logits(self) -> Row | None:
+        """The logits, which are one row; None where they were not compared."""
+        return self.logits[0] if self.logits else None
+
+    @property
+    def disagreeing_names(self) -> dict[str, list[str]]:
+        """What does not agree, by stage."""
+        return {stage: [row.name for row in rows] for stage, rows in self.disagreements().items()}
+
+    def disagreements(self) -> dict[Stage, tuple[Row, ...]]:
+        """The rows that do not agree, by stage."""
+        found: dict[Stage, tuple[Row, ...]] = {}
+        for stage in self._fields[:-2]:
+            rows = tuple(row for row in getattr(self, stage) if not row.agrees)
+            if rows:
+                found[stage] = rows
+        return found
+
+
+def compare_answers(
+    a: WorkerAnswer, b: WorkerAnswer, *, tolerance: float = TOLERANCE, known_ratio: Mapping[str, float] | None = None
+) -> Comparison:
+    """All quantities of two answers; `known_ratio` names initial spreads that the frameworks themselves differ in."""
+    losses, parts = _losses(a, b, tolerance)
+    floor = _floor(a, b)
+    return Comparison(
+        structure=tuple(_structure(a, b)),
+        loss=losses,
+        parts=parts,
+        logits=tuple(_logits(a, b, tolerance)),
+        gradients=tuple(_gradients(a, b, floor, tolerance)),
+        elements=tuple(_elements(a, b, floor, tolerance * ELEMENT_FACTOR)),
+        norms=tuple(row._replace(name=row.name.removesuffix(" norm")) for row in _steps(a, b, ("norm",), tolerance)),
+        training=tuple(_steps(a, b, ("loss", "rate"), tolerance)),
+        clipping=tuple(_clipping_rows(a, b, tolerance)),
+        optimizer=tuple(_update_rows(a, b)),
+        expert_bias=tuple(_expert_bias(a, b)),
+        initialisation=tuple(_initialisation(a, b, known_ratio or {})),
+        padding=tuple(
+            _row(part, a.values["padded"].get(part), b.values["padded"].get(part), tolerance)
+            for part in ("loss", "mtp")
+            if part in a.values.get("padded", ()) and part in b.values.get("padded", ())
+        ),
+        dropout=tuple(_dropout_rows(a, b, floor, tolerance)),
+        scales=tuple(_scale_rows(a, b, tolerance)),
+        floor=floor,
+        shared=frozenset(a.values["shapes"]) & frozenset(b.values["shapes"]),
+    )
+
+
+def compare_rates(a: WorkerAnswer, b: WorkerAnswer, asked: Rates) -> tuple[Row, ...]:
+    """The learning rates of both schedulers by step, and a weight decay that changes; relative to the largest."""
+    each = zip(asked.steps, a.values.get("rates", ()), b.values.get("rates", ()), strict=False)
+    rows = [_row(str(step), one, two, asked.tolerance, asked.peak) for step, one, two in each]
+    decays: list[Sequence[float]] = [side.values.get("decays", ()) for side in (a, b)]
+    if any(len(set(side)) > 1 for side in decays):
+        largest = max(map(max, decays))
+        each = zip(asked.steps, *decays, strict=False)
+        rows += [_row(f"weight decay {step}", one, two, asked.tolerance, largest) for step, one, two in each]
+    return tuple(rows)
+
+
+def compare_samples(a: WorkerAnswer, b: WorkerAnswer, plans: tuple[SamplePlan, SamplePlan]) -> tuple[Row, ...]:
+    """The samples that both data sets draw, in the order in which they are used; empty where one draws none."""
+    if not all("passes" in side.values for side in (a, b)):
+        return ()
+    ours, theirs = a.arrays["samples/tokens"], b.arrays["samples/tokens"]
+    rows = [
+        _row("tokens of a sample", ours.shape[1], theirs.shape[1], 0.0),
+        _row("samples of a step", plans[0].batch, plans[1].batch, 0.0),
+    ]
+    if a.values["passes"] is not None and b.values["passes"] is not None:
+        rows.append(_row("steps until they begin anew", a.values["passes"], b.values["passes"], 0.0))
+    if ours.shape[1] != theirs.shape[1]:
+        return tuple(rows)
+    count = min(len(ours), len(theirs))
+    if not rows[1].agrees:
+        return (*rows, _batch_row("samples", a, b, slice(0, count)))
+    size = plans[0].batch
+    shown = min(count, size * -(-_SHOWN // size))
+    rows += [
+        _batch_row(f"step {start // size + 1}", a, b, slice(start, start + size)) for start in range(0, shown, size)
+    ]
+    if shown < count:
+        rows.append(_batch_row("the steps behind them", a, b, slice(shown, count)))
+    return tuple(rows)
+
+
+def _batch_row(name: str, a: WorkerAnswer, b: WorkerAnswer, samples: slice) -> Row:
+    """Some samples on both sides, as the first place where one parts, and the share of the places that do."""
+    apart = {
+        kind: a.arrays[f"samples/{kind}"][samples] != b.arrays[f"samples/{kind}"][samples]
+        for kind in ("tokens", "labels", "counted")
+    }
+    share = max(float(places.mean()) for places in apart.values())
+    found = [
+        (*map(int, divmod(places.argmax(), places.shape[1])), kind) for kind, places in apart.items() if places.any()
+    ]
+    sample, place, kind = min(found, key=lambda one: one[:2], default=(0, 0, "tokens"))
+    one, other = (float(side.arrays[f"samples/{kind}"][samples][sample, place]) for side in (a, b))
+    note = f"{kind} of sample {samples.start + sample + 1}, from place {place + 1} on" if found else ""
+    return Row(name, one, other, share, agrees=not found, note=note)
+
+
+def _scale_rows(a: WorkerAnswer, b: WorkerAnswer, tolerance: float) -> Iterable[Row]:
+    for step, (one, two) in enumerate(zip(a.values.get("scales", ()), b.values.get("scales", ()), strict=False)):
+        yield _row(str(step), one, two, tolerance)
+
+
+def relative(a: float, b: float, floor: float = 0.0) -> float:
+    """The difference over the larger of both and the floor; infinite where one side is not a number."""
+    if not (math.isfinite(a) and math.isfinite(b)):
+        return 0.0 if a == b else math.inf
+    scale = max(abs(a), abs(b), floor)
+    return abs(a - b) / scale if scale else 0.0
+
+
+def _row(name: str, a: float | None, b: float | None, tolerance: float, floor: float = 0.0) -> Row:
+    if a is None or b is None:
+        return Row(name, a, b, None, agrees=a is b)
+    difference = relative(a, b, floor)
+    return Row(name, a, b, difference, agrees=difference <= tolerance)
+
+
+def _structure(a: WorkerAnswer, b: WorkerAnswer) -> Iterable[Row]:
+    ours, theirs = a.values["shapes"], b.values["shapes"]
+    for name in dict.fromkeys((*ours, *theirs)):
+        here, there = ours.get(name), theirs.get(name)
+        if here is None or there is None:
+            missing = (
+                "the second model has no such parameter" if there is None else "the first model has no such parameter"
+            )
+            yield Row(name, _count(here), _count(there), None, agrees=False, note=missing)
+        elif list(here) != list(there):
+            yield Row(name, _count(here), _count(there), None, agrees=False, note=f"shapes {here} and {there}")
+
+
+def _count(shape: Any) -> float | None:
+    return None if shape is None else float(math.prod(shape))
+
+
+def _losses(a: WorkerAnswer, b: WorkerAnswer, tolerance: float) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
+    losses: list[Row] = []
+    parts: list[Row] = []
+    for step, (one, two) in enumerate(zip(a.values.get("losses", ()), b.values.get("losses", ()), strict=False), 1):
+        losses.append(_row(str(step), one["loss"], two["loss"], tolerance))
+        if step == 1:
+            # A balancing loss with weight 0 is not computed by one side and is 0 on the other.
+            parts = [
+                _row(part, one.get(part, 0.0), two.get(part, 0.0), tolerance, 1e-6)
+                for part in ("mtp", "auxiliary")
+                if part in one or part in two
+            ]
+    return tuple(losses), tuple(parts)
+
+
+def _logits(a: WorkerAnswer, b: WorkerAnswer, tolerance: float, key: str = "logits") -> Iterable[Row]:
+    ours, theirs = a.arrays.get(key), b.arrays.get(key)
+    if ours is None or theirs is None:
+        return
+    if ours.shape != theirs.shape:
+        yield Row("logits", None, None, None, agrees=False, note=f"shapes {ours.shape} and {theirs.shape}")
+        return
+    largest = float(max(abs(ours).max(), abs(theirs).max()))
+    difference = float(abs(ours - theirs).max()) / largest if largest else 0.0
+    agrees = difference <= tolerance * ELEMENT_FACTOR
+    yield Row("logits", float(abs(ours).max()), float(abs(theirs).max()), difference, agrees=agrees)
+
+
+def _dropout_rows(a: WorkerAnswer, b: WorkerAnswer, floor: float, tolerance: float) -> Iterable[Row]:
+    one, two = a.values.get("dropped"), b.values.get("dropped")
+    if one is None or two is None:
+        return
+    for part in ("loss", "mtp", "auxiliary"):
+        if part in one or part in two:
+            yield _row(part, one.get(part, 0.0), two.get(part, 0.0), tolerance, 1e-6)
+    yield from _logits(a, b, tolerance, "dropped_logits")
+    theirs = b.values["dropped_norms"]
+    for name, norm in a.values["dropped_norms"].items():
+        if name in theirs:
+            yield _row(name, norm, theirs[name], tolerance, floor)
+
+
+def _norm(array: Any) -> float:
+    wide = array.astype("float64")
+    return float((wide * wide).sum()) ** 0.5
+
+
+def _common_arrays(a: WorkerAnswer, b: WorkerAnswer, prefix: str) -> Iterable[tuple[str, Any, Any]]:
+    for key, array in a.arrays.items():
+        if key.startswith(prefix) and key in b.arrays and array.shape == b.arrays[key].shape:
+            yield key[len(prefix) :], array, b.arrays[key]
+
+
+def _floor(a: WorkerAnswer, b: WorkerAnswer) -> float:
+    total = sum(_norm(x) ** 2 + _norm(y) ** 2 for _, x, y in _common_arrays(a, b, "gradient/"))
+    return FLOOR_SHARE * math.sqrt(total / 2)
+
+
+def _gradients(a: WorkerAnswer, b: WorkerAnswer, floor: float, tolerance: float) -> Iterable[Row]:
+    for name, ours, theirs in _common_arrays(a, b, "gradient/"):
+        yield _row(name, _norm(ours), _norm(theirs), tolerance, floor)
+
+
+def _elements(a: WorkerAnswer, b: WorkerAnswer, floor: float, tolerance: float) -> Iterable[Row]:
+    for name, ours, theirs in _common_arrays(a, b, "gradient/"):
+        largest = max(float(abs(ours).max()), float(abs(theirs).max()))
+        scale = max(largest, floor / math.sqrt(ours.size))
+        difference = float(abs(ours - theirs).max()) / scale if scale else 0.0
+        yield Row(name, float(abs(ours).max()), float(abs(theirs).max()), difference, agrees=difference <= tolerance)
+
+
+def _steps(a: WorkerAnswer, b: WorkerAnswer, parts: tuple[str, ...], tolerance: float) -> Iterable[Row]:
+    for step, (one, two) in enumerate(zip(a.values.get("steps", ()), b.values.get("steps", ()), strict=False), 1):
+        for part in parts:
+            yield _row(f"step {step} {part}", one[part], two[part], tolerance)
+
+
+def _clipping_rows(a: WorkerAnswer, b: WorkerAnswer, tolerance: float) -> Iterable[Row]:
+    for name in ("forced_norm", "clipped_norm"):
+        if name in a.values and name in b.values:
+            yield _row(name, a.values[name], b.values[name], tolerance)
+
+
+def _update_rows(a: WorkerAnswer, b: WorkerAnswer) -> Iterable[Row]:
+    for name, ours, theirs in _common_arrays(a, b, "update/"):
+        size = max(_norm(ours), _norm(theirs))
+        difference = _norm(ours - theirs) / size if size else 0.0
+        yield Row(name, _norm(ours), _norm(theirs), difference, agrees=difference <= UPDATE_TOLERANCE)
+
+
+def _expert_bias(a: WorkerAnswer, b: WorkerAnswer) -> Iterable[Row]:
+    for name, ours, theirs in _common_arrays(a, b, "expert_bias/"):
+        largest = max(float(abs(ours).max()), float(abs(theirs).max()), 1e-12)
+        difference = float(abs(ours - theirs).max()) / largest
+        yield Row(name, _norm(ours), _norm(theirs), difference, agrees=difference <= UPDATE_TOLERANCE)
+
+
+def _initialisation(a: WorkerAnswer, b: WorkerAnswer, known: Mapping[str, float]) -> Iterable[Row]:
+    ours, theirs = _kinds(a.values.get("initialisation", {})), _kinds(b.values.get("initialisation", {}))
+    for kind, (count, total, squares) in ours.items():
+        if kind not in theirs:
+            continue
+        count_b, total_b, squares_b = theirs[kind]
+        one, two = _spread(count, total, squares), _spread(count_b, total_b, squares_b)
+        mean, mean_b = total / count, total_b / count_b
+        if one < 1e-12 and two < 1e-12:
+            # Constants, as norms and biases start: they must be the same ones.
+            yield Row(kind, one, two, relative(mean, mean_b, 1.0), agrees=abs(mean - mean_b) < 1e-6)
+            continue
+        difference = relative(one, two)
+        noise = math.sqrt(1 / (2 * count) + 1 / (2 * count_b))
+        away = abs(math.log(one / two)) if one and two else math.inf
+        agrees = away <= INITIALISATION_SIGMAS * noise
+        note = ""
+        ratio = known.get(kind)
+        if not agrees and ratio is not None and abs(math.log(two / one * ratio)) <= INITIALISATION_SIGMAS * noise:
+            agrees, note = True, "the frameworks differ here whatever the files say"
+        yield Row(kind, one, two, difference, agrees=agrees, note=note)
+
+
+def _kinds(each: Mapping[str, Mapping[str, float]]) -> dict[str, tuple[float, float, float]]:
+    found: dict[str, tuple[float, float, float]] = {}
+    for name, entry in each.items():
+        kind = re.sub(r"\.\d+", ".*", name)
+        count, total, squares = found.get(kind, (0.0, 0.0, 0.0))
+        found[kind] = count + entry["count"], total + entry["sum"], squares + entry["squares"]
+    return found
+
+
+def _spread(count: float, total: float, squares: float) -> float:
+    return math.sqrt(max(0.0, squares / count - (total / count) ** 2))
+
+
+class DifferingSetting(NamedTuple):
+    """A setting whose values differ between the files."""
+
+    field: str
+    a: Value
+    b: Value
+
+
+class Values(NamedTuple):
+    """What each file says."""
+
+    a: Value
+    b: Value
+
+
+class NotCompared(NamedTuple):
+    """A field, or a key that has none, which was not compared, with the reason in the language of the answer."""
+
+    field: str
+    reason: str
+    values: Values | None = None
+    """Where they differ."""
+    differs: bool = False
+    """It makes a match one in part."""
+    accepted: bool = False
+    """It would, and the configuration accepts it."""

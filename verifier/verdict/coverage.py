@@ -1,0 +1,338 @@
+"""Which settings a run of both small models exercises, and what a CPU run leaves out, with the reason.
+
+A setting is exercised where a module, the loss, the optimizer, clipping or the initial weights depend on it
+(`mapper/modules.py`) and no row below says that the run leaves it out. Values and differences are the recipe's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from ...mapper.differences import differences
+from ...mapper.equality import is_equal_field
+from ...mapper.gates import says_something
+from ...mapper.modules import MODULES
+from ...mapper.recipe.reading import recipe_of
+from ...mapper.recipe.vocabulary import COMPUTED, vocabulary
+from ...mappings.keys_compiled import WHOLE_STEP_AT_ONCE
+from ...schemas.fast_records import NamedTuple
+from ...schemas.verdict import unresolved_words
+from ...schemas.versions import within
+from ..constants_compiled import GIVEN_ALIKE, PARTED
+from ..messages_compiled import say
+from ..mindformers.from_yaml import DYNAMIC, kept_type
+from ..plan import optional_stages, samples, schedules
+from .comparison import DifferingSetting, NotCompared, Values
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from ...mapper.differences import Difference
+    from ...mapper.recipe.values import Recipe
+    from ...mappings.names_compiled import FieldName
+    from ...schemas.config import Config, Value
+    from ...schemas.message import Words
+
+
+class LeftOut(NamedTuple):
+    """Fields that the run leaves out for one reason."""
+
+    why: Words
+    fields: tuple[FieldName, ...]
+    listed: Literal[
+        "always", "with a meaning", "where set", "without rates", "without scales", "without weighting",
+        "without documents", "without dropout", "without forcing", "without graph", "without samples",
+        "without keeping",
+    ] = "always"  # fmt: skip
+    """`with a meaning`: where one of the runs has what the field is about; `where set`: where one sets it;
+    `without rates`, `without scales`, `without samples`: where schedulers, loss scalers or data sets were not asked;
+    `without weighting`: where tokens cannot be weighed; `without graph`: where none was compiled;
+    `without keeping`: where what keeps weights in a narrower type is not run;
+    `without documents`, `without dropout`, `without forcing`: where one sets it and it was not run."""
+
+
+_CURVE: tuple[FieldName, ...] = ("schedule.style",)
+"""What the learning-rate curve is about; the schedulers themselves are asked where the files settle it."""
+
+COMPILED = "graph"
+"""What was asked where the compiled graph ran."""
+_WEIGHTED: tuple[FieldName, ...] = ("gradient.per_token_loss",)
+_KEPT: FieldName = "precision.params_dtype"
+LEFT_OUT: tuple[LeftOut, ...] = (
+    LeftOut(
+        say.not_run_one_process(),
+        (
+            "parallel.tensor_size",
+            "parallel.pipeline_size",
+            "parallel.context_size",
+            "parallel.expert_size",
+            "parallel.sequence",
+        ),
+    ),
+    LeftOut(say.not_run_float32(), ("precision.compute_dtype",)),
+    LeftOut(say.not_run_kept(), (_KEPT,), "without keeping"),
+    LeftOut(say.not_run_float32(), ("precision.norm_dtype",), "where set"),
+    LeftOut(say.not_run_loss_scale(), ("precision.loss_scale.mode",), "without scales"),
+    LeftOut(say.not_run_kernel(), ("attention.flash", "fusion.norm", "fusion.rope", "moe.grouped_gemm")),
+    LeftOut(say.not_run_compiled(), ("environment.execution_mode",), "without graph"),
+    LeftOut(say.not_run_dropout(), optional_stages.DROPOUT, "without dropout"),
+    LeftOut(say.not_run_schedule(), _CURVE, "without rates"),
+    LeftOut(say.not_run_token_weights(), _WEIGHTED, "without weighting"),
+    LeftOut(say.not_run_accumulation(), ("batch.global_size",)),
+    LeftOut(say.not_run_length(), ("data.sequence_length",)),
+    LeftOut(say.not_run_samples(), (samples.SAMPLES,), "without samples"),
+    LeftOut(say.not_run_seed(), ("run.seed",)),
+    LeftOut(say.not_run_dispatcher(), ("moe.dispatcher",), "with a meaning"),
+    LeftOut(say.not_run_router_dtype(), ("moe.router.dtype",), "with a meaning"),
+    LeftOut(say.not_run_jitter(), ("moe.input_jitter",), "where set"),
+    LeftOut(say.not_run_jitter(), (optional_stages.FORCED_BALANCE,), "without forcing"),
+    LeftOut(say.not_run_window(), ("attention.window_size",), "where set"),
+    LeftOut(
+        say.not_run_documents(),
+        optional_stages.DOCUMENTS,
+        "without documents",
+    ),
+    LeftOut(
+        say.not_run_unproved(),
+        (
+            "attention.softmax_scale",
+            "position.nope_interval",
+            "position.scaling.factor",
+            "moe.probs_on_input",
+            "init.embedding_std",
+        ),
+        "where set",
+    ),
+)
+
+
+_OF_THE_STEPS = (
+    "optimizer.",
+    "gradient.",
+    "schedule.",
+    "moe.router.bias_update_rate",
+    _KEPT,
+    *optional_stages.MICRO_BATCHES,
+)
+"""Fields that show once the optimizer has stepped, which `step1` and `local-norm` leave out."""
+_OF_THE_CURVES = (
+    "schedule.", "optimizer.weight_decay_style", "optimizer.weight_decay_start", "optimizer.weight_decay_end",
+    "optimizer.fused",
+)  # fmt: skip
+"""Fields that show where the schedulers are asked: the learning rate's, from which step it is read, and how the weight
+decay grows."""
+ON_THEIR_OWN: dict[str, tuple[FieldName, ...]] = {
+    "scales": schedules.LOSS_SCALE,
+    "dropout": optional_stages.DROPOUT,
+    "samples": samples.FIELDS,
+}
+"""Fields that only a stage of their own shows, which not every pair has."""
+_LEFT = frozenset(str(field) for row in LEFT_OUT if not row.listed.startswith("without") for field in row.fields)
+_APART = frozenset(str(field) for fields in ON_THEIR_OWN.values() for field in fields)
+_AT_TIMES = frozenset(map(str, (optional_stages.END_TOKEN, *samples.BLAMED)))
+"""Fields whose difference shows in some runs only."""
+_RUN = tuple(dict.fromkeys(field for row in MODULES for field in row.fields if field not in _LEFT | _APART | _AT_TIMES))
+
+
+def is_given_alike(field: str, values: Sequence[Value]) -> bool:
+    """Whether both models are given this alike, and a file says nothing else: it leaves it out."""
+    return field in GIVEN_ALIKE and None in values
+
+
+def runs_token_weights(*configs: Config) -> bool:
+    """Whether the weighting of tokens is run: eager MindSpore cannot differentiate a loss per token.
+
+    The dynamic graph's trainer of 1.9 takes all samples of a step at once, which weighs every token alike.
+    """
+    return takes_micro_batches(*configs) and not any(
+        config.framework == "mindformers" and recipe_of(config).value(_WEIGHTED[0]) is True for config in configs
+    )
+
+
+def takes_micro_batches(*configs: Config) -> bool:
+    """Whether each trainer averages over its micro batches one by one."""
+    dynamic = [one for one in configs if one.framework == "mindformers" and one.dialect == DYNAMIC]
+    return not any(within(config.framework_version, *WHOLE_STEP_AT_ONCE) for config in dynamic)
+
+
+class Reach(NamedTuple):
+    """What the run of a pair gets to, of what not every run does."""
+
+    weighed: bool = True
+    """Each token's loss by the weighting that the files ask for."""
+    separated: bool = False
+    """Several documents in a sample."""
+    cut: bool = False
+    """A step as each file cuts it into micro batches."""
+    kept: bool = True
+    """Weights in the types that they are kept in; Megatron-LM's main weights are in float32."""
+
+
+_WHOLE = Reach()
+
+
+def micro_batches_of(a: Config, b: Config) -> optional_stages.Cuts | None:
+    """How each side cuts a step, where the files cut it differently and tokens weigh as both files say."""
+    return optional_stages.cuts_of_step(a, b) if runs_token_weights(a, b) else None
+
+
+def runs_forced_routing(a: Config, b: Config) -> bool:
+    """Whether one side's experts are forced in the run, as its file alone says; not in passes of several sizes."""
+    return optional_stages.one_side_forces(a, b) and micro_batches_of(a, b) is None
+
+
+def reach_of(a: Config, b: Config) -> Reach:
+    """What the run of these files gets to."""
+    known = all(config.framework != "mindformers" or kept_type(config) is not None for config in (a, b))
+    a_step = micro_batches_of(a, b) is not None
+    return Reach(runs_token_weights(a, b), optional_stages.separates_documents(a, b), a_step, known)
+
+
+def is_exercised(field: str, stage: str, asked: Collection[str] = (), reach: Reach = _WHOLE) -> bool:
+    """Whether a difference in a field would have shown in what was run.
+
+    `asked`: the stages that were run of those that not every pair has.
+    """
+    unrun = {
+        optional_stages.MICRO_BATCH_SIZE: not reach.cut,
+        optional_stages.FORCED_BALANCE: reach.cut,
+        _KEPT: not reach.kept,
+        **dict.fromkeys(_WEIGHTED, not reach.weighed),
+        **dict.fromkeys(optional_stages.DOCUMENTS, not reach.separated),
+    }
+    if unrun.get(field):
+        return False
+    if field == optional_stages.END_TOKEN:
+        return reach.separated
+    own = next((name for name, fields in ON_THEIR_OWN.items() if field in fields), None)
+    if own is not None:
+        return own in asked
+    stepped = stage in ("step2", "all") or not field.startswith(_OF_THE_STEPS)
+    curves = "rates" in asked or not field.startswith(_OF_THE_CURVES) or field == "schedule.learning_rate"
+    return field in _RUN and stepped and curves
+
+
+def quantities_of_stages(stages: Collection[str]) -> frozenset[str]:
+    """The computed quantities of which a difference has shown, by the stages that do not agree."""
+    return frozenset(str(field) for stage, fields in PARTED.items() if stage in stages for field in fields)
+
+
+def differing_settings(a: Config, b: Config, among: Sequence[str] = _RUN) -> list[DifferingSetting]:
+    """The fields among these whose values differ between the files and count, with both values, in the given order."""
+    recipes, cut = (recipe_of(a), recipe_of(b)), micro_batches_of(a, b) is not None
+    rows = {
+        str(row.field): row
+        for row in differences(*recipes)
+        if row.field is not None
+        and row.status not in ("equal", "undecided")
+        and (
+            cut and None not in _values(row) if row.field in optional_stages.MICRO_BATCHES else row.impact == "numerics"
+        )
+        and not is_given_alike(row.field, _values(row))
+        and row.counts is not False
+    }
+    return [DifferingSetting(field, *_values(rows[field])) for field in among if field in rows]
+
+
+def undecided_fields(a: Config, b: Config) -> dict[str, Values]:
+    """The fields that count and that a file leaves undecided, with both values: a default ran in their place.
+
+    Arguments that a checkpoint replaces are undecided, too.
+    """
+    return {
+        str(row.field): _values(row)
+        for row in differences(recipe_of(a), recipe_of(b))
+        if row.field is not None
+        and (row.status == "undecided" or (row.field == "checkpoint.use_arguments" and row.status != "equal"))
+        and row.impact == "numerics"
+        and row.counts is not False
+        and row.field not in GIVEN_ALIKE
+        and not row.field.startswith(COMPUTED)
+    }
+
+
+def unread_arguments(configs: Sequence[Config], language: str) -> list[NotCompared]:
+    """Words of a launch that may be flags and that nobody can read: what ran is the model without them."""
+    return [
+        NotCompared(word, problem.message("zh" if language == "zh" else "en"))
+        for config in configs
+        for word, problem in unresolved_words(config)
+    ]
+
+
+def suspects(a: Config, b: Config, direction: str, stages: Collection[str] = ()) -> list[DifferingSetting]:
+    """What differs at all, where nothing that the parting module depends on does; no step made two models differ.
+
+    Keys that no field takes up come first: no module is known to be apart from them. Where the settings are equal, what
+    each framework's own formula makes of them may not be, and these `stages` show it.
+    """
+    computed = differing_settings(a, b, sorted(quantities_of_stages(stages)))
+    found = [*_without_field(recipe_of(a), recipe_of(b)), *differing_settings(a, b), *computed]
+    if direction in ("update", "initialisation"):
+        return found
+    return [entry for entry in found if not entry.field.startswith(_OF_THE_STEPS)]
+
+
+def _without_field(a: Recipe, b: Recipe) -> Iterator[DifferingSetting]:
+    """Keys that no field takes up and that are known to change numbers, with both values."""
+    sure = {entry.key for recipe in (a, b) for entry in recipe.unmapped if entry.sure and entry.impact == "numerics"}
+    for row in differences(a, b):
+        written = row.a or row.b
+        if row.field is None and row.status != "equal" and written is not None and written.key in sure:
+            yield DifferingSetting(written.key, *_values(row))
+
+
+def fields_not_compared(a: Config, b: Config, language: str = "en", asked: Collection[str] = ()) -> list[NotCompared]:
+    """What is never compared for this pair, with both values where they differ; these stages were `asked`."""
+    recipes = recipe_of(a), recipe_of(b)
+    reach = reach_of(a, b)
+    asked = {*asked, "forcing"} if runs_forced_routing(a, b) else asked
+    return [
+        NotCompared(field, row.why.text(language), _both_values(field, recipes))
+        for row in LEFT_OUT
+        for field in row.fields
+        if _is_listed(field, row, recipes, asked, reach)
+    ]
+
+
+def _is_listed(
+    field: FieldName,
+    row: LeftOut,
+    recipes: tuple[Recipe, Recipe],
+    asked: Collection[str],
+    reach: Reach,
+) -> bool:
+    always = {
+        "always": True,
+        "without rates": "rates" not in asked,
+        "without scales": "scales" not in asked,
+        "without samples": "samples" not in asked,
+        "without weighting": not reach.weighed,
+        "without keeping": not reach.kept,
+        "without graph": COMPILED not in asked,
+    }
+    if row.listed in always:
+        return always[row.listed]
+    meant = [recipe for recipe in recipes if says_something(field, recipe) is not False]
+    if row.listed.removeprefix("without ") in asked:
+        return False
+    if row.listed == "with a meaning":
+        return bool(meant)
+    return not (row.listed == "without documents" and reach.separated) and any(
+        _is_set(field, recipe) for recipe in meant
+    )
+
+
+def _is_set(field: FieldName, recipe: Recipe) -> bool:
+    value = recipe.value(field)
+    return value is not None and not is_equal_field(field, value, vocabulary()[field].default)
+
+
+def _both_values(field: FieldName, recipes: tuple[Recipe, Recipe]) -> Values | None:
+    """Both values where both sides say one and they differ."""
+    values = Values(*(recipe.value(field) for recipe in recipes))
+    return None if None in values or is_equal_field(field, *values) else values
+
+
+def _values(row: Difference) -> Values:
+    return Values(*(None if side is None else side.value for side in (row.a, row.b)))

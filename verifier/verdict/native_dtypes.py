@@ -1,0 +1,237 @@
+"""The first pass in the types that the files say, each side held to its own pass in float32.
+
+Two programs that round in different places never give the same numbers, but they err alike. A side's error is the
+distance of its pass from its own in float32, of the same weights (bfloat16 values, which every type holds), and is told
+in units in the last place (ulp) of the coarser of both types. Measured on equal pairs of five kinds of models with two
+to four layers, in bfloat16 and in float16: logits err by 1.0 to 1.8 ulp, gradients by 0.3 to 6.7; the errors of both
+sides' logits are as 0.86 to 1.06, the medians of their gradients as 0.77 to 1.04, single ones as 0.35 to 1.56. float16
+against bfloat16 is as 6 to 8. The bounds below lie between.
+
+Errors alike do not show a type that one side uses in one place alone: such a type is named, and the match is partial.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ...mapper.differences import difference_of
+from ...mapper.recipe.reading import recipe_of
+from ...schemas.fast_records import NamedTuple
+from ...schemas.message import verbatim
+from ..messages_compiled import say
+from ..worker.processes import WorkerAnswer, WorkerFailure
+from .comparison import DifferingSetting, NotCompared, Values
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ...mappings.names_compiled import FieldName
+    from ...schemas.config import Config
+    from ...schemas.message import Words
+    from ..worker.blueprint import Job
+    from ..worker.processes import Worker
+
+
+Array = Any
+
+COMPUTE: FieldName = "precision.compute_dtype"
+ULP = {"bfloat16": 2.0**-7, "float16": 2.0**-10, "float32": 2.0**-23}
+"""The distance from 1 to the next number."""
+MOST = {"logits": 4.0, "gradient": 16.0}
+"""Ulps that a pass may err by."""
+ALIKE = {"logits": 1.5, "median": 1.5, "gradient": 4.0}
+"""How many times the other side's error a side's may be."""
+_SILENT = 0.05
+"""Ulps below which errors are alike: a side that rounds nowhere has none."""
+_FLOOR_SHARE = 1e-3
+_TRIES = (0, 7001, 7002, 7003, 7004, 7005)
+"""Seeds: where tokens choose experts, rounding alone may choose other ones."""
+PLACES: tuple[FieldName, ...] = ("precision.norm_dtype", "precision.rotary_dtype", "moe.router.dtype")
+"""Types of single places."""
+
+
+class Error(NamedTuple):
+    """How far both sides are from their own float32, and from each other, in ulp."""
+
+    name: str
+    a: float
+    b: float
+    apart: float
+    agrees: bool
+
+
+class AsWritten(NamedTuple):
+    """What the first pass in the files' own types says."""
+
+    types: tuple[str, str]
+    errors: tuple[Error, ...] = ()
+    places: tuple[DifferingSetting, ...] = ()
+    """Types of single places that the files give differently."""
+    failures: Mapping[str, WorkerFailure] = {}
+    stand_ins: Mapping[str, Mapping[str, str]] = {}
+    near_ties: tuple[int, ...] = ()
+    most: Mapping[str, float] = MOST
+    alike: Mapping[str, float] = ALIKE
+
+    @property
+    def unit(self) -> float:
+        """The unit that errors are told in."""
+        return max(ULP[name] for name in self.types)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether both sides round alike."""
+        return not self.failures and all(row.agrees for row in self.errors)
+
+    @property
+    def decided(self) -> bool | None:
+        """Whether it agrees; None where it could not be computed."""
+        return None if self.failures else self.agrees
+
+
+def run_native_dtypes(
+    configs: tuple[Config, Config],
+    jobs: tuple[Job, Job],
+    processes: Sequence[Worker],
+    progress: Callable[[Words], None],
+    *,
+    routes: bool,
+) -> AsWritten:
+    """Both sides as written and in float32; where tokens choose experts, the first seed that agrees."""
+    names = (_compute_dtype(configs[0]), _compute_dtype(configs[1]))
+    found = AsWritten(names, places=tuple(differing_types(configs, PLACES)))
+    ties: list[int] = []
+    for seed in _TRIES if routes else _TRIES[:1]:
+        progress(say.stage_as_written())
+        plain = [_first_pass(job, seed) for job in jobs]
+        exact, rounded = (
+            _run_jobs(processes, plain),
+            _run_jobs(processes, [job._replace(blueprint=job.blueprint._replace(as_written=True)) for job in plain]),
+        )
+        failures = _failures(processes, exact) | _failures(processes, rounded)
+        if failures:
+            return found._replace(failures=failures)
+        found = _with_errors(found, processes, exact, rounded)  # pyright: ignore[reportArgumentType]
+        last = seed == (_TRIES if routes else _TRIES[:1])[-1]
+        if found.agrees or last:
+            return found._replace(near_ties=tuple(ties) if found.agrees else ())
+        ties.append(seed)
+    return found
+
+
+def _failures(processes: Sequence[Worker], answers: Sequence[WorkerAnswer | WorkerFailure]) -> dict[str, WorkerFailure]:
+    each = zip(processes, answers, strict=True)
+    return {process.framework: one for process, one in each if isinstance(one, WorkerFailure)}
+
+
+def _with_errors(
+    found: AsWritten, processes: Sequence[Worker], exact: Sequence[WorkerAnswer], rounded: Sequence[WorkerAnswer]
+) -> AsWritten:
+    stand_ins = {process.framework: one.values["stand_ins"] for process, one in zip(processes, rounded, strict=True)}
+    return found._replace(errors=rounding_errors(exact, rounded, found.types), stand_ins=stand_ins)
+
+
+def _compute_dtype(config: Config) -> str:
+    value = recipe_of(config).value(COMPUTE)
+    return value if isinstance(value, str) and value in ULP else "float32"
+
+
+def _first_pass(job: Job, seed: int) -> Job:
+    """The loss and its gradients alone, of weights on the bfloat16 grid, in float32."""
+    inputs = tuple(plan._replace(seed=plan.seed + seed) for plan in job.inputs[:1])
+    blueprint = job.blueprint._replace(rounded=True)
+    return job._replace(
+        blueprint=blueprint, inputs=inputs, seed=job.seed + seed, steps=1, padded_input=None, initialisation=False
+    )
+
+
+def _run_jobs(processes: Sequence[Worker], jobs: Sequence[Job]) -> list[WorkerAnswer | WorkerFailure]:
+    for process, job in zip(processes, jobs, strict=True):
+        process.ask(job)
+    return [process.answer() for process in processes]
+
+
+def rounding_errors(
+    exact: Sequence[WorkerAnswer], rounded: Sequence[WorkerAnswer], names: Sequence[str]
+) -> tuple[Error, ...]:
+    """The errors of the logits and of every gradient that both models have, and the median of the gradients'."""
+    unit = max(ULP[name] for name in names)
+    total = math.sqrt(sum(_norm(array) ** 2 for key, array in exact[0].arrays.items() if key.startswith("gradient/")))
+    logits = _error("logits", exact, rounded, unit, 0.0)
+    shared = [key for key in exact[0].arrays if key.startswith("gradient/") and key in exact[1].arrays]
+    each = [_error(key, exact, rounded, unit, _FLOOR_SHARE * total) for key in shared]
+    middle = Error("median", _median([row.a for row in each]), _median([row.b for row in each]), 0.0, agrees=True)
+    middle = middle._replace(agrees=_is_similar(middle, "median"), apart=_median([row.apart for row in each]))
+    return (logits, middle, *each)
+
+
+def _error(
+    key: str, exact: Sequence[WorkerAnswer], rounded: Sequence[WorkerAnswer], unit: float, floor: float
+) -> Error:
+    (a, b), (low_a, low_b) = ([one.arrays[key] for one in each] for each in (exact, rounded))
+    size = max(_norm(a), floor) or 1.0
+    row = Error(
+        key.removeprefix("gradient/"),
+        _norm(low_a - a) / size / unit,
+        _norm(low_b - b) / size / unit,
+        _norm(low_a - low_b) / size / unit,
+        agrees=True,
+    )
+    kind = key if key in MOST else "gradient"
+    return row._replace(agrees=max(row.a, row.b) <= MOST[kind] and _is_similar(row, kind))
+
+
+def _is_similar(row: Error, kind: str) -> bool:
+    larger, smaller = max(row.a, row.b), min(row.a, row.b)
+    return math.isfinite(larger) and larger <= ALIKE[kind] * max(smaller, _SILENT)
+
+
+def _norm(array: Array) -> float:
+    wide = array.astype("float64")
+    found = math.sqrt(float((wide * wide).sum()))
+    return found if math.isfinite(found) else math.inf
+
+
+def _median(values: Sequence[float]) -> float:
+    return sorted(values)[len(values) // 2] if values else 0.0
+
+
+def types_to_blame(found: AsWritten, configs: tuple[Config, Config]) -> list[DifferingSetting]:
+    """The types that differ: the compute type, and those of single places."""
+    return [*differing_types(configs), *found.places]
+
+
+def differing_types(configs: tuple[Config, Config], every: Sequence[FieldName] = (COMPUTE,)) -> list[DifferingSetting]:
+    """Those of the types that the files say differently, with both values."""
+    recipes = recipe_of(configs[0]), recipe_of(configs[1])
+    rows = {field: row for field in every if (row := difference_of(field, *recipes)) is not None}
+    return [
+        DifferingSetting(field, row.a.value, row.b.value)
+        for field, row in rows.items()
+        if row.status == "different" and row.counts is not False and row.a is not None and row.b is not None
+    ]
+
+
+def has_differing_places(configs: tuple[Config, Config]) -> bool:
+    """Whether the files differ in a type of a single place alone, which no pass in float32 can show."""
+    return bool(differing_types(configs, PLACES)) and not differing_types(configs)
+
+
+def undecided_types(found: AsWritten | None, language: str) -> list[NotCompared]:
+    """What a CPU could not compute in its own type, and the types of single places that differ."""
+    if found is None:
+        return []
+    if not found.failures:
+        why = say.type_of_a_single_place().text(language)
+        return [NotCompared(entry.field, why, Values(entry.a, entry.b)) for entry in found.places]
+    side, why = next(iter(found.failures.items()))
+    told = say.not_computed_as_written(side=verbatim(side), reason=verbatim(why.reason))
+    return [NotCompared(COMPUTE, told.text(language))]
+
+
+def without_types(uncompared: Sequence[NotCompared], found: AsWritten | None) -> list[NotCompared]:
+    """What is not compared beside the pass as written: types were."""
+    if found is None or found.failures:
+        return list(uncompared)
+    return [entry for entry in uncompared if entry.field not in (COMPUTE, *PLACES)]
