@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 _OPTION_LETTERS = {"e": "errexit", "u": "nounset", "x": "xtrace", "f": "noglob", "a": "allexport", "v": "verbose"}
 _READ_VALUES = "adinNptu"
 """The options of `read` that take a value."""
-PRINTING = (
-    "basename", "dirname", "seq", "expr", "bc", "tr", "cut", "sed", "awk", "wc", "head", "tail", "xargs", "rev",
-)  # fmt: skip
+PRINTING = ("basename", "dirname", "seq", "tr", "sed")
 """What `programs.TABLE` has, which is imported for a script that runs one of them."""
+NOT_RUN = ("expr", "bc", "cut", "awk", "wc", "head", "tail", "xargs", "rev")
+"""Programs whose output would follow from what they are given, and that no public launch needs."""
 MOST_GIVEN = 100_000
 """How long an input may be that a program is given."""
 
@@ -755,7 +755,7 @@ def _shopt(shell: Shell, fields: list[Field], _place: Place) -> int | None:
 
 
 def _program(shell: Shell, fields: list[Field], place: Place) -> int | None:
-    """A program of which the output follows from what it is given."""
+    """A program whose output follows from what it is given."""
     name = fields[0].known() or ""
     if name == "xargs" and len(fields) > 1:
         launchers.start(shell, fields, {}, shell.input, place)
@@ -767,20 +767,15 @@ def _program(shell: Shell, fields: list[Field], place: Place) -> int | None:
         for field in fields[1:]:
             shell.touch(field.known() or "")
     if shell.out is None:
-        return _expr_status(words) if name == "expr" else None
+        return None
+    if name in NOT_RUN:
+        shell.emit_unknown(place, say.program_not_run(name=name))
+        return None
     if words is None:
         shell.doubted(tuple([piece for field in fields for piece in field.pieces]))
         shell.emit_unknown(place, shell.undecided_reason)
         return None
     return _cat(shell, words, place) if name == "cat" else _printed(shell, name, words, place)
-
-
-def _expr_status(words: list[str] | None) -> int | None:
-    """How `expr` ends where nobody reads what it prints."""
-    from . import programs
-
-    printed = None if words is None else programs.TABLE["expr"](words, None)
-    return None if printed is None else printed[1]
 
 
 def _printed(shell: Shell, name: str, words: list[str], place: Place) -> int | None:
@@ -848,7 +843,7 @@ TABLE: dict[str, Callable[[Shell, list[Field], Place], int | None]] = {
     "umask": _nothing, "ulimit": _unsure, "hash": _nothing, "wait": _unsure, "jobs": _unsure, "times": _unsure,
     "kill": _unsure, "disown": _nothing, "enable": _nothing, "complete": _nothing, "bind": _nothing,
     "history": _nothing, "realpath": _realpath, "readlink": _realpath,
-    "cat": _program, **dict.fromkeys(PRINTING, _program),
+    "cat": _program, **dict.fromkeys((*PRINTING, *NOT_RUN), _program),
 }  # fmt: skip
 
 COMMANDS = Commands(TABLE, declare, launchers.start)

@@ -132,6 +132,35 @@ def test_every_small_program_is_known_without_its_module() -> None:
 
 
 @pytest.mark.parametrize(
+    "command",
+    [
+        "expr 3 + 4",
+        "echo '3*4' | bc",
+        "echo a,b | cut -d, -f2",
+        "echo a b | awk '{print $2}'",
+        "echo a b | wc -w",
+        "seq 4 | head -n 1",
+        "seq 4 | tail -n 1",
+        "seq 4 | xargs",
+        "echo ab | rev",
+    ],
+)
+def test_a_program_that_is_not_run_is_named(command: str) -> None:
+    """Its result stays open, wherever it comes to: a word of the launch, a test, a variable."""
+    name = command.rpartition("| ")[2].split()[0]
+    reason = f"accmap does not run {name}; write its result in place of the command"
+    script = f"N=$({command})\ntorchrun pretrain_gpt.py --num-layers $N --seed $({command})\n"
+    found = reading(script)
+    words = [entry for entry in found.unresolved if entry.argv_index is not None]
+    assert [entry.text for entry in words] == [f"$({command})"] * 2
+    assert [entry.reason for entry in words] == [reason] * 2
+    assert found.problems == ()
+    asks = reading(f"if [ $({command}) = 7 ]; then L=1; else L=2; fi\ntorchrun pretrain_gpt.py --num-layers $L\n")
+    assert [entry.text for entry in asks.unresolved] == ["$L"]
+    assert reading(script.replace(f"$({command})\n", "7\n", 1)).chosen.arguments[1].text == "7"
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("#!/bin/bash\n", True),
