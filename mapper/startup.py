@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..mappings.stops import stops
 from ..mappings.tables import field_named
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
-from ..schemas.megatron.build_requirements import not_built
+from ..schemas.megatron.build_requirements import unmet_requirements
 from ..schemas.megatron.forks import fork_of
 from .conditions import holds
 from .recipe.reading import recipe_of, side_of
@@ -107,14 +107,18 @@ def startup_obstacles(config: Config) -> tuple[Obstacle, ...]:
     """What is known to stop a file that loads: at its first step, or where Megatron-LM builds what trains it."""
     return (
         *(_obstacle(one) for one in stop_reasons(config, recipe_of(config))),
-        *(Obstacle(one.key, "stops-when-built", *one.why.both(), None) for one in not_built(config) if one.certain),
+        *(
+            Obstacle(one.key, "stops-when-built", *one.why.both(), None)
+            for one in unmet_requirements(config)
+            if one.certain
+        ),
     )
 
 
 def network_obstacles(config: Config) -> tuple[Obstacle, ...]:
     """What stops a network in any program: all that matters of a run whose model's `config.json` is written.
 
-    What trains it, what that is built from (`not_built`), and what one framework alone cannot do stay behind.
+    What trains it, what that is built from (`unmet_requirements`), and what one framework alone cannot do stay behind.
     """
     return tuple(_obstacle(one) for one in stop_reasons(config, recipe_of(config)) if one.stop.network)
 

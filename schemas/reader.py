@@ -145,9 +145,9 @@ def _flagscale_experiment(
     """The experiment that FlagScale's `run.py` starts; None for other programs."""
     if launch is None or os.path.basename(launch.script or "") != "run.py":
         return None
-    from .megatron.inputs.experiment_yaml import started
+    from .megatron.inputs.experiment_yaml import experiment_of_launch
 
-    return started(launch, lambda name: _open_named_yaml(name, path, open_file))
+    return experiment_of_launch(launch, lambda name: _open_named_yaml(name, path, open_file))
 
 
 def _of_experiment(made: Experiment, file: str, options: ReadOptions) -> Config:
@@ -318,9 +318,9 @@ def _arguments_of_yaml(
     """The words of a file that `--yaml-cfg` names, in their dialect; else what is there."""
     if not any(word.text.startswith("--yaml-cfg") for word in words):
         return words, chosen, options
-    from .megatron.inputs.target_yaml import CONFIGURED, configured
+    from .megatron.inputs.target_yaml import CONFIGURED, yaml_cfg_words
 
-    named = configured(words, open_file)
+    named = yaml_cfg_words(words, open_file)
     return (words, chosen, options) if named is None else (named, *_in_dialect(CONFIGURED, "--yaml-cfg", options))
 
 
@@ -338,9 +338,9 @@ def _words_of(
         launch = with_environment(launch, open_file)
     reads = purpose is None or purpose.reads_arguments
     if reads and any("=" in word.text and word.text[0] != "-" for word in words if word.text):
-        from .megatron.inputs.target_yaml import overridden
+        from .megatron.inputs.target_yaml import words_with_overrides
 
-        words = overridden(words, launch.script or "")
+        words = words_with_overrides(words, launch.script or "")
     return launch, words
 
 

@@ -20,8 +20,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from accmap.schemas.megatron.facts import stored
-from accmap.schemas.megatron.facts.extract import Change, changes, known
+from accmap.schemas.megatron.facts import fact_store
+from accmap.schemas.megatron.facts.extract import Change, changes, facts_of_version
 from accmap.schemas.megatron.facts.parser_dump import definitions
 from accmap.schemas.mindformers.extract import print_changes
 from accmap.schemas.mindformers.extract import stored_facts as stored_mindformers
@@ -98,10 +98,10 @@ def mentions(listed: Sequence[Line], dest: str) -> list[Place]:
 
 def review(before: str, after: str) -> list[tuple[Change, list[Place]]]:
     """Every change between two versions with the places that it may touch."""
-    facts, listed = stored.read(), lines()
+    facts, listed = fact_store.read(), lines()
     cited = list(citations(listed))
     found: list[tuple[Change, list[Place]]] = []
-    for change in changes(known(facts, before), known(facts, after)):
+    for change in changes(facts_of_version(facts, before), facts_of_version(facts, after)):
         if change.kind.startswith("function"):
             places = [place for path, name, place in cited if is_cited(change.name, path, name)]
         else:
@@ -113,7 +113,7 @@ def review(before: str, after: str) -> list[tuple[Change, list[Place]]]:
 
 def unwatched_functions(tree: str) -> list[str]:
     """Functions that the tables cite and the tree has, and whose digests the facts do not keep."""
-    watched = stored.read().functions
+    watched = fact_store.read().functions
     cited: dict[str, set[str]] = {}
     for path, name, _ in citations(lines()):
         cited.setdefault(path.rpartition("/")[2], set()).add(f"{path}:{name}")

@@ -190,7 +190,7 @@ def _arguments(name: str) -> tuple[str, ...]:
 @cache
 def _megatron_twins(dest: str) -> tuple[str, ...]:
     """The arguments of Megatron-LM's own that say what a fork's says."""
-    return tuple(dict.fromkeys(one for fork in dialects_with(dest) for one in fork.said_by(dest)))
+    return tuple(dict.fromkeys(one for fork in dialects_with(dest) for one in fork.targets_of(dest)))
 
 
 def _paths_of_rows(key: str) -> list[str]:

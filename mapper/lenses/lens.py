@@ -12,7 +12,7 @@ from __future__ import annotations
 from ...mappings.tables import field_named
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.plain_values import whole_number
-from ...schemas.shell.scanning import is_whole_number
+from ...schemas.shell.scanner import is_whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

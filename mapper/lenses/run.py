@@ -140,7 +140,7 @@ def decreased_batch(scope: Scope) -> Consumption | None:
     def shared(batch: int) -> int:
         return max(1, batch // unit * unit)
 
-    return constant_batch(shared(whole)) if growing is None else growing.running(shared)
+    return constant_batch(shared(whole)) if growing is None else growing.with_rounding(shared)
 
 
 def _written_batch(scope: Scope) -> int | None:

@@ -10,7 +10,7 @@ from bisect import bisect_left
 
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.forks import fork_of
-from ...schemas.shell.scanning import is_whole_number
+from ...schemas.shell.scanner import is_whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -125,7 +125,7 @@ def _title(translation: Translation) -> str:
 def _of_fork(fork: Dialect, settings: Sequence[TargetSetting]) -> list[TargetSetting]:
     """The settings in a fork's own words, where it has others than Megatron-LM's."""
     given = {setting.key: setting for setting in settings}
-    written = fork.written({key: setting.value for key, setting in given.items()})
+    written = fork.to_fork_arguments({key: setting.value for key, setting in given.items()})
     return [given[one.of]._replace(key=one.key, value=one.value) for one in written]
 
 

@@ -73,12 +73,12 @@ def _holding(settings: Iterable[Setting], span: Span) -> Setting | None:
 
 def stops_when_built(subject: Subject) -> Iterator[Found]:
     """What Megatron-LM builds after its validation, and cannot."""
-    from ...schemas.megatron.build_requirements import not_built
+    from ...schemas.megatron.build_requirements import unmet_requirements
 
     side = subject.megatron
     if side is None:
         return
-    for one in not_built(side.config):
+    for one in unmet_requirements(side.config):
         values = {"version": side.config.framework_version, "condition": one.condition, "why": one.why}
         yield Found(at_key("megatron", one.key), values, severity=None if one.certain else "warning")
 

@@ -59,11 +59,11 @@ def parse(arguments: Sequence[Argument], known: Catalog, file: str) -> Parsed:
     return _Parser(arguments, known, file).parse()
 
 
-def with_declared(known: Catalog, declared: Sequence[str]) -> Catalog:
+def with_declarations(known: Catalog, declared: Sequence[str]) -> Catalog:
     """The catalog with a fork's arguments: `flag:nargs[:type]`, nargs 0 for a switch."""
     if not declared:
         return known
-    facts = tuple(_declared(text) for text in declared)
+    facts = tuple(_parse_declaration(text) for text in declared)
     by_option = dict(known.by_option)
     by_dest = dict(known.by_dest)
     for fact in facts:
@@ -72,7 +72,7 @@ def with_declared(known: Catalog, declared: Sequence[str]) -> Catalog:
     return known._replace(arguments=known.arguments + facts, by_option=by_option, by_dest=by_dest)
 
 
-def _declared(text: str) -> ArgumentFact:
+def _parse_declaration(text: str) -> ArgumentFact:
     flag, _, rest = text.partition(":")
     count, _, kind = rest.partition(":")
     flag = flag if flag.startswith("-") else f"--{flag}"
@@ -165,7 +165,7 @@ class _Parser:
         flag, explicit = self.parts(word)
         fact = self.known.option(flag) if word.resolved or explicit is not None else None
         if fact is None:
-            return self.unknown(at, end, flag, explicit)
+            return self.unknown_option(at, end, flag, explicit)
         words = self.arguments[at + 1 : end]
         behind = words if explicit is None else [word._replace(text=explicit), *words]
         if left := _to_fill_in(fact, behind):
@@ -186,7 +186,7 @@ class _Parser:
 
     def parts(self, word: Argument) -> tuple[str, str | None]:
         """The flag of a word, and the value behind its `=`."""
-        text = word.text if word.resolved else _unquoted(word.text)
+        text = word.text if word.resolved else _strip_quotes(word.text)
         name, equals, value = text.partition("=")
         whole = not equals or (word.resolved and text in self.known.by_option)
         is_flag = name in self.known.by_option or name.startswith("--")
@@ -213,7 +213,7 @@ class _Parser:
             taken = (None, raw) if explicit else (value, ())
             self.keep(Given(flag, fact.dest, fact, *taken, span, decided=not explicit))
             return
-        value, decided = self.stored(flag, fact, words)
+        value, decided = self.store_values(flag, fact, words)
         self.keep(Given(flag, fact.dest, fact, value, raw, span, decided=decided))
         if any(word.may_split and not word.resolved for word in words[1:]):
             self.open(words[-1])
@@ -228,7 +228,7 @@ class _Parser:
             return
         self.report(say.stray_placeholder(flag=flag, value=left[0], text=left[1]), words[1].span)
 
-    def stored(self, flag: str, fact: ArgumentFact, words: Sequence[Argument]) -> tuple[Value, bool]:
+    def store_values(self, flag: str, fact: ArgumentFact, words: Sequence[Argument]) -> tuple[Value, bool]:
         """The value of an option that keeps what it is given, and whether it is decided."""
         undecided = next((word for word in words if not word.resolved), None)
         if undecided is not None:
@@ -239,7 +239,7 @@ class _Parser:
             return None, False
         values: list[Value] = []
         for word in words:
-            value, fine = self.converted(flag, fact, word)
+            value, fine = self.convert_word(flag, fact, word)
             if not fine:
                 return None, False
             values.append(value)
@@ -247,7 +247,7 @@ class _Parser:
             return values[0], True
         return fact.const if fact.nargs == "?" else values, True
 
-    def converted(self, flag: str, fact: ArgumentFact, word: Argument) -> tuple[Value, bool]:
+    def convert_word(self, flag: str, fact: ArgumentFact, word: Argument) -> tuple[Value, bool]:
         text = word.text
         choices = fact.choices
         try:
@@ -265,11 +265,11 @@ class _Parser:
     def short(self, flag: str, fact: ArgumentFact, word: Argument, values: Sequence[Argument]) -> None:
         """Too few values: argparse stops here; whatever stands there is shown."""
         found = " ".join(value.text for value in values) or "–"
-        self.report(say.missing_value(flag=flag, expected=_expected(fact), found=found), word.span)
+        self.report(say.missing_value(flag=flag, expected=_expected_values(fact), found=found), word.span)
         raw = tuple(value.text for value in values)
         self.keep(Given(flag, fact.dest, fact, None, raw, word.span, decided=False))
 
-    def unknown(self, at: int, end: int, flag: str, explicit: str | None) -> tuple[str, int]:
+    def unknown_option(self, at: int, end: int, flag: str, explicit: str | None) -> tuple[str, int]:
         word = self.arguments[at]
         if flag.startswith("-h") or flag == "--help":
             self.report(say.help(flag=flag), word.span)
@@ -318,7 +318,7 @@ class _Parser:
         if fact is None:
             self.report(say.stray_first_argument(text=word.text), word.span)
             return
-        self.report(say.stray_argument(text=word.text, flag=flag, expected=_expected(fact)), word.span)
+        self.report(say.stray_argument(text=word.text, flag=flag, expected=_expected_values(fact)), word.span)
 
     def open(self, word: Argument) -> None:
         self.report(say.undecided_argument(text=word.text, why=word.reason()), word.span)
@@ -372,7 +372,7 @@ def _how_many(fact: ArgumentFact, available: int) -> int | None:
     return nargs if available >= nargs else None
 
 
-def _expected(fact: ArgumentFact) -> Words:
+def _expected_values(fact: ArgumentFact) -> Words:
     if fact.action != "store":
         return verbatim("0")
     kind = EXPECTED.get(fact.type or "", fact.type or "str")
@@ -392,9 +392,9 @@ def _through(flag: Argument, values: Sequence[Argument]) -> Span:
 
 def _decided_flag(text: str) -> str | None:
     """The flag of an undecided word such as `--tp=$TP`, where its name is decided."""
-    name, equals, _ = _unquoted(text).partition("=")
+    name, equals, _ = _strip_quotes(text).partition("=")
     return name if equals and name.startswith("--") and not set(name) & set("$`{}*?\"'") else None
 
 
-def _unquoted(text: str) -> str:
+def _strip_quotes(text: str) -> str:
     return text.lstrip("\"'") if text[:1] in "\"'" else text

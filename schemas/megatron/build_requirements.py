@@ -8,7 +8,7 @@ from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..message import NOTHING, verbatim
 from .forks import may_take_it
 from .messages_compiled import say
-from .validation import lacking
+from .validation import unmet_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,11 +32,11 @@ class NotBuilt(NamedTuple):
     """Whether the run stops; what is not in the file, or a fork, may meet the requirement."""
 
 
-def not_built(config: Config) -> Iterator[NotBuilt]:
+def unmet_requirements(config: Config) -> Iterator[NotBuilt]:
     """Every requirement that is not met; none where values are open that may meet it."""
     if config.framework != "megatron" or _is_open(config):
         return
-    for condition, when, read in lacking(config):
+    for condition, when, read in unmet_rows(config):
         names = sorted(read, key=lambda name: name not in condition)
         written = next((name for name in names if config.settings[name].origin == "explicit"), None)
         missing = next((name for name in names if config.value(name) is None), names[0])

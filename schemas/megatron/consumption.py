@@ -112,9 +112,9 @@ class Ramp(NamedTuple):
     @property
     def consumption(self) -> Consumption:
         """The samples of the batches as they are asked for."""
-        return self.running(_unchanged)
+        return self.with_rounding(_identity)
 
-    def running(self, shared: Callable[[int], int]) -> Consumption:
+    def with_rounding(self, shared: Callable[[int], int]) -> Consumption:
         """The samples of the batches as they run, each rounded down to what the devices can share evenly."""
         return ramped_batch(self.first, self.increment, self.over, self.full, shared)
 
@@ -143,7 +143,7 @@ def stepped_batch(schedule: Iterable[tuple[int, int]]) -> Consumption:
     def batch_at(consumed: int) -> int:
         return [batch for threshold, batch in steps if consumed >= threshold][-1]
 
-    return _stretches(batch_at, _unchanged, steps[-1][0])
+    return _stretches(batch_at, _identity, steps[-1][0])
 
 
 def parse_step_schedule(text: str, seq_length: int | None) -> list[tuple[int, int]]:
@@ -162,7 +162,7 @@ def _number(text: str) -> int:
     return int(float(text[:-1] if factor > 1 else text) * factor)
 
 
-def _unchanged(batch: int) -> int:
+def _identity(batch: int) -> int:
     return batch
 
 

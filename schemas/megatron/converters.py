@@ -50,13 +50,13 @@ def pattern(text: str) -> Value:
         raise ValueError(text) from error
     if isinstance(found, tuple):  # core/models/gpt/gpt_layer_specs.py:get_gpt_decoder_block_spec takes no tuple
         raise ValueError(text)
-    return _listed(found)
+    return _as_lists(found)
 
 
-def _listed(found: Any) -> Value:
+def _as_lists(found: Any) -> Value:
     """A list whose entries are no tuples, either."""
     if isinstance(found, (list, tuple)):
-        return [_listed(one) for one in cast("list[Any]", found)]
+        return [_as_lists(one) for one in cast("list[Any]", found)]
     return cast("Value", found)
 
 

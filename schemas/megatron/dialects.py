@@ -22,7 +22,7 @@ from .argument_parser import destination
 from .catalog import VERSIONS, ArgumentFact, catalog, catalog_of, with_arguments
 from .converters import NULLABLE
 from .messages_compiled import say
-from .validation import OF_RUN, Beside, Said, launched
+from .validation import OF_RUN, Beside, Said, starts_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -114,9 +114,9 @@ class Dialect(NamedTuple):
 
     def __reduce__(self) -> tuple[Callable[..., Dialect | None], tuple[str, ...]]:
         """Another process reads it from the same text: its tables are large."""
-        return (dialect_named, (self.name,)) if self.file is None else (_described, self.file)
+        return (dialect_named, (self.name,)) if self.file is None else (_dialect_of_file, self.file)
 
-    def written(self, values: Mapping[str, Any]) -> list[Written]:
+    def to_fork_arguments(self, values: Mapping[str, Any]) -> list[Written]:
         """Megatron-LM's arguments as this fork's scripts say them, in their order."""
         known: dict[str, Any] = {dest: fact.default for dest, fact in self.known.by_dest.items()} | dict(values)
         told = {key: Written(key, key, value) for key, value in values.items()}
@@ -130,7 +130,7 @@ class Dialect(NamedTuple):
                     told[dest] = Written(one.of, dest, value)
         return list(told.values())
 
-    def said_by(self, dest: str) -> tuple[str, ...]:
+    def targets_of(self, dest: str) -> tuple[str, ...]:
         """The arguments of Megatron-LM's own that come to say what one of the fork's says."""
         names, found = {dest}, dict[str, None]()
         for row in (*self.rows.before, *self.rows.after):
@@ -194,7 +194,7 @@ class _Values:
 
     def launched(self, ending: str) -> bool:
         """Whether the program is of this name."""
-        return launched(self.launch, ending)
+        return starts_program(self.launch, ending)
 
     def raw(self, dest: str) -> str:
         """What the user wrote for an argument."""
@@ -244,7 +244,7 @@ def dialect_named(text: str, where: str = "--megatron") -> Dialect | None:
     if names_a_file(text):
         from ..border.file_input import read_text
 
-        return _described(os.path.abspath(text), read_text(text).text, text)
+        return _dialect_of_file(os.path.abspath(text), read_text(text).text, text)
     found = _shipped.get(text)
     if found is None:
         from .dialect_signs_compiled import SIGNS
@@ -259,7 +259,7 @@ def dialect_named(text: str, where: str = "--megatron") -> Dialect | None:
     return found
 
 
-def _described(path: str, text: str, shown: str | None = None) -> Dialect:
+def _dialect_of_file(path: str, text: str, shown: str | None = None) -> Dialect:
     """The dialect that a user's file describes; `shown` is the file's name in messages."""
     file = UsersFile(path, text)
     found = _described_by.get(file)
@@ -349,7 +349,7 @@ class _Reading:
         note = self.more.get("note") or content.get("note")
         known, reads = catalog(base), set[str]()
         arguments, alone = self._arguments(), content.get("alone")
-        beside = self._beside(reads, name)
+        beside = self._fork_rows(reads, name)
         return Dialect(
             name,
             self._label(name),
@@ -358,7 +358,7 @@ class _Reading:
             beside,
             tuple(map(_reason, self._all("reasons"))),
             frozenset(reads),
-            tuple(map(self._writing, self._all("writing"))),
+            tuple(map(self._writing_row, self._all("writing"))),
             note and (str(note[0]), str(note[1])),
             "note" in self.more,
             frozenset(map(str, content.get("replaced") or ())),
@@ -369,11 +369,11 @@ class _Reading:
                 own_program=self._label(name), abbreviates=bool(content.get("abbreviations"))
             ),
             None if alone is None else frozenset(map(str, alone)),
-            self._overruled(arguments, known),
+            self._overruled_dests(arguments, known),
             content.get("whole"),
         )
 
-    def _overruled(self, arguments: Sequence[ArgumentFact], known: Catalog) -> frozenset[str]:
+    def _overruled_dests(self, arguments: Sequence[ArgumentFact], known: Catalog) -> frozenset[str]:
         """The destinations of Megatron-LM's that no option but those of `overrules` writes, and none of them fills."""
         parts = tuple(f"--{part}" for part in self.content.get("overrules") or ())
         bare = {fact.dest for fact in arguments if parts and fact.options[0].startswith(parts) and fact.default is None}
@@ -401,7 +401,7 @@ class _Reading:
             for one in catalog(self.base).by_dest.values()
         ]
 
-    def _beside(self, reads: set[str], name: str) -> Beside:
+    def _fork_rows(self, reads: set[str], name: str) -> Beside:
         """The rows, before and behind Megatron-LM's own."""
         before: list[Row] = []
         after: list[Row] = []
@@ -469,7 +469,7 @@ class _Reading:
         condition = None if when is None else self._expression(when, reads)
         return Row(action, target, value, condition, Said("" if text is None else str(text), str(when or ""), "", ""))
 
-    def _writing(self, one: Mapping[str, Any]) -> Writing:
+    def _writing_row(self, one: Mapping[str, Any]) -> Writing:
         when = one.get("when")
         reads: set[str] = set()
         told: Mapping[str, Any] = one.get("to") or {}
@@ -513,11 +513,11 @@ class Recognised(NamedTuple):
     reason: Words
 
 
-def recognised(parsed: Parsed, launch: Launch | None, tree: str | None = None) -> Recognised | None:
+def recognise_fork(parsed: Parsed, launch: Launch | None, tree: str | None = None) -> Recognised | None:
     """The fork whose signs a launch bears, in the version on `tree`, else in the lowest that knows most arguments."""
     from .dialect_signs_compiled import SIGNS
 
-    spoken = _spoken(parsed)
+    spoken = _launch_words(parsed)
     script = "" if launch is None or launch.script is None else launch.script.replace("\\", "/").rpartition("/")[2]
     # Megatron-DeepSpeed's words are not all its own: forks took some over, and none of them is started by DeepSpeed
     other = launch is not None and launch.launcher == "deepspeed"
@@ -526,11 +526,11 @@ def recognised(parsed: Parsed, launch: Launch | None, tree: str | None = None) -
         own = [word for word in spoken if word in alone]
         if sure or (not other and _most_are(own, parsed)):
             at = _newest_on(tree, bases) if tree in bases else _lowest(spoken, masks, len(versions), like)
-            return _named_by(f"{fork}-{versions[at]}", [*sure, *own])
+            return _recognition(f"{fork}-{versions[at]}", [*sure, *own])
     return None
 
 
-def _spoken(parsed: Parsed) -> list[str]:
+def _launch_words(parsed: Parsed) -> list[str]:
     """The flags of a launch, each once, and each flag with the values that count, however they are written."""
     given = parsed.given.values()
     return [one.flag for one in given] + [f"{one.flag} {word}" for one in given for word in one.raw]
@@ -552,7 +552,7 @@ def _signs(parsed: Parsed, values: Sequence[tuple[str, str]]) -> list[str]:
     return found
 
 
-def _named_by(name: str, signs: Sequence[str]) -> Recognised:
+def _recognition(name: str, signs: Sequence[str]) -> Recognised:
     found = dialect_named(name)
     assert found is not None
     more = ", …" if len(signs) > _SHOWN else ""

@@ -12,7 +12,7 @@ from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..file_kind import program_kind, purpose_of_arguments, purpose_of_unknown_program
 from ..message import NOTHING, Words
 from ..versions import release_of
-from .argument_parser import parse, with_declared
+from .argument_parser import parse, with_declarations
 from .catalog import DEFAULT_VERSION
 from .forks import OWN, catalog, dialect_asked, in_doubt, normalise_version
 from .outside_values import with_overridable
@@ -44,7 +44,7 @@ def megatron_config(
 ) -> Config:
     """The effective values of one launch; `chosen` is a version that was detected by more than the arguments."""
     if purpose is not None and not purpose.reads_arguments:
-        return _as_written(arguments, file, options, launch, unresolved, purpose)
+        return _written_config(arguments, file, options, launch, unresolved, purpose)
     version, fork, chosen, known, parsed = _read_as(arguments, launch, file, options, chosen)
     settings = _explicit(parsed)
     if fork is None and "deepspeed" in settings:  # deepspeed.add_config_arguments: no version of Megatron-LM has it
@@ -55,7 +55,7 @@ def megatron_config(
         if purpose is None:
             purpose = _unknown_program(parsed, settings, launch, file)
         if purpose is not None and not purpose.reads_arguments:
-            return _as_written(arguments, file, options, launch, unresolved, purpose)
+            return _written_config(arguments, file, options, launch, unresolved, purpose)
     settings = _with_defaults(settings, version, fork, known)
     _settle_length(settings, options.steps)
     beside = None if fork is None else fork.rows
@@ -65,13 +65,13 @@ def megatron_config(
     origin = _origin(options, chosen)
     said: tuple[Diagnostic, ...] = ()
     if parsed.problems:
-        from .unknown_arguments import summed_up
+        from .unknown_arguments import explain_unknown
 
         said = _by_position(
-            summed_up(parsed.problems, known, file, certain=origin != "assumed", own=_is_unnamed(launch))
+            explain_unknown(parsed.problems, known, file, certain=origin != "assumed", own=_is_unnamed(launch))
         )
-    refused = _depending(validated.problems, launch, unresolved, problems)
-    told = _said(purpose, (*problems, *_noted(fork, file), *said, *outside), refused)
+    refused = _soften_open(validated.problems, launch, unresolved, problems)
+    told = _launch_problems(purpose, (*problems, *_dialect_note(fork, file), *said, *outside), refused)
     return Config(
         file,
         "megatron",
@@ -107,24 +107,24 @@ def _read_as(
     asked = chosen.version if chosen is not None else options.megatron
     version = DEFAULT_VERSION if asked is None else normalise_version(asked)
     fork = dialect_asked(asked)
-    read = _ReadAs(version, fork, chosen, *_taken_apart(arguments, version, options, file, fork))
+    read = _ReadAs(version, fork, chosen, *_parse_vector(arguments, version, options, file, fork))
     if options.megatron is not None:
         return read
     if _may_be_a_fork(read.parsed, launch):
-        from .dialects import recognised
+        from .dialects import recognise_fork
         from .versions import Chosen
 
-        found = recognised(read.parsed, launch, None if chosen is None else chosen.version)
+        found = recognise_fork(read.parsed, launch, None if chosen is None else chosen.version)
         if found is not None:
             fork, version = found.dialect, found.dialect.base
             chosen = Chosen(version, found.reason)
-            return _ReadAs(version, fork, chosen, *_taken_apart(arguments, version, options, file, fork))
+            return _ReadAs(version, fork, chosen, *_parse_vector(arguments, version, options, file, fork))
     if asked is None and any(given.fact is None for given in read.parsed.given.values()):
         from .versions import by_arguments
 
         chosen = by_arguments([given.flag for given in read.parsed.given.values()], read.known)
         if chosen is not None:
-            known, parsed = _taken_apart(arguments, chosen.version, options, file)
+            known, parsed = _parse_vector(arguments, chosen.version, options, file)
             return _ReadAs(chosen.version, None, chosen, known, parsed)
     return read
 
@@ -136,10 +136,10 @@ def _origin(options: ReadOptions, chosen: Chosen | None) -> VersionOrigin:
     return "assumed" if chosen is None else "detected"
 
 
-def _taken_apart(
+def _parse_vector(
     arguments: Sequence[Argument], version: str, options: ReadOptions, file: str, fork: Dialect | None = None
 ) -> tuple[Catalog, Parsed]:
-    known = with_declared(catalog(version, fork), options.declared)
+    known = with_declarations(catalog(version, fork), options.declared)
     return known, parse(arguments, known, file)
 
 
@@ -152,7 +152,7 @@ def _may_be_a_fork(parsed: Parsed, launch: Launch | None) -> bool:
     return launch is not None and program_kind(launch.script) == "post-training"
 
 
-def _noted(fork: Dialect | None, file: str) -> tuple[Diagnostic, ...]:
+def _dialect_note(fork: Dialect | None, file: str) -> tuple[Diagnostic, ...]:
     """What a dialect says wherever its facts are used."""
     if fork is None or fork.note is None:
         return ()
@@ -180,10 +180,10 @@ def _replaceable(
     """The settings with those marked that something may replace: a later word, or what a program reads elsewhere."""
     if fork is not None and fork.alone is not None:
         settings = {key: one if one.decided else one._replace(overridable=True) for key, one in settings.items()}
-    return settings if decided is None else {key: _overridden(entry, decided) for key, entry in settings.items()}
+    return settings if decided is None else {key: _as_overridable(entry, decided) for key, entry in settings.items()}
 
 
-def _overridden(entry: Setting, decided: frozenset[str]) -> Setting:
+def _as_overridable(entry: Setting, decided: frozenset[str]) -> Setting:
     """A value that a later word may override that nobody can decide."""
     return entry if entry.key in decided else entry._replace(overridable=True)
 
@@ -227,7 +227,7 @@ def _with_expert_list(settings: dict[str, Setting]) -> tuple[dict[str, Setting],
     return known, (Unresolved(f"{experts.flag} {' '.join(experts.raw)}", say.experts_of_deepspeed(), experts.span),)
 
 
-def _said(
+def _launch_problems(
     purpose: Purpose | None, problems: tuple[Diagnostic, ...], refused: tuple[Diagnostic, ...]
 ) -> tuple[Diagnostic, ...]:
     """What is said of a launch: of a program that trains something else, less."""
@@ -237,7 +237,7 @@ def _said(
     return (purpose.problem, *(() if purpose.own_arguments else found))
 
 
-def _depending(
+def _soften_open(
     problems: tuple[Diagnostic, ...],
     launch: Launch | None,
     unresolved: tuple[Unresolved, ...],
@@ -312,7 +312,7 @@ def _without_arguments(problems: tuple[Diagnostic, ...], launch: Launch, place: 
     return (said, *(one for one in problems if one not in lacking))
 
 
-def _as_written(
+def _written_config(
     arguments: Sequence[Argument],
     file: str,
     options: ReadOptions,
@@ -351,7 +351,7 @@ def _settle_length(settings: dict[str, Setting], steps: int | None) -> None:
     settings["train_iters"] = known._replace(value=steps, origin="derived", derived_from=("--steps",), decided=True)
 
 
-def _beside(version: str, fork: Dialect | None) -> dict[str, Setting]:
+def _base_defaults(version: str, fork: Dialect | None) -> dict[str, Setting]:
     """Megatron-LM's arguments where a program takes none of them: what it decides in other ways is open."""
     if fork is None or fork.alone is None:
         return {}
@@ -375,7 +375,7 @@ def _with_defaults(
     own = _defaults(known)
     if fork is not None and fork.overrules:
         own = {key: one for key, one in own.items() if key not in fork.overrules}
-    defaults = {**_beside(version, fork), **own}
+    defaults = {**_base_defaults(version, fork), **own}
     if fork is not None and fork.whole is not None:
         if fork.whole not in settings:
             defaults = {key: one._replace(decided=False) for key, one in defaults.items()}

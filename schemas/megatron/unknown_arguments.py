@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _NAMED = 3
 
 
-def summed_up(
+def explain_unknown(
     problems: tuple[Diagnostic, ...], known: Catalog, file: str, *, certain: bool, own: bool
 ) -> tuple[Diagnostic, ...]:
     """The problems of a parsed vector, with those about unknown arguments told apart by what they mean.
@@ -27,7 +27,7 @@ def summed_up(
     the program is none of Megatron-LM's, so that it may declare (`extra_args_provider`) what looks like a slip.
     """
     if own:
-        problems = tuple(_perhaps_taken(problem, file) for problem in problems)
+        problems = tuple(_stray_or_own(problem, file) for problem in problems)
     if not any(problem.kind.name == "unknown-argument" for problem in problems):
         return problems
     version, words = known.version, _words_of(known)
@@ -48,7 +48,7 @@ def summed_up(
             told[-1] = diagnose(said(version=version, flag=flag, known=", ".join(versions)), file, problem.span)
         elif near and slip(flag, near):
             told[-1] = diagnose(misspelt(program=known.program, flag=flag, near=near), file, problem.span)
-        elif (apart := glued(flag, words)) is not None:
+        elif (apart := split_glued(flag, words)) is not None:
             told[-1] = diagnose(misspelt(program=known.program, flag=flag, near=" ".join(apart)), file, problem.span)
         else:
             strange.append(len(told) - 1)
@@ -109,7 +109,7 @@ def _as_a_forks(
     return tuple(entry for at, entry in enumerate(told) if at not in dropped)
 
 
-def _perhaps_taken(problem: Diagnostic, file: str) -> Diagnostic:
+def _stray_or_own(problem: Diagnostic, file: str) -> Diagnostic:
     """A word that belongs to no flag of Megatron-LM's may be the name of a command, or another parser's value."""
     if problem.kind.name != "stray-argument":
         return problem
@@ -154,7 +154,7 @@ _TWO_WORDS = 3
 """The hyphens of an option of two words."""
 
 
-def glued(flag: str, known: Catalog) -> tuple[str, str] | None:
+def split_glued(flag: str, known: Catalog) -> tuple[str, str] | None:
     """A known option and its value, where the blank between them is missing: `--rotary-base10000`."""
     for end in range(len(flag) - 1, 3, -1):
         fact = known.by_option.get(flag[:end])
@@ -172,9 +172,9 @@ def glued(flag: str, known: Catalog) -> tuple[str, str] | None:
 _NUMBER = frozenset("0123456789.eE+-")
 
 
-def meant(flag: str, known: Catalog) -> str | None:
+def intended_argument(flag: str, known: Catalog) -> str | None:
     """The destination of the argument that an unknown flag is a slip of."""
-    apart = glued(flag, known)
+    apart = split_glued(flag, known)
     if apart is not None:
         return known.by_option[apart[0]].dest
     better = suggestion(flag, known)
@@ -191,12 +191,12 @@ def suggestion(flag: str, known: Catalog) -> str | None:
     words = "--" + flag.lstrip("-").replace("_", "-")
     if words in known.by_option:
         return words
-    return next((other for other in _swapped(words[2:]) if other in known.by_option), None) or closest(
+    return next((other for other in _letter_swaps(words[2:]) if other in known.by_option), None) or closest(
         words, known.by_option
     )
 
 
-def _swapped(name: str) -> Iterator[str]:
+def _letter_swaps(name: str) -> Iterator[str]:
     """A name so short that it shares few letters with any other (`--rl`), with two neighbours swapped."""
     for at in range(len(name) - 1) if len(name) < _SHORT else ():
         yield f"--{name[:at]}{name[at + 1]}{name[at]}{name[at + 2 :]}"

@@ -57,7 +57,7 @@ def _program(launch: Launch | None) -> str:
     return (script or "").replace("\\", "/").rpartition("/")[2]
 
 
-def launched(launch: Launch | None, ending: str) -> bool:
+def starts_program(launch: Launch | None, ending: str) -> bool:
     """Whether a launch starts the program of this name, in any folder, or a module that ends in it."""
     return f".{_program(launch)}".endswith(f".{ending}")
 
@@ -215,7 +215,7 @@ class Run(rows.Run):
 
     def launched(self, ending: str) -> bool:
         """Whether the program is of this name, or a module that ends in it."""
-        return launched(self.launch, ending)
+        return starts_program(self.launch, ending)
 
     def raw(self, dest: str) -> str:
         """What the user wrote for an argument, before anything was made of it."""
@@ -269,7 +269,7 @@ class Run(rows.Run):
         if before.decided and before.value == value and type(before.value) is type(value):
             return
         if before.raw is not None and before.flag is not None:
-            given, used = _shown(before.value), _shown(value)
+            given, used = _text(before.value), _text(value)
             said = say.overruled(flag=before.flag, given=given, used=used, program=self.program, when=_when(row))
             self.report(said, before)
         self.settings[row.target] = before._replace(
@@ -308,8 +308,8 @@ class Run(rows.Run):
     def refuse(self, row: Row, said: Callable[..., Problem] | None = None) -> None:
         """Report a requirement that does not hold, at the first of its values that the user gave."""
         self.refused = True
-        places = self._blamed(row)
-        facts = ", ".join(f"{name} = {_shown(self[name])}" for name in list(self.reads))
+        places = self._settings_to_blame(row)
+        facts = ", ".join(f"{name} = {_text(self[name])}" for name in list(self.reads))
         if said is say.stops:  # what divides by nothing
             places.sort(key=lambda one: one.value != 0 or isinstance(one.value, bool))
         if row.more.hardware or said is None:
@@ -318,7 +318,7 @@ class Run(rows.Run):
         problem = said(condition=row.more.to, facts=facts, program=self.program, when=_when(row))
         self.report(problem, at, at.span if at is not None else self._misspelt(row))
 
-    def _blamed(self, row: Row) -> list[Setting]:
+    def _settings_to_blame(self, row: Row) -> list[Setting]:
         """What the user gave of the values of a row, the likeliest fault first: not as by default, in the condition."""
         names: dict[str, None] = {}
         for name in self.reads:
@@ -334,7 +334,7 @@ class Run(rows.Run):
     def report(self, problem: Problem, at: Setting | None, span: Span | None = None) -> None:
         """Keep a problem with the other places it concerns."""
         related = tuple(
-            Related(self.file, setting.span, f"{name} = {_shown(setting.value)}", f"{name} = {_shown(setting.value)}")
+            Related(self.file, setting.span, f"{name} = {_text(setting.value)}", f"{name} = {_text(setting.value)}")
             for name in self.reads
             if (setting := self.settings.get(name)) is not None and setting.span is not None and setting is not at
         )
@@ -349,9 +349,9 @@ class Run(rows.Run):
         for setting in self.settings.values():
             if setting.acceptance == "unknown" and setting.flag is not None:
                 from .catalog import catalog
-                from .unknown_arguments import meant
+                from .unknown_arguments import intended_argument
 
-                dest = meant(setting.flag, catalog(self.version))
+                dest = intended_argument(setting.flag, catalog(self.version))
                 if dest is not None and dest in row.more.to and dest in self.reads:
                     return setting.span
         return None
@@ -379,7 +379,7 @@ def _place_in(condition: str, name: str) -> int:
     return at if at >= 0 else len(condition)
 
 
-def lacking(config: Config) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+def unmet_rows(config: Config) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     """What is built after the validation and stops: the condition, when it holds, and the arguments it reads."""
     found = [row for row in _rows(config.framework_version) if row.more.stage == "building"]
     run = Run(dict(config.settings), config.framework_version, config.file, _NO_OPTIONS, config.launch)
@@ -390,6 +390,6 @@ def lacking(config: Config) -> Iterator[tuple[str, str, tuple[str, ...]]]:
             yield row.more.to, row.more.when, tuple(run.reads)
 
 
-def _shown(value: object) -> str:
+def _text(value: object) -> str:
     text = repr(value)
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..fast_records import TYPE_CHECKING
 from .flow import ExpressionError
 from .messages_compiled import say
-from .scanning import BLANKS, is_whole_number, name_end
+from .scanner import BLANKS, is_whole_number, name_end
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -138,7 +138,7 @@ class _Run:
             found = self.assignment()
             name, index = target
             if operator != "=":
-                found = self._apply(operator[:-1], self.owner.variable(name, index) if self.live else 0, found)
+                found = self._operate(operator[:-1], self.owner.variable(name, index) if self.live else 0, found)
             if self.live:
                 self.owner.write(name, index, found)
         else:
@@ -196,7 +196,7 @@ class _Run:
                 self.live = live
                 left = int(left != 0 or right != 0) if operator == "||" else int(left != 0 and right != 0)
             else:
-                left = self._apply(operator, left, self.binary(level + 1))
+                left = self._operate(operator, left, self.binary(level + 1))
         return left
 
     def power(self) -> int:
@@ -212,7 +212,7 @@ class _Run:
             if self.live:
                 raise ExpressionError(say.negative_exponent())
             return 0
-        return _wrapped(pow(base, exponent, 1 << 64))
+        return _to_int64(pow(base, exponent, 1 << 64))
 
     def unary(self) -> int:
         operator = self.peek()
@@ -223,7 +223,7 @@ class _Run:
             self.at += 1
             operand = self.unary()
             self.depth -= 1
-            return {"+": operand, "-": _wrapped(-operand), "!": int(not operand), "~": ~operand}[operator]
+            return {"+": operand, "-": _to_int64(-operand), "!": int(not operand), "~": ~operand}[operator]
         if operator in ("++", "--"):
             self.at += 1
             start = self.at
@@ -236,7 +236,7 @@ class _Run:
 
     def _step(self, target: tuple[str, str | None], operator: str, *, before: bool) -> int:
         old = self.owner.variable(*target) if self.live else 0
-        new = _wrapped(old + (1 if operator == "++" else -1))
+        new = _to_int64(old + (1 if operator == "++" else -1))
         if self.live:
             self.owner.write(*target, new)
         return new if before else old
@@ -261,7 +261,7 @@ class _Run:
             return self._step(target, operator, before=False)
         return self.owner.variable(*target) if self.live else 0
 
-    def _apply(self, operator: str, left: int, right: int) -> int:
+    def _operate(self, operator: str, left: int, right: int) -> int:
         if operator in ("/", "%"):
             if right == 0:
                 if self.live:
@@ -270,15 +270,15 @@ class _Run:
             quotient = abs(left) // abs(right)
             if (left < 0) != (right < 0):
                 quotient = -quotient
-            return _wrapped(quotient if operator == "/" else left - quotient * right)
+            return _to_int64(quotient if operator == "/" else left - quotient * right)
         if operator == "+":
-            return _wrapped(left + right)
+            return _to_int64(left + right)
         if operator == "-":
-            return _wrapped(left - right)
+            return _to_int64(left - right)
         if operator == "*":
-            return _wrapped(left * right)
+            return _to_int64(left * right)
         if operator == "<<":
-            return _wrapped(left << (right & 63))
+            return _to_int64(left << (right & 63))
         if operator == ">>":
             return left >> (right & 63)
         if operator in ("&", "|", "^"):
@@ -295,7 +295,7 @@ class _Run:
         )
 
 
-def _wrapped(value: int) -> int:
+def _to_int64(value: int) -> int:
     value &= _ALL_BITS
     return value - (1 << 64) if value >> 63 else value
 
@@ -318,7 +318,7 @@ def _number(token: str) -> int:
         if not 0 <= place < base:
             raise ExpressionError(say.too_great_for_base())
         found = (found * base + place) & _ALL_BITS
-    return _wrapped(found)
+    return _to_int64(found)
 
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ@_"

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from ..fast_records import TYPE_CHECKING, NamedTuple
-from . import launchers, tree
-from .expansion import shell_quoted, spaced
-from .file_effects import edited
+from . import launchers
+from .expansion import join_with_blanks, shell_quoted
+from .file_effects import record_edits
 from .flow import Exit, ExpressionError, Holding, Leave, Return, UndecidedError
 from .interpreter import Commands
 from .messages_compiled import say
-from .scanning import BLANKS, is_digits, is_name, is_whole_number, name_end, run_end, word_end
+from .scanner import BLANKS, is_digits, is_name, is_whole_number, name_end, run_end, word_end
+from .session import INPUTS
 from .state import Variable
 from .syntax import Assignment, Bare, Word
-from .text import Code, cut, hole, is_loose, known, plain, shown, unknown
+from .text import Code, cut, display, hole, is_loose, plain, string_of, unknown_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +37,7 @@ def _strings(fields: Sequence[Field]) -> list[str] | None:
     """The words, or None where one of them is not known."""
     found: list[str] = []
     for field in fields:
-        string = field.known()
+        string = field.string()
         if string is None:
             return None
         found.append(string)
@@ -60,7 +61,7 @@ def _echo(shell: Shell, fields: list[Field], place: Place) -> int | None:
     words = fields[1:]
     newline, escapes = True, False
     while words:
-        option = words[0].known()
+        option = words[0].string()
         if option is None or len(option) < 2 or option[0] != "-" or option[1:].strip("neE"):
             break
         newline = newline and "n" not in option
@@ -68,7 +69,7 @@ def _echo(shell: Shell, fields: list[Field], place: Place) -> int | None:
         words = words[1:]
     if shell.out is None:
         return 0
-    text = spaced(words, place)
+    text = join_with_blanks(words, place)
     if escapes:
         text = tuple([_with_escapes(piece) for piece in text])
     shell.emit((*text, *plain("\n", place)) if newline else text)
@@ -81,10 +82,10 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "a": "\a", "b": "\b", "
 def _with_escapes(piece: Piece) -> Piece:
     if piece.doubt is not None or "\\" not in piece.text:
         return piece
-    return piece._replace(text=_unescaped(piece.text), verbatim=False)
+    return piece._replace(text=_decode_escapes(piece.text), verbatim=False)
 
 
-def _unescaped(text: str) -> str:
+def _decode_escapes(text: str) -> str:
     """The escapes that `echo -e` and `printf %b` know."""
     if "\\" not in text:
         return text
@@ -102,17 +103,17 @@ def _printf(shell: Shell, fields: list[Field], place: Place) -> int | None:
 
     words = fields[1:]
     name: str | None = None
-    if len(words) > 1 and words[0].known() == "-v":
-        name = words[1].known()
+    if len(words) > 1 and words[0].string() == "-v":
+        name = words[1].string()
         if name is None:
             shell.forget_all(place, say.variable_set_unknown())
             return None
         words = words[2:]
-    if words and words[0].known() == "--":
+    if words and words[0].string() == "--":
         words = words[1:]
     if not words:
         return 2
-    text = _formatted(shell, words, place)
+    text = _format_words(shell, words, place)
     if name is not None:
         match = re.fullmatch(r"([A-Za-z_]\w*)(?:\[(.*)\])?", name)
         if match is None:
@@ -129,12 +130,12 @@ def _printf(shell: Shell, fields: list[Field], place: Place) -> int | None:
     return 0
 
 
-def _formatted(shell: Shell, words: Sequence[Field], place: Place) -> Text:
+def _format_words(shell: Shell, words: Sequence[Field], place: Place) -> Text:
     import re
 
-    form = words[0].known()
+    form = words[0].string()
     if form is None or any(word.split for word in words):
-        return unknown(say.format_unknown(), place)
+        return unknown_text(say.format_unknown(), place)
     arguments = [word.text() for word in words[1:]]
     specifications = re.findall(r"%%|%[-+ #0]*(?:[0-9]+|\*)?(?:\.(?:[0-9]+|\*)?)?[a-zA-Z]|%\([^)]*\)T|[^%]+|%", form)
     pieces: list[Piece] = []
@@ -143,7 +144,7 @@ def _formatted(shell: Shell, words: Sequence[Field], place: Place) -> Text:
         took = False
         for specification in specifications:
             if specification == "%%" or not specification.startswith("%"):
-                pieces.extend(plain("%" if specification == "%%" else _unescaped(specification), place))
+                pieces.extend(plain("%" if specification == "%%" else _decode_escapes(specification), place))
                 continue
             value: Text = ()
             if used < len(arguments):
@@ -162,14 +163,14 @@ def _one_format(specification: str, value: Text, place: Place) -> Text:
 
     if specification == "%s":
         return value
-    string = known(value)
+    string = string_of(value)
     if string is None or "*" in specification or re.search(r"[0-9]{5}", specification) or "_" in string:
-        return unknown(say.formatted_unknown(), place)
+        return unknown_text(say.formatted_unknown(), place)
     try:
         made = _by_format(specification, string)
     except (ValueError, TypeError, OverflowError):
         made = None
-    return unknown(say.formatted_undecided(), place) if made is None else plain(made, place)
+    return unknown_text(say.formatted_undecided(), place) if made is None else plain(made, place)
 
 
 def _by_format(specification: str, string: str) -> str | None:
@@ -186,17 +187,17 @@ def _by_format(specification: str, string: str) -> str | None:
     if kind == "c":
         return string[:1]
     if specification == "%b":
-        return _unescaped(string)
+        return _decode_escapes(string)
     if specification == "%q":
         return string if re.fullmatch(r"[\w./:=@%+,-]+", string) else shell_quoted(string)
     return None
 
 
 def _cd(shell: Shell, fields: list[Field], _place: Place) -> int | None:
-    words = [field for field in fields[1:] if field.known() not in ("-P", "-L", "-e", "--")]
+    words = [field for field in fields[1:] if field.string() not in ("-P", "-L", "-e", "--")]
     if len(words) > 1 and not any(field.split for field in words):
         return 1
-    target = words[0].known() if len(words) == 1 else None
+    target = words[0].string() if len(words) == 1 else None
     if target is None or target == "-":
         return _lose_directory(shell, known_name=not words)
     if target == "":
@@ -230,19 +231,19 @@ def _set(shell: Shell, fields: list[Field], _place: Place) -> int | None:
     options = set(shell.state.options)
     ended = False
     while words and not ended:
-        word = words[0].known()
+        word = words[0].string()
         if word is None or word[:1] not in ("-", "+") or word in ("-", "+"):
             break
         words, ended = words[1:], word == "--"
         for letter in word[1:]:
             name = _OPTION_LETTERS.get(letter)
             if letter == "o":
-                name, words = words[0].known() if words else None, words[1:]
+                name, words = words[0].string() if words else None, words[1:]
             if name:
                 (options.add if word[0] == "-" else options.discard)(name)
     shell.state.options = frozenset(options)
     if words or ended:
-        shell.state.positional = tuple([field.settled() for field in words])
+        shell.state.positional = tuple([field.as_value() for field in words])
         shell.state.own = shell.not_given
     return 0
 
@@ -250,9 +251,9 @@ def _set(shell: Shell, fields: list[Field], _place: Place) -> int | None:
 def _shift(shell: Shell, fields: list[Field], place: Place) -> int | None:
     count = 1
     if len(fields) > 1:
-        string = fields[1].known()
+        string = fields[1].string()
         if string is None or not is_digits(string):
-            shell.state.positional = (unknown(say.shift_unknown(), place),)
+            shell.state.positional = (unknown_text(say.shift_unknown(), place),)
             return None
         count = int(string[:9])
     values = shell.state.positional
@@ -277,8 +278,8 @@ def declare(shell: Shell, name: str, arguments: Sequence[Word | Assignment], pla
     shell.state.status = 0
 
 
-def _declaring(shell: Shell, fields: list[Field], place: Place) -> int | None:
-    declaration = _Declaration(shell, fields[0].known() or "declare", place)
+def _declare(shell: Shell, fields: list[Field], place: Place) -> int | None:
+    declaration = _Declaration(shell, fields[0].string() or "declare", place)
     for field in fields[1:]:
         declaration.take(field)
     return 0
@@ -296,12 +297,12 @@ class _Declaration:
 
     def take(self, field: Field) -> None:
         """An option, a name, or an assignment that only an expansion produced: `export $NAME=value`."""
-        string = field.known()
+        string = field.string()
         if string is not None and string[:1] in ("-", "+") and len(string) > 1:
             sign = "" if string[0] == "-" else "+"
             self.flags.update([sign + letter for letter in string[1:]])
             return
-        text = shown(field.text())
+        text = display(field.text())
         end = name_end(text, 0)
         operator = "=" if text.startswith("=", end) else "+=" if text.startswith("+=", end) else ""
         if end and operator:
@@ -320,14 +321,14 @@ class _Declaration:
             return
         refers = not flags.isdisjoint(("n", "+n")) and self.command != "export"
         target = self._target(assignment) if refers else None
-        if target is not None and known(target) == name:
+        if target is not None and string_of(target) == name:
             self._forget_local(name)
             return
         self._keep_outer(name)
         found = name if refers else shell.plain_name(name, self.place)
         if found is None:
             return
-        variable = self._declared(state.variables.get(found) or Variable(), refers=refers)
+        variable = self._with_flags(state.variables.get(found) or Variable(), refers=refers)
         state.variables[found] = variable if target is None else variable._replace(value=target)
         if target is None and assignment is not None:
             shell.perform(assignment)
@@ -356,30 +357,30 @@ class _Declaration:
             old = state.frames[-1][name] = state.variables.get(name)
             state.variables[name] = Variable(exported=old is not None and old.exported)
 
-    def _declared(self, variable: Variable, *, refers: bool) -> Variable:
+    def _with_flags(self, variable: Variable, *, refers: bool) -> Variable:
         """A variable with what the options say of it."""
         flags, command = self.flags, self.command
 
-        def kept(held: bool, flag: str) -> bool:
+        def has_flag(held: bool, flag: str) -> bool:
             return (held or flag in flags) and f"+{flag}" not in flags
 
-        exported = kept(variable.exported or command == "export", "x")
+        exported = has_flag(variable.exported or command == "export", "x")
         if not flags.isdisjoint(("a", "A")) and variable.items is None:
             variable = variable._replace(value=None, items=variable.entries())
         return variable._replace(
             exported=exported and not ("n" in flags and command == "export"),
-            integer=kept(variable.integer, "i"),
+            integer=has_flag(variable.integer, "i"),
             keyed=variable.keyed or "A" in flags,
             case="u" if "u" in flags else "l" if "l" in flags else variable.case,
             reference=(variable.reference or refers) and "+n" not in flags,
         )
 
 
-def _unset(shell: Shell, fields: list[Field], place: Place) -> int | None:
+def _unset_all(shell: Shell, fields: list[Field], place: Place) -> int | None:
     functions = references = False
     variables = shell.state.variables
     for field in fields[1:]:
-        string = field.known() or shown(field.text())
+        string = field.string() or display(field.text())
         if string.startswith("-"):
             functions, references = "f" in string, "n" in string
         elif "[" in string and not functions:
@@ -405,16 +406,16 @@ def _unset_item(shell: Shell, string: str, place: Place) -> None:
         if not is_whole_number(key):
             shell.forget(name, place)
             return
-        key = variable.counted(int(key))
+        key = variable.index_of(int(key))
     items = {entry: value for entry, value in variable.items.items() if entry != key}
     shell.state.variables[name] = variable._replace(items=items)
 
 
 def _eval(shell: Shell, fields: list[Field], place: Place) -> int | None:
-    text = spaced(fields[1:], place)
+    text = join_with_blanks(fields[1:], place)
     if text and text[0].doubt is not None:
         # Without its first word nothing is known of a command.
-        shell.note(say.effect_unknown(text=shown(text)), place)
+        shell.note(say.effect_unknown(text=display(text)), place)
     with Holding(shell, calls=shell.calls, code_own=shell.not_given):
         shell.descend()
         return _run_text(shell, text, place)
@@ -430,15 +431,15 @@ def _run_text(shell: Shell, text: Text, place: Place) -> int | None:
 def _source(shell: Shell, fields: list[Field], place: Place) -> int | None:
     if len(fields) < 2:
         return 2
-    path = fields[1].known()
+    path = fields[1].string()
     if path is None:
-        shell.note(say.source_unknown(text=shown(fields[1].text())), place)
+        shell.note(say.source_unknown(text=display(fields[1].text())), place)
         return None
-    if path in tree.INPUTS and shell.input.text is not None:
+    if path in INPUTS and shell.input.text is not None:
         return _run_text(shell, shell.input.text, place)
     kept = shell.state.positional
     if len(fields) > 2:
-        shell.state.positional = tuple([field.settled() for field in fields[2:]])
+        shell.state.positional = tuple([field.as_value() for field in fields[2:]])
     shell.state.status = 0
     try:
         if not shell.run_file(path, place):
@@ -452,7 +453,7 @@ def _source(shell: Shell, fields: list[Field], place: Place) -> int | None:
 def _status(shell: Shell, fields: list[Field]) -> int | None:
     if len(fields) < 2:
         return shell.state.status
-    string = fields[1].known()
+    string = fields[1].string()
     return int(string) & 255 if string is not None and is_whole_number(string) else None
 
 
@@ -474,18 +475,18 @@ def _leave(shell: Shell, fields: list[Field], _place: Place) -> int | None:
         return 0
     levels = 1
     if len(fields) > 1:
-        string = fields[1].known() or "1"
+        string = fields[1].string() or "1"
         levels = max(int(string[:6]), 1) if is_digits(string) else 1
     shell.state.status = 0
     levels = min(levels, shell.loops)
-    raise Leave(levels, again=fields[0].known() == "continue")
+    raise Leave(levels, again=fields[0].string() == "continue")
 
 
 def _test(shell: Shell, fields: list[Field], _place: Place) -> int | None:
     words = fields[1:]
-    if fields[0].known() == "[":
-        if not words or words[-1].known() != "]":
-            return 2 if not words or words[-1].known() is not None else None
+    if fields[0].string() == "[":
+        if not words or words[-1].string() != "]":
+            return 2 if not words or words[-1].string() is not None else None
         words = words[:-1]
     from .conditions import plain_test
 
@@ -495,13 +496,13 @@ def _test(shell: Shell, fields: list[Field], _place: Place) -> int | None:
 def _let(shell: Shell, fields: list[Field], place: Place) -> int | None:
     found = 0
     for field in fields[1:]:
-        string = field.known()
+        string = field.string()
         try:
             if string is None:
                 raise UndecidedError
             found = shell.evaluate(string, place)
         except UndecidedError:
-            text = shown(field.text())
+            text = display(field.text())
             name = text[: word_end(text, 0)]
             if name:
                 shell.forget(name, place)
@@ -511,7 +512,7 @@ def _let(shell: Shell, fields: list[Field], place: Place) -> int | None:
     return int(found == 0)
 
 
-class _Reading(NamedTuple):
+class _ReadRequest(NamedTuple):
     """What `read` was asked for; `sure` is False where its words or options leave that open."""
 
     names: list[str]
@@ -523,10 +524,10 @@ class _Reading(NamedTuple):
         return [*self.names, *([self.array] if self.array else [])] or ["REPLY"]
 
 
-def _reading(fields: Sequence[Field]) -> _Reading:
+def _read_request(fields: Sequence[Field]) -> _ReadRequest:
     names: list[str] = []
     options: dict[str, str] = {}
-    waiting = [field.known() for field in fields]
+    waiting = [field.string() for field in fields]
     sure = None not in waiting
     while waiting:
         word = waiting.pop(0)
@@ -540,13 +541,13 @@ def _reading(fields: Sequence[Field]) -> _Reading:
             if letter in _READ_VALUES:
                 options[letter] = word[number:] or (waiting.pop(0) if waiting else "") or ""
                 break
-    return _Reading(names, options.get("a"), options, sure and options.keys().isdisjoint("inNu"))
+    return _ReadRequest(names, options.get("a"), options, sure and options.keys().isdisjoint("inNu"))
 
 
 def _read(shell: Shell, fields: list[Field], place: Place) -> int | None:
-    asked = _reading(fields[1:])
+    asked = _read_request(fields[1:])
     options = asked.options
-    given = shell.input.known()
+    given = shell.input.string()
     if given is None or not asked.sure or ("r" not in options and "\\" in given):
         _read_unknown(shell, asked, place)
         return None
@@ -561,7 +562,7 @@ def _read(shell: Shell, fields: list[Field], place: Place) -> int | None:
     return 0 if found else 1
 
 
-def _take_words(shell: Shell, asked: _Reading, line: str, separators: str, place: Place) -> None:
+def _take_words(shell: Shell, asked: _ReadRequest, line: str, separators: str, place: Place) -> None:
     """Give the words of a line to the array, or to the names, that `read` is asked for."""
     if asked.array is not None:
         items: dict[int | str, Text] = {
@@ -574,7 +575,7 @@ def _take_words(shell: Shell, asked: _Reading, line: str, separators: str, place
         shell.assign(name, plain(words[number] if number < len(words) else "", place), None, place=place)
 
 
-def _read_unknown(shell: Shell, asked: _Reading, place: Place) -> None:
+def _read_unknown(shell: Shell, asked: _ReadRequest, place: Place) -> None:
     for name in asked.targets():
         if not is_name(name):
             continue
@@ -620,14 +621,14 @@ def _mapfile(shell: Shell, fields: list[Field], place: Place) -> int | None:
     strip = False
     sure = True
     for field in fields[1:]:
-        word = field.known()
+        word = field.string()
         if word == "-t":
             strip = True
         elif word is not None and is_name(word):
             name = word
         else:
             sure = False
-    given = shell.input.known()
+    given = shell.input.string()
     if given is None or not sure:
         shell.undecided_reason = say.unread_input()
         shell.forget(name, place)
@@ -646,9 +647,9 @@ def _getopts(shell: Shell, fields: list[Field], place: Place) -> int | None:
     if words is None or len(words) < 2:
         return None
     options, name = words
-    values = tuple([field.settled() for field in fields[3:]]) if len(fields) > 3 else shell.state.positional
-    arguments = [known(value) for value in values]
-    position, inner = _held(shell, "OPTIND", "1"), _held(shell, "_accmap_optpos", "1")
+    values = tuple([field.as_value() for field in fields[3:]]) if len(fields) > 3 else shell.state.positional
+    arguments = [string_of(value) for value in values]
+    position, inner = _variable_string(shell, "OPTIND", "1"), _variable_string(shell, "_accmap_optpos", "1")
     if position is None or not is_whole_number(position) or None in arguments:
         for target in (name, "OPTARG", "OPTIND"):
             shell.forget(target, place)
@@ -704,20 +705,20 @@ def _next_option(options: str, arguments: Sequence[str], at: int, offset: int) -
     return _Option(":", at + 1, 1, letter) if silent else _Option("?", at + 1)
 
 
-def _held(shell: Shell, name: str, otherwise: str) -> str | None:
+def _variable_string(shell: Shell, name: str, otherwise: str) -> str | None:
     """The text of a variable; None where it is not known."""
     variable = shell.variable(name)
-    return otherwise if variable is None or variable.value is None else known(variable.value)
+    return otherwise if variable is None or variable.value is None else string_of(variable.value)
 
 
 def _command(shell: Shell, fields: list[Field], place: Place) -> int | None:
     words = fields[1:]
-    name = fields[0].known()
-    while words and (words[0].known() or "").startswith("-"):
-        option = words[0].known() or ""
+    name = fields[0].string()
+    while words and (words[0].string() or "").startswith("-"):
+        option = words[0].string() or ""
         words = words[1:]
         if name == "command" and ("v" in option or "V" in option):
-            return _which(shell, words[0].known() if words else None, place)
+            return _which(shell, words[0].string() if words else None, place)
         if name == "exec" and option == "-a":
             words = words[1:]
     if not words:
@@ -739,7 +740,7 @@ def _which(shell: Shell, target: str | None, place: Place) -> int | None:
 
 
 def _type(shell: Shell, fields: list[Field], place: Place) -> int | None:
-    target = fields[-1].known()
+    target = fields[-1].string()
     shell.emit_unknown(place)
     return 0 if target in TABLE or target in shell.state.functions else None
 
@@ -756,34 +757,34 @@ def _shopt(shell: Shell, fields: list[Field], _place: Place) -> int | None:
 
 def _program(shell: Shell, fields: list[Field], place: Place) -> int | None:
     """A program whose output follows from what it is given."""
-    name = fields[0].known() or ""
+    name = fields[0].string() or ""
     if name == "xargs" and len(fields) > 1:
         launchers.start(shell, fields, {}, shell.input, place)
         return None
     words = _strings(fields[1:])
     if name in ("sed", "awk"):
-        edited(shell, name, fields[1:], shell.input.text, place)
+        record_edits(shell, name, fields[1:], shell.input.text, place)
     if name == "sed" and not (words and words[0].startswith(("s/", "s|", "s#", "s,"))):
         for field in fields[1:]:
-            shell.touch(field.known() or "")
+            shell.touch(field.string() or "")
     if shell.out is None:
         return None
     if name in NOT_RUN:
         shell.emit_unknown(place, say.program_not_run(name=name))
         return None
     if words is None:
-        shell.doubted(tuple([piece for field in fields for piece in field.pieces]))
+        shell.note_doubt(tuple([piece for field in fields for piece in field.pieces]))
         shell.emit_unknown(place, shell.undecided_reason)
         return None
-    return _cat(shell, words, place) if name == "cat" else _printed(shell, name, words, place)
+    return _cat(shell, words, place) if name == "cat" else _run_small_program(shell, name, words, place)
 
 
-def _printed(shell: Shell, name: str, words: list[str], place: Place) -> int | None:
-    given = shell.input.known()
+def _run_small_program(shell: Shell, name: str, words: list[str], place: Place) -> int | None:
+    given = shell.input.string()
     if name == "sed" and len(words) > 1 and not words[-2].startswith("-"):
         *words, file = words  # an expression and the one file that it is for
         held = shell.content(file)
-        given = None if held is None else known(held)
+        given = None if held is None else string_of(held)
     printed = None
     if given is None or len(given) <= MOST_GIVEN:
         shell.spend(5 + len(given or "") // 64)
@@ -800,7 +801,7 @@ def _printed(shell: Shell, name: str, words: list[str], place: Place) -> int | N
 def _cat(shell: Shell, words: Sequence[str], place: Place) -> int | None:
     """`cat FILE...`: what files of the tree hold, or the input."""
     if words in ([], ["-"]):
-        given = shell.input.known()
+        given = shell.input.string()
         if shell.input.text is None or (given is not None and len(given) > MOST_GIVEN):
             shell.emit_unknown(place)
             return None
@@ -822,7 +823,7 @@ def _realpath(shell: Shell, fields: list[Field], place: Place) -> int | None:
     words = _strings(fields[1:]) or []
     paths = [word for word in words if not word.startswith("-")]
     options = {word for word in words if word.startswith("-")}
-    needs = fields[0].known() == "readlink"
+    needs = fields[0].string() == "readlink"
     sure = options <= {"-f", "-e", "-m", "-s"} and not (needs and options.isdisjoint(("-f", "-e", "-m")))
     full = shell.absolute(paths[0]) if len(paths) == 1 and paths[0] and sure else None
     if full in shell.files or full in shell.directories:
@@ -834,8 +835,8 @@ def _realpath(shell: Shell, fields: list[Field], place: Place) -> int | None:
 
 TABLE: dict[str, Callable[[Shell, list[Field], Place], int | None]] = {
     ":": _nothing, "true": _nothing, "false": _false, "echo": _echo, "printf": _printf, "cd": _cd, "chdir": _cd,
-    "pwd": _pwd, "pushd": _pushd, "popd": _pushd, "set": _set, "shift": _shift, "export": _declaring,
-    "declare": _declaring, "typeset": _declaring, "local": _declaring, "readonly": _declaring, "unset": _unset,
+    "pwd": _pwd, "pushd": _pushd, "popd": _pushd, "set": _set, "shift": _shift, "export": _declare,
+    "declare": _declare, "typeset": _declare, "local": _declare, "readonly": _declare, "unset": _unset_all,
     "eval": _eval, "source": _source, ".": _source, "return": _return, "exit": _exit, "logout": _exit,
     "break": _leave, "continue": _leave, "test": _test, "[": _test, "let": _let, "read": _read,
     "mapfile": _mapfile, "readarray": _mapfile, "getopts": _getopts, "command": _command, "builtin": _command,

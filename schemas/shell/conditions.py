@@ -5,10 +5,10 @@ from __future__ import annotations
 from ..fast_records import TYPE_CHECKING
 from . import pattern
 from .flow import ExpressionError, UndecidedError
-from .scanning import is_digits, is_whole_number
+from .scanner import is_digits, is_whole_number
 from .state import Variable
 from .syntax import Binary, Logic
-from .text import known, plain
+from .text import plain, string_of
 
 if TYPE_CHECKING:
     from .expansion import Expander, Field
@@ -22,15 +22,15 @@ class BadTestError(Exception):
     """A test that bash refuses; its status is 2."""
 
 
-def extended(shell: Expander, condition: Condition) -> bool | None:
+def extended_test(shell: Expander, condition: Condition) -> bool | None:
     """The answer of `[[ ... ]]`."""
     if isinstance(condition, Logic):
-        left = extended(shell, condition.left)
+        left = extended_test(shell, condition.left)
         if condition.right is None:
-            return _negated(left)
+            return _negate(left)
         if left is not None and left == (condition.operator == "||"):
             return left
-        return _combined("-o" if condition.operator == "||" else "-a", left, extended(shell, condition.right))
+        return _combine("-o" if condition.operator == "||" else "-a", left, extended_test(shell, condition.right))
     if isinstance(condition, Binary):
         return _extended_binary(shell, condition)
     return unary(shell, condition.operator or "-n", shell.text(condition.operand))
@@ -39,9 +39,9 @@ def extended(shell: Expander, condition: Condition) -> bool | None:
 def _extended_binary(shell: Expander, condition: Binary) -> bool | None:
     operator = condition.operator
     left = shell.text(condition.left)
-    string = known(left)
+    string = string_of(left)
     if string is None:
-        shell.doubted(left)
+        shell.note_doubt(left)
     try:
         if operator in ("=", "==", "!=", "=~"):
             parts = shell.pattern_parts(condition.right)
@@ -50,14 +50,14 @@ def _extended_binary(shell: Expander, condition: Binary) -> bool | None:
             if string is None:
                 return None if not _differs(left, parts) else operator == "!="
             return pattern.matches(parts, string, extended=True) == (operator != "!=")
-        right = known(shell.text(condition.right))
+        right = string_of(shell.text(condition.right))
         if string is None or right is None:
             return None
         if operator in ("<", ">"):
             return string < right if operator == "<" else string > right
         if operator in _COMPARE:
             place = condition.left.place
-            return _compared(operator, shell.evaluate(string, place), shell.evaluate(right, place))
+            return _compare_numbers(operator, shell.evaluate(string, place), shell.evaluate(right, place))
     except ExpressionError:
         return False
     except (UndecidedError, pattern.TooHardError):
@@ -86,7 +86,7 @@ def _regular(shell: Expander, parts: list[tuple[str, bool]], subject: str, place
     expression = "".join([re.escape(text) if quoted else text for text, quoted in parts])
     for name, members in pattern.CLASSES.items():
         expression = expression.replace(f"[:{name}:]", members)
-    found = pattern.compiled(expression, subject).search(subject)
+    found = pattern.compile_bounded(expression, subject).search(subject)
     groups = (found[0], *[group or "" for group in found.groups()]) if found else ()
     shell.state.variables["BASH_REMATCH"] = Variable(
         None, {number: plain(group, place) for number, group in enumerate(groups)}
@@ -96,10 +96,10 @@ def _regular(shell: Expander, parts: list[tuple[str, bool]], subject: str, place
 
 def unary(shell: Expander, operator: str, operand: Text) -> bool | None:
     """The answer of a test with one operand."""
-    string = known(operand)
+    string = string_of(operand)
     letter = operator[1:]
     if string is None:
-        shell.doubted(operand)
+        shell.note_doubt(operand)
     if letter in ("z", "n"):
         if string is None and not any(piece.text if piece.doubt is None else piece.doubt.atomic for piece in operand):
             return None
@@ -139,7 +139,7 @@ def _file(shell: Expander, letter: str, path: str) -> bool | None:
     return None
 
 
-def _compared(operator: str, left: int, right: int) -> bool:
+def _compare_numbers(operator: str, left: int, right: int) -> bool:
     return {
         "-eq": left == right,
         "-ne": left != right,
@@ -166,14 +166,14 @@ def plain_test(shell: Expander, fields: list[Field]) -> int | None:
 
 def _expression(shell: Expander, words: list[Text], start: int, end: int) -> tuple[bool | None, int]:
     """What POSIX says of so many arguments."""
-    strings = list(map(known, words[start:end]))
+    strings = list(map(string_of, words[start:end]))
     count = end - start
     if count < 2:
         return (unary(shell, "-n", words[start]) if count else False), end
     if count == 3 and strings[1] in (*_BINARY, "-a", "-o"):
-        return _joined(shell, words[start], str(strings[1]), words[start + 2]), end
+        return _two_operands(shell, words[start], str(strings[1]), words[start + 2]), end
     if strings[0] == "!" and count <= 4:
-        return _negated(_expression(shell, words, start + 1, end)[0]), end
+        return _negate(_expression(shell, words, start + 1, end)[0]), end
     if count > 3:
         return _or(shell, words, start, end, 0)
     if strings[0::2] == ["(", ")"]:
@@ -186,9 +186,9 @@ def _expression(shell: Expander, words: list[Text], start: int, end: int) -> tup
     raise BadTestError
 
 
-def _joined(shell: Expander, left: Text, operator: str, right: Text) -> bool | None:
+def _two_operands(shell: Expander, left: Text, operator: str, right: Text) -> bool | None:
     if operator in ("-a", "-o"):
-        return _combined(operator, unary(shell, "-n", left), unary(shell, "-n", right))
+        return _combine(operator, unary(shell, "-n", left), unary(shell, "-n", right))
     return _binary(shell, left, operator, right)
 
 
@@ -196,45 +196,45 @@ def _or(shell: Expander, words: list[Text], at: int, end: int, depth: int) -> tu
     if depth > 20:
         raise BadTestError
     left, at = _and(shell, words, at, end, depth)
-    while at < end and known(words[at]) == "-o":
+    while at < end and string_of(words[at]) == "-o":
         right, at = _and(shell, words, at + 1, end, depth)
-        left = _combined("-o", left, right)
+        left = _combine("-o", left, right)
     return left, at
 
 
 def _and(shell: Expander, words: list[Text], at: int, end: int, depth: int) -> tuple[bool | None, int]:
     left, at = _term(shell, words, at, end, depth)
-    while at < end and known(words[at]) == "-a":
+    while at < end and string_of(words[at]) == "-a":
         right, at = _term(shell, words, at + 1, end, depth)
-        left = _combined("-a", left, right)
+        left = _combine("-a", left, right)
     return left, at
 
 
 def _term(shell: Expander, words: list[Text], at: int, end: int, depth: int) -> tuple[bool | None, int]:
     if at >= end:
         raise BadTestError
-    first = known(words[at])
+    first = string_of(words[at])
     if first == "!":
         inner, at = _term(shell, words, at + 1, end, depth + 1)
-        return _negated(inner), at
+        return _negate(inner), at
     if first == "(" and at + 1 < end:
         inner, at = _or(shell, words, at + 1, end, depth + 1)
-        if at >= end or known(words[at]) != ")":
+        if at >= end or string_of(words[at]) != ")":
             raise BadTestError
         return inner, at + 1
-    if at + 2 < end and known(words[at + 1]) in _BINARY:
-        operator = known(words[at + 1]) or ""
+    if at + 2 < end and string_of(words[at + 1]) in _BINARY:
+        operator = string_of(words[at + 1]) or ""
         return _binary(shell, words[at], operator, words[at + 2]), at + 3
     if first is not None and at + 1 < end and _is_unary(first):
         return unary(shell, first, words[at + 1]), at + 2
     return unary(shell, "-n", words[at]), at + 1
 
 
-def _negated(answer: bool | None) -> bool | None:
+def _negate(answer: bool | None) -> bool | None:
     return None if answer is None else not answer
 
 
-def _combined(operator: str, left: bool | None, right: bool | None) -> bool | None:
+def _combine(operator: str, left: bool | None, right: bool | None) -> bool | None:
     stop = operator == "-o"
     if left is stop or right is stop:
         return stop
@@ -256,7 +256,7 @@ def _is_unary(string: str) -> bool:
 
 
 def _binary(shell: Expander, left: Text, operator: str, right: Text) -> bool | None:
-    first, second = known(left), known(right)
+    first, second = string_of(left), string_of(right)
     if operator in _COMPARE and any(string is not None and not _is_number(string) for string in (first, second)):
         raise BadTestError
     if first is None or second is None:
@@ -264,7 +264,7 @@ def _binary(shell: Expander, left: Text, operator: str, right: Text) -> bool | N
     if operator in _UNDECIDED:
         return None if operator[0] == "-" else first < second if operator == "<" else first > second
     if operator in _COMPARE:
-        return _compared(operator, int(first), int(second))
+        return _compare_numbers(operator, int(first), int(second))
     return (first == second) == (operator != "!=")
 
 
@@ -274,7 +274,7 @@ def _half_known(shell: Expander, open_side: Text, operator: str, other: str | No
     if equality and _differs(open_side, [(other or "", True)]) is not None:
         return operator == "!="
     if operator not in _UNDECIDED:
-        shell.doubted(open_side)
+        shell.note_doubt(open_side)
     return None
 
 

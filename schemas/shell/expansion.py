@@ -8,9 +8,22 @@ from ..fast_records import TYPE_CHECKING
 from . import pattern
 from .flow import Discard, ExhaustedError, Exit, ExpressionError, UndecidedError
 from .messages_compiled import say
-from .scanning import BLANKS, name_end, run_end
+from .scanner import BLANKS, name_end, run_end
 from .syntax import Arithmetic, Bare, Double, Parameter, ProcessSubstitution, Quoted, Substitution, Word
-from .text import Doubt, Piece, Place, between, cut, doubt_of, hole, is_loose, known, passed_through, plain, unknown
+from .text import (
+    Doubt,
+    Piece,
+    Place,
+    between,
+    cut,
+    doubt_of,
+    hole,
+    is_loose,
+    plain,
+    string_of,
+    unknown_text,
+    with_expansion,
+)
 from .variables import Variables, reference, why
 
 if TYPE_CHECKING:
@@ -43,21 +56,21 @@ def alternatives(parts: Sequence[Part], spend: Callable[[int], None]) -> list[Se
                     flat.extend([(char, piece.cut(at, at + 1)) for at, char in enumerate(piece.text)])
         else:
             flat.append(("", part))
-    found = _expanded(flat, spend, 0)
+    found = _expand_braces(flat, spend, 0)
     if len(found) == 1 and len(found[0]) == len(flat):
         return [parts]
-    return [_assembled(one) for one in found if one]
+    return [_assemble_parts(one) for one in found if one]
 
 
-def _expanded(flat: list[_Char], spend: Callable[[int], None], depth: int) -> list[list[_Char]]:
+def _expand_braces(flat: list[_Char], spend: Callable[[int], None], depth: int) -> list[list[_Char]]:
     spend(len(flat) // 8 + 1)
     found: list[list[_Char]] = [[]]
     done = at = 0
     while True:
-        opened = _opening(flat, at, done)
+        opened = _opening_brace(flat, at, done)
         if opened is None:
             break
-        closed, commas = _closing(flat, opened, spend)
+        closed, commas = _closing_brace(flat, opened, spend)
         if closed is None:
             at = opened + 1
             continue
@@ -67,7 +80,7 @@ def _expanded(flat: list[_Char], spend: Callable[[int], None], depth: int) -> li
             if depth >= DEEPEST:
                 spend(1_000_000_000)
             for low, high in itertools.pairwise((opened, *commas, closed)):
-                choices.extend(_expanded(flat[low + 1 : high], spend, depth + 1))
+                choices.extend(_expand_braces(flat[low + 1 : high], spend, depth + 1))
         else:
             # what is no sequence stays as it is, and so does everything within it
             choices = _sequence(inner, spend) or [flat[opened : closed + 1]]
@@ -80,7 +93,7 @@ def _expanded(flat: list[_Char], spend: Callable[[int], None], depth: int) -> li
     return [[*head, *rest] for head in found] if rest else found
 
 
-def _opening(flat: list[_Char], at: int, start: int) -> int | None:
+def _opening_brace(flat: list[_Char], at: int, start: int) -> int | None:
     """The next brace that may open; bash passes over a `{}` that the text starts with."""
     for place in range(at, len(flat)):
         if flat[place][0] == "{" and not (place == start and place + 1 < len(flat) and flat[place + 1][0] == "}"):
@@ -88,7 +101,7 @@ def _opening(flat: list[_Char], at: int, start: int) -> int | None:
     return None
 
 
-def _closing(flat: list[_Char], opened: int, spend: Callable[[int], None]) -> tuple[int | None, list[int]]:
+def _closing_brace(flat: list[_Char], opened: int, spend: Callable[[int], None]) -> tuple[int | None, list[int]]:
     """Where the braces close, and the commas of their own level: a `}` before any comma or `..` is a letter."""
     level = 0
     commas: list[int] = []
@@ -145,7 +158,7 @@ def _width(first: str, last: str) -> int:
     return max(len(first), len(last)) if zeros else 0
 
 
-def _assembled(chars: list[_Char]) -> tuple[Part, ...]:
+def _assemble_parts(chars: list[_Char]) -> tuple[Part, ...]:
     parts: list[Part] = []
     run: list[Piece] = []
 
@@ -164,7 +177,7 @@ def _assembled(chars: list[_Char]) -> tuple[Part, ...]:
             # braces are expanded before names are looked for: $x{1,2} is $x1 $x2
             parts[-1] = before._replace(name=before.name + char)
             continue
-        joined = _behind(run[-1], thing) if run else None  # type: ignore[arg-type]
+        joined = _join_adjacent(run[-1], thing) if run else None  # type: ignore[arg-type]
         if joined is None:
             run.append(thing)  # type: ignore[arg-type]
         else:
@@ -173,7 +186,7 @@ def _assembled(chars: list[_Char]) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-def _behind(last: Piece, piece: Piece) -> Piece | None:
+def _join_adjacent(last: Piece, piece: Piece) -> Piece | None:
     """Two pieces as one where they were written one behind the other."""
     if not (last.verbatim and piece.verbatim and last.place.source is piece.place.source):
         return None
@@ -203,15 +216,15 @@ class Field:
         self.protected = False
         """Whether quotes protect a character in it that would make a pattern."""
 
-    def known(self) -> str | None:
+    def string(self) -> str | None:
         """The word, or None where it is not known."""
-        return None if self.split else known(tuple(self.pieces))
+        return None if self.split else string_of(tuple(self.pieces))
 
     def text(self) -> Text:
         """The word as text."""
         return tuple(self.pieces)
 
-    def settled(self) -> Text:
+    def as_value(self) -> Text:
         """The word as a value of its own; one that may split becomes loose."""
         if not self.split:
             return self.text()
@@ -231,7 +244,7 @@ def doubt_reason(field: Field) -> Words:
     return doubt.reason if doubt is not None else say.split_unknown()
 
 
-def _loosened(text: Text) -> Text:
+def _as_loose(text: Text) -> Text:
     return tuple(
         piece if piece.doubt is None else piece._replace(doubt=piece.doubt._replace(loose=True)) for piece in text
     )
@@ -284,12 +297,12 @@ class _Builder:
 class Expander(Variables):
     """Expands words in the state of one shell."""
 
-    def substituted(self, part: Substitution) -> Text:
+    def substitution_text(self, part: Substitution) -> Text:
         """What `$(...)` gives."""
         raise NotImplementedError
 
     @property
-    def extended(self) -> bool:
+    def has_extglob(self) -> bool:
         """Whether `shopt -s extglob` is on."""
         return "shopt-extglob" in self.state.options
 
@@ -340,10 +353,10 @@ class Expander(Variables):
             elif isinstance(part, Double):
                 self._double(builder, part)
             else:
-                self._unquoted(builder, part)
+                self._add_unquoted(builder, part)
         builder.close()
         if any(field.pattern for field in builder.done) and "noglob" not in self.state.options:
-            return [one for field in builder.done for one in self._globbed(field, place)]
+            return [one for field in builder.done for one in self._match_files(field, place)]
         return builder.done
 
     def _double(self, builder: _Builder, part: Double) -> None:
@@ -358,15 +371,15 @@ class Expander(Variables):
                         builder.close()
                     builder.add(value)
             else:
-                builder.add(self._produced(inner))
+                builder.add(self._part_text(inner))
 
-    def _unquoted(self, builder: _Builder, part: Part) -> None:
+    def _add_unquoted(self, builder: _Builder, part: Part) -> None:
         if isinstance(part, Parameter):
             if part.form in (":-", "-", ":+", "+") and self._split_operand(builder, part):
                 return
             values, listed = self.parameter(part, quoted=False)
         else:
-            values, listed = [self._produced(part)], False
+            values, listed = [self._part_text(part)], False
         for number, value in enumerate(values):
             if number and listed:
                 builder.close()
@@ -385,15 +398,15 @@ class Expander(Variables):
             return False
         for number, inner in enumerate(part.operand.parts):
             if isinstance(inner, Quoted):
-                builder.add(passed_through(inner.text, part.place))
+                builder.add(with_expansion(inner.text, part.place))
             elif isinstance(inner, Double):
                 self._double(builder, inner)
             elif isinstance(inner, Bare):
                 starts = (0,) if number == 0 and inner.string.startswith("~") else ()
                 text = self._tildes(inner, part.place, starts, last=len(part.operand.parts) == 1)
-                self._split(builder, passed_through(text, part.place))
+                self._split(builder, with_expansion(text, part.place))
             else:
-                self._unquoted(builder, inner)
+                self._add_unquoted(builder, inner)
         return True
 
     def _split(self, builder: _Builder, text: Text) -> None:
@@ -433,7 +446,7 @@ class Expander(Variables):
             field.pieces.append(piece)
             if piece.doubt is not None:
                 field.split = field.split or not piece.doubt.atomic
-            elif pattern.has_pattern(piece.text, extended=self.extended):
+            elif pattern.has_pattern(piece.text, extended=self.has_extglob):
                 field.pattern = True
 
     def separators(self) -> str | None:
@@ -441,22 +454,20 @@ class Expander(Variables):
         variable = self.state.variables.get("IFS")
         if variable is None or variable.value is None:
             return " \t\n"
-        return known(variable.value)
+        return string_of(variable.value)
 
-    def _globbed(self, field: Field, place: Place) -> list[Field]:
+    def _match_files(self, field: Field, place: Place) -> list[Field]:
         """A field that is a file name pattern: what it matches in the tree, else nobody can know."""
         if not field.pattern or field.split:
             return [field]
-        string = known(field.text())
+        string = string_of(field.text())
         if string is None:
             field.split = True
             return [field]
         certain = self.state.options.isdisjoint(("shopt-nullglob", "shopt-failglob"))
-        if certain and not _may_match(string, extended=self.extended):
+        if certain and not _may_match(string, extended=self.has_extglob):
             return [field]
-        from .globbing import matched
-
-        names = None if field.protected else matched(self, string)
+        names = None if field.protected else pattern.matching_files(self, string)
         if names is not None:
             return [Field(plain(name, field.pieces[0].place)) for name in names]
         doubt = Doubt(say.file_pattern(), place)
@@ -486,9 +497,9 @@ class Expander(Variables):
                 found.extend(part.text if isinstance(part, Quoted) else self.double_text(part))
             else:
                 found.extend(self._joined_part(part, quoted=False))
-        return self._weighed(found)
+        return self._charge(found)
 
-    def _weighed(self, pieces: list[Piece]) -> Text:
+    def _charge(self, pieces: list[Piece]) -> Text:
         """The pieces as a text, paid for by their number and length: doubling a variable must come to an end."""
         if len(pieces) > 8:
             self.spend(len(pieces) // 8 + sum([len(piece.text) for piece in pieces]) // 1024)
@@ -502,7 +513,7 @@ class Expander(Variables):
                 found.extend(inner.text)
             else:
                 found.extend(self._joined_part(inner, quoted=True))
-        return self._weighed(found)
+        return self._charge(found)
 
     def _joined_part(self, part: Part, *, quoted: bool) -> Text:
         if isinstance(part, Parameter):
@@ -510,9 +521,9 @@ class Expander(Variables):
             if not listed or len(values) == 1:
                 return values[0] if values else ()
             if part.name == "*" or (part.subscript is not None and part.subscript.literal() == "*"):
-                return self._starred(values, part.place)
+                return self._join_star(values, part.place)
             return between(values, plain(" ", part.place))
-        return self._produced(part)
+        return self._part_text(part)
 
     def pattern_parts(self, word: Word) -> list[tuple[str, bool]]:
         """A word as a pattern: its characters, and whether they are quoted. Raises UndecidedError."""
@@ -525,7 +536,7 @@ class Expander(Variables):
                 text = part.text if isinstance(part, Quoted) else self.double_text(part)
             else:
                 text = self._joined_part(part, quoted=False)
-            string = known(text)
+            string = string_of(text)
             if string is None:
                 raise UndecidedError
             found.append((string, isinstance(part, (Quoted, Double))))
@@ -533,13 +544,13 @@ class Expander(Variables):
 
     # Parts
 
-    def _produced(self, part: Part) -> Text:
+    def _part_text(self, part: Part) -> Text:
         if isinstance(part, Arithmetic):
             return self.arithmetic_text(part)
         if isinstance(part, Substitution):
-            return self.substituted(part)
+            return self.substitution_text(part)
         if isinstance(part, ProcessSubstitution):
-            return unknown(say.process_substitution(), part.place, atomic=True)
+            return unknown_text(say.process_substitution(), part.place, atomic=True)
         if isinstance(part, Double):
             return self.double_text(part)
         if isinstance(part, (Bare, Quoted)):
@@ -552,14 +563,14 @@ class Expander(Variables):
             return plain(str(self.arithmetic(part)), part.place)
         except UndecidedError:
             reason = self.undecided_reason or say.value_unknown()
-            return unknown(reason, part.place, atomic=True)
+            return unknown_text(reason, part.place, atomic=True)
         except ExpressionError as error:
-            self.note(say.arithmetic(text=part.place.shown(), why=error.why), part.place)
+            self.note(say.arithmetic(text=part.place.snippet(), why=error.why), part.place)
             raise Discard from None
 
     def arithmetic(self, part: Arithmetic) -> int:
         """The value of an expression; raises UndecidedError or ExpressionError."""
-        return self.evaluate(self.decided(self.double_text(Double(part.parts, part.place))), part.place)
+        return self.evaluate(self.decide(self.double_text(Double(part.parts, part.place))), part.place)
 
     def _tildes(self, part: Bare, place: Place, starts: Sequence[int], *, last: bool) -> Text:
         """A bare part with the tildes at `starts` expanded; a prefix ends at a slash or colon, or with the word."""
@@ -567,7 +578,7 @@ class Expander(Variables):
         if "~" not in string:
             return text
         if len(string) != sum([len(piece.text) for piece in text]):
-            return unknown(say.home_unknown(), place) if starts else text
+            return unknown_text(say.home_unknown(), place) if starts else text
         found: list[Piece] = []
         done = 0
         for start in starts:
@@ -588,12 +599,12 @@ class Expander(Variables):
             home = self.variable("HOME")
             if home is not None and home.value is not None:
                 return home.value
-            found = unknown(say.home_unknown(), place, atomic=True)
+            found = unknown_text(say.home_unknown(), place, atomic=True)
             return (found[0]._replace(text="~"),)
         if prefix == "~+":
             return self.directory(place)
         if prefix[1:].replace("_", "a").replace("-", "a").isalnum():
-            return (unknown(say.home_of_a_user(), place, atomic=True)[0]._replace(text=prefix),)
+            return (unknown_text(say.home_of_a_user(), place, atomic=True)[0]._replace(text=prefix),)
         return None
 
     # Parameters
@@ -604,7 +615,7 @@ class Expander(Variables):
         self.spend(1)
         form = part.form
         if form == "bad":
-            self.note(say.bad_substitution(text=place.shown()), place)
+            self.note(say.bad_substitution(text=place.snippet()), place)
             raise Discard
         if form == "names":
             return self._names(part.name, place), True
@@ -620,20 +631,20 @@ class Expander(Variables):
             subscript = None if index is None else index.literal()
         if name in ("@", "*") or subscript in ("@", "*"):
             return self._many(part, name, index, "@" if "@" in (name, subscript) else "*", quoted=quoted)
-        return [self._formed(part, name, index) if form else self._held(name, index, place)], False
+        return [self._form_value(part, name, index) if form else self._plain_value(name, index, place)], False
 
     def _names(self, start: str, place: Place) -> list[Text]:
         """`${!start@}`: the names of the variables that begin so."""
         return [plain(name, place) for name in sorted(self.state.variables) if name.startswith(start)]
 
-    def _held(self, name: str, index: Word | None, place: Place) -> Text:
+    def _plain_value(self, name: str, index: Word | None, place: Place) -> Text:
         """What a parameter holds."""
         found = self._scalar(name, index, place)
         if found is None:
-            found = self.unset(name, place)
+            found = self.unset_value(name, place)
         if len(found) > 8:
             self.spend(len(found) // 8)
-        return passed_through(found, place)
+        return with_expansion(found, place)
 
     def _indirect(self, part: Parameter) -> tuple[str | Text, Word | None]:
         """The name and subscript that `${!name}` stands for, or its value where there is no such name."""
@@ -641,13 +652,13 @@ class Expander(Variables):
         held = self.state.variables.get(name)
         if held is not None and held.reference and held.value and index is None:
             # of a name reference, `${!name}` is the name that it refers to
-            return passed_through(held.value, place), None
+            return with_expansion(held.value, place), None
         target = self._scalar(name, index, place)
-        string = None if target is None else known(target)
+        string = None if target is None else string_of(target)
         if target is None or string == "":
-            return () if self.options.unset_empty or string == "" else self.unset(name, place), None
+            return () if self.options.unset_empty or string == "" else self.unset_value(name, place), None
         if string is None:
-            return unknown(why(target), place), None
+            return unknown_text(why(target), place), None
         found = reference(string, place)
         if not found[0]:
             raise Discard
@@ -670,9 +681,9 @@ class Expander(Variables):
             return [plain("0", place)], True
         found = [plain(str(key), place) for key in variable.items]
         if variable.keyed and len(found) > 1:
-            return [unknown(say.order_of_keys(), place)], False
+            return [unknown_text(say.order_of_keys(), place)], False
         if any(is_loose(value) for value in variable.items.values()):
-            return [unknown(say.array_length(), place)], False
+            return [unknown_text(say.array_length(), place)], False
         if subscript == "*" and quoted:
             return [between(found, plain(" ", place))], False
         return found, True
@@ -689,23 +700,23 @@ class Expander(Variables):
         self.spend(len(values) // 2)
         if form == "length":
             if any(is_loose(value) for value in values):
-                return [unknown(say.array_length(), place, atomic=True)], False
+                return [unknown_text(say.array_length(), place, atomic=True)], False
             return [plain(str(len(values)), place)], False
         if form in _DEFAULTING:
-            empty = not values or (form[0] == ":" and len(values) == 1 and known(values[0]) == "")
+            empty = not values or (form[0] == ":" and len(values) == 1 and string_of(values[0]) == "")
             if empty != (form[-1] == "+"):
-                return [self._instead(part)], False
+                return [self._operand_text(part)], False
             if empty:
                 return [()], False
         elif form == ":":
             sliced = self._slice(part, values, numbers, positional=index is None)
             if sliced is None:
-                return [(hole(say.slice_unknown(), place, loose=True)[0]._replace(text=place.shown()),)], True
+                return [(hole(say.slice_unknown(), place, loose=True)[0]._replace(text=place.snippet()),)], True
             values = sliced
         elif form:
-            values = [self._transformed(part, value) for value in values]
-        values = [passed_through(value, place) for value in values]
-        return ([self._starred(values, place)], False) if sign == "*" and quoted else (values, True)
+            values = [self._transform(part, value) for value in values]
+        values = [with_expansion(value, place) for value in values]
+        return ([self._join_star(values, place)], False) if sign == "*" and quoted else (values, True)
 
     def _own_arguments(self, place: Place, form: str) -> list[Text]:
         """The positional parameters; where the script itself is given none, the place is kept."""
@@ -724,9 +735,9 @@ class Expander(Variables):
             special = self.special_item(name, index, part.place)
             values = [] if special is None else [special]
             if not values and part.form not in _BEARS_NOTHING:
-                absent = self.unset(name, part.place)
+                absent = self.unset_value(name, part.place)
                 # Of an array that nobody set, not even the number of its words is known.
-                values = [_loosened(absent)] if absent else []
+                values = [_as_loose(absent)] if absent else []
             return list(range(len(values))), values
         entries = variable.entries()
         if variable.keyed and len(entries) > 1 and part.form != "length":
@@ -735,18 +746,18 @@ class Expander(Variables):
         numbers = list(entries) if variable.keyed else sorted(entries, key=int)
         return numbers, [entries[number] for number in numbers]
 
-    def _starred(self, values: Sequence[Text], place: Place) -> Text:
+    def _join_star(self, values: Sequence[Text], place: Place) -> Text:
         """`"$*"`: the values joined by the first character of IFS."""
         separators = self.separators()
         return between(values, plain(" " if separators is None else separators[:1], place))
 
-    def _instead(self, part: Parameter) -> Text:
+    def _operand_text(self, part: Parameter) -> Text:
         """What `${X:-word}` and its like give in place of the value."""
         if part.form[-1] == "?":
-            self.note(say.parameter_refused(text=part.place.shown()), part.place)
+            self.note(say.parameter_refused(text=part.place.snippet()), part.place)
             raise Exit(1)
         assert part.operand is not None
-        return passed_through(self.text(part.operand), part.place)
+        return with_expansion(self.text(part.operand), part.place)
 
     def _slice(
         self, part: Parameter, values: list[Text], numbers: Sequence[int | str], *, positional: bool
@@ -774,7 +785,7 @@ class Expander(Variables):
         return kept
 
     def _number(self, word: Word) -> int:
-        string = self.decided(self.text(word))
+        string = self.decide(self.text(word))
         try:
             return self.evaluate(string, word.place)
         except ExpressionError:
@@ -786,62 +797,62 @@ class Expander(Variables):
         if part.name in ("@", "*") or subscript in ("@", "*"):
             return None
         value = self._scalar(part.name, part.subscript, part.place)
-        return self._taken(part.form, value)
+        return self._takes_operand(part.form, value)
 
-    def _taken(self, form: str, value: Text | None) -> bool | None:
+    def _takes_operand(self, form: str, value: Text | None) -> bool | None:
         if value is None:
             absent: bool | None = True
         elif form[0] == ":":
             absent = _is_empty(value)
         else:
-            absent = None if _maybe_unset(value) else False
+            absent = None if _can_be_unset(value) else False
         if form[-1] == "+" and absent is not None:
             return not absent
         return absent
 
-    def _formed(self, part: Parameter, name: str, index: Word | None) -> Text:
+    def _form_value(self, part: Parameter, name: str, index: Word | None) -> Text:
         place, form = part.place, part.form
         value = self._scalar(name, index, place)
         if form == "length":
             if value is None:
-                value = self.unset(name, place)
-            string = known(value)
-            return unknown(why(value), place, atomic=True) if string is None else plain(str(len(string)), place)
+                value = self.unset_value(name, place)
+            string = string_of(value)
+            return unknown_text(why(value), place, atomic=True) if string is None else plain(str(len(string)), place)
         if form in _DEFAULTING:
-            taken = self._taken(form, value)
+            taken = self._takes_operand(form, value)
             if taken is None:
-                return unknown(why(value or ()), place)
+                return unknown_text(why(value or ()), place)
             if not taken:
-                return () if form[-1] == "+" else passed_through(value or (), place)
+                return () if form[-1] == "+" else with_expansion(value or (), place)
             if form[-1] == "?" and not self.options.unset_empty and value is None:
-                return self.unset(name, place)
-            found = self._instead(part)
+                return self.unset_value(name, place)
+            found = self._operand_text(part)
             if form[-1] == "=":
                 self.assign(name, found, None, place=place)
             return found
         if value is None:
-            value = self.unset(name, place)
-        return self._transformed(part, value)
+            value = self.unset_value(name, place)
+        return self._transform(part, value)
 
-    def _transformed(self, part: Parameter, value: Text) -> Text:
+    def _transform(self, part: Parameter, value: Text) -> Text:
         """`${X#p}`, `${X/p/r}`, `${X:1:2}`, `${X^^}`, `${X@Q}` of one value."""
         place, form = part.place, part.form
-        string = known(value)
+        string = string_of(value)
         if string is None:
             trimmed = self._trimmed_end(part, value) if form in ("##", "#", "%", "%%") else None
             if trimmed is not None:
-                return passed_through(trimmed, place)
-            return unknown(why(value), place, atomic=all(p.doubt is None or p.doubt.atomic for p in value))
+                return with_expansion(trimmed, place)
+            return unknown_text(why(value), place, atomic=all(p.doubt is None or p.doubt.atomic for p in value))
         self.spend(len(string) // 64)
         try:
             if form[0] in ":#%":
-                return passed_through(cut(value, *self._bounds(part, string)), place)
-            changed = self._replaced(part, string) if form[0] == "/" else self._recased(part, string)
+                return with_expansion(cut(value, *self._bounds(part, string)), place)
+            changed = self._replace_pattern(part, string) if form[0] == "/" else self._change_case(part, string)
             if changed is not None:
                 return plain(changed, place)
         except (UndecidedError, pattern.TooHardError):
             pass
-        return unknown(self.undecided_reason or say.expansion_undecided(), place)
+        return unknown_text(self.undecided_reason or say.expansion_undecided(), place)
 
     def _trimmed_end(self, part: Parameter, value: Text) -> Text | None:
         """A literal prefix or suffix can be removed from a known end of a value that is otherwise not known."""
@@ -869,8 +880,8 @@ class Expander(Variables):
         if form[0] != ":":
             parts, longest = self.pattern_parts(part.operand), len(form) == 2
             if form[0] == "#":
-                return pattern.without_prefix(parts, string, longest=longest, extended=self.extended), size
-            return 0, pattern.without_suffix(parts, string, longest=longest, extended=self.extended)
+                return pattern.without_prefix(parts, string, longest=longest, extended=self.has_extglob), size
+            return 0, pattern.without_suffix(parts, string, longest=longest, extended=self.has_extglob)
         start = self._number(part.operand)
         start = start + size if start < 0 else start
         if start < 0:
@@ -883,7 +894,7 @@ class Expander(Variables):
                 raise Discard
         return min(start, size), min(max(end, start), size)
 
-    def _replaced(self, part: Parameter, string: str) -> str:
+    def _replace_pattern(self, part: Parameter, string: str) -> str:
         """`${X/p/r}`."""
         assert part.operand is not None
         parts = self.pattern_parts(part.operand)
@@ -891,14 +902,14 @@ class Expander(Variables):
         if part.form == "/" and parts and parts[0][0][:1] in ("#", "%") and not parts[0][1]:
             anchor = parts[0][0][0]
             parts = [(parts[0][0][1:], False), *parts[1:]]
-        new = self.decided(() if part.second is None else self.text(part.second))
+        new = self.decide(() if part.second is None else self.text(part.second))
         if not any(text for text, _ in parts):
             return {"#": new + string, "%": string + new}.get(anchor, string)
         form = {"#": r"\A(?:{})", "%": r"(?:{})\Z"}.get(anchor, "{}")
-        expression = form.replace("{}", pattern.translated(parts, extended=self.extended))
-        return pattern.compiled(expression, string).sub(lambda _: new, string, 1 if part.form == "/" else 0)
+        expression = form.replace("{}", pattern.to_regex(parts, extended=self.has_extglob))
+        return pattern.compile_bounded(expression, string).sub(lambda _: new, string, 1 if part.form == "/" else 0)
 
-    def _recased(self, part: Parameter, string: str) -> str | None:
+    def _change_case(self, part: Parameter, string: str) -> str | None:
         """`${X^^p}`, `${X,p}`, `${X@U}` and `${X@Q}`."""
         assert part.operand is not None
         if part.form == "@":
@@ -908,14 +919,14 @@ class Expander(Variables):
             return None
         recase = str.upper if part.form[0] == "^" else str.lower
         parts = self.pattern_parts(part.operand)
-        expression = pattern.compiled(pattern.translated(parts, extended=self.extended) or ".", "a")
+        expression = pattern.compile_bounded(pattern.to_regex(parts, extended=self.has_extglob) or ".", "a")
         limit = len(string) if len(part.form) == 2 else 1
         return "".join(
             [recase(char) if at < limit and expression.fullmatch(char) else char for at, char in enumerate(string)]
         )
 
 
-def _capitalized(string: str) -> str:
+def _capitalize(string: str) -> str:
     return string[:1].upper() + string[1:]
 
 
@@ -924,7 +935,7 @@ def shell_quoted(string: str) -> str:
     return "'" + string.replace("'", "'\\''") + "'"
 
 
-_CHANGES = {"U": str.upper, "L": str.lower, "u": _capitalized, "Q": shell_quoted}
+_CHANGES = {"U": str.upper, "L": str.lower, "u": _capitalize, "Q": shell_quoted}
 
 
 def _assignment_end(string: str) -> int:
@@ -949,7 +960,7 @@ def _tilde_starts(string: str, at: int, *, first: bool) -> list[int]:
 
 
 def _is_empty(value: Text) -> bool | None:
-    string = known(value)
+    string = string_of(value)
     if string is not None:
         return not string
     if any(piece.doubt is None and piece.text for piece in value):
@@ -959,7 +970,7 @@ def _is_empty(value: Text) -> bool | None:
     return None
 
 
-def _maybe_unset(value: Text) -> bool:
+def _can_be_unset(value: Text) -> bool:
     return len(value) == 1 and value[0].doubt is not None and not value[0].doubt.atomic
 
 
@@ -977,6 +988,6 @@ def _may_match(string: str, *, extended: bool) -> bool:
     return not re.fullmatch(_FORMULA, string)
 
 
-def spaced(fields: Sequence[Field], place: Place) -> Text:
+def join_with_blanks(fields: Sequence[Field], place: Place) -> Text:
     """The words joined by blanks."""
     return between([field.text() for field in fields], plain(" ", place))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import posixpath
 
 from ..fast_records import TYPE_CHECKING, NamedTuple
-from .text import known, plain
+from .text import plain, string_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,18 +36,18 @@ def target_of(shell: Session, name: str, operator: str) -> Target:
     return Target(name, () if shell.is_missing(name) else shell.content(name))
 
 
-def filled(shell: Session, target: Target, printed: Sequence[Text]) -> None:
+def record_output(shell: Session, target: Target, printed: Sequence[Text]) -> None:
     """A command has written its output."""
     text = tuple([piece for text in printed for piece in text])
     shell.leave(target.name, None if target.before is None else (*target.before, *text))
 
 
-def edited(shell: Session, name: str, fields: Sequence[Field], given: Text | None, place: Place) -> None:
+def record_edits(shell: Session, name: str, fields: Sequence[Field], given: Text | None, place: Place) -> None:
     """What a program leaves in the files that its words name."""
     action = _EDITORS.get(name)
     if action is None and name not in _RUNS_OTHERS:
         return
-    words = [field.known() for field in fields]
+    words = [field.string() for field in fields]
     if action is not None:
         action(shell, words, given, place)
         return
@@ -62,7 +62,7 @@ def edited(shell: Session, name: str, fields: Sequence[Field], given: Text | Non
     _EDITORS[editor](shell, words[at + 1 :], given, place)
 
 
-def coded(shell: Session, code: str, words: Sequence[str | None] = ()) -> None:
+def record_code(shell: Session, code: str, words: Sequence[str | None] = ()) -> None:
     """Code of another language that writes: the files that it, or its command line, names may hold anything."""
     import re
 
@@ -120,18 +120,18 @@ def _sed(shell: Session, words: list[str | None], _given: Text | None, place: Pl
         _any(shell, words, None, place)
         return
     for name in rest[1:]:
-        shell.leave(name, _replaced(shell.content(name), rest[:1], place))
+        shell.leave(name, _sed_replacement(shell.content(name), rest[:1], place))
 
 
-def _replaced(before: Text | None, expression: list[str], place: Place) -> Text | None:
-    held = None if before is None else known(before)
+def _sed_replacement(before: Text | None, expression: list[str], place: Place) -> Text | None:
+    held = None if before is None else string_of(before)
     from .programs import TABLE
 
     printed = None if held is None else TABLE["sed"](expression, held)
     return None if printed is None else plain(printed[0], place)
 
 
-def _editing(shell: Session, words: list[str | None], given: Text | None, place: Place) -> None:
+def _edit_in_place(shell: Session, words: list[str | None], given: Text | None, place: Place) -> None:
     """Editors whose language is their own, where they are asked to write in place."""
     if any(_in_place(word) for word in words):
         _any(shell, words, given, place)
@@ -168,7 +168,7 @@ _EDITORS: dict[str, Editor] = {
     "mv": _move,
     **dict.fromkeys(("install", "ln", "rsync", "scp", "unzip", "tar"), _tree),
     "sed": _sed,
-    **dict.fromkeys(("yq", "perl", "ruby", "awk", "gawk", "dasel"), _editing),
+    **dict.fromkeys(("yq", "perl", "ruby", "awk", "gawk", "dasel"), _edit_in_place),
     **dict.fromkeys(("patch", "ed", "ex", "crudini", "rm", "unlink"), _any),
 }
 """Programs that change files which their words name. A program that is not here may read them."""

@@ -12,12 +12,12 @@ from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..message import NOTHING, Words
 from . import pattern
 from .expansion import Expander, plain_text
-from .file_effects import filled, target_of
+from .file_effects import record_output, target_of
 from .flow import Discard, Exit, ExpressionError, Holding, Leave, Return, Stop, UndecidedError
 from .launches import Launches
 from .messages_compiled import say
 from .parser import Parser, ShellSyntaxError
-from .state import State, Variable, WrittenFiles, joined
+from .state import State, Variable, WrittenFiles, join_states
 from .syntax import (
     AndOr,
     ArithmeticCommand,
@@ -37,7 +37,7 @@ from .syntax import (
     While,
     Word,
 )
-from .text import Code, hole, is_loose, known, passed_through, plain
+from .text import Code, hole, is_loose, plain, string_of, with_expansion
 from .variables import fresh
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Questions:
         self.met.add(key)
         if "--" in cause and "--branch" not in cause:
             self.causes[key] = cause
-        for given in (key, _named(place)):
+        for given in (key, _place_name(place)):
             if given in self.answers:
                 self.answered.add(given)
                 return self.answers[given]
@@ -86,7 +86,7 @@ class Questions:
 
     def name(self, place: Place) -> str:
         """How `--branch` names the condition at a place."""
-        return str(place.line()) if place.source is self.script else _named(place)
+        return str(place.line()) if place.source is self.script else _place_name(place)
 
     def reason(self, place: Place) -> Words:
         """Why something is not known that a condition decides."""
@@ -98,7 +98,7 @@ class Questions:
         return say.test_at(line=key)
 
 
-def _named(place: Place) -> str:
+def _place_name(place: Place) -> str:
     return f"{posixpath.basename(place.source.name)}:{place.line()}"
 
 
@@ -115,9 +115,9 @@ class Input:
     def __init__(self, text: Text | None) -> None:
         self.text = text
 
-    def known(self) -> str | None:
+    def string(self) -> str | None:
         """The whole input where it is known."""
-        return None if self.text is None else known(self.text)
+        return None if self.text is None else string_of(self.text)
 
 
 class Commands(NamedTuple):
@@ -154,10 +154,10 @@ class Shell(Expander):
     def perform(self, assignment: Assignment, *, export: bool = False) -> None:
         """Performs `name=value` and its like."""
         outer, self.not_given = self.not_given, self.code_own
-        self._performed(assignment, export=export)
+        self._assign_value(assignment, export=export)
         self.not_given = outer
 
-    def _performed(self, assignment: Assignment, *, export: bool) -> None:
+    def _assign_value(self, assignment: Assignment, *, export: bool) -> None:
         name, index, value = assignment.name, assignment.subscript, assignment.value
         if not isinstance(value, Word):
             self._assign_array(value, assignment)
@@ -192,9 +192,9 @@ class Shell(Expander):
 
     def _take_pairs(self, elements: Sequence[Element], items: dict[int | str, Text]) -> bool:
         """`M=(key value ...)` of an associative array; False where a key is not known."""
-        words = [field.settled() for field in self.fields([element.value for element in elements])]
+        words = [field.as_value() for field in self.fields([element.value for element in elements])]
         for at in range(0, len(words), 2):
-            key = known(words[at])
+            key = string_of(words[at])
             if key is None:
                 return False
             items[key] = words[at + 1] if at + 1 < len(words) else ()
@@ -220,7 +220,7 @@ class Shell(Expander):
                 self.spend(1)
                 continue
             for field in self.fields([element.value]):
-                items[following] = field.settled()
+                items[following] = field.as_value()
                 following += 1
         return True
 
@@ -250,12 +250,12 @@ class Shell(Expander):
         """Runs a list of commands."""
         for item in items:
             if item.background:
-                self.aside(lambda command=item.command: self.execute(command))
+                self.run_in_subshell(lambda command=item.command: self.execute(command))
                 self.state.status = 0
             else:
                 self.execute(item.command)
 
-    def aside(self, action: Callable[[], None]) -> int | None:
+    def run_in_subshell(self, action: Callable[[], None]) -> int | None:
         """Runs something in a subshell: its changes are lost, its status is given."""
         ended = self.ended
         with Holding(self, state=self.state.copy(), loops=0):
@@ -292,7 +292,7 @@ class Shell(Expander):
             self.ended = command.place
             raise Exit(self.state.status)
 
-    def _guarded(self, command: Command, last: bool = False) -> None:
+    def _execute_guarded(self, command: Command, last: bool = False) -> None:
         """Runs a command of which the status is looked at, so that `set -e` does not end the script."""
         with Holding(self, guarded=self.guarded + (not last)):
             self.execute(command)
@@ -304,7 +304,7 @@ class Shell(Expander):
             self.run(items)
         return self.state.status
 
-    def asked(self, place: Place) -> bool | None:
+    def answer_of(self, place: Place) -> bool | None:
         """What the user says of a condition that nobody can decide by reading."""
         return self.questions.answer(place, self.undecided_reason)
 
@@ -352,7 +352,7 @@ class Shell(Expander):
             self.state = ends[0]
         else:
             self.spend(len(start.variables) // 8)
-            self.state = joined(ends, self.questions.reason(place), place)
+            self.state = join_states(ends, self.questions.reason(place), place)
 
     def _wait(self, ways_out: list[tuple[Stop, State]], place: Place | None = None) -> None:
         """Keeps the states in which a function or a loop may be left, for where it is left to."""
@@ -367,7 +367,7 @@ class Shell(Expander):
 
     def _join_output(self, outputs: list[list[Text]], place: Place) -> None:
         assert self.out is not None
-        strings = {known(tuple([piece for text in output for piece in text])) for output in outputs}
+        strings = {string_of(tuple([piece for text in output for piece in text])) for output in outputs}
         if len(strings) == 1 and None not in strings:
             self.out.extend(outputs[0])
         else:
@@ -375,36 +375,36 @@ class Shell(Expander):
 
     def _and_or(self, command: AndOr) -> None:
         self.undecided_reason = NOTHING
-        self._guarded(command.first)
+        self._execute_guarded(command.first)
         place = command.first.place
         for number, (operator, step) in enumerate(command.rest):
             last = number == len(command.rest) - 1
             if self.state.status is None:
-                settled = self.asked(place)
+                settled = self.answer_of(place)
                 self.state.status = None if settled is None else int(not settled)
             asked, place = place, step.place
             if self.state.status is None:
 
                 def way(step: Command = step, last: bool = last) -> None:
-                    self._guarded(step, last)
+                    self._execute_guarded(step, last)
 
-                def skipped(operator: str = operator) -> None:
+                def skip(operator: str = operator) -> None:
                     self.state.status = None if operator == "&&" else 0
 
-                self.either(asked, way, skipped)
+                self.either(asked, way, skip)
                 if self.state.status and last:
                     self.state.status = None
             elif (self.state.status == 0) == (operator == "&&"):
-                self._guarded(step, last)
+                self._execute_guarded(step, last)
 
     # Compound commands
 
     def _pipeline(self, command: Pipeline) -> None:
         if len(command.commands) == 1:
-            self._guarded(command.commands[0])
+            self._execute_guarded(command.commands[0])
         else:
             with Holding(self, input=self.input, out=self.out):
-                statuses = self._piped(command.commands)
+                statuses = self._run_pipeline(command.commands)
             self.state.status = statuses[-1]
             if "pipefail" in self.state.options and statuses[-1] == 0:
                 failed = [status for status in statuses if status != 0]
@@ -412,20 +412,20 @@ class Shell(Expander):
         if command.negated and self.state.status is not None:
             self.state.status = int(self.state.status == 0)
 
-    def _piped(self, commands: Sequence[Command]) -> list[int | None]:
+    def _run_pipeline(self, commands: Sequence[Command]) -> list[int | None]:
         """The status of each command of a pipeline."""
         out = self.out
         statuses: list[int | None] = []
         for part in commands[:-1]:
             printed: list[Text] = []
             self.out = printed
-            statuses.append(self.aside(lambda part=part: self.execute(part)))
+            statuses.append(self.run_in_subshell(lambda part=part: self.execute(part)))
             self.input = Input(tuple([piece for text in printed for piece in text]))
         self.out, last = out, commands[-1]
         if "shopt-lastpipe" in self.state.options and "monitor" not in self.state.options:
             self.execute(last)
             return [*statuses, self.state.status]
-        return [*statuses, self.aside(lambda: self.execute(last))]
+        return [*statuses, self.run_in_subshell(lambda: self.execute(last))]
 
     def _if(self, command: If) -> None:
         self._clause(command, 0)
@@ -438,7 +438,7 @@ class Shell(Expander):
         condition, body = command.clauses[number]
         status = self.condition(condition)
         place = condition[0].command.place
-        taken = self.asked(place) if status is None else status == 0
+        taken = self.answer_of(place) if status is None else status == 0
         if taken is None:
             self.either(place, lambda: self._body(body), lambda: self._clause(command, number + 1))
         elif taken:
@@ -453,11 +453,11 @@ class Shell(Expander):
     def _case(self, command: Case) -> None:
         subject = self.text(command.subject)
         self.undecided_reason = NOTHING
-        self.doubted(subject)
+        self.note_doubt(subject)
         self._alternatives(command, subject, 0)
 
     def _alternatives(self, command: Case, subject: Text, number: int) -> None:
-        string = known(subject)
+        string = string_of(subject)
         for at in range(number, len(command.clauses)):
             clause = command.clauses[at]
             outcome: bool | None = False
@@ -469,7 +469,7 @@ class Shell(Expander):
                 if decided is None:
                     outcome = None
             if outcome is None:
-                outcome = self.asked(clause.patterns[0].place)
+                outcome = self.answer_of(clause.patterns[0].place)
             if outcome is None:
                 self.either(
                     clause.patterns[0].place,
@@ -487,7 +487,7 @@ class Shell(Expander):
             parts = self.pattern_parts(word)
             if string is None:
                 return True if len(parts) == 1 and parts[0] == ("*", False) else None
-            return pattern.matches(parts, string, extended=self.extended)
+            return pattern.matches(parts, string, extended=self.has_extglob)
         except (UndecidedError, pattern.TooHardError):
             return None
 
@@ -522,7 +522,7 @@ class Shell(Expander):
         finally:
             self.left.pop()
             del self.unsure[unsure:]
-        self.state = self._rejoined(ends, place)
+        self.state = self._rejoin(ends, place)
 
     def _go_round(
         self,
@@ -540,7 +540,7 @@ class Shell(Expander):
         for count in range(MOST_ITERATIONS + 1):
             going, once = rounds(), None
             if going is None:
-                going = once = self._settled(question, until=until)
+                going = once = self._goes_round(question, until=until)
             if going is None:
                 self._uncertain(body, question or place)
             elif going:
@@ -553,7 +553,7 @@ class Shell(Expander):
                 ends.extend(off)
                 if not on:
                     return
-                self.state = self._rejoined(on, place)
+                self.state = self._rejoin(on, place)
                 status = self.state.status
                 if finite or not off:
                     if off:
@@ -567,15 +567,15 @@ class Shell(Expander):
         self.ended = place
         raise Exit(None)
 
-    def _settled(self, question: Place | None, *, until: bool) -> bool | None:
+    def _goes_round(self, question: Place | None, *, until: bool) -> bool | None:
         """Whether a loop goes round once more, where its condition was answered from outside."""
-        answer = None if question is None else self.asked(question)
+        answer = None if question is None else self.answer_of(question)
         return None if answer is None else answer != until
 
-    def _rejoined(self, states: list[State], place: Place) -> State:
+    def _rejoin(self, states: list[State], place: Place) -> State:
         """One of the states in which a loop goes on or ends."""
         reason = self.why_left or say.loop_at(line=place.line())
-        return states[0] if len(states) == 1 else joined(states, reason, place)
+        return states[0] if len(states) == 1 else join_states(states, reason, place)
 
     def _round(self, body: Sequence[Item], *, gone: bool) -> tuple[list[State], list[State]]:
         """Runs a loop's body once: the states in which the loop goes on, and those in which it is left."""
@@ -618,7 +618,7 @@ class Shell(Expander):
             waiting, self.left[-1] = self.left[-1], []
             if waiting:
                 states = [state for state, _ in waiting]
-                self.state = joined([*states, self.state], say.loop_at(line=place.line()), place)
+                self.state = join_states([*states, self.state], say.loop_at(line=place.line()), place)
             if before.variables == self.state.variables:
                 break
 
@@ -634,7 +634,7 @@ class Shell(Expander):
         if command.words is None:
             values = list(self.state.positional)
         else:
-            values = [field.settled() for field in self.fields(command.words)]
+            values = [field.as_value() for field in self.fields(command.words)]
         if not values and self.not_given is not None:
             self._would_fill(command)
         waiting = iter(values)
@@ -663,7 +663,7 @@ class Shell(Expander):
         while inside:
             one = inside.pop()
             if isinstance(one, Assignment):
-                written = one.place.shown()
+                written = one.place.snippet()
                 if f"${command.name}" in written or f"${{{command.name}" in written:
                     old = self.state.variables.get(one.name) or Variable()
                     self.state.variables[one.name] = old._replace(own=self.not_given)
@@ -700,7 +700,7 @@ class Shell(Expander):
         self.run(command.body)
 
     def _subshell(self, command: Subshell) -> None:
-        self.state.status = self.aside(lambda: self.run(command.body))
+        self.state.status = self.run_in_subshell(lambda: self.run(command.body))
 
     def _arithmetic_command(self, command: ArithmeticCommand) -> None:
         try:
@@ -711,21 +711,21 @@ class Shell(Expander):
             self.state.status = 1
 
     def _test(self, command: Test) -> None:
-        from .conditions import extended
+        from .conditions import extended_test
 
-        decided = extended(self, command.expression)
+        decided = extended_test(self, command.expression)
         self.state.status = None if decided is None else int(not decided)
 
     def _function(self, command: Function) -> None:
         self.state.functions[command.name] = command
         self.state.status = 0
 
-    def _redirected(self, command: Redirected) -> None:
+    def _redirect(self, command: Redirected) -> None:
         found = self.given_input(command.redirects)
         with Holding(self, input=found or self.input):
             opens, target = self._opens(command.redirects)
             if opens:
-                self._diverted(command.redirects, target, lambda: self.execute(command.body))
+                self._run_diverted(command.redirects, target, lambda: self.execute(command.body))
             else:
                 self.state.status = 1
 
@@ -752,17 +752,17 @@ class Shell(Expander):
         if target is None:
             return None
         if len(target.parts) == 1 and isinstance(target.parts[0], ProcessSubstitution):
-            return self.printed(target.parts[0])
+            return self.output_of(target.parts[0])
         found = self.fields([target])
-        name = found[0].known() if len(found) == 1 else None
+        name = found[0].string() if len(found) == 1 else None
         return None if name is None else self.content(name)
 
-    def printed(self, part: Substitution | ProcessSubstitution) -> Text:
+    def output_of(self, part: Substitution | ProcessSubstitution) -> Text:
         """What the commands of a substitution print."""
         printed: list[Text] = []
         with Holding(self, out=printed, guarded=self.guarded + 1, calls=self.calls, input=self.input):
             self.descend()
-            self.substitution_status = self.aside(lambda: self.run(part.body))
+            self.substitution_status = self.run_in_subshell(lambda: self.run(part.body))
         return tuple([piece for text in printed for piece in text])
 
     def _opens(self, redirects: Sequence[Redirect]) -> tuple[bool, Target | None]:
@@ -773,11 +773,11 @@ class Shell(Expander):
             if word is None or redirect.operator not in _OPENING:
                 continue
             fields = self.fields([word])
-            if any(field.known() is None for field in fields):
+            if any(field.string() is None for field in fields):
                 continue
-            name = fields[0].known() if len(fields) == 1 else None
+            name = fields[0].string() if len(fields) == 1 else None
             if not name:
-                self.note(say.redirect_fails(text=word.place.shown()), word.place)
+                self.note(say.redirect_fails(text=word.place.snippet()), word.place)
                 return False, None
             if redirect.operator in _FILLING and redirect.descriptor in ("", "1"):
                 target = target_of(self, name, redirect.operator)
@@ -808,11 +808,11 @@ class Shell(Expander):
         if not opens:
             self.state.status = 1
         elif fields:
-            self._diverted(
+            self._run_diverted(
                 redirects, target, lambda: self.invoke(fields, command.assignments, redirects, command.place)
             )
 
-    def _diverted(self, redirects: Sequence[Redirect], target: Target | None, run: Callable[[], None]) -> None:
+    def _run_diverted(self, redirects: Sequence[Redirect], target: Target | None, run: Callable[[], None]) -> None:
         """Runs something with its output where redirections put it."""
         if not _diverts(redirects):
             run()
@@ -821,7 +821,7 @@ class Shell(Expander):
         with Holding(self, out=printed):
             run()
         if target is not None and printed is not None:
-            filled(self, target, printed)
+            record_output(self, target, printed)
 
     def invoke(
         self,
@@ -833,7 +833,7 @@ class Shell(Expander):
         functions: bool = True,
     ) -> None:
         """Runs a command whose words are expanded."""
-        name = fields[0].known()
+        name = fields[0].string()
         function = self.state.functions.get(name) if name is not None and functions else None
         builtin = self.commands.builtins.get(name) if name is not None else None
         kept = {one.name: self.state.variables.get(one.name) for one in assignments}
@@ -848,7 +848,7 @@ class Shell(Expander):
         try:
             with Holding(self, input=self.given_input(redirects) or self.input):
                 if function is not None:
-                    self.call(function, [field.settled() for field in fields[1:]])
+                    self.call(function, [field.as_value() for field in fields[1:]])
                 elif builtin is not None:
                     self.state.status = builtin(self, fields, place)
         finally:
@@ -864,14 +864,14 @@ class Shell(Expander):
             self.state.positional, self.state.own = tuple(arguments), self.not_given
             self.state.frames = (*self.state.frames, {})
             try:
-                self._returning(lambda: self.execute(function.body), source, function.name, function.place)
+                self._run_until_return(lambda: self.execute(function.body), source, function.name, function.place)
             finally:
                 self.state.positional, self.state.own = positional, own
                 if self.state.frames:
                     self.state.restore(self.state.frames[-1])
                     self.state.frames = self.state.frames[:-1]
 
-    def _returning(self, action: Callable[[], None], source: str, name: str, place: Place) -> None:
+    def _run_until_return(self, action: Callable[[], None], source: str, name: str, place: Place) -> None:
         """Runs a function or a sourced file up to where it returns, or may have returned."""
         with Holding(self, sources=[*self.sources, source], returned=[*self.returned, []]):
             try:  # noqa: SIM105 - contextlib is not imported on the lint path
@@ -881,7 +881,7 @@ class Shell(Expander):
             early = self.returned[-1]
             if early:
                 reason = self.why_left or say.how_it_returns(name=name)
-                self.state = joined([*early, self.state], reason, place)
+                self.state = join_states([*early, self.state], reason, place)
 
     def emit(self, text: Text) -> None:
         """Writes to standard output, where somebody looks at it."""
@@ -893,9 +893,9 @@ class Shell(Expander):
         if self.out is not None:
             self.emit(hole(reason or say.program_prints(), place))
 
-    def substituted(self, part: Substitution) -> Text:
+    def substitution_text(self, part: Substitution) -> Text:
         """What `$(...)` gives."""
-        pieces = list(self.printed(part))
+        pieces = list(self.output_of(part))
         only = part.body[0].command if len(part.body) == 1 else None
         if isinstance(only, Simple) and not only.words and not only.assignments and only.redirects:
             held = self.given_input(only.redirects)
@@ -908,7 +908,7 @@ class Shell(Expander):
             if stripped:
                 pieces.append(last.cut(0, len(stripped)))
                 break
-        return passed_through(tuple(pieces), part.place)
+        return with_expansion(tuple(pieces), part.place)
 
     # Other files and strings of code
 
@@ -921,7 +921,7 @@ class Shell(Expander):
         def run() -> None:
             with Holding(self, calls=self.calls):
                 self.descend()
-                self._returning(lambda: self.run_code(code), path, path, place)
+                self._run_until_return(lambda: self.run_code(code), path, path, place)
 
         if self.state.cwd is None and not path.startswith("/"):
             self.either(place, run, None)
@@ -1002,7 +1002,7 @@ _ACTIONS: dict[type, Callable[[Shell, Any], None]] = {
     ArithmeticCommand: Shell._arithmetic_command,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     Test: Shell._test,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     Function: Shell._function,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-    Redirected: Shell._redirected,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    Redirected: Shell._redirect,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 }
 
 

@@ -8,17 +8,17 @@ GNU findutils 4.9 xargs(1), MindFormers scripts/msrun_launcher.sh.
 from __future__ import annotations
 
 from ..fast_records import TYPE_CHECKING, NamedTuple
-from .expansion import Field, spaced
-from .file_effects import coded, edited
+from .expansion import Field, join_with_blanks
+from .file_effects import record_code, record_edits
 from .flow import Holding
 from .launches import Started
 from .messages_compiled import say
 from .parser import Parser, ShellSyntaxError
-from .scanning import is_digits
+from .scanner import is_digits
+from .session import INPUTS
 from .state import Variable
 from .syntax import Simple, Word
-from .text import Code, Doubt, Piece, cut, hole, known, plain, shown, written_at
-from .tree import INPUTS
+from .text import Code, Doubt, Piece, cut, display, hole, place_of, plain, string_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -228,10 +228,10 @@ class Course(NamedTuple):
 def start(shell: Shell, fields: Sequence[Field], extra: Mapping[str, Variable], given: Input, place: Place) -> None:
     """Follows a command that is neither a function nor a builtin."""
     if fields:
-        edited(shell, _base(fields[0]), fields[1:], given.text, place)
+        record_edits(shell, _base(fields[0]), fields[1:], given.text, place)
     gone = bool(fields) and _base(fields[0]) in REMOVERS
     for field in fields[1:]:
-        shell.touch(field.known() or "", gone=gone)
+        shell.touch(field.string() or "", gone=gone)
     _Start(shell, dict(extra), given, place).follow(list(fields), Course())
     # what the program prints is not known
     shell.emit_unknown(place)
@@ -252,19 +252,19 @@ class _Start:
         self.depth += 1
         if not words or self.depth > DEEPEST:
             return
-        name = words[0].known()
+        name = words[0].string()
         if name is None:
             # perhaps a wrapper, perhaps the launcher itself
-            text = shown(words[0].text())
+            text = display(words[0].text())
             if text.endswith(SCRIPT_ENDINGS):
                 self.shell.note(say.source_unknown(text=text), self.place)
             elif text.endswith(".py"):
                 self._record(course.past(words[:1]), text, words[1:])
             else:
-                self._searched(words, course)
+                self._search_launcher(words, course)
             return
         if name.startswith("-") and not course.before:
-            _lost(self.shell, words, self.place)
+            _note_lost_flags(self.shell, words, self.place)
             return
         base = name.rpartition("/")[2]
         known_one = _FOLLOWED.get(base)
@@ -277,12 +277,12 @@ class _Start:
         elif base.endswith(SCRIPT_ENDINGS):
             self._file(name, words[1:])
         elif base not in NEVER:
-            self._searched(words, course)
+            self._search_launcher(words, course)
 
-    def _searched(self, words: list[Field], course: Course) -> None:
+    def _search_launcher(self, words: list[Field], course: Course) -> None:
         """Looks for a launcher among the words of an unknown program."""
         scripts = [at for at, word in enumerate(words) if at and _script_like(word)]
-        module = next((at for at, word in enumerate(words) if at and word.known() == "-m"), len(words))
+        module = next((at for at, word in enumerate(words) if at and word.string() == "-m"), len(words))
         program = min([*scripts[:1], module])
         # the last one before the script or module: an option's value may be called `python`, too
         before = range(program - 1 if program < len(words) else 0, 0, -1)
@@ -292,19 +292,19 @@ class _Start:
         ):
             self.follow(words[at:], course.past(words[:at]))
             return
-        if words[0].known() is None:
-            self._unnamed(words, scripts[:1], course._replace(size=None))
+        if words[0].string() is None:
+            self._record_unnamed(words, scripts[:1], course._replace(size=None))
 
-    def _unnamed(self, words: list[Field], script: list[int], course: Course) -> None:
+    def _record_unnamed(self, words: list[Field], script: list[int], course: Course) -> None:
         """What a program that a variable names starts: a script among its words, or itself, by its flags."""
         for at in script:
-            self._record(course.past(words[: at + 1]), shown(words[at].text()), words[at + 1 :])
-        if not script and any(word.known() in TRAINING_FLAGS for word in words):
+            self._record(course.past(words[: at + 1]), display(words[at].text()), words[at + 1 :])
+        if not script and any(word.string() in TRAINING_FLAGS for word in words):
             self._record(course.past(words[:1]), None, words[1:])
 
     # What runs other programs; each says whether it is one with these words
 
-    def _wrapped(self, base: str, words: list[Field], course: Course) -> bool:
+    def _wrapper(self, base: str, words: list[Field], course: Course) -> bool:
         wrapper = WRAPPERS[base]
         at = _after_options(words, 1, wrapper.values)
         if wrapper.processes:
@@ -318,26 +318,26 @@ class _Start:
         table = REMOTES[base]
         at = _after_options(words, 1, table.values)
         # a word with a blank is the command: the host is the unknown word before it, which is no option
-        if table.words and at < len(words) and " " not in shown(words[at].text()):
+        if table.words and at < len(words) and " " not in display(words[at].text()):
             at = _after_options(words, at + table.words, table.values)
-        text = spaced(words[at:], self.place) if at < len(words) else self.given.text
+        text = join_with_blanks(words[at:], self.place) if at < len(words) else self.given.text
         if text is not None:
             with Holding(self.shell, input=self.given):
                 self._code(text, elsewhere=True)
         return True
 
-    def _appended(self, _base: str, words: list[Field], course: Course) -> bool:
+    def _xargs(self, _base: str, words: list[Field], course: Course) -> bool:
         """`xargs`: the words of its input come behind those of the command, or take the place of a mark."""
         at = _after_options(words, 1, XARGS)
         command = words[at:]
         if not command:
             return True
         course = course.past(words[:1])
-        given = self.given.known()
-        mark, most, sure = _xargs_options([shown(word.text()) for word in words[1:at]])
+        given = self.given.string()
+        mark, most, sure = _xargs_options([display(word.text()) for word in words[1:at]])
         found = None if given is None or not sure else _xargs_words(given, by_line=mark is not None)
         if found is None:
-            self.follow(_with_unknown(command, mark, self.place), course)
+            self.follow(_with_unknown_words(command, mark, self.place), course)
             return True
         self.shell.spend(len(found))
         if mark is not None:
@@ -357,7 +357,7 @@ class _Start:
         at = _after_options(words, 1, {"-u": 1, "--unset": 1, "-C": 1})
         while at < len(words):
             text = words[at].text()
-            name, equals, _ = shown(text).partition("=")
+            name, equals, _ = display(text).partition("=")
             if not equals or not name.replace("_", "a").isalnum():
                 break
             value: Text = ()
@@ -373,28 +373,28 @@ class _Start:
         at, command, from_input = _shell_options(words)
         if command:
             if at < len(words):
-                arguments = [field.settled() for field in words[at + 1 :]]
-                self._code(words[at].text(), (known(arguments[0]) or base) if arguments else base, arguments[1:])
+                arguments = [field.as_value() for field in words[at + 1 :]]
+                self._code(words[at].text(), (string_of(arguments[0]) or base) if arguments else base, arguments[1:])
         elif at < len(words) and not from_input:
             self._script(words[at], words[at + 1 :], words[: at + 1])
         elif self.given.text is not None:
-            self._code(self.given.text, base, [field.settled() for field in words[at:]] if from_input else [])
+            self._code(self.given.text, base, [field.as_value() for field in words[at:]] if from_input else [])
         return True
 
     def _script(self, word: Field, rest: list[Field], before: list[Field]) -> None:
         """The script that a shell is given."""
-        path = word.known()
+        path = word.string()
         if path is None:
-            self.shell.note(say.source_unknown(text=shown(word.text())), self.place)
+            self.shell.note(say.source_unknown(text=display(word.text())), self.place)
         elif path in INPUTS and self.given.text is not None:
-            self._code(self.given.text, path, [field.settled() for field in rest])
+            self._code(self.given.text, path, [field.as_value() for field in rest])
         elif _base(word) in COMMAND_LINES and rest:
             self._mindformers(_base(word), [word, *rest], Course(None, None, tuple(before[:-1])))
         else:
             self._file(path, rest)
 
     def _file(self, path: str, rest: list[Field]) -> None:
-        self.shell.run_child(path, path, [field.settled() for field in rest], self.extra, self.place)
+        self.shell.run_child(path, path, [field.as_value() for field in rest], self.extra, self.place)
 
     def _code(self, text: Text, name: str = "bash", arguments: Sequence[Text] = (), *, elsewhere: bool = False) -> None:
         code = Code(self.place.source, text, self.place)
@@ -405,7 +405,7 @@ class _Start:
         """`sbatch`: a script with its arguments, a here-document, or `--wrap`."""
         for number, field in enumerate(words):
             text = field.text()
-            first = shown(text)
+            first = display(text)
             if first == "--wrap" and number + 1 < len(words):
                 self._code(words[number + 1].text())
                 return True
@@ -414,9 +414,9 @@ class _Start:
                 return True
         at = _after_options(words, 1, WRAPPERS["srun"].values)
         if at < len(words):
-            path = words[at].known()
+            path = words[at].string()
             if path is None:
-                self.shell.note(say.source_unknown(text=shown(words[at].text())), self.place)
+                self.shell.note(say.source_unknown(text=display(words[at].text())), self.place)
             else:
                 self._file(path, words[at + 1 :])
         elif self.given.text is not None:
@@ -432,23 +432,23 @@ class _Start:
         if at is not None:
             position, size = COMMAND_LINES[base]
             if len(words) > position + 1:
-                size = whole_number(words[position + 1].known())
-            self._record(Course(base, size, (*course.before, *words)), shown(inner[at].text()), inner[at + 1 :])
+                size = whole_number(words[position + 1].string())
+            self._record(Course(base, size, (*course.before, *words)), display(inner[at].text()), inner[at + 1 :])
         return True
 
     def _run_in(self, base: str, words: list[Field], course: Course) -> bool:
         """`conda run python ...` and its like."""
-        if len(words) < 2 or words[1].known() != "run":
+        if len(words) < 2 or words[1].string() != "run":
             return False
         at = _after_options(words, 2, RUNNERS[base])
         self.follow(words[at:], course.past(words[:at]))
         return True
 
-    def _submitted(self, _base: str, words: list[Field], course: Course) -> bool:
+    def _ray_job(self, _base: str, words: list[Field], course: Course) -> bool:
         """`ray job submit ... -- python ...`."""
-        if len(words) < 3 or words[1].known() != "job":
+        if len(words) < 3 or words[1].string() != "job":
             return False
-        at = next((at for at, word in enumerate(words) if word.known() == "--"), None)
+        at = next((at for at, word in enumerate(words) if word.string() == "--"), None)
         if at is not None:
             self.follow(words[at + 1 :], course._replace(launcher="ray").past(words[: at + 1]))
         return True
@@ -457,15 +457,15 @@ class _Start:
         """`torchrun` and its like."""
         skip = 1
         if base == "accelerate":
-            if len(words) < 2 or words[1].known() != "launch":
+            if len(words) < 2 or words[1].string() != "launch":
                 return False
             skip = 2
-        self._launched(LAUNCHERS.get(base, ACCELERATE), base, words[skip:], course.past(words[:skip]))
+        self._launcher(LAUNCHERS.get(base, ACCELERATE), base, words[skip:], course.past(words[:skip]))
         return True
 
     def _subcommand(self, base: str, words: list[Field], course: Course) -> bool:
         """`megatron sft ...`: a tool's command, which starts a module of its own."""
-        module = SUBCOMMANDS[base].get(words[1].known() or "") if len(words) > 1 else None
+        module = SUBCOMMANDS[base].get(words[1].string() or "") if len(words) > 1 else None
         if module is not None:
             self._record(course.past(words[:2])._replace(size=self._processes()), module, words[2:])
         return module is not None
@@ -477,7 +477,7 @@ class _Start:
             variable = self.extra.get(name) or self.shell.state.variables.get(name)
             if variable is None or variable.value is None or not (variable.exported or name in self.extra):
                 continue  # a variable that the script keeps to itself reaches no process
-            count = whole_number(known(variable.value))
+            count = whole_number(string_of(variable.value))
             if count is None:
                 return None
             size *= count
@@ -488,10 +488,10 @@ class _Start:
     def _python(self, words: list[Field], course: Course) -> None:
         at = 0
         while at < len(words):
-            word = words[at].known()
+            word = words[at].string()
             if word is None:
                 # a word that is not known: options, or the script itself
-                training = any(other.known() in TRAINING_FLAGS for other in words[at:])
+                training = any(other.string() in TRAINING_FLAGS for other in words[at:])
                 at = _script_from(words, at, at if training else len(words))
                 break
             if word in ("-W", "-X"):
@@ -502,7 +502,7 @@ class _Start:
                 at += 1
             elif word.startswith("-"):
                 if "c" in word:
-                    coded(self.shell, "" if at + 1 == len(words) else shown(words[at + 1].text()))
+                    record_code(self.shell, "" if at + 1 == len(words) else display(words[at + 1].text()))
                     return
                 if "m" in word:
                     self._module(word.partition("m")[2], words, at + 1, course)
@@ -511,25 +511,25 @@ class _Start:
             else:
                 break
         if at < len(words):
-            self._record(course.past(words[: at + 1]), shown(words[at].text()), words[at + 1 :])
+            self._record(course.past(words[: at + 1]), display(words[at].text()), words[at + 1 :])
         elif self.given.text is not None:
-            coded(self.shell, shown(self.given.text), [word.known() for word in words])
+            record_code(self.shell, display(self.given.text), [word.string() for word in words])
 
     def _module(self, glued: str, words: list[Field], at: int, course: Course) -> None:
         """`python -m module`."""
-        module = glued or (words[at].known() if at < len(words) else None)
+        module = glued or (words[at].string() if at < len(words) else None)
         at += not glued
         course = course.past(words[:at])
         if module in MODULES:
-            self._launched(MODULES[module], module, words[at:], course)
+            self._launcher(MODULES[module], module, words[at:], course)
         elif module is not None:
             self._record(course, module, words[at:])
 
-    def _launched(self, table: Launcher, name: str, words: list[Field], course: Course) -> None:
+    def _launcher(self, table: Launcher, name: str, words: list[Field], course: Course) -> None:
         options = _options_of(table, words)
         if table is TORCHRUN:
             for option, value, word in options.given:
-                self._counted(name, option, value, word)
+                self._check_count(name, option, value, word)
         course, at = course._replace(launcher=name, size=_size(table, options)), options.end
         if at >= len(words):
             return
@@ -539,13 +539,13 @@ class _Start:
         if not options.module:
             at = _script_from(words, at, at)
         course, rest = course.past(words[: at + 1]), words[at + 1 :]
-        script = shown(words[at].text())
+        script = display(words[at].text())
         if name == "msrun" and _is_python(script):
             self._python(rest, course)
         else:
             self._record(course, script, rest)
 
-    def _counted(self, launcher: str, option: str, value: str | None, word: Field) -> None:
+    def _check_count(self, launcher: str, option: str, value: str | None, word: Field) -> None:
         """Says where torchrun takes no such number of processes.
 
         torch 2 distributed/run.py:determine_local_world_size, parse_min_max_nnodes.
@@ -557,7 +557,7 @@ class _Start:
             return
         if len(parts) <= 2 and all(_counts(part) for part in parts):
             return
-        place = written_at(word.text(), self.place)
+        place = place_of(word.text(), self.place)
         said = say.nodes_expected() if option == "nnodes" else say.processes_expected()
         self.shell.note(say.process_count(launcher=launcher, option=option, text=value, expected=said), place)
 
@@ -574,9 +574,9 @@ _COUNTED = ("nproc-per-node", "nproc", "nnodes")
 _FOLLOWED: dict[str, Callable[[_Start, str, list[Field], Course], bool]] = {
     name: follow
     for names, follow in (
-        (WRAPPERS, _Start._wrapped),  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        (WRAPPERS, _Start._wrapper),  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         (REMOTES, _Start._remote),  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-        (("xargs",), _Start._appended),  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        (("xargs",), _Start._xargs),  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         (("env",), _Start._environment),  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         (SHELLS, _Start._shell),  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         (("sbatch",), _Start._batch),  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
@@ -584,7 +584,7 @@ _FOLLOWED: dict[str, Callable[[_Start, str, list[Field], Course], bool]] = {
         ((*LAUNCHERS, "accelerate"), _Start._by_name),  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         (RUNNERS, _Start._run_in),  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         (SUBCOMMANDS, _Start._subcommand),  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-        (("ray",), _Start._submitted),  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        (("ray",), _Start._ray_job),  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     )
     for name in names
 }
@@ -607,12 +607,12 @@ def _options_of(table: Launcher, words: Sequence[Field]) -> _Options:
     script = next((at for at, word in enumerate(words) if _script_like(word) and not _option_like(word)), 0)
     at = 0
     while at < len(words):
-        word, text = words[at], shown(words[at].text())
+        word, text = words[at], display(words[at].text())
         if not text.startswith("-"):
             if _script_like(word):
                 break
-            doubtful |= word.known() is None
-            later = _behind_word(words, at, flags, script)
+            doubtful |= word.string() is None
+            later = _after_word(words, at, flags, script)
             if later == at:
                 break
             at = later
@@ -621,12 +621,12 @@ def _options_of(table: Launcher, words: Sequence[Field]) -> _Options:
         option = option.replace("_", "-")
         at += 1
         if equals:
-            given.append((option, value if word.known() is not None else None, word))
+            given.append((option, value if word.string() is not None else None, word))
         elif option in table.flags:
             flags.add(option)
         elif at < len(words) and not _option_like(words[at]) and not _script_like(words[at]):
             # an option that lost its value to an empty variable does not take the script for one
-            given.append((option, words[at].known(), words[at]))
+            given.append((option, words[at].string(), words[at]))
             at += 1
     return _Options(given, at, doubtful, not flags.isdisjoint(_MODULE), "no-python" in flags)
 
@@ -636,19 +636,19 @@ _NO_SCRIPT = (*_MODULE, "no-python")
 """Options behind which the program is no file of Python's."""
 
 
-def _behind_word(words: Sequence[Field], at: int, flags: set[str], script: int) -> int:
+def _after_word(words: Sequence[Field], at: int, flags: set[str], script: int) -> int:
     """Where a launcher's options go on behind a word that is none, or where its script stands.
 
     Placeholders such as `--master_addr your master IP` leave words between the options.
     """
-    if words[at].known() is None:
-        return _behind_unknown(words, at)
+    if words[at].string() is None:
+        return _after_unknown_words(words, at)
     if not flags.isdisjoint(_NO_SCRIPT):
         return at
     return next((later for later in range(at, script) if _option_like(words[later])), max(script, at))
 
 
-def _behind_unknown(words: Sequence[Field], at: int) -> int:
+def _after_unknown_words(words: Sequence[Field], at: int) -> int:
     """Where a launcher's options go on behind words that are not known; `at` where they do not."""
     later = _script_from(words, at, at)
     if later == at and words[at].split and at + 1 < len(words) and not _option_like(words[at + 1]):
@@ -689,14 +689,14 @@ def _rank(launcher: str | None, script: str | None, arguments: Sequence[Field]) 
     if (script or "").rpartition("/")[2] in MINDFORMERS_SCRIPTS:
         return 2
     for field in arguments:
-        if shown(field.text()).partition("=")[0].replace("_", "-") in TRAINING_FLAGS:
+        if display(field.text()).partition("=")[0].replace("_", "-") in TRAINING_FLAGS:
             return 2
     return 1 if launcher is not None else 0
 
 
-def _lost(shell: Shell, words: Sequence[Field], place: Place) -> None:
+def _note_lost_flags(shell: Shell, words: Sequence[Field], place: Place) -> None:
     """A command that begins with a flag: the line before was meant to continue."""
-    flags = [shown(word.text()) for word in words]
+    flags = [display(word.text()) for word in words]
     flags = [flag for flag in flags if flag.startswith("-") and len(flag) > 1] or flags[:1]
     line = place.line()
     above = place.source.line(line - 1) if line > 1 else ""
@@ -713,8 +713,8 @@ def _lost(shell: Shell, words: Sequence[Field], place: Place) -> None:
 def _after_options(words: Sequence[Field], at: int, values: Mapping[str, int]) -> int:
     """Where the first word after a wrapper's options stands."""
     while at < len(words):
-        text = shown(words[at].text())
-        if words[at].known() is None and not text.startswith("-"):
+        text = display(words[at].text())
+        if words[at].string() is None and not text.startswith("-"):
             if words[at].split and at + 1 < len(words):
                 at += 1
                 continue
@@ -731,11 +731,11 @@ def _after_options(words: Sequence[Field], at: int, values: Mapping[str, int]) -
 
 def _option_number(words: Sequence[Field], options: Sequence[str]) -> int | None:
     for at, word in enumerate(words):
-        text = shown(word.text())
+        text = display(word.text())
         name, equals, value = text.partition("=")
         if name in options:
             if not equals:
-                value = (words[at + 1].known() or "") if at + 1 < len(words) else ""
+                value = (words[at + 1].string() or "") if at + 1 < len(words) else ""
             return whole_number(value)
         if text[:2] in options and text[2:]:
             return whole_number(text[2:])
@@ -747,7 +747,7 @@ def _shell_options(words: Sequence[Field]) -> tuple[int, bool, bool]:
     at = 0
     command = from_input = False
     while at < len(words):
-        word = words[at].known()
+        word = words[at].string()
         if word is None or word[:1] not in ("-", "+") or word == "-":
             break
         at += 1
@@ -793,7 +793,7 @@ def _xargs_words(given: str, *, by_line: bool) -> list[str] | None:
     return [word for word in given.replace("\t", " ").replace("\n", " ").split(" ") if word]
 
 
-def _with_unknown(command: Sequence[Field], mark: str | None, place: Place) -> list[Field]:
+def _with_unknown_words(command: Sequence[Field], mark: str | None, place: Place) -> list[Field]:
     """A command with words of which nobody knows what they are."""
     unknown = Field(hole(say.unread_input(), place, loose=True))
     unknown.split = True
@@ -831,7 +831,7 @@ def _is_python(base: str) -> bool:
 
 def _base(word: Field) -> str:
     """The last part of a known word's path."""
-    return (word.known() or "").rpartition("/")[2]
+    return (word.string() or "").rpartition("/")[2]
 
 
 def _starts_programs(word: Field) -> bool:
@@ -842,21 +842,21 @@ def _starts_programs(word: Field) -> bool:
 
 def _is_shell_command(words: Sequence[Field]) -> bool:
     """Whether words begin with a shell that is given its command."""
-    return _base(words[0]) in SHELLS and any(word.known() in ("-c", "-lc", "-ic") for word in words)
+    return _base(words[0]) in SHELLS and any(word.string() in ("-c", "-lc", "-ic") for word in words)
 
 
 def _script_like(word: Field) -> bool:
-    return shown(word.text()).endswith(".py")
+    return display(word.text()).endswith(".py")
 
 
 def _option_like(word: Field) -> bool:
-    return shown(word.text()).startswith("-")
+    return display(word.text()).startswith("-")
 
 
 def words_of(shell: Shell, text: Text, place: Place) -> list[Field]:
     """A text that a program will read as a command line, as words."""
     try:
-        items = Parser(Code(place.source, text, place), extended=shell.extended).everything()
+        items = Parser(Code(place.source, text, place), extended=shell.has_extglob).everything()
     except ShellSyntaxError:
         return []
     commands = [item.command for item in items if isinstance(item.command, Simple)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..fast_records import TYPE_CHECKING, NamedTuple
 from .expansion import doubt_reason
-from .text import known
+from .text import string_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -105,12 +105,12 @@ def _differ(one: Started, other: Started) -> bool:
     if one.env.keys() != other.env.keys():
         return True
     return any(
-        variable is not other.env[name] and known(variable.value or ()) != known(other.env[name].value or ())
+        variable is not other.env[name] and string_of(variable.value or ()) != string_of(other.env[name].value or ())
         for name, variable in one.env.items()
     )
 
 
 def _word_or_why(field: Field) -> tuple[str | None, str]:
     """What a word is, or why it is not known."""
-    text = field.known()
+    text = field.string()
     return text, "" if text is not None else doubt_reason(field)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..fast_records import TYPE_CHECKING
 from .messages_compiled import say
-from .scanning import DOUBLE_ENDS, PLAIN_ENDS, binary_test, blanks_end, name_end, redirection, reserved_word, run_end
+from .scanner import DOUBLE_ENDS, PLAIN_ENDS, binary_test, blanks_end, name_end, redirection, reserved_word, run_end
 from .syntax import (
     AndOr,
     Arithmetic,
@@ -166,7 +166,7 @@ class Parser:
             self._gap()
             text, at = self.text, self.at
             if at >= self.size:
-                self._missing(say.unfinished(found=closers[0]), opened)
+                self._refuse_unfinished(say.unfinished(found=closers[0]), opened)
             char = text[at]
             if char == ")" or (char == ";" and text.startswith((";;", ";&"), at)):
                 if (")" if char == ")" else ";;") in closers:
@@ -231,7 +231,7 @@ class Parser:
         if at >= self.size:
             raise ShellSyntaxError(say.unfinished(found=say.a_command()), self.code.place(max(at - 1, 0), at))
         if text[at] == "(":
-            return self._redirected(self._parenthesis())
+            return self._with_redirects(self._parenthesis())
         word = reserved_word(text, at) if text[at] in "iwufcs{[ted}" else ""
         if not word or word == "time":
             return self._simple()
@@ -242,7 +242,7 @@ class Parser:
             self._refuse(at, word)
         body = compound(self, at)
         self.depth -= 1
-        return self._redirected(body)
+        return self._with_redirects(body)
 
     def _while(self, start: int) -> Command:
         until = self.text.startswith("until", start)
@@ -260,7 +260,7 @@ class Parser:
     def _coproc(self, start: int) -> Command:
         return Subshell((Item(self._command(), False),), self.code.place(start, self.at))
 
-    def _redirected(self, body: Command) -> Command:
+    def _with_redirects(self, body: Command) -> Command:
         redirects: list[Redirect] = []
         while True:
             self._blanks()
@@ -309,7 +309,7 @@ class Parser:
             return body
         if found != "do":
             if self.at >= self.size:
-                self._missing(say.unfinished(found="do"), start)
+                self._refuse_unfinished(say.unfinished(found="do"), start)
             self._refuse(self.at)
         self.at += len(found)
         body = self._list(("done",), start)
@@ -374,7 +374,7 @@ class Parser:
         while True:
             self._gap()
             if self.at >= self.size:
-                self._missing(say.unfinished(found="esac"), start, 4)
+                self._refuse_unfinished(say.unfinished(found="esac"), start, 4)
             if reserved_word(self.text, self.at) == "esac":
                 self.at += 4
                 return Case(subject, tuple(clauses), self.code.place(start, self.at))
@@ -400,7 +400,7 @@ class Parser:
 
     def _function(self, start: int) -> Command:
         self._blanks()
-        name = self._word().place.shown()
+        name = self._word().place.snippet()
         self._blanks()
         if self.text.startswith("(", self.at):
             self.at += 1
@@ -471,7 +471,7 @@ class Parser:
         if not self.text.startswith(")", self.at):
             self._refuse(at)
         self.at += 1
-        return self._function_body(name.place.shown(), start)
+        return self._function_body(name.place.snippet(), start)
 
     def _assignment(self) -> Assignment | None:
         text, start = self.text, self.at
@@ -512,7 +512,7 @@ class Parser:
         while True:
             self._gap()
             if self.at >= self.size:
-                self._missing(say.unfinished(found=")"), opened)
+                self._refuse_unfinished(say.unfinished(found=")"), opened)
             if self.at > tried:
                 tried, run = self._plain_run()
                 if run:
@@ -546,7 +546,7 @@ class Parser:
         self._blanks()
         if operator in ("<<", "<<-"):
             word = self._word()
-            raw = word.place.shown()
+            raw = word.place.snippet()
             quoted = any(mark in raw for mark in "'\"\\")
             delimiter = raw
             if quoted:
@@ -619,7 +619,7 @@ class Parser:
                     parts.append(self._process_substitution())
                     continue
                 break
-            self._quoting(char, parts)
+            self._quoted_part(char, parts)
         if not parts and not may_be_empty and self.at == start:
             self._refuse(self.at)
         return Word(tuple(parts), self.code.place(start, self.at))
@@ -640,7 +640,7 @@ class Parser:
             level += 1 if char == "(" else -1
             if not level:
                 return
-        self._missing(say.unclosed(found="("), opened)
+        self._refuse_unfinished(say.unclosed(found="("), opened)
 
     def _plain_run(self) -> tuple[int, list[Word]]:
         """The words up to the end of the line where all of them are plain, and that end; they are most of a launch."""
@@ -665,7 +665,7 @@ class Parser:
         self.words += len(found)
         return stop, found
 
-    def _quoting(self, char: str, parts: list[Part]) -> None:
+    def _quoted_part(self, char: str, parts: list[Part]) -> None:
         """Reads a quoted or expanded part that begins with `char` outside double quotes."""
         text, at = self.text, self.at
         self._count(at)
@@ -677,7 +677,7 @@ class Parser:
         elif char == "'":
             close = text.find("'", at + 1)
             if close < 0:
-                self._missing(say.unclosed(found="'"), at)
+                self._refuse_unfinished(say.unclosed(found="'"), at)
             parts.append(Quoted(self.code.pieces(at + 1, close)))
             self.at = close + 1
         elif char == '"':
@@ -709,7 +709,7 @@ class Parser:
             if self.at >= end:
                 if bounded:
                     return tuple(parts)
-                self._missing(say.unclosed(found='"'), opened)
+                self._refuse_unfinished(say.unclosed(found='"'), opened)
             self._count(self.at)
             stop = run_end(text, self.at, end, DOUBLE_ENDS)
             if stop > self.at:
@@ -750,7 +750,7 @@ class Parser:
         text, at = self.text, self.at
         following = text[at + 1 : at + 2]
         if following == "(":
-            return self._parenthesized(at)
+            return self._dollar_parenthesis(at)
         if following == "{":
             self._enter(at)
             found = self._braces(at, in_double)
@@ -774,7 +774,7 @@ class Parser:
         piece = self.code.pieces(at, at + 1)
         return Quoted(piece) if in_double else Bare(piece, "$")
 
-    def _parenthesized(self, at: int) -> Part:
+    def _dollar_parenthesis(self, at: int) -> Part:
         """`$(...)` and `$((...))`."""
         if self.text.startswith("(", at + 2):
             end = self._arithmetic_end(at + 3)
@@ -795,7 +795,7 @@ class Parser:
         run = at
         while True:
             if at >= self.size:
-                self._missing(say.unclosed(found="`"), opened)
+                self._refuse_unfinished(say.unclosed(found="`"), opened)
             char = text[at]
             if char == "`":
                 break
@@ -830,7 +830,7 @@ class Parser:
         out: list[str] = []
         while True:
             if at >= self.size:
-                self._missing(say.unclosed(found="$'"), opened, 2)
+                self._refuse_unfinished(say.unclosed(found="$'"), opened, 2)
             char = text[at]
             if char == "'":
                 break
@@ -912,7 +912,7 @@ class Parser:
             else:
                 self._bare(parts)
         else:
-            self._quoting(char, parts)
+            self._quoted_part(char, parts)
         return True
 
     def _braces(self, opened: int, in_double: bool) -> Part:
@@ -943,7 +943,7 @@ class Parser:
         if form == "bad":
             self._operand("}", in_double=False, opened=opened)
         if not self._take("}"):
-            self._missing(say.unclosed(found="${"), opened, 2)
+            self._refuse_unfinished(say.unclosed(found="${"), opened, 2)
         return Parameter(name, self.code.place(opened, self.at), index, form, operand, second, indirect)
 
     def _brace_sign(self, at: int) -> tuple[str, bool]:
@@ -985,7 +985,7 @@ class Parser:
             self._bare(parts)
         while True:
             if self.at >= self.size:
-                self._missing(say.unclosed(found="${"), opened, 2)
+                self._refuse_unfinished(say.unclosed(found="${"), opened, 2)
             char = self.text[self.at]
             if in_double and char == "'":
                 self._keep(parts)
@@ -1019,7 +1019,7 @@ class Parser:
         self._gap()
         if not self.text.startswith("]]", self.at):
             if self.at >= self.size:
-                self._missing(say.unfinished(found="]]"), opened, 2)
+                self._refuse_unfinished(say.unfinished(found="]]"), opened, 2)
             self._refuse(self.at)
         self.at += 2
         return found
@@ -1042,7 +1042,7 @@ class Parser:
         self._gap()
         text, at = self.text, self.at
         if at >= self.size:
-            self._missing(say.unfinished(found="]]"), opened, 2)
+            self._refuse_unfinished(say.unfinished(found="]]"), opened, 2)
         if text[at] == "!" and text[at + 1 : at + 2] in (" ", "\t", "\n", "(", "\\"):
             self.at += 1
             self._enter(at)
@@ -1153,7 +1153,7 @@ class Parser:
         if self.depth > DEEPEST:
             raise ShellSyntaxError(say.too_deep(), self.code.place(at, at + 1))
 
-    def _missing(self, problem: Problem, opened: int, size: int = 1) -> NoReturn:
+    def _refuse_unfinished(self, problem: Problem, opened: int, size: int = 1) -> NoReturn:
         """What was opened at a place is never finished."""
         raise ShellSyntaxError(problem, self.code.place(opened, opened + size))
 

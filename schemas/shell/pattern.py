@@ -1,14 +1,23 @@
-"""Shell patterns as regular expressions, with a guard against texts on which matching could take long."""
+"""Shell patterns, matched against texts and file names with a guard against those on which matching takes long."""
 
 from __future__ import annotations
 
+import posixpath
+
 from ..fast_records import TYPE_CHECKING
+from .session import is_within
 
 if TYPE_CHECKING:
     import re
 
+    from .session import Session
+    from .state import State
+
 LONGEST_SUBJECT = 100_000
 MOST_COMPARISONS = 2_000_000
+MOST_MATCHES = 1_000
+_OTHERWISE = ("shopt-globstar", "shopt-dotglob", "shopt-nocaseglob")
+"""Options that change what a pattern matches."""
 _MARKS = frozenset("()[]{}?*+-|^$\\.&~# \t\n\r\v\f")
 """What means something in a regular expression."""
 _NEGATED = r")\Z).*"
@@ -21,7 +30,7 @@ def has_pattern(text: str, *, extended: bool = False) -> bool:
     return "*" in text or "?" in text or "[" in text or (extended and "(" in text)
 
 
-def translated(parts: list[tuple[str, bool]], *, extended: bool = False, shortest: bool = False) -> str:
+def to_regex(parts: list[tuple[str, bool]], *, extended: bool = False, shortest: bool = False) -> str:
     """The regular expression of a pattern given as (text, quoted) parts."""
     flat = _characters(parts)
     star = ".*?" if shortest else ".*"
@@ -31,19 +40,19 @@ def translated(parts: list[tuple[str, bool]], *, extended: bool = False, shortes
     while at < len(flat):
         char, quoted = flat[at]
         if quoted:
-            out.append(_escaped(char))
+            out.append(_escape(char))
         elif extended and _opens(flat, at):
-            out.append(_opened(char, closers))
+            out.append(_group_start(char, closers))
             at += 1
         elif closers and char in "|)":
-            out.append("|" if char == "|" else _closed(closers, last=at + 1 == len(flat)))
+            out.append("|" if char == "|" else _group_end(closers, last=at + 1 == len(flat)))
         elif char == "*":
             out.extend([star] if out[-1:] != [star] else ())
         elif char == "[":
             found, at = _bracket(flat, at)
             out.append(found)
         else:
-            out.append("." if char == "?" else _escaped(char))
+            out.append("." if char == "?" else _escape(char))
         at += 1
     if closers:
         raise TooHardError
@@ -67,7 +76,7 @@ def _opens(flat: list[tuple[str, bool]], at: int) -> bool:
     return flat[at][0] in "?*+@!" and flat[at + 1 : at + 2] == [("(", False)]
 
 
-def _opened(char: str, closers: list[str]) -> str:
+def _group_start(char: str, closers: list[str]) -> str:
     """The beginning of `@(a|b)` and its like; `closers` takes its end."""
     if char != "!":
         closers.append(")" + _EXTENDED[char])
@@ -78,14 +87,14 @@ def _opened(char: str, closers: list[str]) -> str:
     return "(?!(?:"
 
 
-def _closed(closers: list[str], *, last: bool) -> str:
+def _group_end(closers: list[str], *, last: bool) -> str:
     """The end of the innermost group; behind `!(…)` nothing may follow."""
     if closers[-1] == _NEGATED and not last:
         raise TooHardError
     return closers.pop()
 
 
-def _escaped(char: str) -> str:
+def _escape(char: str) -> str:
     return "\\" + char if char in _MARKS else char
 
 
@@ -108,9 +117,9 @@ def _bracket(flat: list[tuple[str, bool]], at: int) -> tuple[str, int]:
             members, end = _class(flat, end + 2)
             body.append(members)
             continue
-        body.append("-" if char == "-" and not quoted else _escaped(char))
+        body.append("-" if char == "-" and not quoted else _escape(char))
         end += 1
-    return _escaped("["), at
+    return _escape("["), at
 
 
 def _class(flat: list[tuple[str, bool]], at: int) -> tuple[str, int]:
@@ -131,7 +140,7 @@ CLASSES = {
 }  # fmt: skip
 
 
-def compiled(expression: str, subject: str, *, tries: int = 1) -> re.Pattern[str]:
+def compile_bounded(expression: str, subject: str, *, tries: int = 1) -> re.Pattern[str]:
     """The expression, unless matching it `tries` times against the subject could take long."""
     import re
 
@@ -183,7 +192,7 @@ def matches(parts: list[tuple[str, bool]], subject: str, *, extended: bool = Fal
         segments = _segments(parts)
         if segments is not None:
             return _in_order(segments, subject)
-    return compiled(translated(parts, extended=extended), subject).fullmatch(subject) is not None
+    return compile_bounded(to_regex(parts, extended=extended), subject).fullmatch(subject) is not None
 
 
 def without_prefix(parts: list[tuple[str, bool]], subject: str, *, longest: bool, extended: bool = False) -> int:
@@ -191,7 +200,7 @@ def without_prefix(parts: list[tuple[str, bool]], subject: str, *, longest: bool
     # an extended pattern's own repetitions are greedy, so every end is tried
     every = longest or extended
     tries = len(subject) if every else 1
-    expression = compiled(translated(parts, extended=extended, shortest=not every), subject, tries=tries)
+    expression = compile_bounded(to_regex(parts, extended=extended, shortest=not every), subject, tries=tries)
     ends = range(len(subject), -1, -1) if longest else range(len(subject) + 1)
     if not every:
         found = expression.match(subject)
@@ -204,9 +213,77 @@ def without_prefix(parts: list[tuple[str, bool]], subject: str, *, longest: bool
 
 def without_suffix(parts: list[tuple[str, bool]], subject: str, *, longest: bool, extended: bool = False) -> int:
     """Where the suffix that the pattern removes begins."""
-    expression = compiled(translated(parts, extended=extended), subject, tries=len(subject))
+    expression = compile_bounded(to_regex(parts, extended=extended), subject, tries=len(subject))
     starts = range(len(subject) + 1) if longest else range(len(subject), -1, -1)
     for start in starts:
         if expression.fullmatch(subject, start):
             return start
     return len(subject)
+
+
+# File name patterns, matched against the names in the tree beside the script.
+
+
+def matching_files(shell: Session, written: str) -> list[str] | None:
+    """The names that a pattern matches, in bash's order; None where that is not certain, or where there is none.
+
+    No match is not certain either: the files may be there when the script runs.
+    """
+    state = shell.state
+    if state.cwd is None or not _is_certain(state, written):
+        return None
+    found = ["/" if written.startswith("/") else ""]
+    plain = True
+    for part in [part for part in written.split("/") if part]:
+        plain = plain and not has_pattern(part, extended="shopt-extglob" in state.options)
+        if plain:
+            found = [posixpath.join(path, part) for path in found]
+            continue
+        found = _match_level(shell, state.cwd, found, part)
+        if not found or len(found) > MOST_MATCHES:
+            return None
+    return found
+
+
+def _is_certain(state: State, written: str) -> bool:
+    """Whether nothing but the pattern and the names decide what it matches."""
+    settled = "GLOBIGNORE" not in state.variables and state.options.isdisjoint(_OTHERWISE)
+    return settled and "\\" not in written and not written.endswith("/")
+
+
+def _match_level(shell: Session, cwd: str, paths: list[str], part: str) -> list[str]:
+    """What one part of a pattern matches in some directories; nothing where one of them is not known."""
+    extended = "shopt-extglob" in shell.state.options
+    found: list[str] = []
+    for path in paths:
+        names = _names(shell, posixpath.normpath(posixpath.join(cwd, path)))
+        if names is None:
+            return []
+        shown = [name for name in names if part[0] == "." or name[0] != "."]
+        found.extend([posixpath.join(path, name) for name in shown if _name_matches(part, name, extended=extended)])
+    shell.spend(len(found))
+    return found
+
+
+def _name_matches(part: str, name: str, *, extended: bool) -> bool:
+    try:
+        return matches([(part, False)], name, extended=extended)
+    except TooHardError:
+        return False
+
+
+def _names(shell: Session, directory: str) -> list[str] | None:
+    """The names in a directory of the tree, unless the script itself changes them."""
+    below = posixpath.join(directory, "")
+    shell.spend((len(shell.changed_files) + len(shell.removed_files)) // 32 + 1)
+    if not (is_within(directory, shell.roots) or directory in shell.roots):
+        return None
+    if shell.list_directory is None or any(path.startswith(below) for path in shell.removed_files):
+        return None
+    names = shell.list_directory(directory)
+    if names is None:
+        return None
+    shell.spend(len(names) // 16 + 1)
+    held = set(names)
+    made = [path[len(below) :].partition("/")[0] for path in shell.changed_files if path.startswith(below)]
+    return names if held.issuperset(made) else None

@@ -7,7 +7,7 @@ status, or None where that is not certain.
 from __future__ import annotations
 
 from ..fast_records import TYPE_CHECKING
-from .scanning import is_whole_number
+from .scanner import is_whole_number
 
 if TYPE_CHECKING:
     import re

@@ -13,8 +13,8 @@ from ..message import NOTHING, join_words
 from ..source import Span
 from .expansion import doubt_reason
 from .messages_compiled import say
-from .scanning import is_digits
-from .text import Code, Piece, Place, known, shown, written_at
+from .scanner import is_digits
+from .text import Code, Piece, Place, display, place_of, string_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -113,16 +113,16 @@ def _answer(shell: Shell, source: SourceText, options: ReadOptions) -> ScriptRea
     if not kept:
         _no_launch(shell, source)
     launches = tuple([_launch(one, home) for one in kept])
-    taken = _taken(shell, kept, options, home)
+    taken = _choose_launch(shell, kept, options, home)
     chosen, launch = kept[taken], launches[taken]
     _sweeps(shell, [one.place for one in kept], options)
     _branches(shell, source, options)
     words = [(word, launch.arguments[number], number) for number, word in enumerate(chosen.launch.arguments)]
     words += [(word, _argument(word, chosen, home), None) for word in chosen.launch.before]
     unresolved = [
-        _unresolved(word, argument, doubt_reason(word), number)
+        _unresolved_word(word, argument, doubt_reason(word), number)
         for word, argument, number in words
-        if word.known() is None
+        if word.string() is None
     ]
     _stray_backslashes(shell, chosen, launch)
     if "\r\n" in source.text:
@@ -132,7 +132,7 @@ def _answer(shell: Shell, source: SourceText, options: ReadOptions) -> ScriptRea
     return ScriptReading(launches, launch, others, tuple(unresolved), tuple(shell.problems), chosen.written)
 
 
-def _taken(shell: Shell, kept: list[Found], options: ReadOptions, home: str) -> int:
+def _choose_launch(shell: Shell, kept: list[Found], options: ReadOptions, home: str) -> int:
     """Which launch the answer is about: the one asked for, else the last that a plain run reaches."""
     if options.launch is not None:
         if not 1 <= options.launch <= len(kept):
@@ -198,9 +198,9 @@ def _no_launch(shell: Shell, source: SourceText) -> NoReturn:
     if errors:
         raise UnreadableError(errors[0])
     span: Span | None = None
-    lines = _asked(shell)
+    lines = _condition_lines(shell)
     said = say.no_launch()
-    telling = _telling(shell)
+    telling = _first_cause(shell)
     if telling is not None:
         said, span = say.no_launch_problem(hint=telling.words()), telling.span
     elif shell.ended is not None:
@@ -213,7 +213,7 @@ def _no_launch(shell: Shell, source: SourceText) -> NoReturn:
     raise UnreadableError(diagnose(said, source.name, span))
 
 
-def _asked(shell: Shell) -> Words:
+def _condition_lines(shell: Shell) -> Words:
     """The lines of the conditions that reading cannot decide, each with what would decide it where that is known."""
     lines: dict[Words, list[str]] = {}
     for line in sorted(shell.questions.met, key=_line_order)[:10]:
@@ -222,7 +222,7 @@ def _asked(shell: Shell) -> Words:
     return join_words([say.lines_where(lines=named, why=why) if why else named for named, why in told], ", ", ", ")
 
 
-def _telling(shell: Shell) -> Diagnostic | None:
+def _first_cause(shell: Shell) -> Diagnostic | None:
     """The problem that may be why no launch was found: a script that was not read may be the one that starts it."""
     problems = shell.problems
     telling = [problem for problem in problems if problem.kind.name == "endless-loop"]
@@ -243,7 +243,7 @@ def _launch(found: Found, home: str) -> Launch:
     for name, variable in started.env.items():
         if variable.value is None:
             continue
-        env[name] = known(variable.value)
+        env[name] = string_of(variable.value)
         if variable.place is not None and variable.place.end > variable.place.start:
             spans[name] = variable.place.span(home)
     return Launch(
@@ -264,15 +264,15 @@ def _argument(field: Field, found: Found, home: str) -> Argument:
     if len(text) == 1 and not field.split:
         written, place, _, _, doubt = text[0]
         return _argument_of((written, place.span(home), doubt is None, False, "" if doubt is None else doubt.reason))
-    place = written_at(text, found.place)
-    resolved = field.known() is not None
-    return Argument(shown(text), place.span(home), resolved, field.split, "" if resolved else doubt_reason(field))
+    place = place_of(text, found.place)
+    resolved = field.string() is not None
+    return Argument(display(text), place.span(home), resolved, field.split, "" if resolved else doubt_reason(field))
 
 
 _argument_of = Argument._make
 
 
-def _unresolved(field: Field, argument: Argument, reason: str, number: int | None) -> Unresolved:
+def _unresolved_word(field: Field, argument: Argument, reason: str, number: int | None) -> Unresolved:
     return Unresolved(argument.text, reason, argument.span, number, field.split)
 
 

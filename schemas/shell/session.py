@@ -1,34 +1,72 @@
 """One reading of one script: what may be spent on it, what is said of it, and which files it knows.
 
 `Variables`, `Expander` and `Shell` build on it, one on the other: what a variable holds, what words become, what
-commands do.
+commands do. Of the disk a reading looks at regular files at and below the script's folder alone: a script names files
+freely (devices, pipes, other people's homes), and reading those may never end or tells what is none of its business.
 """
 
 from __future__ import annotations
 
+import os
 import posixpath
+import stat
 
+from ..border.probes import kind_of, real_path
 from ..diagnostic import UnreadableError, diagnose
 from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..message import NOTHING
 from ..source import SourceText
-from . import tree
 from .flow import ExhaustedError, UndecidedError
 from .messages_compiled import say
 from .state import State, WrittenFiles
-from .text import Code, Piece, Place, doubt_of, known
+from .text import Code, Piece, Place, doubt_of, string_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from ..config import ReadOptions
     from ..diagnostic import Diagnostic
     from ..message import Problem
     from .text import Text
 
+LONGEST_CONTENT = 65_536
+"""Characters of a file that stands for words of a command line; a real one has some hundred."""
+
+_STREAMS = ("/dev/", "/proc/", "/sys/")
+INPUTS = ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
+"""Names of the standard input."""
 MOST_STEPS = 45_000
 DEEPEST_CALLS = 30
 _EMPTY, _MISSING = "SYN908", "SYN900"
+
+
+def is_stream(path: str) -> bool:
+    """Whether a path is a device, a pipe or something else that is no file at rest."""
+    full = posixpath.normpath(path)
+    if full.startswith("//"):
+        full = full[1:]
+    if full.startswith(_STREAMS):
+        return True
+    try:
+        real = real_path(full)
+    except (OSError, ValueError):
+        return False
+    kind = kind_of(real)
+    return bool(kind) and (real.startswith(_STREAMS) or not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)))
+
+
+def is_within(path: str, roots: Iterable[str]) -> bool:
+    """Whether a path lies below one of the roots, links followed."""
+    try:
+        real = real_path(path)
+        return any(real.startswith(os.path.join(real_path(root), "")) for root in roots)
+    except (OSError, ValueError):
+        return False
+
+
+def _is_readable(path: str, roots: Iterable[str]) -> bool:
+    """Whether the text of a file may stand for words of the script. One that is not there is for its reader to say."""
+    return not is_stream(path) and is_within(path, roots)
 
 
 class Start(NamedTuple):
@@ -44,9 +82,7 @@ class Start(NamedTuple):
 
 def _is_whole(text: Text) -> bool:
     """Whether a file's text is known but for values of variables: no program's output stands in it."""
-    return sum([len(one.text) for one in text]) <= tree.LONGEST_CONTENT and all(
-        one.text or not one.doubt for one in text
-    )
+    return sum([len(one.text) for one in text]) <= LONGEST_CONTENT and all(one.text or not one.doubt for one in text)
 
 
 class Session:
@@ -110,17 +146,17 @@ class Session:
         if found not in self.problems and len(self.problems) < 200:
             self.problems.append(found)
 
-    def doubted(self, text: Text) -> None:
+    def note_doubt(self, text: Text) -> None:
         """Remembers why something cannot be decided."""
         doubt = doubt_of(text)
         if doubt is not None:
             self.undecided_reason = doubt.reason
 
-    def decided(self, text: Text) -> str:
+    def decide(self, text: Text) -> str:
         """The string that a text is; raises UndecidedError where it cannot be decided."""
-        string = known(text)
+        string = string_of(text)
         if string is None:
-            self.doubted(text)
+            self.note_doubt(text)
             raise UndecidedError
         return string
 
@@ -150,9 +186,9 @@ class Session:
         full = self.absolute(name)
         if full is None:  # in a folder that nobody knows: a file of that name may be the one
             self.astray.add(posixpath.basename(name))
-            self._forget(lambda known: posixpath.basename(known) == posixpath.basename(name))
+            self._forget(lambda string_of: posixpath.basename(string_of) == posixpath.basename(name))
             return
-        if tree.is_stream(full):
+        if is_stream(full):
             return
         if text is not None and (self.unsure or not _is_whole(text)):
             text = None
@@ -165,7 +201,7 @@ class Session:
         full = self.absolute(name)
         if full is not None:
             self.filled.add(full)
-            self._forget(lambda known: known.startswith(full.rstrip("/") + "/"))
+            self._forget(lambda string_of: string_of.startswith(full.rstrip("/") + "/"))
 
     def _forget(self, may_be: Callable[[str], bool]) -> None:
         """What files that were written before hold now is not known."""
@@ -178,16 +214,16 @@ class Session:
         return WrittenFiles(self.written, self.astray, self.filled).has(full)
 
     @property
-    def touched(self) -> set[str]:
+    def changed_files(self) -> set[str]:
         """Files that the script itself may have changed by now."""
-        return self._kept(gone=False)
+        return self._settle_changes(gone=False)
 
     @property
-    def removed(self) -> set[str]:
+    def removed_files(self) -> set[str]:
         """And those that it may have taken away."""
-        return self._kept(gone=True)
+        return self._settle_changes(gone=True)
 
-    def _kept(self, *, gone: bool) -> set[str]:
+    def _settle_changes(self, *, gone: bool) -> set[str]:
         for name, cwd, went in self._changed:
             kept = self._removed if went else self._touched
             kept.add(name)
@@ -201,15 +237,15 @@ class Session:
         full = None if self.state.cwd is None else posixpath.normpath(posixpath.join(self.state.cwd, path))
         if full is not None and self.is_written(full):
             return self.written.get(full)
-        if full is None or not {path, full}.isdisjoint(self.touched) or full in self.removed:
+        if full is None or not {path, full}.isdisjoint(self.changed_files) or full in self.removed_files:
             return None
-        if not tree.readable(full, self.roots):
+        if not _is_readable(full, self.roots):
             return None
         try:
             source = self.open_file(full if self.state.cwd != self.start_cwd or path.startswith(("-", "/")) else path)
         except UnreadableError as error:
             return () if error.diagnostic.kind.code == _EMPTY else None
-        if len(source.text) > tree.LONGEST_CONTENT:
+        if len(source.text) > LONGEST_CONTENT:
             return None
         self.spend(len(source.text) // 64 + 1)
         return (Piece(source.text, Place(source, 0, len(source.text)), True),) if source.text else ()
@@ -219,7 +255,7 @@ class Session:
         if name.startswith(("/", "&")) or self.state.cwd is None:
             return False
         full = posixpath.normpath(posixpath.join(self.state.cwd, name))
-        if tree.is_stream(full):
+        if is_stream(full):
             return False
         try:
             self.open_file(full if self.state.cwd != self.start_cwd else name)
@@ -236,15 +272,15 @@ class Session:
                 return Code(place.source, text, place)
             self.note(say.source_written(path=path), place)
             return None
-        source = self._opened(path, place)
+        source = self._open_code(path, place)
         return None if source is None else Code(source)
 
-    def _opened(self, path: str, place: Place) -> SourceText | None:
+    def _open_code(self, path: str, place: Place) -> SourceText | None:
         full = "./" + path if path.startswith("-") else path
         # after a `cd` that may have failed the file may still be the one seen from here
         if not path.startswith("/") and self.state.cwd not in (None, self.start_cwd):
             full = posixpath.normpath(posixpath.join(self.state.cwd or "", path))
-        if tree.is_stream(posixpath.join(self.start_cwd, full)):
+        if is_stream(posixpath.join(self.start_cwd, full)):
             self.note(say.source_unknown(text=path), place)
             return None
         try:

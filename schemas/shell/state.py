@@ -9,7 +9,7 @@ from __future__ import annotations
 import posixpath
 
 from ..fast_records import TYPE_CHECKING, NamedTuple
-from .text import Doubt, hole, known, same
+from .text import Doubt, hole, same, string_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -52,7 +52,7 @@ class Variable(NamedTuple):
         """The element that its bare name stands for."""
         return "0" if self.keyed else 0
 
-    def counted(self, key: int | str) -> int | str:
+    def index_of(self, key: int | str) -> int | str:
         """A subscript; a negative one counts from the end."""
         if isinstance(key, int) and key < 0:
             return key + max([entry for entry in self.entries() if isinstance(entry, int)], default=-1) + 1
@@ -97,7 +97,7 @@ class State:
                 self.variables[name] = old
 
 
-def joined(states: list[State], reason: Words, place: Place) -> State:
+def join_states(states: list[State], reason: Words, place: Place) -> State:
     """The state of which only is known that it is one of `states`."""
     first = states[0]
     for other in states[1:]:
@@ -161,18 +161,18 @@ def joined_text(one: Text, other: Text, doubt: Doubt) -> Text:
     """A text that is one of the two: their common beginning and end, and something unknown between."""
     if same(one, other):
         return one
-    start, end = _shared(one, other, _alike)
+    start, end = _common_ends(one, other, _is_same_piece)
     return (*one[:start], *hole(doubt.reason, doubt.place), *(one[-end:] if end else ()))
 
 
 def _joined_list(one: tuple[Text, ...], other: tuple[Text, ...], doubt: Doubt) -> tuple[Text, ...]:
     if len(one) == len(other):
         return tuple([joined_text(a, b, doubt) for a, b in zip(one, other, strict=True)])
-    start, end = _shared(one, other, same)
+    start, end = _common_ends(one, other, same)
     return (*one[:start], hole(doubt.reason, doubt.place, loose=True), *(one[-end:] if end else ()))
 
 
-def _shared(one: Sequence[T], other: Sequence[T], equal: Callable[[T, T], bool]) -> tuple[int, int]:
+def _common_ends(one: Sequence[T], other: Sequence[T], equal: Callable[[T, T], bool]) -> tuple[int, int]:
     """How many entries two lists have in common at their beginning, and behind it at their end."""
     start = end = 0
     shortest = min(len(one), len(other))
@@ -183,7 +183,7 @@ def _shared(one: Sequence[T], other: Sequence[T], equal: Callable[[T, T], bool])
     return start, end
 
 
-def _alike(one: Piece, other: Piece) -> bool:
+def _is_same_piece(one: Piece, other: Piece) -> bool:
     return one.text == other.text and one.doubt == other.doubt
 
 
@@ -206,4 +206,4 @@ class WrittenFiles(NamedTuple):
     def text(self, full: str) -> str | None:
         """What one of them holds; None where that is not known."""
         text = self.files.get(full)
-        return None if text is None else known(text)
+        return None if text is None else string_of(text)

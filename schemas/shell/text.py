@@ -28,7 +28,7 @@ class Place(NamedTuple):
     start: int
     end: int
 
-    def shown(self) -> str:
+    def snippet(self) -> str:
         """What stands there."""
         return self.source.text[self.start : self.end]
 
@@ -78,7 +78,7 @@ _place, _piece = Place._make, Piece._make
 Text: TypeAlias = "tuple[Piece, ...]"
 
 
-def known(text: Text) -> str | None:
+def string_of(text: Text) -> str | None:
     """The string, or None where a part of it is not known."""
     if len(text) == 1:
         piece = text[0]
@@ -89,7 +89,7 @@ def known(text: Text) -> str | None:
     return "".join([piece.text for piece in text])
 
 
-def shown(text: Text) -> str:
+def display(text: Text) -> str:
     """The text for a person: what is known, and the source text of what is not."""
     if len(text) == 1:
         return text[0].text
@@ -109,9 +109,9 @@ def plain(string: str, place: Place) -> Text:
     return (Piece(string, place),) if string else ()
 
 
-def unknown(reason: Words, place: Place, *, atomic: bool = False) -> Text:
+def unknown_text(reason: Words, place: Place, *, atomic: bool = False) -> Text:
     """A value that cannot be known, shown as the source text at `place`."""
-    return (Piece(place.shown() or "?", place, False, (), Doubt(reason, place, atomic)),)
+    return (Piece(place.snippet() or "?", place, False, (), Doubt(reason, place, atomic)),)
 
 
 def hole(reason: Words, place: Place, *, loose: bool = False) -> Text:
@@ -148,7 +148,7 @@ def between(texts: Sequence[Text], separator: Text) -> Text:
     return tuple(found)
 
 
-def passed_through(text: Text, site: Place) -> Text:
+def with_expansion(text: Text, site: Place) -> Text:
     """The text after the expansion at `site` produced it."""
     if len(text) == 1:
         written, place, verbatim, chain, doubt = text[0]
@@ -157,7 +157,7 @@ def passed_through(text: Text, site: Place) -> Text:
     return tuple(
         [
             Piece(
-                piece.text or (site.shown() if piece.doubt else ""),
+                piece.text or (site.snippet() if piece.doubt else ""),
                 piece.place if piece.text else site,
                 piece.verbatim,
                 (*piece.chain, site) if len(piece.chain) < LONGEST_CHAIN else piece.chain,
@@ -172,7 +172,7 @@ def same(one: Text, other: Text) -> bool:
     """Whether two values are certainly equal."""
     if one is other:
         return True
-    first, second = known(one), known(other)
+    first, second = string_of(one), string_of(other)
     if first is not None and second is not None:
         return first == second
     if len(one) != len(other):
@@ -180,7 +180,7 @@ def same(one: Text, other: Text) -> bool:
     return all(a.text == b.text and a.doubt == b.doubt for a, b in zip(one, other, strict=True))
 
 
-def written_at(text: Text, fallback: Place) -> Place:
+def place_of(text: Text, fallback: Place) -> Place:
     """Where a word was written: its own characters where they stand together, else where it was put together."""
     if not text:
         return fallback
@@ -231,7 +231,7 @@ class Code:
         """Where the code between two offsets was written."""
         if self._text is None:
             return _place((self.source, start, end))
-        return written_at(self.pieces(start, max(end, start)), self.site or Place(self.source, 0, 0))
+        return place_of(self.pieces(start, max(end, start)), self.site or Place(self.source, 0, 0))
 
     def pieces(self, start: int, end: int) -> Text:
         """The code between two offsets as text."""

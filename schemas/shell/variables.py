@@ -6,11 +6,11 @@ from ..fast_records import TYPE_CHECKING
 from ..message import Words, verbatim
 from .flow import Discard, ExhaustedError, Exit, ExpressionError, UndecidedError
 from .messages_compiled import say
-from .scanning import is_name
+from .scanner import is_name
 from .session import Session
 from .state import Variable, joined_variable
 from .syntax import Bare, Word
-from .text import Doubt, Piece, hole, is_loose, known, plain, shown, unknown
+from .text import Doubt, Piece, display, hole, is_loose, plain, string_of, unknown_text
 
 if TYPE_CHECKING:
     from .arithmetic import Evaluator
@@ -97,14 +97,14 @@ class Variables(Session):
         """A variable, through name references; None where it is not set at all."""
         found = self.state.variables.get(name)
         if found is not None and found.reference and found.value:
-            return self._behind(name, found.value)
+            return self._referenced_variable(name, found.value)
         if found is not None and found.own is not None:
             self.not_given = self.not_given or found.own
         return found if found is not None and found.is_set() else None
 
-    def _behind(self, name: str, value: Text) -> Variable | None:
+    def _referenced_variable(self, name: str, value: Text) -> Variable | None:
         """The variable, or the element of an array, that a name reference stands for."""
-        target = self.referred(name)
+        target = self.resolve_reference(name)
         if target is None:
             reason = say.referred_unknown(name=name)
             return Variable(None, {0: (Piece("", self.place, False, (), Doubt(reason, value[0].place, loose=True)),)})
@@ -116,13 +116,13 @@ class Variables(Session):
         item = self.element(found, target[1], self.place)
         return None if item is None else Variable(item)
 
-    def referred(self, name: str) -> tuple[str, Word | None] | None:
+    def resolve_reference(self, name: str) -> tuple[str, Word | None] | None:
         """The variable that a name stands for, through name references, and its subscript; None where nobody knows."""
         for _ in range(8):
             found = self.state.variables.get(name)
             if found is None or not found.reference or not found.value:
                 return name, None
-            target = known(found.value)
+            target = string_of(found.value)
             if target is None:
                 return None
             if not is_name(target):
@@ -144,7 +144,7 @@ class Variables(Session):
         found = self.state.variables.get(name)
         if found is None or not found.reference or not found.value:
             return name, None
-        target = self.referred(name)
+        target = self.resolve_reference(name)
         if target is None:
             self.forget_all(place, say.referred_unknown(name=name))
         return target
@@ -174,7 +174,7 @@ class Variables(Session):
         if name == "FUNCNAME":
             return plain(self.function_names[-1], place) if self.function_names else None
         if name in _SET_BY_BASH and name not in self.state.variables and name not in _UNSET_AT_FIRST:
-            return unknown(
+            return unknown_text(
                 say.set_by_bash(name=name, detail=_SET_BY_BASH[name]), place, atomic=name not in _MAY_BE_ANYTHING
             )
         return None
@@ -189,9 +189,9 @@ class Variables(Session):
                 return plain(self.sources[0], place)
             if name == "BASH_SOURCE" and literal == "1" and not self.function_names:
                 return plain(self.sources[-2], place) if len(self.sources) > 1 else None
-            return unknown(say.how_called(name=f"{name}[{literal}]"), place)
+            return unknown_text(say.how_called(name=f"{name}[{literal}]"), place)
         if name in _SET_BY_BASH and name not in self.state.variables:
-            return unknown(say.set_by_bash(name=name, detail=_SET_BY_BASH[name]), place)
+            return unknown_text(say.set_by_bash(name=name, detail=_SET_BY_BASH[name]), place)
         return None
 
     def _positional(self, number: int, place: Place) -> Text | None:
@@ -199,21 +199,21 @@ class Variables(Session):
             return plain(self.name, place)
         values = self.state.positional
         if any(is_loose(value) for value in values[:number]):
-            return unknown(say.argument_count(), place)
+            return unknown_text(say.argument_count(), place)
         return values[number - 1] if number <= len(values) else None
 
     def _special(self, name: str, place: Place) -> Text | None:
         if name == "#":
             if any(is_loose(value) for value in self.state.positional):
-                return unknown(say.argument_count(), place, atomic=True)
+                return unknown_text(say.argument_count(), place, atomic=True)
             return plain(str(len(self.state.positional)), place)
         if name == "?":
             if self.state.status is None:
-                return unknown(say.status_of_a_program(), place, atomic=True)
+                return unknown_text(say.status_of_a_program(), place, atomic=True)
             return plain(str(self.state.status), place)
-        return unknown(_special(name), place, atomic=True)
+        return unknown_text(_special(name), place, atomic=True)
 
-    def unset(self, name: str, place: Place) -> Text:
+    def unset_value(self, name: str, place: Place) -> Text:
         """What an unset variable expands to."""
         if self.options.unset_empty:
             if "nounset" in self.state.options and name not in ("@", "*"):
@@ -221,34 +221,34 @@ class Variables(Session):
                 raise Exit(1)
             return ()
         if name.isdigit():
-            return unknown(say.argument_not_given(name=name), place)
-        return unknown(say.not_set(name=name), place)
+            return unknown_text(say.argument_not_given(name=name), place)
+        return unknown_text(say.not_set(name=name), place)
 
     def directory(self, place: Place) -> Text:
         """The working directory."""
         if self.state.cwd is None:
-            return unknown(say.directory_depends(), place)
+            return unknown_text(say.directory_depends(), place)
         return plain(self.state.cwd, place)
 
     def element(self, variable: Variable, index: Word, place: Place) -> Text | None:
         """An element of a variable; None where it is unset."""
         text = self.text(index)
-        string = known(text)
+        string = string_of(text)
         if variable.items is None:
             return variable.value if string in ("0", "-1") else None
         if string is None:
-            return unknown(why(text), place)
+            return unknown_text(why(text), place)
         if variable.keyed:
             return variable.items.get(string)
         try:
             number = self.evaluate(string, place)
         except UndecidedError:
-            return unknown(self.undecided_reason, place)
+            return unknown_text(self.undecided_reason, place)
         except ExpressionError:
             raise Discard from None
         if any(is_loose(value) for value in variable.items.values()):
-            return unknown(say.array_length(), place)
-        return variable.items.get(variable.counted(number))
+            return unknown_text(say.array_length(), place)
+        return variable.items.get(variable.index_of(number))
 
     # Arithmetic
 
@@ -258,7 +258,7 @@ class Variables(Session):
 
         def read(name: str, index: str | None) -> str:
             self.spend(3)
-            return self.decided(self._numeric(name, index, running[0], place))
+            return self.decide(self._numeric(name, index, running[0], place))
 
         def write(name: str, index: str | None, value: int) -> None:
             key: int | str | None = None
@@ -278,20 +278,20 @@ class Variables(Session):
     def _numeric(self, name: str, index: str | None, evaluator: Evaluator, place: Place) -> Text:
         if index is None:
             found = self.value_of(name, place)
-            return self.unset(name, place) if found is None else found
+            return self.unset_value(name, place) if found is None else found
         variable = self.variable(name)
         key: int | str = index if variable is not None and variable.keyed else evaluator.value(index)
         if variable is None or variable.items is None:
             return ()
-        return variable.items.get(variable.counted(key), ())
+        return variable.items.get(variable.index_of(key), ())
 
     def key(self, name: str, index: Word) -> int | str | None:
         """The element that a subscript names; None where that is not known."""
         text = self.text(index)
-        string = known(text)
+        string = string_of(text)
         variable = self.variable(name)
         if string is None:
-            self.doubted(text)
+            self.note_doubt(text)
             return None
         if variable is not None and variable.keyed:
             return string
@@ -316,14 +316,14 @@ class Variables(Session):
         if old.readonly:
             return
         self._weigh(value)
-        value = self._as_declared(old, value, place)
+        value = self._with_attributes(old, value, place)
         if key is None and old.items is not None:
             key = old.first_key()
         if key is not None:
             self._assign_item(name, old, key, value, place, append=append)
             return
         if append and old.value:
-            value = self._appended(old.value, value, place, integer=old.integer)
+            value = self._append(old.value, value, place, integer=old.integer)
             self.spend(len(value) // 8)
         self.state.variables[name] = Variable(
             value, None, False, old.exported or export or "allexport" in self.state.options, old.integer, False,
@@ -350,41 +350,41 @@ class Variables(Session):
     def _assign_item(
         self, name: str, old: Variable, key: int | str, value: Text, place: Place, *, append: bool
     ) -> None:
-        items, key = old.entries(), old.counted(key)
+        items, key = old.entries(), old.index_of(key)
         items[key] = (*items[key], *value) if append and key in items else value
         self.spend(len(items) // 16)
         self.state.variables[name] = old._replace(value=None, items=items, place=place, own=self.not_given or old.own)
 
-    def _appended(self, held: Text, value: Text, place: Place, *, integer: bool) -> Text:
+    def _append(self, held: Text, value: Text, place: Place, *, integer: bool) -> Text:
         return self._as_integer_sum(held, value, place) if integer else (*held, *value)
 
-    def _as_declared(self, variable: Variable, value: Text, place: Place) -> Text:
+    def _with_attributes(self, variable: Variable, value: Text, place: Place) -> Text:
         """A value as `declare -i`, `-u` and `-l` make it."""
         if variable.integer:
             return self._as_integer(value, place)
-        string = known(value) if variable.case else None
+        string = string_of(value) if variable.case else None
         return value if string is None else plain(string.upper() if variable.case == "u" else string.lower(), place)
 
     def _as_integer(self, value: Text, place: Place) -> Text:
-        string = known(value)
+        string = string_of(value)
         if string is None:
-            return unknown(verbatim(shown(value)), place, atomic=True)
+            return unknown_text(verbatim(display(value)), place, atomic=True)
         try:
             return plain(str(self.evaluate(string, place)), place)
         except UndecidedError:
-            return unknown(self.undecided_reason, place, atomic=True)
+            return unknown_text(self.undecided_reason, place, atomic=True)
         except ExpressionError:
             raise Discard from None
 
     def _as_integer_sum(self, old: Text, new: Text, place: Place) -> Text:
-        first, second = known(self._as_integer(old, place)), known(new)
+        first, second = string_of(self._as_integer(old, place)), string_of(new)
         if first is None or second is None:
-            return unknown(say.sum_unknown(), place, atomic=True)
+            return unknown_text(say.sum_unknown(), place, atomic=True)
         return self._as_integer(plain(f"{first} + {second}", place), place)
 
     def forget(self, name: str, place: Place) -> None:
         """A variable becomes unknown."""
-        target = self.referred(name)
+        target = self.resolve_reference(name)
         if target is None:
             self.forget_all(place, say.referred_unknown(name=name))
             return

@@ -13,7 +13,7 @@ from ..diagnostic import Related, UnreadableError, diagnose
 from ..fast_records import TYPE_CHECKING, NamedTuple, cast
 from ..message import Problem, Words, verbatim
 from ..messages_compiled import say
-from ..shell.scanning import is_whole_number
+from ..shell.scanner import is_whole_number
 from ..source import Span
 from .node import KEPT_AT, MAX_DEPTH, MAX_EXPANDED, SAME_VALUE, Node
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..catalog import VERSIONS, ArgumentFact
-from . import stored
+from . import fact_store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,10 +46,12 @@ def versions_text(table: Sequence[dict[str, Any]]) -> str:
 
 def read_table() -> list[dict[str, Any]]:
     """The authored table; ValueError where it lacks a version that there is."""
-    read = stored.read()
+    read = fact_store.read()
     missing = [version for version in VERSIONS if version not in read.versions]
     if missing:
-        raise ValueError(f"{stored.PATH} has no facts of {', '.join(missing)}: extract.py reads them out of its source")
+        raise ValueError(
+            f"{fact_store.PATH} has no facts of {', '.join(missing)}: extract.py reads them out of its source"
+        )
     return read.arguments
 
 

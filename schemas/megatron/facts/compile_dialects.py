@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...compilers.tables import literal_module, load_table
 from ..dialects import base_of, dialect_of
-from . import stored
+from . import fact_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,7 +28,7 @@ def _with_facts(content: dict[str, Any]) -> dict[str, Any]:
     named = content.pop("facts", None)
     for of_extraction in ("sections", "tree"):
         content.pop(of_extraction, None)
-    facts = [] if named is None else stored.read(str(FOLDER / named)).arguments
+    facts = [] if named is None else fact_store.read(str(FOLDER / named)).arguments
     versions: dict[str, dict[str, Any]] = content["versions"]
     for version, more in versions.items():
         like = more.get("like")
@@ -59,7 +59,7 @@ def _signs(content: dict[str, Any]) -> tuple[Any, ...]:
 
     Where `words` are named they alone are the fork's own: the others may be anybody's.
     """
-    facts, order = stored.read(), list(content["versions"])
+    facts, order = fact_store.read(), list(content["versions"])
     given: dict[str, Any] = content.get("signs") or {}
     usual = _words(facts.of(str(content["base"])))
     masks = _masks(content["arguments"], order, set() if "alone" in content else usual)
@@ -91,10 +91,10 @@ def _bases(content: dict[str, Any], order: Sequence[str]) -> tuple[str, ...]:
 
 def _words(arguments: Iterable[dict[str, Any]]) -> set[str]:
     """The options of some arguments, and each with its choices."""
-    return {word for one in arguments for word in _spoken(one)}
+    return {word for one in arguments for word in _option_words(one)}
 
 
-def _spoken(one: dict[str, Any]) -> list[str]:
+def _option_words(one: dict[str, Any]) -> list[str]:
     options: list[str] | str = one["options"]
     words = [word for word in (options.split() if isinstance(options, str) else options) if word.startswith("--")]
     return words + [f"{option} {choice}" for option in words for choice in one.get("choices", ())]
@@ -106,6 +106,6 @@ def _masks(arguments: list[dict[str, Any]], order: list[str], usual: set[str]) -
     for one in arguments:
         held = one.get("versions", order)
         bits = sum(1 << at for at, version in enumerate(order) if version in held)
-        masks.update({word: masks.get(word, 0) | bits for word in _spoken(one)})
+        masks.update({word: masks.get(word, 0) | bits for word in _option_words(one)})
     everywhere = (1 << len(order)) - 1
     return {word: bits for word, bits in masks.items() if word not in usual and (" " not in word or bits < everywhere)}

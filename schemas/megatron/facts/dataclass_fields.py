@@ -72,7 +72,7 @@ class Trees(NamedTuple):
             below = os.path.join(folder, *name.split("."))
             for path in (f"{below}.py", os.path.join(below, "__init__.py")):
                 if os.path.isfile(path):
-                    return path, _parsed(path)
+                    return path, _parse(path)
         raise ExtractionError(f"no tree has {name}")
 
     def fields(self, target: str) -> list[Field]:
@@ -82,7 +82,7 @@ class Trees(NamedTuple):
 
 
 @cache
-def _parsed(path: str) -> ast.Module:
+def _parse(path: str) -> ast.Module:
     with open(path, encoding="utf-8") as stream:
         return ast.parse(stream.read(), path)
 
@@ -141,14 +141,14 @@ def _default(value: ast.expr | None) -> Any:
         return text
     if text.startswith(_SIGNAL):
         return int(signal.Signals[text.removeprefix("signal.")])
-    found = _folded(value)
+    found = _fold_constant(value)
     return found if isinstance(found, (int, float, str, bool)) and found != float("inf") else None
 
 
-def _folded(value: ast.expr) -> Any:
+def _fold_constant(value: ast.expr) -> Any:
     """A constant, or a number that two of them make."""
     if isinstance(value, ast.BinOp) and type(value.op) in _OPERATIONS:
-        left, right = _folded(value.left), _folded(value.right)
+        left, right = _fold_constant(value.left), _fold_constant(value.right)
         return None if None in (left, right) else _OPERATIONS[type(value.op)](left, right)
     try:
         return ast.literal_eval(value)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...compilers import versions
 from ...fast_records import NamedTuple
-from . import stored
+from . import fact_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -101,22 +101,22 @@ def _changed_functions(before: Mapping[str, str], after: Mapping[str, str]) -> I
             yield Change(f"function-{kind}", name, {"digest": was}, {"digest": now})
 
 
-def known(facts: stored.Facts, version: str) -> Extracted:
+def facts_of_version(facts: fact_store.Facts, version: str) -> Extracted:
     """What the facts say of a version."""
     return Extracted(facts.of(version), facts.digests(version))
 
 
-def compared_with(facts: stored.Facts, version: str, order: Sequence[str]) -> str | None:
+def comparison_version(facts: fact_store.Facts, version: str, order: Sequence[str]) -> str | None:
     """The version whose facts a new one is laid beside: its own, else those of the one before it."""
     if version in facts.versions:
         return version
     return next((name for name in reversed(order[: order.index(version)]) if name in facts.versions), None)
 
 
-def write(facts: stored.Facts) -> None:
+def write(facts: fact_store.Facts) -> None:
     """Write the facts, and all that is made of them."""
-    with open(stored.PATH, "w", encoding="utf-8") as stream:
-        stream.write(stored.text(facts))
+    with open(fact_store.PATH, "w", encoding="utf-8") as stream:
+        stream.write(fact_store.text(facts))
     root = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
     subprocess.run([sys.executable, "-m", "generate"], cwd=root, stdout=subprocess.DEVNULL, check=True)
 
@@ -141,21 +141,21 @@ def main(words: Sequence[str]) -> int:
     if given.version not in order:
         print(f"{given.version} has no line in {versions.SOURCE}", file=sys.stderr)
         return 2
-    facts = stored.read()
+    facts = fact_store.read()
     try:
         found = extract(given.tree, [*facts.functions, *given.watch])
     except ExtractionError as error:
         print(error, file=sys.stderr)
         return 2
-    other = given.compare or compared_with(facts, given.version, order)
-    listed = changes(known(facts, other) if other else Extracted([], {}), found)
+    other = given.compare or comparison_version(facts, given.version, order)
+    listed = changes(facts_of_version(facts, other) if other else Extracted([], {}), found)
     if given.format == "json":
         print(json.dumps({"from": other, "to": given.version, "changes": [change._asdict() for change in listed]}))
     else:
         print(f"{given.version} against {other}: {len(listed) or 'no'} changes")
         print("".join(f"{change}\n" for change in listed), end="")
     if given.write:
-        write(stored.with_version(facts, given.version, found.arguments, found.functions, order))
+        write(fact_store.with_version(facts, given.version, found.arguments, found.functions, order))
     return 0
 
 

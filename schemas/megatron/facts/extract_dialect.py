@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...compilers.tables import load_table
 from ..dialects import base_of
-from . import stored
+from . import fact_store
 from .compile_dialects import FOLDER
 from .dataclass_fields import Trees, arguments_of, tree_arguments
 from .extract import PARSER_DUMP, ExtractionError
@@ -37,17 +37,17 @@ _TIME = 300
 
 def parser_of(megatron: str, package: str, trees: Sequence[str]) -> list[dict[str, Any]]:
     """Every argument of the fork's parser."""
-    return _told(["fork", os.path.abspath(megatron), package, *map(os.path.abspath, trees)])
+    return _run_parser_dump(["fork", os.path.abspath(megatron), package, *map(os.path.abspath, trees)])
 
 
 def parser_of_dataclass(package: str, target: str, tree: str, kept: Sequence[str]) -> list[dict[str, Any]]:
     """Every argument of a parser that transformers makes of a dataclass."""
-    return _told(["dataclass", package, target, os.path.abspath(tree), *kept])
+    return _run_parser_dump(["dataclass", package, target, os.path.abspath(tree), *kept])
 
 
 def of_sections(content: Mapping[str, Any], trees: Sequence[str]) -> list[dict[str, Any]]:
     """Every option of a program whose file names its sections: the keys of its tree, then the fields of classes."""
-    known = {one["dest"] for one in stored.read().of(str(content["base"]))}
+    known = {one["dest"] for one in fact_store.read().of(str(content["base"]))}
     folders = tuple(f"{os.path.abspath(tree)}{below}" for tree in trees for below in ("", "/src"))
     found = list(tree_arguments(_file_in(folders, content["tree"]))) if "tree" in content else []
     for section, named in content["sections"].items():
@@ -68,7 +68,7 @@ def _file_in(folders: Sequence[str], name: str) -> str:
     return paths[0]
 
 
-def _told(words: Sequence[str]) -> list[dict[str, Any]]:
+def _run_parser_dump(words: Sequence[str]) -> list[dict[str, Any]]:
     command = [sys.executable, "-I", "-B", PARSER_DUMP, *words]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIME)
     if ran.returncode:
@@ -79,28 +79,28 @@ def _told(words: Sequence[str]) -> list[dict[str, Any]]:
 def own_of(arguments: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The arguments that are not among the others, just as they are."""
     known = [_without_group(one) for one in others]
-    return [stored.without_nothing(one) for one in arguments if _without_group(one) not in known]
+    return [fact_store.without_nothing(one) for one in arguments if _without_group(one) not in known]
 
 
-def unknown_to(arguments: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def new_options(arguments: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The arguments none of whose options the others have."""
     known = {option for one in others for option in one["options"]}
-    return [stored.without_nothing(one) for one in arguments if known.isdisjoint(one["options"])]
+    return [fact_store.without_nothing(one) for one in arguments if known.isdisjoint(one["options"])]
 
 
 def _without_group(one: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in one.items() if key != "group" and value is not None}
 
 
-def extracted(content: Mapping[str, Any], version: str, found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def facts_of_parser(content: Mapping[str, Any], version: str, found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """What a version's facts are, of all that its parser has."""
     if "alone" in content:
-        return [stored.without_nothing(one) for one in found]
-    base = stored.read().of(base_of(content, version))
+        return [fact_store.without_nothing(one) for one in found]
+    base = fact_store.read().of(base_of(content, version))
     like = content["versions"][version].get("like")
     if like is None:
         return own_of(found, base)
-    return unknown_to(found, [*base, *stored.read(str(FOLDER / content["facts"])).of(like)])
+    return new_options(found, [*base, *fact_store.read(str(FOLDER / content["facts"])).of(like)])
 
 
 def main(words: Sequence[str]) -> int:
@@ -120,20 +120,20 @@ def main(words: Sequence[str]) -> int:
     content = load_table((FOLDER / f"{given.name}.yaml").read_text("utf-8"))
     order = list(content["versions"])
     path = str(FOLDER / content["facts"])
-    facts = stored.read(path) if os.path.exists(path) else stored.Facts([], [], {})
+    facts = fact_store.read(path) if os.path.exists(path) else fact_store.Facts([], [], {})
     if "sections" in content:
         taken = of_sections(content, given.trees)
     elif given.dataclass is None:
         taken = parser_of(given.megatron, given.package, given.trees)
     else:
         taken = parser_of_dataclass(given.package, given.dataclass, given.trees[0], given.keep)
-    found = extracted(content, given.version, taken)
+    found = facts_of_parser(content, given.version, taken)
     before = {json.dumps(one, sort_keys=True) for one in facts.of(given.version)}
     after = {json.dumps(one, sort_keys=True) for one in found}
     for sign, changed in (("-", before - after), ("+", after - before)):
         print("".join(f"{sign} {one}\n" for one in sorted(changed)), end="")
     if given.write:
-        text = stored.text(stored.with_version(facts, given.version, found, {}, order))
+        text = fact_store.text(fact_store.with_version(facts, given.version, found, {}, order))
         with open(path, "w", encoding="utf-8") as stream:
             stream.write(text)
     return 0

@@ -322,7 +322,7 @@ def fork_parser(megatron: str, package: str, trees: Sequence[str]) -> argparse.A
     """The parser as the package's own `parse_args` builds it."""
     built: list[argparse.ArgumentParser] = []
 
-    def asked(self: argparse.ArgumentParser, *_: object, **__: object) -> None:
+    def capture(self: argparse.ArgumentParser, *_: object, **__: object) -> None:
         built.append(self)
         raise BuiltError
 
@@ -333,7 +333,7 @@ def fork_parser(megatron: str, package: str, trees: Sequence[str]) -> argparse.A
         CALLABLES.update(dict.fromkeys(AS_TEXT, "str"))
         importlib.import_module(f"{package}.features_manager")
         parse_args = importlib.import_module(f"{package}.training.arguments").parse_args_decorator(parse_args)
-    argparse.ArgumentParser.parse_args = argparse.ArgumentParser.parse_known_args = asked  # type: ignore
+    argparse.ArgumentParser.parse_args = argparse.ArgumentParser.parse_known_args = capture  # type: ignore
     with contextlib.suppress(BuiltError):
         parse_args(None, True)
     return built[0]

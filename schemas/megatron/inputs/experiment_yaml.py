@@ -73,7 +73,7 @@ def experiment_of(source: SourceText, path: str, open_file: Callable[[str], Sour
     return _Reader(source, path, open_file).read()
 
 
-def started(launch: Launch, open_file: Callable[[str], SourceText]) -> Experiment | None:
+def experiment_of_launch(launch: Launch, open_file: Callable[[str], SourceText]) -> Experiment | None:
     """What `run.py` starts, whose words name an experiment and say what lies over it; None for another program's."""
     named: dict[str, str] = {}
     changes: list[Argument] = []
@@ -125,7 +125,7 @@ class _Reader:
         self.problems: list[Diagnostic] = []
         self.unresolved: list[Unresolved] = []
         self.followed = 0
-        self.whole = self._composed(self._read(source))
+        self.whole = self._compose(self._read(source))
 
     def read(self) -> Experiment:
         """All of it."""
@@ -161,7 +161,7 @@ class _Reader:
             raise UnreadableError(unread_yaml(source.name).problem)
         return document.root
 
-    def _composed(self, root: Node) -> Tree:
+    def _compose(self, root: Node) -> Tree:
         """The file, and that of its group `train` where its defaults name one: the later lies over the earlier."""
         own = _tree(root, self.file)
         named = own.pop("defaults", None)
@@ -180,7 +180,7 @@ class _Reader:
                 above = _at(found, path[:-1])
                 (above if isinstance(above, dict) else {}).pop(path[-1], None)
             elif path != [_GROUP]:
-                _lay(_below(path, leaf), found)
+                _lay(_nest(path, leaf), found)
         return found
 
     def _group(self, name: str) -> Tree:
@@ -223,7 +223,7 @@ class _Reader:
             return value, None
         before, _, rest = value.partition("${")
         name, closed, behind = rest.partition("}")
-        held = self._named(name, within) if closed and len(value) < _LONGEST else None
+        held = self._lookup(name, within) if closed and len(value) < _LONGEST else None
         if held is None:
             return value, say.stands_elsewhere(name=name)
         inner, lacking = self._value(held.value, (*within, name))
@@ -231,7 +231,7 @@ class _Reader:
             return inner, lacking
         return self._value(f"{before}{inner}{behind}", (*within, ""))
 
-    def _named(self, name: str, within: tuple[str, ...]) -> _Leaf | None:
+    def _lookup(self, name: str, within: tuple[str, ...]) -> _Leaf | None:
         self.followed += 1
         if name in within or len(within) == _DEEPEST or self.followed > _MOST:
             return None
@@ -302,8 +302,8 @@ def _change(word: Argument) -> tuple[list[str], _Leaf | None]:
     return path.lstrip("+").split("."), _Leaf(value, word.span, word.span)
 
 
-def _below(path: Sequence[str], leaf: _Leaf) -> Tree:
-    return {path[0]: leaf if len(path) == 1 else _below(path[1:], leaf)}
+def _nest(path: Sequence[str], leaf: _Leaf) -> Tree:
+    return {path[0]: leaf if len(path) == 1 else _nest(path[1:], leaf)}
 
 
 def _tree(node: Node, file: str | None) -> Tree:

@@ -65,7 +65,7 @@ def with_environment(launch: Launch, open_file: Callable[[str], SourceText]) -> 
         return launch
     added = {str(key): node for key, node in block.items.items() if str(key) not in launch.env}
     texts: dict[str, str | None] = {name: str(node.value) for name, node in added.items()}
-    spans = {name: _placed(node.span, source) for name, node in added.items()}
+    spans = {name: _in_file(node.span, source) for name, node in added.items()}
     size = launch.world_size
     for name in texts.keys() & _PROCESSES:
         count = whole_number(texts[name])
@@ -96,7 +96,7 @@ def _words(source: SourceText, *, ray: bool) -> Iterator[Argument]:
     for one in (items, {} if group is None else group.items):
         for key, node in one.items():
             if key not in left_out and not (ray and node.value is None):
-                yield Argument(f"--{key}", _placed(node.key_span or node.span, source))
+                yield Argument(f"--{key}", _in_file(node.key_span or node.span, source))
                 yield from _values(node, source)
 
 
@@ -113,8 +113,8 @@ def _values(node: Node, source: SourceText) -> Iterator[Argument]:
             text = dumps(node.value, ensure_ascii=False)
         except (TypeError, ValueError) as error:  # a date, bytes, a set: ms-swift stops at them, too
             raise UnreadableError(unread_yaml(source.name).problem._replace(span=node.span)) from error
-    yield Argument(text, _placed(node.span, source))
+    yield Argument(text, _in_file(node.span, source))
 
 
-def _placed(span: Span, source: SourceText) -> Span:
+def _in_file(span: Span, source: SourceText) -> Span:
     return span._replace(file=source.name)

@@ -13,7 +13,7 @@ from ...diagnostic import UnreadableError, diagnose
 from ...fast_records import TYPE_CHECKING, NamedTuple, cast
 from ...message import Problem, Words, verbatim
 from ...messages_compiled import say as say_of_files
-from ...shell.scanning import is_whole_number
+from ...shell.scanner import is_whole_number
 from ...source import Span
 from ...versions import number_of
 from ..catalog import DEFAULT_VERSION, catalog
@@ -74,7 +74,7 @@ class _Reader:
         spans: dict[str, Span] = {}
         if "ENV_VARS" in top and type(top["ENV_VARS"]).__name__ != "ScalarNode":
             for name, node in self.mapping(top["ENV_VARS"], "ENV_VARS").items():
-                text, open_names = self.substituted(_scalar(node))
+                text, open_names = self.substitute(_scalar(node))
                 env[name] = None if open_names else text
                 spans[name] = self.span(node)
         self.variables.update({name: text for name, text in env.items() if text is not None})
@@ -161,7 +161,7 @@ class _Reader:
     def words(self, node: Any, index: int, *, again: bool) -> list[Argument]:
         span = self.span(node)
         raw = _scalar(node)
-        text, open_names = self.substituted(raw)
+        text, open_names = self.substitute(raw)
         if open_names:
             splits = not again
             reason = say.set_nowhere(names=", ".join(open_names))
@@ -187,7 +187,7 @@ class _Reader:
             return split_words(f'"{value}"')
         return split_words(value)
 
-    def substituted(self, text: str) -> tuple[str, list[str]]:
+    def substitute(self, text: str) -> tuple[str, list[str]]:
         """The text with `$NAME` and `${NAME}` put in (envsubst), and the names that are set nowhere."""
         parts: list[str] = []
         missing: list[str] = []

@@ -73,7 +73,7 @@ def words_of(source: SourceText) -> tuple[Argument, ...]:
     return tuple(_of_mapping(root, ""))
 
 
-def configured(words: tuple[Argument, ...], open_file: Callable[[str], SourceText]) -> tuple[Argument, ...] | None:
+def yaml_cfg_words(words: tuple[Argument, ...], open_file: Callable[[str], SourceText]) -> tuple[Argument, ...] | None:
     """The words of the file that `--yaml-cfg` names: all others are ignored (training/yaml_arguments.py:load_yaml)."""
     for at, word in enumerate(words):
         flag, equals, name = word.text.partition("=")
@@ -131,7 +131,7 @@ def _text(node: Node) -> str:
         return str(value)
 
 
-def overridden(words: tuple[Argument, ...], script: str = "") -> tuple[Argument, ...]:
+def words_with_overrides(words: tuple[Argument, ...], script: str = "") -> tuple[Argument, ...]:
     """The words of a command line; where they change a recipe, with each `section.field=value` as an option.
 
     All words of verl's programs are Hydra's overrides.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from accmap.schemas.megatron.facts import stored
+from accmap.schemas.megatron.facts import fact_store
 from accmap.schemas.megatron.facts.parser_dump import digests
 from accmap.schemas.versions import ALL
 
@@ -41,7 +41,7 @@ def tree_of() -> Callable[[str], str]:
             pytest.skip(
                 f"no source of Megatron-LM {version}: ACCMAP_MEGATRON_TREES names none, and no wheel is unpacked"
             )
-        kept = stored.read().digests(version)[_VALIDATION]
+        kept = fact_store.read().digests(version)[_VALIDATION]
         for place in here:
             if digests(str(place), [_VALIDATION]) == {_VALIDATION: kept}:
                 return str(place)

@@ -12,10 +12,10 @@ from accmap.mappings.tables import table
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.expressions import Expression
 from accmap.schemas.megatron.dialects import dialect_named, known_dialects
-from accmap.schemas.megatron.facts import stored
+from accmap.schemas.megatron.facts import fact_store
 from accmap.schemas.megatron.facts.compile_dialects import FOLDER
 from accmap.schemas.megatron.facts.compile_validation import read_rows
-from accmap.schemas.megatron.facts.extract_dialect import extracted, parser_of, parser_of_dataclass
+from accmap.schemas.megatron.facts.extract_dialect import facts_of_parser, parser_of, parser_of_dataclass
 
 TREES = os.environ.get("ACCMAP_DIALECT_TREES")
 """A folder with `megatron`, `<version>/fork` and `<version>/own` of MindSpeed-LLM, and `ms-swift/<version>`."""
@@ -58,8 +58,8 @@ def test_the_facts_are_the_parsers(version: str) -> None:
     content: dict[str, Any] = load_table((FOLDER / "mindspeed-llm.yaml").read_text("utf-8"))
     base = Path(TREES, version, "megatron") if Path(TREES, version, "megatron").is_dir() else Path(TREES, "megatron")
     found = parser_of(str(base), "mindspeed_llm", [str(Path(TREES, version, part)) for part in ("fork", "own")])
-    known = stored.read(str(FOLDER / content["facts"])).of(version)
-    assert extracted(content, version, found) == known
+    known = fact_store.read(str(FOLDER / content["facts"])).of(version)
+    assert facts_of_parser(content, version, found) == known
 
 
 @pytest.mark.parametrize(
@@ -104,4 +104,4 @@ def test_the_facts_are_those_of_the_dataclass(version: str) -> None:
     content: dict[str, Any] = load_table((FOLDER / "ms-swift.yaml").read_text("utf-8"))
     target = "swift.megatron.arguments.sft_args:MegatronSftArguments"
     found = parser_of_dataclass("swift", target, str(Path(TREES, "ms-swift", version)), ["arguments"])
-    assert extracted(content, version, found) == stored.read(str(FOLDER / content["facts"])).of(version)
+    assert facts_of_parser(content, version, found) == fact_store.read(str(FOLDER / content["facts"])).of(version)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accmap.schemas.megatron.catalog import VERSIONS
-from accmap.schemas.megatron.facts import extract, stored
+from accmap.schemas.megatron.facts import extract, fact_store
 from accmap.schemas.versions import text_of, versions_in
 
 if TYPE_CHECKING:
@@ -125,8 +125,10 @@ def argument(name: str, **more: object) -> dict[str, Any]:
 
 def test_a_version_is_added_in_the_order_of_its_parser() -> None:
     order = ["0.12", "0.13", "0.14"]
-    found = stored.with_version(stored.Facts([], [], {}), "0.12", [argument("a"), argument("c")], {"f": "1"}, order)
-    found = stored.with_version(
+    found = fact_store.with_version(
+        fact_store.Facts([], [], {}), "0.12", [argument("a"), argument("c")], {"f": "1"}, order
+    )
+    found = fact_store.with_version(
         found, "0.13", [argument("a"), argument("b"), argument("c")], {"f": "1", "g": "2"}, order
     )
     assert [(row["dest"], row["versions"]) for row in found.arguments] == [
@@ -135,7 +137,7 @@ def test_a_version_is_added_in_the_order_of_its_parser() -> None:
         ("c", ["0.12", "0.13"]),
     ]
     assert found.functions == {"f": {"0.12": "1", "0.13": "1"}, "g": {"0.13": "2"}}
-    again = stored.with_version(found, "0.12", [argument("a", type="int"), argument("c")], {}, order)
+    again = fact_store.with_version(found, "0.12", [argument("a", type="int"), argument("c")], {}, order)
     assert [row["dest"] for row in again.of("0.12")] == ["a", "c"]
     assert [row["dest"] for row in again.of("0.13")] == ["a", "b", "c"]
     assert again.digests("0.12") == {}
@@ -156,15 +158,15 @@ def test_changes_are_named() -> None:
 
 
 def test_the_file_is_written_as_it_is_read() -> None:
-    with open(stored.PATH, encoding="utf-8") as stream:
-        assert stored.text(stored.read()) == stream.read()
+    with open(fact_store.PATH, encoding="utf-8") as stream:
+        assert fact_store.text(fact_store.read()) == stream.read()
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_version_that_is_written_again_leaves_the_file_as_it_was(version: str) -> None:
-    kept = stored.read()
-    again = stored.with_version(kept, version, kept.of(version), kept.digests(version), kept.versions)
-    assert stored.text(again) == stored.text(kept)
+    kept = fact_store.read()
+    again = fact_store.with_version(kept, version, kept.of(version), kept.digests(version), kept.versions)
+    assert fact_store.text(again) == fact_store.text(kept)
 
 
 ORDER = ("0.12", "0.13", "0.14", "0.15", "main")
@@ -203,9 +205,9 @@ def test_what_to_review_is_listed_with_the_tables_that_speak_of_it() -> None:
 @pytest.mark.frameworks
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_known_version_is_read_again_value_by_value(version: str, tree_of: Callable[[str], str]) -> None:
-    kept = stored.read()
+    kept = fact_store.read()
     found = extract.extract(tree_of(version), list(kept.functions))
-    differing = extract.changes(extract.known(kept, version), found)
+    differing = extract.changes(extract.facts_of_version(kept, version), found)
     assert [str(change) for change in differing if not change.kind.startswith("function")] == []
     assert found.arguments == kept.of(version)
 

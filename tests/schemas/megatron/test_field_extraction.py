@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from accmap.schemas.compilers.tables import load_table
-from accmap.schemas.megatron.facts import stored
+from accmap.schemas.megatron.facts import fact_store
 from accmap.schemas.megatron.facts.compile_dialects import FOLDER
 from accmap.schemas.megatron.facts.dataclass_fields import Trees, arguments_of, tree_arguments
 from accmap.schemas.megatron.facts.extract import ExtractionError
-from accmap.schemas.megatron.facts.extract_dialect import extracted, of_sections
+from accmap.schemas.megatron.facts.extract_dialect import facts_of_parser, of_sections
 
 TREES = os.environ.get("ACCMAP_DIALECT_TREES")
 """A folder with `<dialect>/<version>/fork` and `<dialect>/<version>/own`, the Megatron-LM that it stands on."""
@@ -104,6 +104,6 @@ def test_the_facts_are_those_of_the_source(name: str, version: str) -> None:
     if TREES is None or not all(map(os.path.isdir, parts)):
         pytest.skip(f"ACCMAP_DIALECT_TREES names no source of {name}")
     content: dict[str, Any] = load_table((FOLDER / f"{name}.yaml").read_text("utf-8"))
-    found = extracted(content, version, of_sections(content, parts))
-    known = stored.read(str(FOLDER / content["facts"])).of(version)
+    found = facts_of_parser(content, version, of_sections(content, parts))
+    known = fact_store.read(str(FOLDER / content["facts"])).of(version)
     assert {json.dumps(one, sort_keys=True) for one in found} == {json.dumps(one, sort_keys=True) for one in known}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from accmap.schemas.config import Argument
 from accmap.schemas.diagnostic import UnreadableError
-from accmap.schemas.megatron.argument_parser import Parsed, parse, with_declared
+from accmap.schemas.megatron.argument_parser import Parsed, parse, with_declarations
 from accmap.schemas.megatron.catalog import VERSIONS, catalog
 from accmap.schemas.megatron.converters import convert, pattern
 from accmap.schemas.source import Span
@@ -236,13 +236,13 @@ def test_undecided_words() -> None:
 
 
 def test_declared_arguments() -> None:
-    known = with_declared(catalog("0.12"), ("--use-cp-algo:1", "swap:0", "--sizes:+:int", "-k:?"))
+    known = with_declarations(catalog("0.12"), ("--use-cp-algo:1", "swap:0", "--sizes:+:int", "-k:?"))
     found = parse(words("--use-cp-algo", "ring", "--swap", "--sizes", "1", "2", "-k"), known, "x")
     assert [given.value for given in found.given.values()] == ["ring", True, [1, 2], None]
     assert not found.problems
     for wrong in ("--x:many", "--x:1:path", ":1"):
         with pytest.raises(UnreadableError):
-            with_declared(catalog("0.12"), (wrong,))
+            with_declarations(catalog("0.12"), (wrong,))
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from accmap.schemas.megatron.facts import stored
+from accmap.schemas.megatron.facts import fact_store
 from accmap.schemas.versions import names
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -56,7 +56,7 @@ def call(fact: dict[str, Any]) -> str:
 
 def pretended(folder: Path) -> str:
     """The tree of 0.21."""
-    listed = [fact for fact in stored.read().of(NEWEST) if fact["dest"] != "otel_span_groups"]
+    listed = [fact for fact in fact_store.read().of(NEWEST) if fact["dest"] != "otel_span_groups"]
     listed = [{**fact, "default": 0.97} if fact["dest"] == "adam_beta2" else fact for fact in listed]
     new = {"options": ["--brand-new-scale"], "dest": "brand_new_scale", "type": "float", "group": "network size"}
     listed.append({**new, "default": 1.0, "action": "store"})
@@ -125,7 +125,7 @@ def test_the_commands_say_what_is_other(brought_in: tuple[Path, list[str], Ask])
 
 def test_the_facts_grew_by_what_is_other(brought_in: tuple[Path, list[str], Ask]) -> None:
     root, _, _ = brought_in
-    before = set(Path(stored.PATH).read_text("utf-8").splitlines())
+    before = set(Path(fact_store.PATH).read_text("utf-8").splitlines())
     after = set((root / "schemas" / "megatron" / "arguments.json").read_text("utf-8").splitlines())
     rows = [line for line in after - before if line.startswith('["--')]
     assert len(rows) == 4  # beta2 as it was and as it is, the new option, the one that is gone

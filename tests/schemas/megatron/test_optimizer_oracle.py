@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from accmap.schemas.config import ReadOptions
-from accmap.schemas.megatron.validation import lacking
+from accmap.schemas.megatron.validation import unmet_rows
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
 
@@ -45,5 +45,5 @@ def test_what_the_optimizers_configuration_refuses(switches: tuple[str, ...], wr
     config = config_of(source, ReadOptions(megatron="0.12"), path="run.sh")
     asked = ("optimizer", "use_precision_aware_optimizer", "use_distributed_optimizer")
     types = ("main_grads_dtype", "main_params_dtype", "exp_avg_dtype", "exp_avg_sq_dtype")
-    found = [condition for condition, _when, _names in lacking(config)]
+    found = [condition for condition, _when, _names in unmet_rows(config)]
     assert bool(found) is refuses({name: config.value(name) for name in (*asked, *types)}), found

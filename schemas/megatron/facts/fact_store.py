@@ -126,7 +126,7 @@ def with_version(
     rows = [{**entry, "versions": [v for v in entry["versions"] if v != version]} for entry in facts.arguments]
     at = 0
     for argument in arguments:
-        found = _found(rows, argument, at)
+        found = _row_index(rows, argument, at)
         if found is None:
             rows.insert(at, {**argument, "versions": [version]})
             at += 1
@@ -147,7 +147,7 @@ def _with_digests(
     return digests
 
 
-def _found(rows: Sequence[Mapping[str, Any]], argument: Mapping[str, Any], at: int) -> int | None:
+def _row_index(rows: Sequence[Mapping[str, Any]], argument: Mapping[str, Any], at: int) -> int | None:
     for index in range(at, len(rows)):
         if {key: value for key, value in rows[index].items() if key != "versions"} == argument:
             return index

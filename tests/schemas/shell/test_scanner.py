@@ -7,7 +7,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accmap.schemas.shell import scanning
+from accmap.schemas.shell import scanner
 from accmap.schemas.shell.arithmetic import Evaluator
 from accmap.schemas.shell.flow import ExpressionError
 
@@ -40,24 +40,24 @@ def length(pattern: str, text: str) -> int:
 @settings(max_examples=1500)
 @given(TEXTS)
 def test_steps(text: str) -> None:
-    assert scanning.name_end(text, 0) == length(r"[A-Za-z_][A-Za-z0-9_]*", text)
-    assert scanning.word_end(text, 0) == length(r"[A-Za-z_]\w*", text)
-    assert scanning.is_name(text) == bool(re.fullmatch(r"[A-Za-z_]\w*", text))
-    assert scanning.blanks_end(text, 0) == length(r"(?:[ \t]|\\\n)*", text)
-    assert scanning.run_end(text, 0, len(text), scanning.PLAIN_ENDS) == length(r"[^ \t\n;&|<>()$`\"'\\]*", text)
-    assert scanning.run_end(text, 0, len(text), scanning.DOUBLE_ENDS) == length(r"[^\"$`\\]*", text)
-    assert scanning.is_whole_number(text) == bool(re.fullmatch(r"-?[0-9]{1,18}", text))
+    assert scanner.name_end(text, 0) == length(r"[A-Za-z_][A-Za-z0-9_]*", text)
+    assert scanner.word_end(text, 0) == length(r"[A-Za-z_]\w*", text)
+    assert scanner.is_name(text) == bool(re.fullmatch(r"[A-Za-z_]\w*", text))
+    assert scanner.blanks_end(text, 0) == length(r"(?:[ \t]|\\\n)*", text)
+    assert scanner.run_end(text, 0, len(text), scanner.PLAIN_ENDS) == length(r"[^ \t\n;&|<>()$`\"'\\]*", text)
+    assert scanner.run_end(text, 0, len(text), scanner.DOUBLE_ENDS) == length(r"[^\"$`\\]*", text)
+    assert scanner.is_whole_number(text) == bool(re.fullmatch(r"-?[0-9]{1,18}", text))
 
 
 @settings(max_examples=1500)
 @given(TEXTS)
 def test_words_and_operators(text: str) -> None:
     reserved = RESERVED.match(text)
-    assert scanning.reserved_word(text, 0) == (reserved[1] if reserved else "")
+    assert scanner.reserved_word(text, 0) == (reserved[1] if reserved else "")
     binary = BINARY.match(text)
-    assert scanning.binary_test(text, 0) == (binary[1] if binary else "")
+    assert scanner.binary_test(text, 0) == (binary[1] if binary else "")
     redirection = REDIRECTION.match(text)
-    assert scanning.redirection(text, 0) == ((redirection[1] or "", redirection[2]) if redirection else None)
+    assert scanner.redirection(text, 0) == ((redirection[1] or "", redirection[2]) if redirection else None)
 
 
 @settings(max_examples=1500)
