@@ -24,8 +24,8 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # importing `typing` costs as much as starting Python, and type checkers know the name
 if TYPE_CHECKING:
-    from accmap.asking import Compared, Explanation, Linted, Paired, Rates, explain, lint, logs, lr, pair, verify
-    from accmap.loading import Converted, Differences, Loaded, convert, diff, load
+    from accmap.analyses import Compared, Explanation, Linted, Paired, Rates, explain, lint, logs, lr, pair, verify
+    from accmap.configurations import Converted, Differences, Loaded, convert, diff, load
     from accmap.schemas.config import Config, ReadOptions, Setting
     from accmap.schemas.diagnostic import Diagnostic, ReadBackError, UnreadableError, UsageError
     from accmap.schemas.source import Span
@@ -39,13 +39,13 @@ __all__ = [
 ]  # fmt: skip
 
 _HOMES = {
-    "Compared": "asking", "Config": "schemas.config", "Converted": "loading", "Diagnostic": "schemas.diagnostic",
-    "Differences": "loading", "Explanation": "asking", "Linted": "asking", "Loaded": "loading", "Paired": "asking",
-    "Rates": "asking", "ReadBackError": "schemas.diagnostic", "ReadOptions": "schemas.config",
-    "Setting": "schemas.config", "Span": "schemas.source", "UnreadableError": "schemas.diagnostic",
-    "UsageError": "schemas.diagnostic", "convert": "loading", "diff": "loading", "explain": "asking", "lint": "asking",
-    "load": "loading", "logs": "asking", "lr": "asking", "pair": "asking", "verify": "asking",
-}  # fmt: skip
+    **dict.fromkeys(("Converted", "Differences", "Loaded", "convert", "diff", "load"), "configurations"),
+    **dict.fromkeys(("Compared", "Explanation", "Linted", "Paired", "Rates"), "analyses"),
+    **dict.fromkeys(("explain", "lint", "logs", "lr", "pair", "verify"), "analyses"),
+    **dict.fromkeys(("Diagnostic", "ReadBackError", "UnreadableError", "UsageError"), "schemas.diagnostic"),
+    **dict.fromkeys(("Config", "ReadOptions", "Setting"), "schemas.config"),
+    "Span": "schemas.source",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -16,11 +16,18 @@ from .argument_parser import Parsed, UsageError, branches_of, counts_from_one
 from .exit_codes import BROKEN, UNUSABLE
 from .language import language_of
 from .messages_compiled import say
-from .options import QUIET, Command, reading_options
+from .options import Command, reading_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Any
+
+
+class _Arguments:
+    """Files and options of a command by name; `arguments_compiled.py` has their types, for the type checker."""
+
+    def __init__(self, files: Sequence[str], values: Mapping[str, object]) -> None:
+        self.files = files
+        self.__dict__.update(values)
 
 
 def run_command(command: Command, parsed: Parsed) -> int:
@@ -41,17 +48,17 @@ def _run(command: Command, parsed: Parsed) -> int:
     try:
         if command.reads:
             reading = {option.dest: values.pop(option.dest) for option in reading_options(command)}
-            values["options"] = check_versions(read_options(reading, parsed.files))
-            values["stdin_name"] = reading["stdin_filename"]
-        module = named_module(command.module, __package__)
+            values["reading"] = check_versions(read_options(reading, parsed.files))
+            values["stdin_filename"] = reading["stdin_filename"]
+        run = named_module(command.module, __package__).run
         if not _is_told_of(command, parsed.files, values):
-            return module.run(parsed.files, **values)
+            return run(_Arguments(parsed.files, values))
         from .progress import Clock
 
         with Clock(values["lang"]):
-            return module.run(parsed.files, **values)
+            return run(_Arguments(parsed.files, values))
     except UnreadableError as error:
-        report(error, values["lang"])  # pyright: ignore[reportArgumentType]
+        print_unreadable(error, values["lang"])  # pyright: ignore[reportArgumentType]
         return UNUSABLE
     except ReadBackError as error:
         for line in error.message(values["lang"]).split("\n"):  # pyright: ignore[reportArgumentType]
@@ -69,25 +76,30 @@ def _run(command: Command, parsed: Parsed) -> int:
         tell(f"accmap: {said.text(str(values['lang']))}")
         return UNUSABLE
     except Exception as error:
-        from .not_built import is_not_built
+        from .language import is_not_built
 
         if is_not_built(error):
             raise
         return _bug(error, str(values["lang"]))
 
 
-def _is_told_of(command: Command, files: Sequence[str], values: dict[str, Any]) -> bool:
+def _is_told_of(command: Command, files: Sequence[str], values: Mapping[str, object]) -> bool:
     """Whether somebody wants to know how far a command is that takes long.
 
     One that goes on until it is interrupted shows its answers instead, and what is typed in is not written over.
     """
-    quiet = values.pop("quiet") if QUIET in command.options else values.get("quiet", False)
-    if quiet or command.runs_others or not sys.stderr.isatty() or values.get("follow") or values.get("watch"):
+    if (
+        values.get("quiet")
+        or command.runs_others
+        or not sys.stderr.isatty()
+        or values.get("follow")
+        or values.get("watch")
+    ):
         return False
     return not ("-" in files and sys.stdin.isatty())
 
 
-def report(error: UnreadableError, language: Language) -> None:
+def print_unreadable(error: UnreadableError, language: Language) -> None:
     """One line on stderr for a file that cannot be read."""
     diagnostic = error.diagnostic
     place = diagnostic.file if diagnostic.span is None else diagnostic.span.at(diagnostic.file)

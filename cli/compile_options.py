@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..schemas.compilers.tables import literal_module, load_table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 SOURCE = Path(__file__).with_name("options.yaml")
 _KINDS = {"value": "value", "int": "value", "float": "value", "list": "list", "rest": "rest"}
@@ -33,13 +33,23 @@ def compile_tables(content: Mapping[str, Any]) -> dict[str, str]:
     here = literal_module(
         "The options of these commands; compiled from options.yaml.",
         READING=tuple(reading.values()),
-        QUIET=shared["quiet"],
         COMMANDS=commands("commands", "commands."),
     )
     evidence = literal_module(
         "The options of these commands; compiled from ../options.yaml.", COMMANDS=commands("evidence", "evidence.")
     )
-    return {"cli/options_compiled.py": here, "cli/evidence/options_compiled.py": evidence}
+    records = _records({**content["commands"], **content["evidence"]}, reading.values(), shared)
+    return {
+        "cli/options_compiled.py": here,
+        "cli/evidence/options_compiled.py": evidence,
+        "cli/arguments_compiled.py": records,
+    }
+
+
+def destination(names: Sequence[str]) -> str:
+    """The argument that an option's value becomes."""
+    name = names[0].lstrip("-").replace("-", "_")
+    return f"{name}_" if name == "from" else name  # a word of Python's own
 
 
 def _command(
@@ -88,6 +98,49 @@ def _option(names: list[str], entry: Mapping[str, Any]) -> tuple[Any, ...]:
         metavar,
         entry.get("most"),
     )
+
+
+_RECORDS = '''"""Types of each command's arguments; compiled from options.yaml, for the type checker. Do not edit."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Literal
+
+    from ..schemas.config import ReadOptions
+    from ..schemas.diagnostic import Language
+'''
+
+
+def _records(
+    commands: Mapping[str, Any], reading: Iterable[tuple[Any, ...]], shared: Mapping[str, tuple[Any, ...]]
+) -> str:
+    """A class for each command, with the types of its arguments."""
+    stdin = next(option for option in reading if option[0] == ("--stdin-filename",))
+    parts = [_RECORDS]
+    for name, entry in commands.items():
+        options = [_command_option(key, given, shared) for key, given in entry["options"].items()]
+        lines = ["files: Sequence[str]"]
+        if entry.get("reads", True):
+            lines.append("reading: ReadOptions")
+            options.append(stdin)
+        lines += [f"{destination(option[0])}: {_type(*option[3:7])}" for option in options if option != shared["lang"]]
+        lines.append("lang: Language")
+        title = name.title().replace(" ", "")
+        body = "\n    ".join(lines)
+        parts.append(f'\n\nclass {title}Args:\n    """`accmap {name}`."""\n\n    {body}\n')
+    return "".join(parts)
+
+
+def _type(kind: str, word: str, choices: Sequence[str], default: object) -> str:
+    if kind == "flag":
+        return "bool"
+    one = f"Literal[{', '.join(map(repr, choices))}]" if choices else word
+    if kind in ("list", "rest"):
+        return f"Sequence[{one}]"
+    return one if default is not None else f"{one} | None"
 
 
 def _require_known_keys(name: str, entry: Mapping[str, Any], keys: set[str]) -> None:

@@ -1,18 +1,21 @@
-"""Makes of the typed models what a run uses: JSON Schemas, and the keys of a configuration.
+"""Compiles the typed models to what a run uses: JSON Schemas, the keys of a configuration, and the page about them.
 
 A run imports no Pydantic; the views of one framework version are the only schemas that are built when asked for.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ..mappings.model import StopsFile, TableFile, TransformerConfigFile, UnmappedFile
-from ..schemas.compilers.tables import literal_module
+from ..schemas.compilers.tables import literal_module, load_table
 from .inputs_model import BaselineFile, ConfigurationFile
 from .outputs import OUTPUTS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from pydantic import BaseModel
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -94,11 +97,45 @@ def _share_enumerations(schema: dict[str, Any]) -> dict[str, Any]:
 _LONG = 8
 
 
+TABLE = Path(__file__).resolve().parent / "configuration_keys.yaml"
+
+
+def _page(table: Mapping[str, Any], place: int) -> str:
+    keys = configuration_keys()
+    assert set(table["keys"]) == set(keys), sorted(set(table["keys"]) ^ set(keys))
+    lines = [table["head"][place], "", f"## {table['words']['keys'][place]}"]
+    for name, schema in keys.items():
+        row = table["keys"][name]
+        lines += [
+            "",
+            f"### `{name}`",
+            "",
+            row["zh"] if place else schema["description"],
+            "",
+            *_facts(schema, table["words"], place),
+        ]
+        lines += ["", "```toml", row["example"], "```"]
+    return "\n".join([*lines, "", table["foot"][place], ""])
+
+
+def _facts(schema: Mapping[str, Any], words: Mapping[str, Any], place: int) -> Iterator[str]:
+    colon = words["colon"][place]
+    if "enum" in schema:
+        yield f"- {words['one_of'][place]}{colon}{', '.join(f'`{value}`' for value in schema['enum'])}"
+    else:
+        yield f"- {words['type'][place]}{colon}{words[schema['type']][place]}"
+    if schema.get("default"):
+        yield f"- {words['default'][place]}{colon}`{schema['default']}`"
+
+
 def products() -> dict[str, str]:
-    """The compiled modules."""
+    """The compiled modules, and the page of the configuration in both languages."""
+    table: dict[str, Any] = load_table(TABLE.read_text("utf-8"))
     return {
         "cli/configuration_compiled.py": literal_module(
             "The keys of a configuration, compiled from inputs_model.py.", KEYS=configuration_keys()
         ),
         "cli/schemas_compiled.py": literal_module("JSON Schemas, compiled from the typed models.", SCHEMAS=schemas()),
+        "docs/configuration.md": _page(table, 0),
+        "docs/configuration.zh-CN.md": _page(table, 1),
     }

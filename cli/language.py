@@ -25,3 +25,19 @@ def language_in(words: Sequence[str]) -> Language:
         if given in ("en", "zh") and (word.startswith("--lang=") or before == "--lang"):
             return language_of(given)
     return language_of(None)
+
+
+_SAID = (
+    "accmap: this checkout is not built ({name} is missing): run `python -m generate` in it, or `pip install -e .`",
+    "accmap: 此检出尚未构建（缺少 {name}）：请在其中运行 `python -m generate` 或 `pip install -e .`",
+)
+
+
+def is_not_built(error: Exception) -> bool:
+    """Whether a product is what could not be imported."""
+    return isinstance(error, ModuleNotFoundError) and str(error.name).endswith("_compiled")
+
+
+def not_built(name: str | None, language: str) -> str:
+    """Which module is missing, and how it is made."""
+    return _SAID[language == "zh"].format(name=name)

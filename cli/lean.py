@@ -82,8 +82,7 @@ def _run_guarded(given: list[str]) -> int:
         return UNUSABLE
     except ModuleNotFoundError as error:
         from ..schemas.border.text_output import tell
-        from .language import language_in
-        from .not_built import is_not_built, not_built
+        from .language import is_not_built, language_in, not_built
 
         if not is_not_built(error):
             raise

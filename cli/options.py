@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from .options_compiled import COMMANDS as _COMMANDS
-from .options_compiled import QUIET as _QUIET
 from .options_compiled import READING as _READING
 
 if TYPE_CHECKING:
@@ -68,8 +67,6 @@ def _commands(rows: Mapping[str, tuple[Any, ...]]) -> dict[str, Command]:
 
 
 READING = _options(_READING)
-(QUIET,) = _options([_QUIET])
-"""No progress: the one option that no command sees."""
 COMMANDS = _commands(_COMMANDS)
 _every: dict[str, Command] = {}
 

@@ -40,7 +40,6 @@ MAKERS = (
     "cli.compile_options",
     "cli.outputs",
     "cli.compile_schemas",
-    "cli.configuration_page",
 )
 ONLY_MADE = (
     "docs/rules/*",

@@ -1,6 +1,6 @@
 """What a verdict is made of: what was found wrong, how much was compared, and what was not.
 
-Every command's verdict comes from `concluded`. Its good word ("equal", "match", "pass") is said only where everything
+Every command's verdict comes from `conclude`. Its good word ("equal", "match", "pass") is said only where everything
 that is relevant was compared; *partial* is compared in part, *undecided* is without the evidence, and neither is fine.
 """
 

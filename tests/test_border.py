@@ -45,7 +45,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     "schemas/mindformers/extract.py": {"*": DEVELOPERS},
     "schemas/mindformers/fact_base.py": {"*": DEVELOPERS},
     "schemas/mindformers/probe.py": {"*": DEVELOPERS},
-    "cli/configuration_page.py": {"read_text": "a table of the repository, when its page is made"},
+    "cli/compile_schemas.py": {"read_text": "a table of the repository, when its page is made"},
     "cli/commands/init.py": {"sys.stdin.readline": "a yes or no of whoever sits at the terminal"},
     "cli/language_server/server.py": {"os.fdopen": "the editor's own channel, apart from whatever is printed"},
     "rules/source_links.py": {"read_text": "tables of the repository, when the pages are made"},
@@ -223,10 +223,9 @@ LOOKS = frozenset((
 """What looks at the disk without opening a file: a cached lint would not know of it."""
 LOOKING: dict[str, str] = {
     "cli/cache.py": "entries of its own folder, and the program itself",
-    "cli/changed.py": "what git says is not cached",
     "cli/commands/init.py": "no lint imports it",
     "cli/language_server/open_files.py": "no lint imports it",
-    "cli/linting/file_search.py": "what a search finds is not cached",
+    "cli/linting/file_search.py": "what a search finds, and git says, is not cached",
     "schemas/installation.py": "no lint imports it",
 }
 """What looks elsewhere than through `schemas/border/probes.py`, and why."""

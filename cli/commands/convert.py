@@ -13,12 +13,11 @@ from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.file_kind import require_training
 from ...schemas.huggingface.reading import FILE
 from ...schemas.preconditions import require_accepted
-from ..accepting import accepted_losses, close_report
 from ..argument_parser import UsageError
 from ..exit_codes import BAD
 from ..inputs import load, open_input, read_input, require_run
 from ..messages_compiled import say
-from .loss_report import print_obstacles, print_problems, print_report, tell_written
+from .loss_report import accepted_losses, close_report, print_obstacles, print_problems, print_report, tell_written
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,57 +28,50 @@ if TYPE_CHECKING:
     from ...schemas.border.text_output import Outgoing
     from ...schemas.config import Config, Framework, ReadOptions
     from ...schemas.diagnostic import Language
+    from ..arguments_compiled import ConvertArgs
 
 
-def run(
-    files: Sequence[str],
-    *,
-    options: ReadOptions,
-    stdin_name: str | None,
-    to: Framework | None,
-    output: str | None,
-    report: str | None,
-    update: str | None,
-    base: str | None,
-    strict: bool,
-    accept_loss: Sequence[str],
-    no_read_back: bool,
-    no_comments: bool,
-    force: bool,
-    lang: Language,
-) -> int:
+def run(args: ConvertArgs) -> int:
     """Write the translation; 1 where it cannot run, or something that changes numbers could not be carried over."""
-    _require_places(output, report, update, base)
-    accepted = accepted_losses(files[0], accept_loss, lang)
-    config = load(files[0], options, stdin_name, model=True)
+    _require_places(args.output, args.report, args.update, args.base)
+    accepted = accepted_losses(args.files[0], args.accept_loss, args.lang)
+    config = load(args.files[0], args.reading, args.stdin_filename, model=True)
     require_training(config)
     require_accepted(config)
-    _require_target(config, to)
-    if _is_model_wanted(to, output):
-        other = any((update, base, no_read_back, no_comments))
-        return _model_alone(config, output, report, accepted, lang, strict=strict, force=force, other=other)
-    if base is not None:
+    _require_target(config, args.to)
+    if _is_model_wanted(args.to, args.output):
+        other = any((args.update, args.base, args.no_read_back, args.no_comments))
+        return _model_alone(
+            config, args.output, args.report, accepted, args.lang, strict=args.strict, force=args.force, other=other
+        )
+    if args.base is not None:
         config, translation, text = _translate_onto_base(
-            config, base, options, to, lang, held=not no_read_back, comments=not no_comments
+            config,
+            args.base,
+            args.reading,
+            args.to,
+            args.lang,
+            held=not args.no_read_back,
+            comments=not args.no_comments,
         )
     else:
-        translation = _translate(config, options, to, update, lang, held=not no_read_back)
-        text = text_of(translation, comments=not no_comments, language=lang)
+        translation = _translate(config, args.reading, args.to, args.update, args.lang, held=not args.no_read_back)
+        text = text_of(translation, comments=not args.no_comments, language=args.lang)
     stops, source_stops = obstacles(translation, text), startup_obstacles(config)
     new_files: dict[str, str] = {}
-    if output is not None:
-        new_files[output] = text
-    if report is not None:
-        new_files[report] = _report_text(translation, stops, source_stops, lang)
-    write_texts(new_files, force=force)
-    if output is None and update is None:
+    if args.output is not None:
+        new_files[args.output] = text
+    if args.report is not None:
+        new_files[args.report] = _report_text(translation, stops, source_stops, args.lang)
+    write_texts(new_files, force=args.force)
+    if args.output is None and args.update is None:
         emit(trust_text(text))
-    print_obstacles(output or update or translation.source, stops, lang)
-    print_obstacles(config.file, source_stops, lang)
-    print_problems(config, lang)
-    print_report(translation, lang)
-    tell_written(new_files, lang)
-    code = close_report(translation.rows, accepted, lang, strict=strict)
+    print_obstacles(args.output or args.update or translation.source, stops, args.lang)
+    print_obstacles(config.file, source_stops, args.lang)
+    print_problems(config, args.lang)
+    print_report(translation, args.lang)
+    tell_written(new_files, args.lang)
+    code = close_report(translation.rows, accepted, args.lang, strict=args.strict)
     return BAD if stops or source_stops or config.purpose is not None else code
 
 

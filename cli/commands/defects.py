@@ -21,54 +21,43 @@ from ..reference.advisories import advisories_of, as_record, defects_of, has_def
 from ..terminal import pad, shorten, wants_colour, width
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from typing import Any
 
     from ...mapper.recipe.values import Recipe
     from ...schemas.config import Config, Framework, ReadOptions
     from ...schemas.diagnostic import Diagnostic, Language
     from ...schemas.source import SourceText
+    from ..arguments_compiled import DefectsArgs
 
 _FRAMEWORKS: tuple[Framework, ...] = ("megatron", "mindformers")
 _FORKS = ("mindspeed-llm",)
 _STYLE = {"error": "red", "warning": "yellow", "info": "cyan"}
 
 
-def run(
-    files: Sequence[str],
-    *,
-    options: ReadOptions,
-    stdin_name: str | None,
-    format: str,  # noqa: A002 - the option's name
-    lang: Language,
-    framework: str | None,
-    version: str | None,
-    since: str | None,
-    from_: str | None,
-    to: str | None,
-) -> int:
+def run(args: DefectsArgs) -> int:
     """Print the table, what concerns the file, or what another version changes for it; 0 unless it cannot be read."""
-    if bool(from_) != bool(to):
+    if bool(args.from_) != bool(args.to):
         raise UsageError(usage.from_and_to_belong_together())
-    upgrade = (from_, to) if from_ and to else None
-    if files:
-        if framework or version or since:
+    upgrade = (args.from_, args.to) if args.from_ and args.to else None
+    if args.files:
+        if args.framework or args.version or args.since:
             raise UsageError(
                 usage.framework_version_and_since_choose(),
             )
         if upgrade is not None:
-            return _print_upgrade(files[0], options, stdin_name, upgrade, format, lang)
-        return _print_defects(files[0], options, stdin_name, format, lang)
-    rows = _select_advisories(framework, version, since, upgrade)
-    if format == "json":
-        emit(json_text([as_record(code, row, lang) for code, row in rows.items()]))
+            return _print_upgrade(args.files[0], args.reading, args.stdin_filename, upgrade, args.format, args.lang)
+        return _print_defects(args.files[0], args.reading, args.stdin_filename, args.format, args.lang)
+    rows = _select_advisories(args.framework, args.version, args.since, upgrade)
+    if args.format == "json":
+        emit(json_text([as_record(code, row, args.lang) for code, row in rows.items()]))
         return FINE
     colour = wants_colour()
     for code, row in rows.items():
-        severity = paint(pad(term(row["severity"], lang), 8), _STYLE[row["severity"]], colour)
+        severity = paint(pad(term(row["severity"], args.lang), 8), _STYLE[row["severity"]], colour)
         head = f"{row['framework']} {row['affected']['versions']}"
-        title = shorten(row["title"][lang == "zh"], max(40, width() - 50))
-        say(f"{code}  {severity} {head:<24} {pad(term(row['evidence']['kind'], lang), 9)} {title}")
+        title = shorten(row["title"][args.lang == "zh"], max(40, width() - 50))
+        say(f"{code}  {severity} {head:<24} {pad(term(row['evidence']['kind'], args.lang), 9)} {title}")
     return FINE
 
 

@@ -13,8 +13,8 @@ from ...schemas.wording import list_words, term
 from ..exit_codes import BAD, FINE
 from ..inputs import load
 from ..messages_compiled import say as usage
+from ..recipe_lines import print_open
 from ..terminal import shorten, wants_colour
-from ..undecided_fields import print_open
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,30 +22,22 @@ if TYPE_CHECKING:
     from ...mapper.comparison import Comparison
     from ...mapper.differences import Difference, Found
     from ...mapper.recipe.values import Recipe
-    from ...schemas.config import ReadOptions
     from ...schemas.diagnostic import Language
+    from ..arguments_compiled import DiffArgs
 
 
 _STYLE = {"different": "red", "undecided": "yellow", "only-a": "cyan", "only-b": "cyan", "equal": "green"}
 
 
-def run(
-    files: Sequence[str],
-    *,
-    options: ReadOptions,
-    stdin_name: str | None,
-    format: str,  # noqa: A002 - the option's name
-    all: bool,  # noqa: A002 - the option's name
-    lang: Language,
-) -> int:
+def run(args: DiffArgs) -> int:
     """Print the comparison; 1 where something that both sides have differs, or numbers depend on one side alone."""
-    configs = [load(name, options, stdin_name, model=True) for name in files]
+    configs = [load(name, args.reading, args.stdin_filename, model=True) for name in args.files]
     sides = [recipe_of(config) for config in configs]
     found = compare(configs, sides)
-    if format == "json":
-        emit(json_text(found.to_json(sides, lang)))
+    if args.format == "json":
+        emit(json_text(found.to_json(sides, args.lang)))
     else:
-        _page(found, sides, lang, everything=all)
+        _page(found, sides, args.lang, everything=args.all)
     return FINE if found.verdict == "equal" else BAD
 
 

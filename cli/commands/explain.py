@@ -10,21 +10,20 @@ from ..messages_compiled import say
 from ..terminal import wants_colour
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ...rules.pages import Page
     from ...schemas.border.text_output import Outgoing
     from ...schemas.diagnostic import Language
     from ...schemas.message import Words
+    from ..arguments_compiled import ExplainArgs
 
 
-def run(files: Sequence[str], *, format: str, lang: Language) -> int:  # noqa: A002 - the option's name
+def run(args: ExplainArgs) -> int:
     """Explain each word; 2 where one is neither a code nor a key."""
     code = FINE
-    for word in files:
-        found = explanation_of(word, lang, format)
+    for word in args.files:
+        found = explanation_of(word, args.lang, args.format)
         if found is None:
-            tell(f"accmap: {unknown_word(word).text(lang)}")
+            tell(f"accmap: {unknown_word(word).text(args.lang)}")
             code = UNUSABLE
         else:
             emit(found)

@@ -28,35 +28,27 @@ if TYPE_CHECKING:
     from ...mapper.schedule.curve import Curve, Schedule
     from ...mapper.schedule.equivalents import Equivalent
     from ...schemas.border.text_output import Outgoing
-    from ...schemas.config import Config, ReadOptions
+    from ...schemas.config import Config
     from ...schemas.diagnostic import Diagnostic, Language
+    from ..arguments_compiled import LrArgs
 
 SAMPLES = 241
 MOST_STEPS = 1_000_000
 """Of every step's own point; each is held while the answer is made."""
 
 
-def run(
-    files: Sequence[str],
-    *,
-    options: ReadOptions,
-    stdin_name: str | None = None,
-    format: str = "text",  # noqa: A002 - the option's name
-    all_steps: bool = False,
-    log_shift: bool = False,
-    output: str | None = None,
-    force: bool = False,
-    lang: Language = "en",
-) -> int:
+def run(args: LrArgs) -> int:
     """Print or write the curves; 1 where two of them differ, 2 where one cannot be computed."""
-    configs = [load(name, options, stdin_name) for name in files]
+    configs = [load(name, args.reading, args.stdin_filename) for name in args.files]
     try:
-        report = curves(files, configs, options.steps, lang, all_steps=all_steps, log_shift=log_shift)
+        report = curves(
+            args.files, configs, args.reading.steps, args.lang, all_steps=args.all_steps, log_shift=args.log_shift
+        )
     except UndecidedError as error:
-        for line in problem_lines(error.problems, files, lang):
+        for line in problem_lines(error.problems, args.files, args.lang):
             tell(line)
         return UNUSABLE
-    deliver(render(report, format, to_file=output is not None), output, force=force)
+    deliver(render(report, args.format, to_file=args.output is not None), args.output, force=args.force)
     return FINE if report.comparison is None or verdict_of(report) == "equal" else BAD
 
 
@@ -228,7 +220,7 @@ def render(report: Report, form: str, *, to_file: bool = False) -> Outgoing:
         from ..pages.curve_page import web_page
 
         return trust_text(web_page(report))
-    from ..pages.curve_svg import curve_svg
+    from ..pages.curve_page import curve_svg
 
     return trust_text(curve_svg(report))
 

@@ -12,25 +12,13 @@ from ..exit_codes import FINE
 from ..messages_compiled import say
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ...schemas.config import ReadOptions
-    from ...schemas.diagnostic import Language
+    from ..arguments_compiled import LspArgs
 
 _LIBRARY = ("attrs", "cattrs", "lsprotocol", "pygls")
 
 
-def run(
-    files: Sequence[str],
-    *,
-    options: ReadOptions,
-    stdin_name: str | None,
-    profile: str | None,
-    remarks: bool,
-    lang: Language,
-) -> int:
+def run(args: LspArgs) -> int:
     """Answer an editor on standard input and output until it says that it ends."""
-    del files, stdin_name
     try:
         from ..language_server.server import serve
     except ModuleNotFoundError as error:
@@ -38,6 +26,6 @@ def run(
             raise
         raise UsageError(say.lsp_needs_a_library(command=install_command("lsp"))) from None
     if sys.stdin.isatty():
-        tell(f"accmap lsp: {say.lsp_waits_for_an_editor().text(lang)}")
-    serve(options, profile, lang, remarks=remarks)
+        tell(f"accmap lsp: {say.lsp_waits_for_an_editor().text(args.lang)}")
+    serve(args.reading, args.profile, args.lang, remarks=args.remarks)
     return FINE

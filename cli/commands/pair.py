@@ -16,74 +16,57 @@ from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.file_kind import require_training
 from ...schemas.json_values import json_value
 from ...schemas.preconditions import require_accepted
-from ..accepting import accepted_losses, close_report
 from ..argument_parser import UsageError
 from ..exit_codes import BAD
 from ..inputs import load
 from ..messages_compiled import say as usage
 from ..terminal import wants_colour
-from .loss_report import print_obstacles, print_problems, print_report
+from .loss_report import accepted_losses, close_report, print_obstacles, print_problems, print_report
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...mapper.align.pair import Pair
-    from ...schemas.config import ReadOptions
     from ...schemas.diagnostic import Language
+    from ..arguments_compiled import PairArgs
 
 
-def run(
-    files: Sequence[str],
-    *,
-    options: ReadOptions,
-    stdin_name: str | None,
-    directory: str | None,
-    align: bool,
-    step: int | None,
-    experiment: str | None,
-    init_weights: bool,
-    no_comments: bool,
-    force: bool,
-    accept_loss: Sequence[str],
-    no_read_back: bool,
-    format: str,  # noqa: A002 - the option's name
-    lang: Language,
-) -> int:
+def run(args: PairArgs) -> int:
     """Write the pair; nothing is written where one of its files may not be."""
-    if directory is None:
+    if args.directory is None:
         raise UsageError(usage.pair_needs_the_directory_to())
-    _check_step(step)
-    accepted = accepted_losses(files[0], accept_loss, lang)
-    config = load(files[0], options, stdin_name, model=True)
+    _check_step(args.step)
+    accepted = accepted_losses(args.files[0], args.accept_loss, args.lang)
+    config = load(args.files[0], args.reading, args.stdin_filename, model=True)
     require_training(config)
     require_accepted(config)
     pair = pair_of(
         config,
-        megatron=options.megatron,
-        mindformers=options.mindformers,
-        dialect=options.dialect,
-        step=step if step is not None else 0 if align else None,
-        initial_weights=init_weights,
-        trial=experiment,
+        megatron=args.reading.megatron,
+        mindformers=args.reading.mindformers,
+        dialect=args.reading.dialect,
+        step=args.step if args.step is not None else 0 if args.align else None,
+        initial_weights=args.init_weights,
+        trial=args.experiment,
     )
-    if not no_read_back:
+    if not args.no_read_back:
         require_said(pair.megatron, pair.mindformers)
-    texts = pair.texts(comments=not no_comments, language=lang)
+    texts = pair.texts(comments=not args.no_comments, language=args.lang)
     texts.update({name: readme(pair, language) for language, name in FILES.items()})
-    written = {os.path.join(directory, name): text for name, text in texts.items()}
-    write_folder(directory, written, force=force)
+    written = {os.path.join(args.directory, name): text for name, text in texts.items()}
+    write_folder(args.directory, written, force=args.force)
     sides = {"example.sh": pair.megatron, "example.yaml": pair.mindformers}
     stops = [(name, stop) for name, side in sides.items() for stop in obstacles(side, texts[name])]
-    if format == "json":
-        failing = [{"file": name, **stop.to_json(lang)} for name, stop in stops]
-        emit(json_text({**pair.to_json(lang), "files": list(written), "will_not_run": failing}))
+    if args.format == "json":
+        failing = [{"file": name, **stop.to_json(args.lang)} for name, stop in stops]
+        emit(json_text({**pair.to_json(args.lang), "files": list(written), "will_not_run": failing}))
     else:
-        _page(pair, list(written), lang)
+        _page(pair, list(written), args.lang)
         for name, stop in stops:
-            print_obstacles(name, (stop,), lang)
-        print_problems(config, lang)
-        print_report(pair.mindformers._replace(rows=pair.rows, source=pair.source), lang)
-    code = close_report(pair.rows, accepted, lang, strict=False)
+            print_obstacles(name, (stop,), args.lang)
+        print_problems(config, args.lang)
+        print_report(pair.mindformers._replace(rows=pair.rows, source=pair.source), args.lang)
+    code = close_report(pair.rows, accepted, args.lang, strict=False)
     return BAD if stops or config.purpose is not None else code
 
 

@@ -10,41 +10,33 @@ from ...schemas.json_values import json_value
 from ...schemas.wording import term
 from ..inputs import load
 from ..messages_compiled import say as usage
-from ..summary_line import summary_line
+from ..recipe_lines import print_open, summary_line
 from ..terminal import shorten, wants_colour, width
-from ..undecided_fields import print_open
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...mapper.recipe.values import Recipe
-    from ...schemas.config import ReadOptions
     from ...schemas.diagnostic import Language
+    from ..arguments_compiled import RecipeArgs
 
 _MOST_KEYS = 12
 
 
-def run(
-    files: Sequence[str],
-    *,
-    options: ReadOptions,
-    stdin_name: str | None,
-    format: str,  # noqa: A002 - the option's name
-    lang: Language,
-) -> int:
+def run(args: RecipeArgs) -> int:
     """Print the recipe; 0 unless the file cannot be read."""
-    config = load(files[0], options, stdin_name, model=True)
+    config = load(args.files[0], args.reading, args.stdin_filename, model=True)
     recipe = recipe_of(config)
     reasons = open_because(config, recipe)
-    if format == "json":
-        answer = recipe.to_json(lang)
-        answer["summary"] = summary_line(recipe.fields, lang)
+    if args.format == "json":
+        answer = recipe.to_json(args.lang)
+        answer["summary"] = summary_line(recipe.fields, args.lang)
         for name, reason in reasons.items():
-            answer["fields"][name]["reason"] = reason.text(lang)  # type: ignore[index]  # pyright: ignore[reportIndexIssue]
+            answer["fields"][name]["reason"] = reason.text(args.lang)  # type: ignore[index]  # pyright: ignore[reportIndexIssue]
         emit(json_text(answer))
     else:
-        _page(recipe, lang)
-        print_open(reasons, lang)
+        _page(recipe, args.lang)
+        print_open(reasons, args.lang)
     return 0
 
 

@@ -8,23 +8,25 @@ from ...schemas.wording import term
 from ..terminal import pad
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
 
     from ...schemas.diagnostic import Language
+    from ..arguments_compiled import RulesArgs
 
 
-def run(files: Sequence[str], *, format: str, lang: Language) -> int:  # noqa: A002 - the option's name
+def run(args: RulesArgs) -> int:
     """Print the rules, or those whose code begins with one of the words."""
     rows = [
-        row for row in rows_of(lang) if not files or any(str(row["code"]).startswith(word.upper()) for word in files)
+        row
+        for row in rows_of(args.lang)
+        if not args.files or any(str(row["code"]).startswith(word.upper()) for word in args.files)
     ]
-    if format == "json":
+    if args.format == "json":
         emit(json_text(rows))
         return 0
     for row in rows:
         mark = " *" if row["fixable"] else ""
-        severity, kind = term(row["severity"], lang), term(row["kind"], lang)
+        severity, kind = term(row["severity"], args.lang), term(row["kind"], args.lang)
         say(f"{row['code']}  {pad(severity, 8)}{pad(kind, 16)}{row['name']}{mark}")
     return 0
 

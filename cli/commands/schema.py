@@ -2,44 +2,223 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import os
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 from ...schemas.border.text_output import emit, json_text, page
+from ...schemas.fast_records import NamedTuple
+from ...schemas.wording import mark
+from ...schemas.yaml_reader.document import read_yaml
+from ..answers_compiled import schema_check_json
 from ..argument_parser import UsageError
+from ..configuration import find_configuration, read_configuration, toml_table
+from ..exit_codes import BAD, FINE
+from ..inputs import read_input
 from ..messages_compiled import say
-from ..published_schemas import NAMES, schema_of
+from ..schemas_compiled import SCHEMAS
+from .schema_faults import Fault, JsonPlaces, faults, nearest, toml_places, yaml_place
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ...schemas.diagnostic import Language
+    from ...schemas.source import SourceText, Span
+    from ..arguments_compiled import SchemaArgs
+    from .schema_faults import Path, Place
+
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+NAMES = tuple(sorted((*SCHEMAS, "megatron", "mindformers", "recipe")))
 
 
-def run(
-    files: Sequence[str],
+def schema_of(
+    name: str, megatron: str | None = None, mindformers: str | None = None, dialect: str | None = None
+) -> dict[str, Any]:
+    """A schema by its name; those of a framework's own arguments and keys are of one version."""
+    if name in SCHEMAS:
+        return SCHEMAS[name]
+    if name == "recipe":
+        from ...mapper.recipe.vocabulary import json_schema
+
+        return json_schema()
+    if name == "megatron":
+        from ...schemas.megatron.catalog import DEFAULT_VERSION
+        from ...schemas.megatron.models import model as megatron_model
+
+        found = megatron_model(megatron or DEFAULT_VERSION)
+    elif name == "mindformers":
+        from ...schemas.mindformers.models import model as mindformers_model
+        from ...schemas.versions import default_name
+
+        chosen = "dynamic" if dialect == "dynamic" else "static"
+        found = mindformers_model(chosen, mindformers or default_name("mindformers", chosen))
+    else:
+        listed = ", ".join(NAMES)
+        raise UsageError(say.there_is_no_schema_the(name=name, listed=listed))
+    return {"$schema": _DRAFT, **found.model_json_schema()}
+
+
+_TOML = ("accmap.toml", "pyproject.toml")
+_TABLES = {"rows": "table", "stops": "stops", "fields": "transformer-config", "reasons": "unmapped"}
+"""The first key of a table under `mappings/`, and what it is a table of."""
+_NOT_ANSWERS = ("config", "stops", "table", "transformer-config", "unmapped")
+
+
+class Checked(NamedTuple):
+    """The answer."""
+
+    file: str
+    kind: str
+    fits: bool
+    faults: Sequence[Fault]
+
+
+class _Read(NamedTuple):
+    """A file's value, and what knows the places in it."""
+
+    value: Any
+    place: Callable[[Path], Place | None]
+
+
+def check_file(
+    name: str,
+    kind: str | None,
+    stdin_name: str | None,
+    versions: tuple[str | None, str | None, str | None],
     *,
-    megatron: str | None,
-    mindformers: str | None,
-    dialect: str | None,
-    check: str | None,
-    of: str | None,
-    format: str,  # noqa: A002 - the option's name
-    stdin_filename: str | None,
-    lang: Language,
+    as_json: bool,
+    language: Language,
 ) -> int:
+    """Say what does not fit; 1 where there is something. `kind` is the schema's name, else the file says it."""
+    if kind is not None and kind not in NAMES:
+        schema_of(kind)  # raises, with the names that there are
+    source = read_input(name, stdin_name)
+    read = _read(source, kind)
+    kind = kind or _kind_of(source.name, read.value)
+    found = faults(read.value, schema_of(kind, *versions))
+    if kind == "config" and not found:
+        found = _meanings(source)
+    placed = [(nearest(fault.path, read.place, of_key=fault.is_about_key), fault) for fault in found]
+    placed.sort(key=lambda entry: (0, 0) if entry[0] is None else entry[0][:2])
+    places, found = [place for place, _ in placed], [fault for _, fault in placed]
+    if as_json:
+        told = [fault._replace(span=place) for fault, place in zip(found, places, strict=True)]
+        emit(json_text(schema_check_json(Checked(source.name, kind, not found, told), language)))
+    else:
+        emit(page(_lines(source.name, kind, found, places, language)))
+    return BAD if found else FINE
+
+
+def _read(source: SourceText, kind: str | None) -> _Read:
+    ending = os.path.splitext(source.name)[1].lower()
+    if ending == ".toml" or (kind == "config" and ending not in (".json", ".yaml", ".yml")):
+        inside = ("tool", "accmap") if os.path.basename(source.name) == "pyproject.toml" else ()
+        return _Read(toml_table(source.name, source.text), toml_places(source, inside).get)
+    if ending == ".json" or (ending not in (".yaml", ".yml") and source.text.lstrip()[:1] in "{["):
+        return _Read(_json(source), JsonPlaces(source))
+    document = read_yaml(source)
+    return _Read(document.value, partial(yaml_place, document))
+
+
+def _json(source: SourceText) -> Any:
+    try:
+        return json.loads(source.text)
+    except json.JSONDecodeError as error:
+        place = f"{source.name}:{error.lineno}:{error.colno}"
+        raise UsageError(say.not_valid_json(place=place, msg=error.msg)) from None
+    except (RecursionError, ValueError) as error:
+        raise UsageError(say.is_no_json_to_read(name=source.name, error=error)) from None
+
+
+def _kind_of(name: str, value: Any) -> str:
+    """What a file is: its name says it, or its keys."""
+    found = "config" if os.path.basename(name) in _TOML or name.endswith(".toml") else None
+    if isinstance(value, dict):
+        keys = cast("dict[str, Any]", value).keys()
+        found = found or next(
+            (table for key, table in _TABLES.items() if key in keys and keys <= _keys_of(table)), None
+        )
+        found = found or _answer_of(keys)
+    elif isinstance(value, list):
+        found = "rules"
+    if found is None:
+        listed = ", ".join(NAMES)
+        raise UsageError(say.does_not_say_what_it(name=name, listed=listed))
+    return found
+
+
+def _keys_of(kind: str) -> set[str]:
+    return set(SCHEMAS[kind].get("properties", ()))
+
+
+def _answer_of(keys: Any) -> str | None:
+    """The answer or baseline that most of the keys belong to, one that lacks none of its own before others."""
+    scores: dict[str, tuple[bool, int]] = {}
+    for kind in (*SCHEMAS, "recipe"):
+        required = set(schema_of(kind).get("required", ())) if kind not in _NOT_ANSWERS else set[str]()
+        if required and len(required & keys) * 2 > len(required):
+            known = set(schema_of(kind)["properties"])
+            scores[kind] = required <= keys, len(known & keys) - len(required - keys) - len(keys - known)
+    return max(scores, key=scores.__getitem__) if scores else None
+
+
+def _meanings(source: SourceText) -> list[Fault]:
+    """What a configuration of the right shape gets wrong: codes that do not exist, `extend` that leads nowhere."""
+    try:
+        find_configuration(
+            "", lambda path: source.text if path == source.name else read_configuration(path), source.name
+        )
+    except UsageError as error:
+        en = error.en.removeprefix(f"{source.name}: ")
+        key = en.partition(":")[0]
+        return [
+            Fault(
+                (key,) if key.isidentifier() else (),
+                "meaning",
+                en,
+                error.zh.removeprefix(source.name + mark("colon", "zh")),
+            )
+        ]
+    return []
+
+
+def _lines(
+    name: str, kind: str, found: Sequence[Fault], places: Sequence[Span | None], language: Language
+) -> list[str]:
+    chinese, word = language == "zh", say.page("schema_check", language)
+    lines = [
+        f"{name}{'' if place is None else f':{place.line}:{place.column}'}{mark('colon', language)}"
+        f"{fault.zh if chinese else fault.en}"
+        for fault, place in zip(found, places, strict=True)
+    ]
+    if not found:
+        return [word("fits", name=name, kind=kind)]
+    return [*lines, word("several" if len(found) > 1 else "one", name=name, count=len(found), kind=kind)]
+
+
+def run(args: SchemaArgs) -> int:
     """Print one schema, or the names where none is given; with `check`, what in a file is not as its schema says."""
-    _require_versions(megatron, mindformers)
-    if check is not None:
-        if files:
-            raise UsageError(say.schema_check_takes_one_file(file=files[0]))
-        from ..schema_check import check_file
+    _require_versions(args.megatron, args.mindformers)
+    if args.check is not None:
+        if args.files:
+            raise UsageError(say.schema_check_takes_one_file(file=args.files[0]))
 
         return check_file(
-            check, of, stdin_filename, (megatron, mindformers, dialect), as_json=format == "json", language=lang
+            args.check,
+            args.of,
+            args.stdin_filename,
+            (args.megatron, args.mindformers, args.dialect),
+            as_json=args.format == "json",
+            language=args.lang,
         )
-    if of is not None:
+    if args.of is not None:
         raise UsageError(say.of_goes_with_check())
-    emit(json_text(schema_of(files[0], megatron, mindformers, dialect), 2) if files else page(NAMES))
+    emit(
+        json_text(schema_of(args.files[0], args.megatron, args.mindformers, args.dialect), 2)
+        if args.files
+        else page(NAMES)
+    )
     return 0
 
 

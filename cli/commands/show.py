@@ -10,14 +10,15 @@ from ...schemas.json_values import json_value
 from ...schemas.wording import term
 from ..inputs import load
 from ..messages_compiled import say as usage
-from ..summary_line import summary_line
+from ..recipe_lines import summary_line
 from ..terminal import shorten, wants_colour, width
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ...schemas.config import Config, Launch, ReadOptions, Setting
+    from ...schemas.config import Config, Launch, Setting
     from ...schemas.diagnostic import Diagnostic, Language
+    from ..arguments_compiled import ShowArgs
     from ..messages_compiled import ShowWords
 
 MOST_OTHERS = 30
@@ -26,28 +27,20 @@ _SEVERITY_STYLE = {"error": "red", "warning": "yellow", "info": "blue"}
 _ORIGIN_STYLE = {"explicit": "green", "derived": "cyan", "default": "dim"}
 
 
-def run(
-    files: Sequence[str],
-    *,
-    options: ReadOptions,
-    stdin_name: str | None,
-    format: str,  # noqa: A002 - the option's name
-    all: bool,  # noqa: A002 - the option's name
-    explicit: bool,
-    only: Sequence[str],
-    lang: Language,
-) -> int:
+def run(args: ShowArgs) -> int:
     """Print the effective values; 0 unless the file cannot be read."""
-    config = load(files[0], options, stdin_name, model=True)
+    config = load(args.files[0], args.reading, args.stdin_filename, model=True)
     shown = [
         setting
         for setting in config.settings.values()
-        if (not explicit or _is_written(setting)) and (not only or _matches(setting.key, only))
+        if (not args.explicit or _is_written(setting)) and (not args.only or _matches(setting.key, args.only))
     ]
-    if format == "json":
-        emit(json_text(to_json(config, shown, lang)))
+    if args.format == "json":
+        emit(json_text(to_json(config, shown, args.lang)))
     else:
-        _Page(config, lang, wants_colour()).write(shown, everything=all or bool(only), patterns=only)
+        _Page(config, args.lang, wants_colour()).write(
+            shown, everything=args.all or bool(args.only), patterns=args.only
+        )
     return 0
 
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ...schemas.source import SourceText
     from ...verifier.verification import Verification
     from ...verifier.worker.processes import Workers
+    from ..arguments_compiled import VerifyArgs
     from ..configuration import Configuration
 
 
@@ -48,67 +49,44 @@ _NOT_CARRIED = "not-carried-over"
 """The rule of what the other framework cannot do at all; of a pair, too, it looks at one file."""
 
 
-def run(
-    files: Sequence[str],
-    *,
-    options: ReadOptions,
-    stdin_name: str | None = None,
-    format: str = "text",  # noqa: A002 - the option's name
-    stage: str = "all",
-    seeds: int | None = None,
-    against: str | None = None,
-    megatron_source: str | None = None,
-    mindformers_source: str | None = None,
-    megatron_python: str | None = None,
-    mindformers_python: str | None = None,
-    prepare: bool = False,
-    closest: bool = False,
-    precision: str = "auto",
-    graph: bool = False,
-    no_shrink: bool = False,
-    small_files: str | None = None,
-    timeout: int | None = None,
-    memory: int | None = None,
-    output: str | None = None,
-    force: bool = False,
-    lang: Language = "en",
-    **sizes: int | None,
-) -> int:
+def run(args: VerifyArgs) -> int:
     """Verify a pair and print the report."""
     from ...verifier.installations import MissingFrameworkError, python_path
 
-    if len(files) == 1 and not against:
+    if len(args.files) == 1 and not args.against:
         raise UsageError(say.verify_needs_two_files_a())
-    chosen = _sizes(sizes)
-    if seeds is not None and seeds < 1:
-        raise counts_from_one("--seeds", seeds)
-    named = (("megatron", megatron_source), ("mindformers", mindformers_source))
-    pythons = (("megatron", megatron_python), ("mindformers", mindformers_python))
+    chosen = _sizes(args)
+    if args.seeds is not None and args.seeds < 1:
+        raise counts_from_one("--seeds", args.seeds)
+    named = (("megatron", args.megatron_source), ("mindformers", args.mindformers_source))
+    pythons = (("megatron", args.megatron_python), ("mindformers", args.mindformers_python))
     chosen_options = {
         "sizes": chosen,
-        "keep_sizes": no_shrink,
-        "stage": stage,
-        "seeds": seeds or 1,
-        "against": "torch" if against else "",
-        "limits": _limits(timeout, memory),
+        "keep_sizes": args.no_shrink,
+        "stage": args.stage,
+        "seeds": args.seeds or 1,
+        "against": "torch" if args.against else "",
+        "limits": _limits(args.timeout, args.memory),
         "sources": {framework: folder for framework, folder in named if folder},
         "pythons": {framework: python_path(path) for framework, path in pythons if path},
-        "closest": closest,
-        "precision": precision,
-        "graph": graph,
+        "closest": args.closest,
+        "precision": args.precision,
+        "graph": args.graph,
     }
     try:
         found, findings, configs = run_verification(
-            files, options, chosen_options, stdin_name, prepared=prepare, language=lang
+            args.files, args.reading, chosen_options, args.stdin_filename, prepared=args.prepare, language=args.lang
         )
     except MissingFrameworkError as error:
-        tell(f"accmap: {missing_sentence(error, lang)}")
+        tell(f"accmap: {missing_sentence(error, args.lang)}")
         return UNUSABLE
     shown = shown_defects(found, findings)
-    text = _render(found, rules_for(found, findings), format, lang, [config.basis for config in configs], shown)
-    if small_files is not None:
-        write_folder(small_files, dict(_small_files(small_files, found, lang)), force=force)
-    deliver(text, output, force=force)
+    text = _render(
+        found, rules_for(found, findings), args.format, args.lang, [config.basis for config in configs], shown
+    )
+    if args.small_files is not None:
+        write_folder(args.small_files, dict(_small_files(args.small_files, found, args.lang)), force=args.force)
+    deliver(text, args.output, force=args.force)
     return FINE if found.verdict == "match" else BAD
 
 
@@ -142,7 +120,7 @@ def run_verification(
     from ...verifier.verify import Options, verify
     from ...verifier.worker.processes import termination_interrupts
     from ..configuration import find_configuration
-    from .lint import start_of
+    from ..linting.settings import start_of
 
     texts = [read_input(name, stdin_name) for name in names]
     configs = _read_runs(texts, options)
@@ -428,17 +406,14 @@ def _prepare(configs: Sequence[Config], store: str | None, language: Language) -
             prepare_wheel(framework, wheel, store, lambda line: tell(f"accmap verify: {line.text(language)}"))
 
 
-def _sizes(given: dict[str, int | None]) -> dict[str, int]:
-    found: dict[str, int] = {}
+def _sizes(args: VerifyArgs) -> dict[str, int]:
+    given: dict[str, int] = {name: value for name in SIZE_OPTIONS if (value := getattr(args, name)) is not None}
     for option, value in given.items():
-        if value is None:
-            continue
         if value < 1:
             raise counts_from_one(f"--{option}", value)
         if option == "sequence" and value < LEAST_SEQUENCE:
             raise UsageError(say.verify_sequence_too_short(least=LEAST_SEQUENCE, length=value))
-        found[SIZE_OPTIONS[option]] = value
-    return found
+    return {SIZE_OPTIONS[option]: value for option, value in given.items()}
 
 
 def _limits(timeout: int | None, memory: int | None) -> Any:

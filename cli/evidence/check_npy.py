@@ -12,7 +12,7 @@ from ...schemas.border.text_output import emit, json_text, page, paint
 from ...schemas.verdict import PARTIAL, UNDECIDED, unseen_json, word_of
 from ...schemas.wording import list_words
 from ..argument_parser import UsageError
-from ..command_runner import report
+from ..command_runner import print_unreadable
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..messages_compiled import say
 from ..terminal import wants_colour
@@ -23,39 +23,30 @@ if TYPE_CHECKING:
     from ...evidence.array_check import ArrayCheck, FilesCheck
     from ...schemas.border.text_output import Outgoing
     from ...schemas.diagnostic import Language
+    from ..arguments_compiled import CheckNpyArgs
 
 _STYLES = {"equal": "green", "close": "green", "different": "red", "undecided": "yellow"}
 
 
-def run(
-    files: Sequence[str],
-    *,
-    format: str = "text",  # noqa: A002 - the option's name
-    tolerance: float | None = None,
-    precision: str | None = None,
-    any_dtype: bool = False,
-    equal_nan: bool = False,
-    guide: bool = False,
-    lang: Language = "en",
-) -> int:
+def run(args: CheckNpyArgs) -> int:
     """Compare and print."""
     from ...evidence.answers_compiled import check_npy_json
     from ...evidence.array_check import Rules, check_files, verdict_of
 
-    if tolerance is not None and not 0 <= tolerance < 1:
-        raise UsageError(say.tolerance_is_a_relative_distance(tolerance=tolerance))
-    a, b = files
+    if args.tolerance is not None and not 0 <= args.tolerance < 1:
+        raise UsageError(say.tolerance_is_a_relative_distance(tolerance=args.tolerance))
+    a, b = args.files
     if os.path.isdir(a) != os.path.isdir(b):
         raise UsageError(say.check_npy_takes_two_files())
-    found = check_files(a, b, Rules(tolerance, precision, any_dtype, equal_nan, guide))
+    found = check_files(a, b, Rules(args.tolerance, args.precision, args.any_dtype, args.equal_nan, args.guide))
     for error in found.unreadable:
-        report(error, lang)
+        print_unreadable(error, args.lang)
     verdict, unseen = verdict_of(found)
-    apart = unseen_json(unseen, lang)
-    if format == "json":
-        emit(json_text(check_npy_json(found, lang, verdict=verdict, files=[a, b], not_compared=apart)))
+    apart = unseen_json(unseen, args.lang)
+    if args.format == "json":
+        emit(json_text(check_npy_json(found, args.lang, verdict=verdict, files=[a, b], not_compared=apart)))
     else:
-        emit(_page(found, verdict, apart, lang))
+        emit(_page(found, verdict, apart, args.lang))
     return UNUSABLE if found.unreadable else BAD if verdict in ("different", PARTIAL, UNDECIDED) else FINE
 
 

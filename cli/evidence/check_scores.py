@@ -24,42 +24,34 @@ if TYPE_CHECKING:
     from ...evidence.scores import ScoreCheck, Settings
     from ...schemas.border.text_output import Outgoing
     from ...schemas.diagnostic import Language
+    from ..arguments_compiled import CheckScoresArgs
 
 
-def run(
-    files: Sequence[str],
-    *,
-    format: str = "text",  # noqa: A002 - the option's name
-    tolerance: float | None = None,
-    absolute: bool = False,
-    at_least: bool = False,
-    metric: Sequence[str] = (),
-    lang: Language = "en",
-) -> int:
+def run(args: CheckScoresArgs) -> int:
     """Compare and print."""
-    allowed = TOLERANCE if tolerance is None else tolerance
+    allowed = TOLERANCE if args.tolerance is None else args.tolerance
     if not 0 <= allowed <= 100:
         raise UsageError(say.tolerance_is_a_percentage_not(allowed=allowed))
-    (scores, ours), (benchmark, theirs) = (read_scores(name, metric) for name in files)
+    (scores, ours), (benchmark, theirs) = (read_scores(name, args.metric) for name in args.files)
     reports = (ours, theirs)
     found = check_scores(
         scores,
         benchmark,
         tolerance=allowed,
-        absolute=absolute,
-        at_least=at_least,
+        absolute=args.absolute,
+        at_least=args.at_least,
         reports=reports,
-        names=(files[0], files[1]),
+        names=(args.files[0], args.files[1]),
     )
     unseen = [Unseen(name, *say.no_benchmark().both()) for name in found.only_scores]
     unseen += _setting_differences(found, reports)
     wrong = not found.passes or bool(found.only_benchmark)
     verdict = conclude("pass", "fail", wrong=wrong, compared=len(found.rows), unseen=unseen)
-    if format == "json":
-        left = unseen_json(unseen, lang)
-        emit(json_text(check_scores_json(found, lang, verdict=verdict, files=list(files), not_compared=left)))
+    if args.format == "json":
+        left = unseen_json(unseen, args.lang)
+        emit(json_text(check_scores_json(found, args.lang, verdict=verdict, files=[*args.files], not_compared=left)))
     else:
-        emit(_page(found, verdict, unseen, lang))
+        emit(_page(found, verdict, unseen, args.lang))
     return FINE if verdict == "pass" else BAD
 
 

@@ -31,31 +31,26 @@ if TYPE_CHECKING:
 
     from ...evidence.data.tokenizer_pair import Row, TokenizerFiles, TokenizerPair
     from ...schemas.border.text_output import Outgoing
-    from ...schemas.config import ReadOptions
     from ...schemas.diagnostic import Language
+    from ..arguments_compiled import CheckTokenizersArgs
 
 _WIDEST = 100
 _SHOWN = 12
 
 
-def run(
-    files: Sequence[str],
-    *,
-    options: ReadOptions,
-    stdin_name: str | None = None,
-    format: str = "text",  # noqa: A002 - the option's name
-    text: str | None = None,
-    lang: Language = "en",
-) -> int:
+def run(args: CheckTokenizersArgs) -> int:
     """Compare and print."""
-    names = [name if is_tokenizer(name) else named_tokenizer(load(name, options, stdin_name)) for name in files]
+    names = [
+        name if is_tokenizer(name) else named_tokenizer(load(name, args.reading, args.stdin_filename))
+        for name in args.files
+    ]
     a, b = (open_tokenizer(name) for name in names)
-    texts = PROBES if text is None else [line for line in read_text(text).text.splitlines() if line]
+    texts = PROBES if args.text is None else [line for line in read_text(args.text).text.splitlines() if line]
     found = compare(a, b, texts)
-    if format == "json":
-        emit(json_text(check_tokenizers_json(found, lang, tokenizers=list(map(tokenizer_json, (a, b))))))
+    if args.format == "json":
+        emit(json_text(check_tokenizers_json(found, args.lang, tokenizers=list(map(tokenizer_json, (a, b))))))
     else:
-        emit(_page(found, (a, b), lang))
+        emit(_page(found, (a, b), args.lang))
     return FINE if found.verdict == "same" else BAD
 
 

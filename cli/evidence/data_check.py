@@ -8,21 +8,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...schemas.border.text_output import emit, json_text, tell
+from ...schemas.border.text_output import emit, json_text, page, paint, tell
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.installation import install_command
 from ...schemas.json_values import json_value
 from ..argument_parser import UsageError, counts_from_one
-from ..command_runner import report as report_unreadable
+from ..command_runner import print_unreadable as report_unreadable
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..inputs import load
 from ..messages_compiled import say
+from ..terminal import shorten, wants_colour
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ...schemas.border.text_output import Outgoing
     from ...schemas.config import Config, ReadOptions
     from ...schemas.diagnostic import Language
+    from ..arguments_compiled import DataCheckArgs
 
 
 def _require_counts(given: Mapping[str, int | None]) -> None:
@@ -31,58 +34,45 @@ def _require_counts(given: Mapping[str, int | None]) -> None:
             raise counts_from_one(option, number)
 
 
-def run(
-    files: Sequence[str],
-    *,
-    options: ReadOptions,
-    stdin_name: str | None = None,
-    format: str = "text",  # noqa: A002 - the option's name
-    samples: int | None = None,
-    quick: int | None = None,
-    tokenizer: str | None = None,
-    decode: int | None = None,
-    vocabulary: int | None = None,
-    eod: int | None = None,
-    lang: Language = "en",
-) -> int:
+def run(args: DataCheckArgs) -> int:
     """Check and print."""
     from ...evidence.data.check import check
     from ...evidence.data.dataset import SAMPLES, CheckOptions
     from ...evidence.data.problems import MissingPackageError
 
-    _require_counts({"--samples": samples, "--quick": quick, "--vocabulary": vocabulary, "--decode": decode})
-    if decode is not None and tokenizer is None:
+    _require_counts(
+        {"--samples": args.samples, "--quick": args.quick, "--vocabulary": args.vocabulary, "--decode": args.decode}
+    )
+    if args.decode is not None and args.tokenizer is None:
         raise UsageError(say.decode_needs_tokenizer_the_tokenizer())
-    prefixes, configs, failed = sort_inputs(files, options, stdin_name)
+    prefixes, configs, failed = sort_inputs(args.files, args.reading, args.stdin_filename)
     try:
         found = check(
             list(dict.fromkeys(prefixes)),
             configs,
             CheckOptions(
-                samples=samples or SAMPLES,
-                quick=quick,
-                vocabulary=vocabulary,
-                eod=eod,
-                decode=decode or 0,
-                **_tokenizer(tokenizer, lang),
+                samples=args.samples or SAMPLES,
+                quick=args.quick,
+                vocabulary=args.vocabulary,
+                eod=args.eod,
+                decode=args.decode or 0,
+                **_tokenizer(args.tokenizer, args.lang),
             ),
         )
     except MissingPackageError as missing:
-        tell(f"accmap: {missing_package_sentence(missing.package, lang)}")
+        tell(f"accmap: {missing_package_sentence(missing.package, args.lang)}")
         return UNUSABLE
     found = found._replace(unreadable=(*(error.diagnostic for error in failed), *found.unreadable))
     failed = [UnreadableError(diagnostic) for diagnostic in found.unreadable]
     for error in failed:
-        report_unreadable(error, lang)
+        report_unreadable(error, args.lang)
     from ...evidence.data.check import to_json
 
-    answer = to_json(found, lang)
-    if format == "json":
+    answer = to_json(found, args.lang)
+    if args.format == "json":
         emit(json_text(json_value(answer)))
     else:
-        from .data_check_report import text_page
-
-        emit(text_page(answer, lang))
+        emit(data_check_page(answer, args.lang))
     if failed:
         return UNUSABLE
     return FINE if found.verdict == "good" else BAD
@@ -128,3 +118,109 @@ def _tokenizer(path: str | None, language: Language) -> dict[str, Any]:
 def missing_package_sentence(package: str, language: Language) -> str:
     """That a package is not installed, and how it is."""
     return say.data_check_needs(package=package, command=install_command("evidence")).text(language)
+
+
+Answer = dict[str, Any]
+
+_COLOURS = {
+    "good": "green",
+    "bad": "red",
+    "undecided": "yellow",
+    "partial": "yellow",
+    "error": "red",
+    "warning": "yellow",
+    "info": "cyan",
+}
+_TEXT = 160
+
+
+def data_check_page(answer: Answer, language: Language) -> Outgoing:
+    """The page, ending in a line break."""
+    made = _Page(language)
+    verdict = answer["verdict"]
+    made.line(paint(made.word(verdict), _COLOURS[verdict], made.colour))
+    for entry in answer["not_compared"]:
+        made.line(f"  {entry['what']}: {entry['reason']}")
+    for dataset in answer["datasets"]:
+        made.dataset(dataset)
+    for side in answer["sides"]:
+        made.side(side)
+    if answer["agreement"] is not None:
+        made.agreement(answer["agreement"])
+    for entry in answer["decoded"]:
+        made.decoded_sample(entry)
+    for entry in answer["problems"]:
+        made.problem(entry)
+    return page(made.lines)
+
+
+class _Page:
+    def __init__(self, language: Language) -> None:
+        self.word = say.page("data_check", language)
+        self.colour = wants_colour()
+        self.lines: list[str] = []
+
+    def line(self, text: str) -> None:
+        self.lines.append(text)
+
+    def dataset(self, dataset: Answer) -> None:
+        self.line(f"{dataset['prefix']}")
+        counts = {key: f"{dataset[key]:,}" for key in ("sequences", "documents", "tokens")}
+        self.line(f"  {self.word('shape', **counts, dtype=dataset['dtype'])}")
+        if dataset["columns"] is not None:
+            named = ", ".join(dataset["columns"])
+            self.line(f"  {self.word('columns', count=len(dataset['files']), columns=named)}")
+        if dataset["lengths"] is not None:
+            self.line(f"  {self.word('lengths', **dataset['lengths'])}")
+        seen = dataset["seen"]
+        if seen is None:
+            return
+        if seen["minimum"] is not None:
+            part = "" if seen["complete"] else self.word("part", tokens=f"{seen['tokens']:,}")
+            self.line(f"  {self.word('ids', **seen)}{part}")
+        for end in seen["ends"][:1]:
+            share = end["sequences"] / seen["sequences"]
+            self.line(f"  {self.word('ends', id=end['id'], share=share)}")
+        for token, count in seen["counts"].items():
+            self.line(f"  {self.word('count', id=token, count=f'{count:,}')}")
+        if dataset["round_trip"] is not None:
+            self.line(f"  {self.word('trip', **dataset['round_trip'])}")
+
+    def side(self, side: Answer) -> None:
+        self.line(f"{side['file']}  {side['framework']} {side['framework_version']}")
+        if side["samples"] is None or not side["data"]:
+            return
+        if side["seed"] is None and side["data"][0]["asked"] is None and side["split"] is None:
+            word = "shuffled" if side["shuffled"] else "rows"
+            length = side["sample_length"] or "?"
+            self.line(f"  {self.word(word, samples=side['samples'], length=length, batch=side['global_batch'])}")
+            return
+        split = self.word("own") if side["split"] is None else side["split"]
+        values = {"samples": side["samples"], "length": side["sample_length"], "seed": side["seed"], "split": split}
+        self.line(f"  {self.word('draws', **values, batch=side['global_batch'])}")
+        for entry in side["data"]:
+            if entry["samples"] is None:
+                continue
+            weight = "" if entry["weight"] is None else f" × {entry['weight']:g}"
+            apart = self.word("apart") if entry["last_epoch_apart"] else ""
+            self.line(f"  {self.word('index', **{**entry, 'weight': weight, 'apart': apart})}")
+
+    def agreement(self, agreement: Answer) -> None:
+        if agreement["first_difference"] is None and agreement["steps"]:
+            whole = self.word("whole") if agreement["whole_run"] else ""
+            self.line(self.word("same", samples=agreement["samples"], steps=agreement["steps"], whole=whole))
+        elif agreement["steps"]:
+            self.line(self.word("set", equal=agreement["equal_steps"], steps=agreement["steps"]))
+
+    def decoded_sample(self, entry: Answer) -> None:
+        self.line(f"{entry['file']} {self.word('sample', sample=entry['sample'])}")
+        for name, key in ((self.word("input"), "inputs"), (self.word("label"), "labels")):
+            text = entry[key].replace("\n", "⏎")
+            self.line(f"  {name}: {shorten(text, _TEXT)}")
+
+    def problem(self, entry: Answer) -> None:
+        place = entry["file"]
+        if entry["span"] is not None:
+            place = f"{entry['span'].get('file') or place}:{entry['span']['line']}:{entry['span']['column']}"
+        code = paint(entry["code"], _COLOURS[entry["severity"]], self.colour)
+        self.line(f"{place}: {code} {entry['message']}")

@@ -14,7 +14,7 @@ from ...schemas.diagnostic import Diagnostic, UnreadableError, diagnose
 from ...schemas.fast_records import NamedTuple
 from ...schemas.verdict import unseen_json
 from ..argument_parser import UsageError, counts_from_one
-from ..command_runner import report as report_unreadable
+from ..command_runner import print_unreadable as report_unreadable
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..messages_compiled import say
 from ..terminal import shorten, width
@@ -26,42 +26,35 @@ if TYPE_CHECKING:
     from ...evidence.data.batches import Batch, Fed
     from ...evidence.data.pair_findings import Side
     from ...evidence.data.tokenizer import Tokenizer
-    from ...schemas.config import ReadOptions
     from ...schemas.diagnostic import Language
     from ...schemas.verdict import Unseen
+    from ..arguments_compiled import DataShowArgs
 
 _IDS = 24
 """So many ids of a sample are shown where not all are asked for."""
 
 
-def run(
-    files: Sequence[str],
-    *,
-    options: ReadOptions,
-    stdin_name: str | None = None,
-    format: str = "text",  # noqa: A002 - the option's name
-    step: int | None = None,
-    steps: int | None = None,
-    tokenizer: str | None = None,
-    all: bool = False,  # noqa: A002 - the option's name
-    lang: Language = "en",
-) -> int:
+def run(args: DataShowArgs) -> int:
     """Work out, compare and print."""
     from ...evidence.data.check import given_data, side_of
     from ...evidence.data.tokenizer import read_tokenizer
 
-    step, count = _step_range(step, steps)
-    prefixes, configs, failed = sort_inputs(files, options, stdin_name)
+    step, count = _step_range(args.step, args.steps)
+    prefixes, configs, failed = sort_inputs(args.files, args.reading, args.stdin_filename)
     for error in failed:
-        report_unreadable(error, lang)
+        report_unreadable(error, args.lang)
     if not (failed or configs):
         raise UsageError(say.data_show_needs_a_configuration())
-    if failed or not _has_numpy(lang):
+    if failed or not _has_numpy(args.lang):
         return UNUSABLE
-    read = read_tokenizer(tokenizer) if tokenizer is not None else None
+    read = read_tokenizer(args.tokenizer) if args.tokenizer is not None else None
     given = {prefix: given_data(prefix) for prefix in prefixes}
     answer = _answer([side_of(config, given) for config in configs], step, count, read)
-    emit(json_text(_json(answer, lang)) if format == "json" else page(_lines(answer, lang, whole=all)))
+    emit(
+        json_text(_json(answer, args.lang))
+        if args.format == "json"
+        else page(_lines(answer, args.lang, whole=args.all))
+    )
     return FINE if answer.verdict in ("same", "shown") else BAD
 
 

@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...evidence.environment import Installed, VersionSet
-    from ...schemas.config import Config, ReadOptions
+    from ...schemas.config import Config
     from ...schemas.diagnostic import Diagnostic, Language
     from ...schemas.source import SourceText
+    from ..arguments_compiled import DoctorArgs
 
 _SIDES = ("mindformers", "megatron")
 _DISTRIBUTIONS = {"mindformers": "mindformers", "megatron-core": "megatron"}
@@ -39,21 +40,15 @@ _DISTRIBUTIONS = {"mindformers": "mindformers", "megatron-core": "megatron"}
 _STYLES = {"error": "red", "warning": "yellow", "info": "cyan"}
 
 
-def run(
-    files: Sequence[str],
-    *,
-    options: ReadOptions,
-    stdin_name: str | None,
-    print_env: bool,
-    print_seed_code: str | None,
-    format: str,  # noqa: A002 - the option's name
-    lang: Language,
-) -> int:
+def run(args: DoctorArgs) -> int:
     """1 where a set does not belong together, or a rule about the environment finds an error in the files."""
-    sources = [read_input(name, stdin_name) for name in files]
-    configs = [config_of(source, options, path=source.name) for source in sources]
+    sources = [read_input(name, args.stdin_filename) for name in args.files]
+    configs = [config_of(source, args.reading, path=source.name) for source in sources]
     sides = _sides(configs)
-    printed = [*(export_lines(sides, lang) if print_env else ()), *_seeding_lines(print_seed_code, lang)]
+    printed = [
+        *(export_lines(sides, args.lang) if args.print_env else ()),
+        *_seeding_lines(args.print_seed_code, args.lang),
+    ]
     if printed:
         emit(page(printed))
         return FINE
@@ -63,21 +58,21 @@ def run(
     known = _known_defects(here)
     failed = any(found.kind.severity == "error" for found in findings)
     verdict = conclude("fine", "apart", wrong=failed, compared=len(sets))
-    if format == "json":
+    if args.format == "json":
         answer = {
             "installed": [entry._asdict() for entry in here],
             "sets": [version_set_json(entry) for entry in sets],
             "table": [version_set_json(entry) for entry in version_sets()],
-            "findings": [found.to_json(lang) for found in findings],
+            "findings": [found.to_json(args.lang) for found in findings],
             "environment": {side: _settled(side) for side in sides},
             "verdict": verdict,
-            "defects": [as_record(code, row, lang) for code, row in known.items()],
+            "defects": [as_record(code, row, args.lang) for code, row in known.items()],
         }
         emit(json_text(answer))
     else:
-        _page(here, sets, findings, lang)
+        _page(here, sets, findings, args.lang)
         if known and not configs:
-            _list_defects(known, lang)
+            _list_defects(known, args.lang)
     return FINE if verdict == "fine" else BAD
 
 

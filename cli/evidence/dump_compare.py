@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ...evidence.answers_compiled import dump_compare_json, dump_tensor_json
+from ...evidence.dump.compare_divergence import Parting, Settings, next_dump, settings_behind
 from ...evidence.dump.compare_parts import merge_places, part_of_dumps, part_of_table
 from ...evidence.dump.compare_verdict import coverage_gaps, has_diverged, skipped_apis, verdict_of
 from ...evidence.dump.messages_compiled import say
@@ -24,7 +25,7 @@ from ..argument_parser import UsageError, require_jobs
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..messages_compiled import say as usage
 from ..progress import report_progress
-from .dump_compare_settings import divergence_context
+from ..reference.advisories import defects_of, matching_defects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -37,10 +38,10 @@ if TYPE_CHECKING:
     from ...evidence.dump.statistics import Judge
     from ...evidence.dump.tables import Precheck
     from ...schemas.border.text_output import Outgoing
-    from ...schemas.config import ReadOptions
+    from ...schemas.config import Config, ReadOptions
     from ...schemas.diagnostic import Language
     from ...schemas.verdict import Unseen
-    from .dump_compare_settings import Configs
+    from ..arguments_compiled import DumpCompareArgs
 
 _TABLES = (".csv", ".xlsx")
 _COLUMNS = (
@@ -50,47 +51,28 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def run(
-    files: Sequence[str],
-    *,
-    options: ReadOptions,
-    stdin_name: str | None = None,
-    format: str = "text",  # noqa: A002 - the option's name
-    mapping: str | None = None,
-    config: Sequence[str] = (),
-    step: int | None = None,
-    rank: int | None = None,
-    only: Sequence[str] = (),
-    tolerance: float | None = None,
-    exact: bool = False,
-    jobs: int | None = None,
-    all: bool = False,  # noqa: A002 - the option's name
-    tree: bool = False,
-    output: str | None = None,
-    force: bool = False,
-    lang: Language = "en",
-) -> int:
+def run(args: DumpCompareArgs) -> int:
     """Compare and print."""
     from ...evidence.dump.statistics import Judge
 
-    if tolerance is not None and not 0 <= tolerance < 1:
+    if args.tolerance is not None and not 0 <= args.tolerance < 1:
         raise UsageError(
-            usage.tolerance_is_a_relative_distance(tolerance=tolerance),
+            usage.tolerance_is_a_relative_distance(tolerance=args.tolerance),
         )
-    require_jobs(jobs)
-    if len(config) > 2:
+    require_jobs(args.jobs)
+    if len(args.config) > 2:
         raise UsageError(usage.config_is_given_at_most())
-    if output is not None and not force and os.path.lexists(output):
-        raise standing_already(output)
-    judge = Judge(tolerance, exact=exact)
-    configs = _configs(config, options, stdin_name)
-    if len(files) == 1:
-        answer = _table_answer(files[0], judge, configs)
+    if args.output is not None and not args.force and os.path.lexists(args.output):
+        raise standing_already(args.output)
+    judge = Judge(args.tolerance, exact=args.exact)
+    configs = _configs(args.config, args.reading, args.stdin_filename)
+    if len(args.files) == 1:
+        answer = _table_answer(args.files[0], judge, configs)
     else:
-        chosen = _Chosen(mapping, step, rank, tuple(only), jobs or _processors(), tree)
-        answer = _dump_answer(files[0], files[1], chosen, judge, configs)
-    text = _render(answer, format, lang, everything=all)
-    deliver(text, output, force=force)
+        chosen = _Chosen(args.mapping, args.step, args.rank, tuple(args.only), args.jobs or _processors(), args.tree)
+        answer = _dump_answer(args.files[0], args.files[1], chosen, judge, configs)
+    text = _render(answer, args.format, args.lang, everything=args.all)
+    deliver(text, args.output, force=args.force)
     return answer.code
 
 
@@ -140,7 +122,7 @@ class Answer(NamedTuple):
         return UNUSABLE if unreadable and not has_diverged(self.parts or ()) else BAD
 
     @property
-    def merge_places(self) -> list[Merged] | None:
+    def merged(self) -> list[Merged] | None:
         """Where several steps and ranks part first."""
         parts = self.parts or ()
         return merge_places(parts) if len(parts) > 1 and has_diverged(self.parts or ()) else None
@@ -283,3 +265,56 @@ def _rows(answer: Answer) -> Iterator[Sequence[object]]:
 
 def _row(cells: Mapping[str, object]) -> Sequence[object]:
     return ["" if cells.get(name) is None else cells[name] for name in _COLUMNS]
+
+
+Configs = list[tuple["Config", Any]]
+"""Configurations and their texts."""
+
+
+def divergence_context(part: Part, configs: Configs) -> Parting | None:
+    """The divergence of a part beside the configurations; None where there is none."""
+    if (found := part.divergence) is None:
+        return None
+    fields = settings_behind(found)
+    dump = next_dump(found, part.level, part.content, part.step, part.rank)
+    dump = dump._replace(
+        configs=tuple(config.file for config, _source in configs),
+        first=_graph_mode_hint(configs) if dump.kind == "msprobe" else None,
+    )
+    return Parting(found, fields, _settings_behind(fields, found.unit.a.direction, configs), dump)
+
+
+def _graph_mode_hint(configs: Configs) -> str | None:
+    """What lets msprobe take more than modules, where a YAML runs in graph mode."""
+    from ...mapper.recipe.reading import recipe_of
+
+    static = [one for one, _ in configs if one.framework == "mindformers" and one.dialect == "static"]
+    compiled = (one for one in static if recipe_of(one).value("environment.execution_mode") != "eager")
+    return next((f"context.mode: 1 ({one.file})" for one in compiled), None)
+
+
+_SHOWS = {"forward": ("loss", "weights", "data"), "backward": ("gradient", "loss", "weights", "data")}
+"""What may be off where the two runs first part."""
+
+
+def _settings_behind(fields: Sequence[str], direction: str, configs: Configs) -> Settings:
+    """Of the fields behind a divergence, those that the two files set differently, and the linter's codes for them."""
+    if len(configs) != 2:
+        return Settings()
+    from ...mapper.differences import differences
+    from ...mapper.recipe.reading import recipe_of
+    from ..commands.verify import findings_of
+
+    one, other = (recipe_of(config) for config, _source in configs)
+    rows = tuple(
+        row
+        for row in differences(one, other)
+        if row.field in fields and row.status != "equal" and row.counts is not False
+    )
+    read, texts = [config for config, _source in configs], [source for _config, source in configs]
+    rules: list[str] = []
+    if read[0].framework != read[1].framework:
+        told = findings_of(read, texts)
+        rules = [entry.kind.code for entry in told if set(fields) & set(entry.fields) and entry.kind.severity != "info"]
+    known = matching_defects(defects_of(read, texts), _SHOWS.get(direction, _SHOWS["backward"]), fields)
+    return Settings(rows, tuple(dict.fromkeys(rules)), known)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...evidence.dump.config import README_FILES, readme
 from ...evidence.dump.config import plan as plan_of
-from ...evidence.dump.config_request import DumpKind, Request, record_of, spans_of, subject_of
+from ...evidence.dump.config_request import Request, record_of, spans_of, subject_of
 from ...schemas.border.file_output import write_folder
 from ...schemas.border.text_output import emit, json_text, paint, say
 from ..argument_parser import UsageError
@@ -22,68 +22,50 @@ if TYPE_CHECKING:
 
     from ...evidence.dump.config import Plan
     from ...evidence.dump.config_request import Span
-    from ...schemas.config import ReadOptions
     from ...schemas.diagnostic import Language
+    from ..arguments_compiled import DumpConfigArgs
 
 _STYLES = {"error": "red", "warning": "yellow", "info": "cyan"}
 MOST_ENDS = 2
 
 
-def run(
-    files: Sequence[str],
-    *,
-    options: ReadOptions,
-    stdin_name: str | None,
-    directory: str | None,
-    kind: DumpKind,
-    level: str,
-    task: str,
-    summary: str,
-    scope: Sequence[str],
-    steps: str,
-    ranks: str,
-    msprobe: str,
-    precheck: bool,
-    force: bool,
-    format: str,  # noqa: A002 - the option's name
-    lang: Language,
-) -> int:
+def run(args: DumpConfigArgs) -> int:
     """Write everything or, where the wish cannot be met, nothing."""
-    if directory is None:
+    if args.directory is None:
         raise UsageError(usage.dump_config_needs_the_directory())
-    if len(scope) > MOST_ENDS:
-        raise UsageError(usage.scope_takes_one_module_or(count=len(scope)))
-    if kind != "msprobe" and (level, precheck, msprobe) != ("L0", False, "26"):
-        raise UsageError(usage.level_precheck_and_msprobe_belong(kind=kind))
-    if "statistics" not in (summary, task):
-        raise UsageError(usage.summary_says_what_the_statistics(summary=summary))
+    if len(args.scope) > MOST_ENDS:
+        raise UsageError(usage.scope_takes_one_module_or(count=len(args.scope)))
+    if args.kind != "msprobe" and (args.level, args.precheck, args.msprobe) != ("L0", False, "26"):
+        raise UsageError(usage.level_precheck_and_msprobe_belong(kind=args.kind))
+    if "statistics" not in (args.summary, args.task):
+        raise UsageError(usage.summary_says_what_the_statistics(summary=args.summary))
     request = Request(
-        kind,
-        level,
-        task,
-        summary,
-        tuple(record_of(word) for word in scope),
-        _spans("--steps", steps),
-        _spans("--ranks", ranks),
-        msprobe,
-        precheck,
+        args.kind,
+        args.level,
+        args.task,
+        args.summary,
+        tuple(record_of(word) for word in args.scope),
+        _spans("--steps", args.steps),
+        _spans("--ranks", args.ranks),
+        args.msprobe,
+        args.precheck,
     )
     try:
-        subject = subject_of([load(name, options, stdin_name) for name in files], options)
+        subject = subject_of([load(name, args.reading, args.stdin_filename) for name in args.files], args.reading)
     except ValueError as error:
         raise UsageError(
             usage.both_files_are_of_dump(error=error),
         ) from None
-    plan = plan_of(subject, request, os.path.abspath(directory))
+    plan = plan_of(subject, request, os.path.abspath(args.directory))
     written: dict[str, str] = {}
     if not plan.has_errors:
         texts = {**plan.files, **{name: readme(plan, language) for language, name in README_FILES.items()}}
-        written = {os.path.join(directory, name): text for name, text in texts.items()}
-        write_folder(directory, written, force=force)
-    if format == "json":
-        emit(json_text({**plan.to_json(lang), "files": list(written)}))
+        written = {os.path.join(args.directory, name): text for name, text in texts.items()}
+        write_folder(args.directory, written, force=args.force)
+    if args.format == "json":
+        emit(json_text({**plan.to_json(args.lang), "files": list(written)}))
     else:
-        _page(plan, list(written), lang)
+        _page(plan, list(written), args.lang)
     return BAD if plan.has_errors else FINE
 
 

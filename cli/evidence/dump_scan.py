@@ -25,31 +25,23 @@ if TYPE_CHECKING:
     from ...evidence.dump.overflow import Scan
     from ...evidence.dump.places import Place
     from ...schemas.diagnostic import Language
+    from ..arguments_compiled import DumpScanArgs
 
 _MOST = 6
 
 
-def run(
-    files: Sequence[str],
-    *,
-    format: str = "text",  # noqa: A002 - the option's name
-    step: int | None = None,
-    rank: int | None = None,
-    jobs: int | None = None,
-    all: bool = False,  # noqa: A002 - the option's name
-    lang: Language = "en",
-) -> int:
+def run(args: DumpScanArgs) -> int:
     """Look and print."""
-    require_jobs(jobs)
-    name = files[0]
-    scans = _scans(name, step, rank, jobs)
+    require_jobs(args.jobs)
+    name = args.files[0]
+    scans = _scans(name, args.step, args.rank, args.jobs)
     unseen = _unreadable_parts(scans)
     overflowed = any(one.found for one in scans)
     seen = sum(one.looked_at for one in scans)
     verdict = conclude("finite", "overflow", wrong=overflowed, compared=seen, unseen=unseen)
-    answer: dict[str, Any] = {"verdict": verdict, "not_compared": unseen_json(unseen, lang), "dump": name}
-    answer["parts"] = [dump_scanned_json(one, lang) for one in scans]
-    emit(json_text(answer) if format == "json" else page(_lines(answer, lang, everything=all)))
+    answer: dict[str, Any] = {"verdict": verdict, "not_compared": unseen_json(unseen, args.lang), "dump": name}
+    answer["parts"] = [dump_scanned_json(one, args.lang) for one in scans]
+    emit(json_text(answer) if args.format == "json" else page(_lines(answer, args.lang, everything=args.all)))
     if verdict == "finite":
         return FINE
     return UNUSABLE if not overflowed and any(one.unreadable for one in scans) else BAD

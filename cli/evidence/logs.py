@@ -15,9 +15,11 @@ from ...schemas.border.file_output import standing_already, write_text
 from ...schemas.border.text_output import clear_screen, emit, flush, json_text, trust_text
 from ...schemas.config import ReadOptions
 from ...schemas.diagnostic import UnreadableError
+from ...schemas.message import Words, verbatim
 from ...schemas.reader import check_versions
+from ...schemas.verdict import unseen_words
 from ..argument_parser import UsageError, counts_from_one
-from ..command_runner import report as tell
+from ..command_runner import print_unreadable
 from ..exit_codes import BAD, FINE
 from ..inputs import open_input
 from ..messages_compiled import say
@@ -28,62 +30,47 @@ if TYPE_CHECKING:
 
     from ...evidence.logs.log_reader import FollowedLog
     from ...evidence.logs.run import Run
-    from ...evidence.logs.verdict import Experiment
+    from ...evidence.logs.verdict_evidence import Settings
+    from ...mapper.differences import Difference
     from ...mapper.recipe.values import Recipe
+    from ...rules.subject import Side
     from ...schemas.border.text_output import Outgoing
     from ...schemas.config import Config
     from ...schemas.diagnostic import Diagnostic, Language
     from ...schemas.source import SourceText
+    from ..arguments_compiled import LogsArgs
     from .logs_report import Report
 
 _LOGS = (".log", ".txt", ".out", ".gz")
 _PAUSE = 0.5
 
 
-def run(
-    files: Sequence[str],
-    *,
-    format: str = "text",  # noqa: A002 - the option's name
-    experiment: Experiment = "standard",
-    benchmark: Sequence[str] = (),
-    config: Sequence[str] = (),
-    steps: int | None = None,
-    shift: int | None = None,
-    weights: Sequence[str] = (),
-    megatron: str | None = None,
-    mindformers: str | None = None,
-    follow: bool = False,
-    output: str | None = None,
-    force: bool = False,
-    lang: Language = "en",
-) -> int:
+def run(args: LogsArgs) -> int:
     """Print or write the comparison; 1 where a run is not good enough or nothing can be said."""
-    names, twins, configs = _sort_inputs(files, benchmark, config)
-    if twins and experiment != "standard":
-        raise UsageError(say.benchmark_judges_by_the_band(experiment=experiment))
-    read = [_configuration(name, check_versions(ReadOptions(megatron, mindformers))) for name in configs]
+    names, twins, configs = _sort_inputs(args.files, args.benchmark, args.config)
+    if twins and args.experiment != "standard":
+        raise UsageError(say.benchmark_judges_by_the_band(experiment=args.experiment))
+    read = [_configuration(name, check_versions(ReadOptions(args.megatron, args.mindformers))) for name in configs]
     recipes, defects = _recipes_and_defects(read) if read else ([], ())
-    grounds = _grounds(len(names), steps, shift or 0, weights)
+    grounds = _grounds(len(names), args.steps, args.shift or 0, args.weights)
     if len(read) == len(names) == 2:
-        from .logs_settings import settings_of
-
-        grounds = grounds._replace(settings=settings_of(read, recipes))
-    if output is not None and not force and os.path.lexists(output):
-        raise standing_already(output)
+        grounds = grounds._replace(settings=evidence_of_settings(read, recipes))
+    if args.output is not None and not args.force and os.path.lexists(args.output):
+        raise standing_already(args.output)
 
     def answer(reader: Callable[[str], Run]) -> int:
         runs, benchmarks = [reader(name) for name in names], [reader(name) for name in twins]
-        report = report_of(runs, benchmarks, experiment, recipes, lang, grounds, defects)
-        text = render(report, format, to_file=output is not None)
-        if output is None:
+        report = report_of(runs, benchmarks, args.experiment, recipes, args.lang, grounds, defects)
+        text = render(report, args.format, to_file=args.output is not None)
+        if args.output is None:
             emit(text)
             flush()
         else:
-            write_text(output, text, force=force or follow)
+            write_text(args.output, text, force=args.force or args.follow)
         return FINE if report.answer == "match" else BAD
 
-    if follow:
-        return _follow(answer, [*names, *twins], lang)
+    if args.follow:
+        return _follow(answer, [*names, *twins], args.lang)
     return answer(read_run)
 
 
@@ -167,7 +154,7 @@ def _answer_once(
                 return code
             found[name] = read
     except UnreadableError as error:
-        tell(error, language)
+        print_unreadable(error, language)
         return BAD
     clear_screen()
     return answer(found.__getitem__)
@@ -184,9 +171,73 @@ def render(report: Report, form: str, *, to_file: bool = False) -> Outgoing:
 
         return trust_text(web_page(report))
     if form == "csv":
-        from .logs_csv import to_csv
+        from .logs_report import to_csv
 
         return to_csv(report)
     from ...evidence.answers_compiled import logs_json
 
     return json_text(logs_json(report, report.language))
+
+
+def evidence_of_settings(read: Sequence[tuple[Config, SourceText]], recipes: Sequence[Recipe]) -> Settings:
+    """The settings of two runs that make their numbers differ: of a pair by the rules, of one framework by its fields.
+
+    A log shows what moves its numbers by more than its limits. A rotary base of 100 moves the first loss of a small
+    model by less than bfloat16 does, and the decay of the second moment moves nothing before the third step. A setting
+    that is not known from the files, or that no table knows, may do the same: if one could change numbers, nothing is
+    decided.
+    """
+    from ...evidence.logs.verdict_evidence import Settings
+    from ...mapper.differences import differences
+    from ...rules.subject import Side
+
+    sides = [Side(config, recipe, source) for (config, source), recipe in zip(read, recipes, strict=True)]
+    by_name = {side.framework: side for side in sides}
+    words = [Words(one.text("en"), one.text("zh")) for one in unseen_words(side.config for side in sides)]
+    rows = [row for row in differences(*recipes) if row.status != "equal" and row.impact == "numerics"]
+    apart, unknown = _by_rules(by_name, rows) if set(by_name) == {"megatron", "mindformers"} else _by_fields(rows)
+    return Settings((read[0][1].name, read[1][1].name), tuple(apart), tuple(dict.fromkeys((*words, *unknown))))
+
+
+def _by_rules(sides: dict[str, Side], rows: Sequence[Difference]) -> tuple[list[Words], list[Words]]:
+    """The errors that change numbers, those that follow from another one being that one; and the open differences.
+
+    A difference that one side alone decides is judged by the rules.
+    """
+    from ...rules.engine import Selection, check
+    from ...rules.messages_compiled import say as of_rules
+    from ...rules.subject import Subject
+
+    outcome = check(Subject(sides["megatron"], sides["mindformers"], "train", {}, {}), Selection())
+    apart = [
+        Words(f"{one.kind.code} {one.message()}", f"{one.kind.code} {one.message('zh')}")
+        for one in outcome.diagnostics
+        if one.kind.severity == "error" and one.effect == "numbers" and one.because is None
+    ]
+    purposes = [side.config.purpose for side in sides.values()]
+    unjudged = [purpose.problem.words() for purpose in purposes if purpose is not None and not purpose.trains_gpt]
+    crashed = of_rules.kinds["rule_crashed"].code
+    unjudged += [one.words() for one in outcome.diagnostics if one.kind.code == crashed]
+    unknown = [
+        _row_words(row)
+        for row in rows
+        if row.field is None or row.counts is None or not all(side is None or side.decided for side in (row.a, row.b))
+    ]
+    return apart, [*unjudged, *unknown]
+
+
+def _by_fields(rows: Sequence[Difference]) -> tuple[list[Words], list[Words]]:
+    """The fields that both runs have and that differ; and the open differences, keys that no table knows included."""
+    apart: list[Words] = []
+    unknown: list[Words] = []
+    for row in rows:
+        known = row.field is not None and row.counts is True  # of a key without a field nothing is known
+        (apart if row.status == "different" and known else unknown).append(_row_words(row))
+    return apart, unknown
+
+
+def _row_words(row: Difference) -> Words:
+    """A field, or a key that has none, with the value of either run: `?` is not known from the files."""
+    key = next((side.key for side in (row.a, row.b) if side is not None and side.key), "")
+    values = ("-" if side is None else side.value if side.decided else "?" for side in (row.a, row.b))
+    return verbatim(f"{row.field or key}: {' | '.join(map(str, values))}")

@@ -19,7 +19,7 @@ from ...schemas.fast_records import NamedTuple
 from ..messages_compiled import say
 from ..pages.page_shell import bullets, document, script_elements
 from ..reference.advisories import title
-from .logs_csv import share
+from .logs_report import relative_difference
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -121,7 +121,7 @@ def _gap(comparison: Comparison, name: str, index: int) -> _Curve:
 
 def _relative(comparison: Comparison, name: str, index: int) -> _Curve:
     loss = comparison.aligned.loss
-    shares = array("d", (share(a, b) * 100 for a, b in zip(loss.a, loss.b, strict=True)))
+    shares = array("d", (relative_difference(a, b) * 100 for a, b in zip(loss.a, loss.b, strict=True)))
     return _Curve(name, index, loss.steps, shares)
 
 

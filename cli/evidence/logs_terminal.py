@@ -14,8 +14,18 @@ from ...schemas.border.text_output import paint, trust_text
 from ...schemas.versions import TITLES
 from ...schemas.wording import list_words
 from ..messages_compiled import say
-from ..pages.curve_scale import COLUMNS, MARGIN, step_labels, ticks
-from ..pages.dot_plot import STYLES, can_draw, in_stdout_encoding, plot_curves, stroke, with_axis
+from ..pages.terminal_plot import (
+    COLUMNS,
+    MARGIN,
+    STYLES,
+    can_draw,
+    in_stdout_encoding,
+    plot_curves,
+    step_labels,
+    stroke,
+    ticks,
+    with_axis,
+)
 from ..reference.advisories import title
 from ..terminal import columns as columns_of
 from ..terminal import wants_colour, wrap

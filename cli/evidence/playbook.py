@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ...evidence.playbook.settings import Settings
     from ...schemas.config import Config, ReadOptions
     from ...schemas.diagnostic import Language
+    from ..arguments_compiled import PlaybookArgs
 
 PROGRAM = (sys.executable, "-I", "-m", "accmap")
 _OTHER = {
@@ -41,46 +42,36 @@ _OTHER = {
 }
 
 
-def run(
-    files: Sequence[str],
-    *,
-    options: ReadOptions,
-    stdin_name: str | None,
-    directory: str | None,
-    force: bool,
-    format: str,  # noqa: A002 - the option's name
-    lang: Language,
-) -> int:
+def run(args: PlaybookArgs) -> int:
     """Write the playbook whole; nothing is written where one of its files may not be."""
-    configs, directory = _pair(files, options, stdin_name, directory)
+    configs, directory = _pair(args)
     by_framework = {config.framework: config for config in configs}
     if len(by_framework) < len(configs):
-        raise UsageError(usage.a_pair_has_one_file(file=files[0], file2=files[1]))
+        raise UsageError(usage.a_pair_has_one_file(file=args.files[0], file2=args.files[1]))
     source = by_framework.get("megatron", configs[0])
     settings = given_settings(directory, source)
-    plan, kept = _plan_and_files(by_framework, source, directory, options, settings)
+    plan, kept = _plan_and_files(by_framework, source, directory, args.reading, settings)
     texts = with_ticks({**pages(plan), **kept, **patches()}, directory)
-    force = force or can_overwrite(texts, directory, previous_checksums(directory, plan))
+    force = args.force or can_overwrite(texts, directory, previous_checksums(directory, plan))
     if not os.path.lexists(os.path.join(directory, SETTINGS)):
         texts[SETTINGS] = settings_text(settings)
     texts[FILE] = plan_text(plan, texts)
     written = {os.path.join(directory, name): text for name, text in sorted(texts.items())}
     write_folder(directory, written, force=force)
-    _tell(directory, list(written), plan, format, lang)
+    _tell(directory, list(written), plan, args.format, args.lang)
     return FINE
 
 
-def _pair(
-    files: Sequence[str], options: ReadOptions, stdin_name: str | None, directory: str | None
-) -> tuple[list[Config], str]:
+def _pair(args: PlaybookArgs) -> tuple[list[Config], str]:
     """The files, read, and the directory; UsageError where a playbook cannot be made of them or there."""
+    directory, options = args.directory, args.reading
     if directory is None:
         raise UsageError(usage.playbook_needs_the_directory_to())
-    if "-" in files:
+    if "-" in args.files:
         raise UsageError(usage.a_playbook_names_its_pair())
     if options.variables and os.environ.items() <= options.variables.items():
         raise UsageError(usage.a_playbook_writes_down_how())
-    configs = [load(name, options, stdin_name) for name in files]
+    configs = [load(name, options, args.stdin_filename) for name in args.files]
     parent = _parent(directory)
     if not os.path.isdir(parent):
         raise UsageError(usage.is_not_a_directory(parent=parent))

@@ -21,12 +21,11 @@ from .playbook import PROGRAM
 from .playbook_status import judge, page, plan_in, standings_json, verdict_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ...evidence.playbook.launches import Action
     from ...evidence.playbook.plan import Check, Plan, Stage
     from ...evidence.playbook.progress import CheckState
     from ...schemas.diagnostic import Language
+    from ..arguments_compiled import PlaybookRunArgs
 
 
 class Done(NamedTuple):
@@ -37,18 +36,18 @@ class Done(NamedTuple):
     exit_code: int
 
 
-def run(files: Sequence[str], *, format: str, lang: Language) -> int:  # noqa: A002 - the option's name
+def run(args: PlaybookRunArgs) -> int:
     """Work through the checks and tell where the directory stands; 0 where every check has passed."""
-    directory = files[0]
-    worker = _Worker(plan_in(directory), directory, lang)
+    directory = args.files[0]
+    worker = _Worker(plan_in(directory), directory, args.lang)
     worker.work()
-    if format == "json":
-        answer = standings_json(directory, worker.standings, lang)
+    if args.format == "json":
+        answer = standings_json(directory, worker.standings, args.lang)
         answer["done"] = [{**one._asdict(), "command": ["accmap", *one.command]} for one in worker.done]
         answer["stand_ins"] = worker.plan.layout.settings.stand_ins
         emit(json_text(answer))
     else:
-        page(worker.standings, lang)
+        page(worker.standings, args.lang)
         worker.tell_stop()
     return FINE if verdict_of(worker.standings) == "passed" else BAD
 

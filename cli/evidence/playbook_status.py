@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ...evidence.playbook.plan import Plan
     from ...evidence.playbook.progress import CheckState
     from ...schemas.diagnostic import Language
+    from ..arguments_compiled import PlaybookStatusArgs
 
 _FINDING = re.compile(r"\b[A-Z]{3}\d{3}\b")
 """A line that says what is wrong carries the finding's code; remarks (`info[CODE]`) decide nothing."""
@@ -41,16 +42,18 @@ _STYLES = {
 }  # fmt: skip
 
 
-def run(files: Sequence[str], *, format: str, lang: Language) -> int:  # noqa: A002 - the option's name
+def run(args: PlaybookStatusArgs) -> int:
     """Print where the directory stands; 1 where a check failed or its files are unusable."""
-    directory = files[0]
+    directory = args.files[0]
     plan = plan_in(directory)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        standings = list(pool.map(judge, check_states(plan, directory, lang), repeat(directory), repeat(lang)))
-    if format == "json":
-        emit(json_text(standings_json(directory, standings, lang)))
+        standings = list(
+            pool.map(judge, check_states(plan, directory, args.lang), repeat(directory), repeat(args.lang))
+        )
+    if args.format == "json":
+        emit(json_text(standings_json(directory, standings, args.lang)))
     else:
-        page(standings, lang)
+        page(standings, args.lang)
     return FINE if verdict_of(standings) == "passed" else BAD
 
 

@@ -29,39 +29,32 @@ if TYPE_CHECKING:
     from ...mapper.weight_names import Beside
     from ...schemas.config import Config, ReadOptions
     from ...schemas.diagnostic import Diagnostic, Language
+    from ..arguments_compiled import WeightsCheckArgs
 
 _STYLES = {"equal": "green", "rounded": "yellow"}  # and red for all others
 
 
-def run(
-    files: Sequence[str],
-    *,
-    options: ReadOptions,
-    stdin_name: str | None = None,
-    config: Sequence[str] = (),
-    log: str | None = None,
-    tolerance: float = 0.0,
-    all: bool = False,  # noqa: A002 - the option's name
-    format: str = "text",  # noqa: A002 - the option's name
-    lang: Language = "en",
-) -> int:
+def run(args: WeightsCheckArgs) -> int:
     """Compare, and say what does not agree."""
-    if not files and log is None:
+    if not args.files and args.log is None:
         raise UsageError(usage.weights_check_needs_a_checkpoint())
-    if not 0 <= tolerance < math.inf:
+    if not 0 <= args.tolerance < math.inf:
         raise UsageError(usage.tolerance_is_a_share_0())
-    checkpoints, others = _sorted_out(files, config, needed=log is None)
-    if log is not None and checkpoints and format == "json":
+    checkpoints, others = _sorted_out(args.files, args.config, needed=args.log is None)
+    if args.log is not None and checkpoints and args.format == "json":
         raise UsageError(
             usage.format_json_gives_one_answer(),
         )
-    configs = [load(name, options, stdin_name, model=True) for name in others]
+    configs = [load(name, args.reading, args.stdin_filename, model=True) for name in others]
     code = FINE
-    if log is not None:
-        code = _log(log, stdin_name, configs, format, lang)
+    if args.log is not None:
+        code = _log(args.log, args.stdin_filename, configs, args.format, args.lang)
         if not checkpoints:
             return code
-    return max(code, _checkpoints(checkpoints, configs, options, tolerance, lang, format, everything=all))
+    return max(
+        code,
+        _checkpoints(checkpoints, configs, args.reading, args.tolerance, args.lang, args.format, everything=args.all),
+    )
 
 
 def _sorted_out(files: Sequence[str], config: Sequence[str], *, needed: bool) -> tuple[list[str], list[str]]:

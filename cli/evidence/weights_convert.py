@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from ...evidence.answers_compiled import weight_file_json
 from ...schemas.border.text_output import emit, json_text, say, tell
@@ -22,12 +22,11 @@ from ..progress import report_progress
 from ..terminal import in_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ...evidence.weights.conversion import Conversion
     from ...evidence.weights.megatron_form import Ranks
-    from ...schemas.config import Framework, ReadOptions
+    from ...schemas.config import Framework
     from ...schemas.diagnostic import Diagnostic, Language
+    from ..arguments_compiled import WeightsConvertArgs
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 """glibc's names (`malloc.h`)."""
@@ -35,86 +34,62 @@ _KEPT, _FROM_THE_SYSTEM = 1 << 28, 1 << 25
 """Bytes: so much is kept, and what is larger is asked of the system by itself."""
 
 
-def run(
-    files: Sequence[str],
-    *,
-    options: ReadOptions,
-    stdin_name: str | None = None,
-    config: Sequence[str] = (),
-    to: Framework | None = None,
-    output: str | None = None,
-    dtype: str | None = None,
-    tensor_parallel: int = 1,
-    pipeline_parallel: int = 1,
-    expert_parallel: int = 1,
-    ckpt_format: Literal["torch", "torch_dist"] = "torch",
-    num_layers_per_virtual_pipeline_stage: int | None = None,
-    num_virtual_stages_per_pipeline_rank: int | None = None,
-    decoder_first_pipeline_num_layers: int | None = None,
-    decoder_last_pipeline_num_layers: int | None = None,
-    pipeline_model_parallel_layout: str | None = None,
-    account_for_embedding_in_pipeline_split: bool = False,
-    account_for_loss_in_pipeline_split: bool = False,
-    transformer_impl: str | None = None,
-    shard_size: float = 4.0,
-    resume: bool = False,
-    sha256: bool = False,
-    force: bool = False,
-    format: str = "text",  # noqa: A002 - the option's name
-    lang: Language = "en",
-) -> int:
+def run(args: WeightsConvertArgs) -> int:
     """Convert, and say what was written."""
     from ...evidence.weights.conversion import Request, convert
     from ...evidence.weights.megatron_form import Ranks
     from ...evidence.weights.problems import RefusedError
     from ...evidence.weights.stages import Cut
 
-    if output is None:
+    if args.output is None:
         raise UsageError(usage.weights_convert_needs_a_place())
     cut = Cut(
-        pipeline_parallel,
-        num_layers_per_virtual_pipeline_stage,
-        num_virtual_stages_per_pipeline_rank,
-        decoder_first_pipeline_num_layers,
-        decoder_last_pipeline_num_layers,
-        pipeline_model_parallel_layout,
-        account_for_embedding_in_pipeline_split,
-        account_for_loss_in_pipeline_split,
+        args.pipeline_parallel,
+        args.num_layers_per_virtual_pipeline_stage,
+        args.num_virtual_stages_per_pipeline_rank,
+        args.decoder_first_pipeline_num_layers,
+        args.decoder_last_pipeline_num_layers,
+        args.pipeline_model_parallel_layout,
+        args.account_for_embedding_in_pipeline_split,
+        args.account_for_loss_in_pipeline_split,
     )
-    ranks = Ranks(tensor_parallel, pipeline_parallel, expert_parallel, cut)
-    if min(tensor_parallel, pipeline_parallel, expert_parallel) < 1 or not 0 < shard_size < math.inf:
+    ranks = Ranks(args.tensor_parallel, args.pipeline_parallel, args.expert_parallel, cut)
+    if (
+        min(args.tensor_parallel, args.pipeline_parallel, args.expert_parallel) < 1
+        or not 0 < args.shard_size < math.inf
+    ):
         raise UsageError(usage.numbers_of_ranks_and_shard())
-    _check_place(output, files[0], resume=resume, force=force)
-    _check_target(files[0], to, ranks, transformer_impl, ckpt_format)
-    configs = [load(name, options, stdin_name, model=True) for name in config]
+    _check_place(args.output, args.files[0], resume=args.resume, force=args.force)
+    _check_target(args.files[0], args.to, ranks, args.transformer_impl, args.ckpt_format)
+    configs = [load(name, args.reading, args.stdin_filename, model=True) for name in args.config]
     request = Request(
-        files[0],
-        output,
-        to,
-        dtype,
+        args.files[0],
+        args.output,
+        args.to,
+        args.dtype,
         ranks,
-        int(shard_size * (1 << 30)),
-        ckpt_format,
-        transformer_impl,
-        resume=resume,
-        sha256=sha256,
+        int(args.shard_size * (1 << 30)),
+        args.ckpt_format,
+        args.transformer_impl,
+        resume=args.resume,
+        sha256=args.sha256,
     )
     _keep_what_is_freed()
     try:
-        done = convert(request, configs, options, progress=report_progress)
+        done = convert(request, configs, args.reading, progress=report_progress)
     except RefusedError as refused:
         for diagnostic in refused.diagnostics:
-            _complain(diagnostic, lang)
+            _complain(diagnostic, args.lang)
         return BAD
     except OSError as error:
-        name = error.filename or output
+        name = error.filename or args.output
         raise UsageError(usage.cannot_be_written(name=name, why=system_reason(error))) from None
     for diagnostic in done.findings:
-        _complain(diagnostic, lang)
-    if format == "json":
-        emit(json_text(_answer(done, output, lang)))
+        _complain(diagnostic, args.lang)
+    if args.format == "json":
+        emit(json_text(_answer(done, args.output, args.lang)))
     else:
-        _page(done, output, lang)
+        _page(done, args.output, args.lang)
     return BAD if done.findings else FINE
 
 

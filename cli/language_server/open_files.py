@@ -12,11 +12,10 @@ from itertools import chain
 from ...schemas.diagnostic import deduplicate
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.source import SourceText
-from ..commands.lint import settings_of
 from ..configuration import Configuration, find_configuration
 from ..linting.file_search import sounds_like_training
 from ..linting.linter import lint
-from ..linting.settings import Reader
+from ..linting.settings import Reader, settings_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -21,9 +21,9 @@ from accmap import __version__
 from ...schemas.border.text_output import tell_crash
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.source import Span
-from ..add_suppressions import comment_for
 from ..argument_parser import UsageError
 from ..configuration import NAMES
+from ..linting.file_edits import comment_for
 from ..messages_compiled import say
 from .cursor import completions, hover_text, word_text
 from .open_files import OpenFiles

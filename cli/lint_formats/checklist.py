@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from operator import itemgetter
 
+from ...schemas.border.text_output import csv_text, markdown, markdown_code, trust_text
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.message import in_chinese
+from ...schemas.wording import term
+from .findings import harm, messages, place_of, summary_line
 from .messages_compiled import say
 
 if TYPE_CHECKING:
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
     from ...mappings.names_compiled import FieldName
     from ...rules.checklist import Row
     from ...rules.subject import Side, Subject
+    from ...schemas.border.text_output import Outgoing
     from ...schemas.diagnostic import Diagnostic, Language
     from ..linting.linter import Report
 
@@ -47,15 +51,15 @@ def checklists(report: Report, language: Language) -> Iterator[tuple[Subject, li
         found.setdefault(entry.file, []).append((place, entry))
     for subject in report.subjects:
         own = sorted([one for side in subject.sides for one in found.get(side.config.file, ())], key=itemgetter(0))
-        yield subject, list(_lines(subject, [entry for _, entry in own], language))
+        yield subject, list(_checklist_lines(subject, [entry for _, entry in own], language))
 
 
-def _lines(subject: Subject, own: Sequence[Diagnostic], language: Language) -> Iterator[Line]:
+def _checklist_lines(subject: Subject, own: Sequence[Diagnostic], language: Language) -> Iterator[Line]:
     from ...rules.checklist import ROWS
 
     for row in ROWS:
         found = [entry for entry in own if entry.kind.code in row.codes and _concerns(entry, row.fields)]
-        state = _state(row, subject, found)
+        state = _row_state(row, subject, found)
         yield Line(
             row.identifier,
             row.identifier.split(".")[1],
@@ -68,7 +72,7 @@ def _lines(subject: Subject, own: Sequence[Diagnostic], language: Language) -> I
         )
 
 
-def _state(row: Row, subject: Subject, found: Sequence[Diagnostic]) -> State:
+def _row_state(row: Row, subject: Subject, found: Sequence[Diagnostic]) -> State:
     if any(entry.kind.severity != "info" for entry in found):
         return "failed"
     if row.when and not any(side.value(name) for side in subject.sides for name in row.when):
@@ -102,3 +106,39 @@ def _evidence(side: Side | None, fields: tuple[FieldName, ...], language: Langua
             words = in_both(value) if name.startswith("computed.") else value
             told.append(f"{name.rpartition('.')[2]}={in_chinese(words) if language == 'zh' else words}")
     return "; ".join(told)
+
+
+_HEAD = ("files", "id", "checklist", "key", "state", "codes", "megatron", "mindformers", "what")
+
+
+def write_csv(report: Report, language: Language) -> Outgoing:
+    """The table."""
+    rows: list[tuple[str, ...]] = [_HEAD]
+    for subject, lines in checklists(report, language):
+        names = " ".join(side.config.file for side in subject.sides)
+        rows += [(names, *line) for line in lines]
+    return csv_text(rows)
+
+
+def write_markdown(report: Report, language: Language) -> Outgoing:
+    """The page."""
+    word = say.page("markdown", language)
+    boxes = {state_word("passed", language): "[x]", state_word("none", language): "–"}
+    totals = summary_line(report._replace(shows_remarks=True), language)
+    text = [f"## {word('findings')}", "", markdown(totals), ""]
+    if report.diagnostics:
+        text += [word("head"), "| --- | --- | --- | --- |"]
+    for entry, told in sorted(messages(report.diagnostics, language), key=lambda one: harm(one[0])):
+        place = place_of(entry.file, entry.span)
+        code = f"[{entry.kind.code}]({entry.to_json()['url']})"
+        text.append(f"| {term(entry.kind.severity, language)} | {code} | {markdown_code(place)} | {markdown(told)} |")
+    for subject, lines in checklists(report, language):
+        names = " ↔ ".join(side.config.file for side in subject.sides)
+        text += ["", f"## {word('checklist', markdown(names))}", "", word("row")]
+        text.append("| --- | --- | --- | --- | --- | --- | --- |")
+        for line in lines:
+            box = boxes.get(line.state, "[ ]")
+            result = f"{line.state} {line.codes}".strip()
+            told = [markdown(cell) for cell in (line.key, result, line.megatron, line.mindformers, line.what)]
+            text.append("| " + " | ".join((box, f"`{line.identifier}`", *told)) + " |")
+    return trust_text("\n".join(text) + "\n")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..linting.linter import Report
 
 
-def write(report: Report, language: Language) -> Outgoing:
+def write_json(report: Report, language: Language) -> Outgoing:
     """One JSON object."""
     causes = causes_of(report.diagnostics)
     alone, following = count_severities(report.diagnostics, causes)

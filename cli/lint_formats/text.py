@@ -11,9 +11,8 @@ import os
 from ...schemas.border.text_output import page, paint
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..terminal import columns, cut, height, pad, wants_colour, width
+from .findings import GROUPS, REMARK, group_name, group_of, place_of, summary_line, worst_first
 from .messages_compiled import say
-from .places import place_of, summary_line
-from .ranking import GROUPS, REMARK, group_name, group_of, worst_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -149,7 +148,7 @@ _TAIL = 4
 """Rows that the totals take, with the empty one before them and the prompt after."""
 
 
-def write(report: Report, language: Language) -> Outgoing:
+def write_text(report: Report, language: Language) -> Outgoing:
     """The page: what was found of each pair, the worst findings at length and the others in a line, the totals."""
     colour = wants_colour()
     causes, follow = _group(report.diagnostics)
@@ -230,7 +229,7 @@ def _rows(lines: Iterable[str]) -> int:
 def _group(found: Sequence[Diagnostic]) -> tuple[Sequence[Diagnostic], Mapping[int, Sequence[Diagnostic]]]:
     if all(entry.because is None for entry in found):
         return found, {}
-    from .following import group_by_cause
+    from .findings import group_by_cause
 
     return group_by_cause(found)
 
@@ -241,7 +240,7 @@ def _follower_lines(
     """How many findings follow from this one; each in a line where remarks are asked for."""
     if not follow:
         return
-    from .following import follower_count
+    from .findings import follower_count
 
     hint = "" if report.shows_remarks else say.page("summary", language)("hidden")
     yield f"  {paint(follower_count(cause, follow, language), 'bold', colour)}{hint}"

@@ -13,8 +13,19 @@ from ...schemas.border.text_output import paint, trust_text
 from ...schemas.fast_records import TYPE_CHECKING
 from ..messages_compiled import say
 from ..terminal import wants_colour, wrap
-from .curve_scale import COLUMNS, MARGIN, rate_label, step_labels, ticks
-from .dot_plot import STYLES, can_draw, in_stdout_encoding, plot_curves, stroke, with_axis
+from .terminal_plot import (
+    COLUMNS,
+    MARGIN,
+    STYLES,
+    can_draw,
+    in_stdout_encoding,
+    plot_curves,
+    rate_label,
+    step_labels,
+    stroke,
+    ticks,
+    with_axis,
+)
 
 if TYPE_CHECKING:
     from ...schemas.border.text_output import Outgoing

@@ -12,8 +12,8 @@ import pytest
 from jsonschema import Draft202012Validator
 from jsonschema.validators import extend
 
+from accmap.cli.commands.schema import schema_of
 from accmap.cli.lean import main
-from accmap.cli.published_schemas import schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

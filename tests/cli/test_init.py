@@ -9,7 +9,7 @@ from shutil import copy, copytree
 
 import pytest
 
-from accmap.cli.pair_discovery import Candidate, proposals
+from accmap.cli.commands.init import Candidate, proposals
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SIZES = {"model.num_layers": 2, "model.hidden_size": 64, "model.ffn_hidden_size": 128, "attention.num_heads": 4}

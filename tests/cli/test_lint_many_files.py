@@ -127,7 +127,9 @@ def test_shares_get_smaller_and_leave_nothing_out(count: int, jobs: int) -> None
 def test_how_far_it_is_is_noted(accmap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: str, first: int) -> None:
     told: list[tuple[int, str]] = []
     for module in ("progress", "linting.parallel"):
-        monkeypatch.setattr(f"accmap.cli.{module}.at_step", lambda number, _total, what: told.append((number, what)))
+        monkeypatch.setattr(
+            f"accmap.cli.{module}.report_progress", lambda number, _total, what: told.append((number, what))
+        )
     names = [str(tmp_path / f"{number}.sh") for number in range(12)]
     for name in names:
         Path(name).write_text("python pretrain_gpt.py --num-layers 2\n")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from accmap.cli.commands.schema import NAMES
 from accmap.cli.options import all_commands
-from accmap.cli.published_schemas import NAMES
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = str(ROOT / "examples" / "qwen3_dense" / "megatron.sh")

@@ -247,10 +247,10 @@ def _check_markdown(out: str, place: Place) -> None:
 @quick
 @given(names, in_files, in_files)
 def test_every_form_of_lint(name: str, value: str, comment: str) -> None:
-    from accmap.cli.commands.lint import render, settings_of
+    from accmap.cli.commands.lint import render
     from accmap.cli.configuration import find_configuration
     from accmap.cli.linting.linter import lint
-    from accmap.cli.linting.settings import Reader
+    from accmap.cli.linting.settings import Reader, settings_of
     from accmap.schemas.config import ReadOptions
 
     with Place(name, value, comment) as place:

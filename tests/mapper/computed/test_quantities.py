@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from accmap.cli.summary_line import summary_line
+from accmap.cli.recipe_lines import summary_line
 from accmap.mapper.equality import is_same_quantity
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.recipe.vocabulary import COMPUTED, vocabulary

@@ -1,19 +1,21 @@
-"""The line that `show` and `recipe` open with: how large the network is, of what layers, and how much a step takes."""
+"""Lines about a recipe: the summary that `show` and `recipe` open with, and the fields that a file leaves open."""
 
 from __future__ import annotations
 
+from ..schemas.border.text_output import say as print_line
 from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.plain_values import is_mapping
 from ..schemas.wording import list_words, mark
 from .messages_compiled import say
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ..mapper.recipe.values import RecipeValue
     from ..mappings.names_compiled import FieldName
     from ..schemas.config import Value
     from ..schemas.diagnostic import Language
+    from ..schemas.message import Words
     from .messages_compiled import NetworkWords
 
 _MOST = 10**30
@@ -96,3 +98,19 @@ def _short(number: int) -> str:
         if number >= size * 0.99995:
             return f"{number / size:.1f} {unit}"
     return str(number)
+
+
+def print_open(reasons: Mapping[FieldName, Words], language: Language) -> None:
+    """Each reason after an empty line."""
+    for line in open_lines(reasons, language):
+        print_line("")
+        print_line(line)
+
+
+def open_lines(reasons: Mapping[FieldName, Words], language: Language) -> Iterator[str]:
+    """One line a reason, with the fields that it leaves open."""
+    fields: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        fields.setdefault(reason.text(language), []).append(name)
+    for reason, names in fields.items():
+        yield f"? {', '.join(names)}{mark('colon', language)}{reason}"

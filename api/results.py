@@ -1,20 +1,41 @@
-"""What is handed out belongs to whoever asked for it: lists and mappings that accmap keeps are copied.
-
-Settings that are the same for every file, and what one reading leaves for the next, are kept in one place; a caller who
-changed them would change what the next file says.
-"""
+"""How answers look in a notebook: a heading and a table; whatever comes from a file is escaped."""
 
 from __future__ import annotations
 
+from accmap.schemas.border.text_output import markup
 from accmap.schemas.fast_records import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
     from typing import Any, TypeVar
 
     from accmap.schemas.config import Config
 
     Any_ = TypeVar("Any_")
     AnyConfig = TypeVar("AnyConfig", bound=Config)
+
+MOST_ROWS = 60
+
+
+def table(heading: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A heading and a table of at most so many rows, as HTML."""
+    listed = list(rows)
+    head = "".join(f"<th>{markup(column)}</th>" for column in columns)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{markup(_text(cell))}</td>' for cell in row)}</tr>" for row in listed[:MOST_ROWS]
+    )
+    rest = f"<p>… {len(listed) - MOST_ROWS} more</p>" if len(listed) > MOST_ROWS else ""
+    return f"<p><b>{markup(heading)}</b></p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
+
+
+def text(heading: str, content: str) -> str:
+    """A heading and a text as it is."""
+    shown = "\n".join(markup(line) for line in content.split("\n"))
+    return f"<p><b>{markup(heading)}</b></p><pre>{shown}</pre>"
+
+
+def _text(cell: object) -> str:
+    return "" if cell is None else str(cell)
 
 
 def own(value: Any_) -> Any_:

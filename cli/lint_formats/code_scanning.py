@@ -4,25 +4,41 @@ from __future__ import annotations
 
 import os
 
+from ...rules.baseline import fingerprint
 from ...schemas.border.text_output import json_text
 from ...schemas.diagnostic import causes_of
 from ...schemas.fast_records import TYPE_CHECKING
-from .fingerprints import digests_of
+from .findings import messages
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from ...schemas.border.text_output import Outgoing
     from ...schemas.diagnostic import Diagnostic, Fix, Language
     from ...schemas.source import Span
     from ..linting.linter import Report
 
+
+def digests_of(report: Report) -> Callable[[Diagnostic], str]:
+    """A function that gives each finding its digest; of findings that are alike, each its own by their order."""
+    from hashlib import sha256
+
+    counts: dict[str, int] = {}
+
+    def digest(entry: Diagnostic) -> str:
+        mark = f"{entry.file}|{fingerprint(entry, report.sources)}"
+        counts[mark] = counts.get(mark, 0) + 1
+        return sha256(f"{mark}|{counts[mark]}".encode("utf-8", "surrogatepass")).hexdigest()
+
+    return digest
+
+
 _LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 _FINGERPRINT = "accmapFinding/v1"
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def write(report: Report, language: Language) -> Outgoing:
+def write_sarif(report: Report, language: Language) -> Outgoing:
     """One SARIF log."""
     from accmap import __version__
 
@@ -95,7 +111,7 @@ def _result(
     properties: dict[str, object] = {"confidence": entry.kind.confidence, "fields": list(entry.fields)}
     related = [(place.file, place.span, place.zh if language == "zh" else place.en) for place in entry.related]
     if cause is not None:
-        from .following import because
+        from .findings import because
 
         properties["becauseOf"] = cause[0]
         head = cause[1]
@@ -151,3 +167,23 @@ def _uri(file: str) -> str:
     from urllib.parse import quote
 
     return quote(os.fsencode(file.replace(os.sep, "/")), safe="/:@!$&'()*+,;=~")
+
+
+_SEVERITIES = {"error": "major", "warning": "minor", "info": "info"}
+
+
+def write_gitlab(report: Report, language: Language) -> Outgoing:
+    """One JSON list."""
+    digest = digests_of(report)
+    issues: list[dict[str, object]] = []
+    for entry, told in messages(report.diagnostics, language):
+        issues.append(
+            {
+                "description": told,
+                "check_name": entry.kind.code,
+                "fingerprint": digest(entry),
+                "severity": _SEVERITIES[entry.kind.severity],
+                "location": {"path": entry.file, "lines": {"begin": 1 if entry.span is None else entry.span.line}},
+            }
+        )
+    return json_text(issues, 1)

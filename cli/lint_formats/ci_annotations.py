@@ -1,11 +1,10 @@
-"""JUnit XML: a test case a finding, grouped by file; a file without findings is one that passed."""
+"""Azure Pipelines logging commands."""
 
 from __future__ import annotations
 
-from ...schemas.border.text_output import markup, trust_text
+from ...schemas.border.text_output import azure_text, github_data, github_property, markup, trust_text, visible
 from ...schemas.fast_records import TYPE_CHECKING
-from .following import messages
-from .places import place_of
+from .findings import messages, place_of
 
 if TYPE_CHECKING:
     from ...schemas.border.text_output import Outgoing
@@ -13,7 +12,41 @@ if TYPE_CHECKING:
     from ..linting.linter import Report
 
 
-def write(report: Report, language: Language) -> Outgoing:
+def write_azure(report: Report, language: Language) -> Outgoing:
+    """One command a finding; Azure knows errors and warnings only, so advice is a plain line of the log."""
+    lines: list[str] = []
+    for entry, told in messages(report.diagnostics, language):
+        kind = entry.kind.severity
+        if kind == "info":
+            line = f"{place_of(entry.file, entry.span)}: {entry.kind.code} {told}"
+            lines.append(f"{visible(line)}\n")
+            continue
+        where = [f"type={kind}", f"sourcepath={azure_text(entry.file)}"]
+        if entry.span is not None:
+            where += [f"linenumber={entry.span.line}", f"columnnumber={entry.span.column}"]
+        where.append(f"code={entry.kind.code}")
+        lines.append(f"##vso[task.logissue {';'.join(where)};]{azure_text(told)}\n")
+    return trust_text("".join(lines))
+
+
+_COMMANDS = {"error": "error", "warning": "warning", "info": "notice"}
+
+
+def write_github(report: Report, language: Language) -> Outgoing:
+    """One command a finding."""
+    lines: list[str] = []
+    for entry, told in messages(report.diagnostics, language):
+        where = [f"file={github_property(entry.file)}"]
+        if entry.span is not None:
+            where += [f"line={entry.span.line}", f"col={entry.span.column}"]
+            where += [f"endLine={entry.span.end_line}", f"endColumn={entry.span.end_column}"]
+        where.append(f"title={github_property(f'{entry.kind.code} {entry.kind.name}')}")
+        message = github_data(told)
+        lines.append(f"::{_COMMANDS[entry.kind.severity]} {','.join(where)}::{message}\n")
+    return trust_text("".join(lines))
+
+
+def write_junit(report: Report, language: Language) -> Outgoing:
     """One XML document."""
     files = list(dict.fromkeys((*report.files, *(entry.file for entry in report.diagnostics))))
     total = sum(1 for entry in report.diagnostics if entry.kind.severity != "info")

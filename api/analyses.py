@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from accmap.calls import checked_call, codes_of, path_of, paths_of, require_word
 from accmap.cli.messages_compiled import say
-from accmap.loading import LANGUAGES, WILL_NOT_RUN, as_config
-from accmap.notebook import MOST_ROWS, table, text
+from accmap.configurations import LANGUAGES, WILL_NOT_RUN, as_config
+from accmap.results import MOST_ROWS, table, text
 from accmap.schemas.diagnostic import UsageError
 from accmap.schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from accmap.cli.evidence.logs_report import Report as LogsReport
     from accmap.cli.pages.curve_report import Report as CurveReport
+    from accmap.configurations import Source
     from accmap.evidence.logs.verdict import Experiment
-    from accmap.loading import Source
     from accmap.mapper.align.pair import Change
     from accmap.mapper.startup import Obstacle
     from accmap.mapper.translate.result import ReportRow
@@ -52,8 +52,7 @@ class Linted(NamedTuple):
 
     def _repr_html_(self) -> str:
         """The worst first, what follows from a finding below it, and what is advice at the end."""
-        from accmap.cli.lint_formats.following import group_by_cause
-        from accmap.cli.lint_formats.ranking import worst_first
+        from accmap.cli.lint_formats.findings import group_by_cause, worst_first
 
         causes, follow = group_by_cause(self.diagnostics)
         ordered = [one for cause, more in worst_first(causes, follow) for one in (cause, *more)]
@@ -77,11 +76,10 @@ def lint(
 
     The profile is the configuration's, or else "align".
     """
-    from accmap.cli.commands.lint import settings_of
     from accmap.cli.configuration import Configuration, find_configuration
     from accmap.cli.linting.file_search import found_files
     from accmap.cli.linting.linter import lint as linted
-    from accmap.cli.linting.settings import Reader
+    from accmap.cli.linting.settings import Reader, settings_of
     from accmap.schemas.config import ReadOptions as Options
     from accmap.schemas.diagnostic import with_causes
 

@@ -7,8 +7,7 @@ from itertools import pairwise
 from accmap.calls import checked_call, path_of, require_text, require_word
 from accmap.cli.messages_compiled import say
 from accmap.mapper.recipe.values import Recipe
-from accmap.notebook import table, text
-from accmap.ownership import own, with_own_settings
+from accmap.results import own, table, text, with_own_settings
 from accmap.schemas.config import Config, Framework, ReadOptions, Value
 from accmap.schemas.diagnostic import UsageError
 from accmap.schemas.fast_records import TYPE_CHECKING, NamedTuple
