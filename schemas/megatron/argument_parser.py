@@ -92,7 +92,7 @@ def destination(flag: str) -> str:
 
 
 def negative_number(text: str) -> bool:
-    """Whether argparse takes a word with a leading minus for a number."""
+    """True if argparse takes a word with a leading minus for a number."""
     body = text[1:].removesuffix("\n")
     whole, dot, fraction = body.partition(".")
     if not dot:
@@ -152,7 +152,7 @@ class _Parser:
         return " " not in text
 
     def numbers_are_options(self) -> bool:
-        """Whether the parser has an option such as `-1`; then words like it are no values."""
+        """True if the parser has an option such as `-1`; then words like it are no values."""
         return any(
             negative_number(option)
             for option in self.known.by_option
@@ -348,7 +348,7 @@ def _to_fill_in(fact: ArgumentFact, words: Sequence[Argument]) -> tuple[str, ...
 
 
 def _is_left(words: tuple[str, ...]) -> bool:
-    """Whether words are to be filled in, by how they begin or by what stands around them."""
+    """True if words are to be filled in, by how they begin or by what stands around them."""
     closing = _BRACKETS.get(words[0][:1])
     if closing is not None and words[-1].endswith(closing) and not any(":" in word for word in words):
         return True
@@ -357,7 +357,7 @@ def _is_left(words: tuple[str, ...]) -> bool:
 
 
 def _how_many(fact: ArgumentFact, available: int) -> int | None:
-    """How many of the words before the next option an option takes; None where they are too few."""
+    """Number of words before the next option that an option takes; None if they are too few."""
     if fact.action != "store":
         return 0
     nargs = fact.nargs

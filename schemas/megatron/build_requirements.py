@@ -29,7 +29,7 @@ class NotBuilt(NamedTuple):
     condition: str
     why: Words
     certain: bool
-    """Whether the run stops; what is not in the file, or a fork, may meet the requirement."""
+    """True if the run stops; what is not in the file, or a fork, may meet the requirement."""
 
 
 def unmet_requirements(config: Config) -> Iterator[NotBuilt]:
@@ -46,7 +46,7 @@ def unmet_requirements(config: Config) -> Iterator[NotBuilt]:
 
 
 def _is_open(config: Config) -> bool:
-    """Whether another value may stand than the file gives, or nothing gets as far as building."""
+    """True if another value may stand than the file gives, or nothing gets as far as building."""
     if config.unresolved or any(map(_OVERRIDABLE, config.settings.values())):
         return True
     return any(problem.kind.code in _STOPPED for problem in config.problems)

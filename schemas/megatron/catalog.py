@@ -51,7 +51,7 @@ class Catalog(NamedTuple):
     own_program: str = ""
     """What a program is called that takes none of Megatron-LM's arguments but its own."""
     abbreviates: bool = False
-    """Whether its parser takes the beginning of one option for that option."""
+    """True if its parser takes the beginning of one option for that option."""
 
     def option(self, name: str) -> ArgumentFact | None:
         """The argument of an option, which may be abbreviated where the parser takes that and no other one fits."""
@@ -67,7 +67,7 @@ class Catalog(NamedTuple):
         return self.own_program or f"Megatron-LM {self.version}"
 
     def knows(self, dest: str) -> bool:
-        """Whether this version has an argument that writes `dest`."""
+        """True if this version has an argument that writes `dest`."""
         return dest in self.by_dest
 
 

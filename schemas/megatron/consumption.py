@@ -1,4 +1,4 @@
-"""How many samples Megatron-LM has consumed before each iteration, with or without a growing batch size.
+"""Samples that Megatron-LM has consumed before each iteration, with or without a growing batch size.
 
 Megatron's scheduler counts samples, so every curve is a function of these. A constant batch size is one stretch;
 `--rampup-batch-size` (up to 0.17) and `--step-batch-size-schedule` (from 0.18) make several.
@@ -119,7 +119,7 @@ class Ramp(NamedTuple):
         return ramped_batch(self.first, self.increment, self.over, self.full, shared)
 
     def iterations(self, samples: int) -> int:
-        """How many iterations a run of so many samples makes (`training.py:update_train_iters`)."""
+        """Iterations of a run of so many samples (`training.py:update_train_iters`)."""
         consumption = self.consumption
         reached = consumption.first_after(min(self.over, samples))
         return reached + max(0, samples - consumption.samples(reached)) // self.full

@@ -77,7 +77,7 @@ def _value(node: Any) -> Any:
 
 
 def _entries(node: Any) -> Any:
-    """What an entry of a list comes to: `*[0, 1]` is two."""
+    """The values of an entry of a list: `*[0, 1]` has two."""
     return _value(node.value) if type(node).__name__ == "Starred" else [_value(node)]
 
 

@@ -43,7 +43,7 @@ _TYPES = ("str", "int", "float", "bool", "truth", "frequency", "integers", "name
 
 
 class Reason(NamedTuple):
-    """Why some arguments have no place on the other side, and what is at stake."""
+    """Reason for which some arguments have no place on the other side, and its impact."""
 
     names: tuple[str, ...]
     impact: Literal["numerics", "performance", "none"]
@@ -61,7 +61,7 @@ class Written(NamedTuple):
 
 
 class Writing(NamedTuple):
-    """How a dialect's script says what one of Megatron-LM's arguments says."""
+    """Arguments of a dialect's script that stand for one of Megatron-LM's."""
 
     of: str
     when: Expression | None
@@ -91,7 +91,7 @@ class Dialect(NamedTuple):
     note: tuple[str, str] | None
     """What is said wherever its facts are used."""
     borrowed: bool
-    """Whether the facts are those of another version of the fork."""
+    """True if the facts are those of another version of the fork."""
     replaced: frozenset[str]
     """Rules about code of Megatron-LM's that the fork has code of its own for."""
     own: frozenset[str]
@@ -167,7 +167,7 @@ class Dialect(NamedTuple):
 
 
 def _fits(pattern: str, name: str) -> bool:
-    """Whether a name is a pattern's, whose `*` stands for any text."""
+    """True if a name is a pattern's, whose `*` stands for any text."""
     first, star, rest = pattern.partition("*")
     if not star:
         return name == pattern
@@ -188,22 +188,22 @@ class _Values:
         return setting.value
 
     def given(self, dest: str) -> bool:
-        """Whether the user gave an argument."""
+        """True if the user gave an argument."""
         setting = self.settings.get(dest)
         return setting is not None and setting.raw is not None
 
     def launched(self, ending: str) -> bool:
-        """Whether the program is of this name."""
+        """True if the program is of this name."""
         return starts_program(self.launch, ending)
 
     def raw(self, dest: str) -> str:
-        """What the user wrote for an argument."""
+        """The text that the user wrote for an argument."""
         setting = self.settings.get(dest)
         return "" if setting is None or not setting.raw else setting.raw[0]
 
 
 def _holds(reason: Reason, condition: Expression, values: _Values) -> bool:
-    """Whether a condition holds, or may: what cannot be worked out is no reassurance."""
+    """True if a condition holds, or may: what cannot be worked out is no reassurance."""
     try:
         return bool(condition(values))
     except TOO_ODD:
@@ -478,7 +478,7 @@ class _Reading:
 
 
 def _kind(fact: ArgumentFact) -> str:
-    """How a YAML writes what an argument takes."""
+    """The kind of value by which a YAML writes an argument."""
     if fact.action != "store":
         return "truth?"
     kind = f"{fact.type}?"
@@ -537,7 +537,7 @@ def _launch_words(parsed: Parsed) -> list[str]:
 
 
 def _most_are(own: Sequence[str], parsed: Parsed) -> bool:
-    """Whether enough of what no version knows is a fork's; what has more of its own is another fork."""
+    """True if enough of what no version knows is a fork's; what has more of its own is another fork."""
     unknown = sum(given.fact is None for given in parsed.given.values())
     return len(own) >= _SURE and 2 * len(own) >= unknown
 

@@ -1,4 +1,4 @@
-"""What Megatron-LM makes of an argument vector: every argument's effective value, and where it comes from.
+"""Effective values of an argument vector: every argument's value and its origin.
 
 First the vector is taken apart as argparse does (`parsing`), then the validation of that version runs over the
 values (`validation`): what it changes is `derived`, what it refuses is a problem.
@@ -130,7 +130,7 @@ def _read_as(
 
 
 def _origin(options: ReadOptions, chosen: Chosen | None) -> VersionOrigin:
-    """Where the version comes from."""
+    """Origin of the version."""
     if options.megatron is not None:
         return "given"
     return "assumed" if chosen is None else "detected"
@@ -144,7 +144,7 @@ def _parse_vector(
 
 
 def _may_be_a_fork(parsed: Parsed, launch: Launch | None) -> bool:
-    """Whether a fork's dialect is worth asking for: a word that is not known, layers or a program of its own."""
+    """True if a fork's dialect is worth asking for: a word that is not known, layers or a program of its own."""
     if any(given.fact is None for given in parsed.given.values()) or "spec" in parsed.given:
         return True
     if any(problem.kind.name == "invalid-choice" for problem in parsed.problems):
@@ -153,7 +153,7 @@ def _may_be_a_fork(parsed: Parsed, launch: Launch | None) -> bool:
 
 
 def _dialect_note(fork: Dialect | None, file: str) -> tuple[Diagnostic, ...]:
-    """What a dialect says wherever its facts are used."""
+    """The note of a dialect, reported wherever its facts are used."""
     if fork is None or fork.note is None:
         return ()
     from .messages_compiled import say
@@ -162,12 +162,12 @@ def _dialect_note(fork: Dialect | None, file: str) -> tuple[Diagnostic, ...]:
 
 
 def _is_unnamed(launch: Launch | None) -> bool:
-    """Whether a program is started that no table names."""
+    """True if a program is started that no table names."""
     return launch is not None and launch.script is not None and program_kind(launch.script) is None
 
 
 def _unknown_program(parsed: Parsed, settings: dict[str, Setting], launch: Launch | None, file: str) -> Purpose | None:
-    """What a program is for that no table names, by the arguments it is given."""
+    """Purpose of a program that no table names, by its arguments."""
     if launch is None or launch.script is None:
         return None
     found = [given.fact is not None for given in parsed.given.values()]
@@ -189,7 +189,7 @@ def _as_overridable(entry: Setting, decided: frozenset[str]) -> Setting:
 
 
 def _explicit(parsed: Parsed) -> dict[str, Setting]:
-    """What the vector itself says."""
+    """The settings that the vector itself gives."""
     return {
         given.dest: Setting(
             given.dest,
@@ -230,7 +230,7 @@ def _with_expert_list(settings: dict[str, Setting]) -> tuple[dict[str, Setting],
 def _launch_problems(
     purpose: Purpose | None, problems: tuple[Diagnostic, ...], refused: tuple[Diagnostic, ...]
 ) -> tuple[Diagnostic, ...]:
-    """What is said of a launch: of a program that trains something else, less."""
+    """The problems of a launch: fewer for a program that trains something else."""
     if purpose is None:
         return problems + refused
     found = problems + refused if purpose.trains_gpt else problems
@@ -243,7 +243,7 @@ def _soften_open(
     unresolved: tuple[Unresolved, ...],
     of_the_file: tuple[Diagnostic, ...],
 ) -> tuple[Diagnostic, ...]:
-    """What is refused for an argument that is nowhere is in doubt where a word may hold any: `$EXTRA`, `$@`, `$(...)`.
+    """Refusals of a missing argument become warnings if a word may hold it: `$EXTRA`, `$@`, `$(...)`.
 
     The environment holds no arrays: `${EXTRA[@]}` is nothing where neither the file nor one that it reads fills it.
     """
@@ -280,13 +280,13 @@ _MOST_ARGUMENTS = 100
 
 
 def more_may_stand(unresolved: Sequence[Unresolved], of_the_file: tuple[Diagnostic, ...]) -> bool:
-    """Whether a word of the launch that is not known may hold arguments."""
+    """True if a word of the launch that is not known may hold arguments."""
     open_words = [one for one in unresolved if one.may_split]
     return bool(open_words) and not _are_no_arrays(open_words, of_the_file)
 
 
 def _are_no_arrays(words: Sequence[Unresolved], of_the_file: tuple[Diagnostic, ...]) -> bool:
-    """Whether words are arrays that nothing fills; a file that could not be read may fill any."""
+    """True if words are arrays that nothing fills; a file that could not be read may fill any."""
     from ..shell.messages_compiled import say
     from ..shell.script import UNREAD
 
@@ -301,7 +301,7 @@ def _are_no_arrays(words: Sequence[Unresolved], of_the_file: tuple[Diagnostic, .
 
 
 def _without_arguments(problems: tuple[Diagnostic, ...], launch: Launch, place: Span) -> tuple[Diagnostic, ...]:
-    """What is refused because the script was given none of its arguments is one finding, whatever is lacking."""
+    """One finding for all refusals of a script that was given none of its arguments."""
     lacking = [one for one in problems if one.kind.severity == "error" and one.span == launch.span and not one.related]
     if not lacking:
         return problems
@@ -371,7 +371,7 @@ _known: list[tuple[Catalog, dict[str, Setting]]] = []
 def _with_defaults(
     settings: dict[str, Setting], version: str, fork: Dialect | None, known: Catalog
 ) -> dict[str, Setting]:
-    """What is given, first, and all else by default: open where a file is but a part of what decides."""
+    """The given settings first, then all others by default: open if a file is only a part of the configuration."""
     own = _defaults(known)
     if fork is not None and fork.overrules:
         own = {key: one for key, one in own.items() if key not in fork.overrules}

@@ -1,4 +1,4 @@
-"""Which fork of Megatron-LM a version or a file is of, if any; what is known of one is loaded when one is met."""
+"""Forks of Megatron-LM: the one that a version or a file belongs to, loaded when it is met."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BY_THE_BASE = _PARSED.union(("MAP035", "MAP108", "MAP126", "NET032", "PAR007", 
 
 
 def may_take_it(config: Config) -> bool:
-    """Whether what Megatron-LM refuses may be taken: the program is a fork's, or has arguments of its own."""
+    """True if what Megatron-LM refuses may be taken: the program is a fork's, or has arguments of its own."""
     return fork_of(config) is not None or _is_strange(config.problems)
 
 
@@ -41,7 +41,7 @@ def in_doubt(
     problems: Sequence[Diagnostic],
     files_of: Callable[[], frozenset[str] | None] = lambda: None,
 ) -> tuple[Diagnostic, ...]:
-    """What is found, with nothing called a refusal that only the framework which was forked would refuse.
+    """The findings, with refusals as warnings that only the framework which was forked is sure of.
 
     `problems` are the reader's, which know the strange arguments; `files_of` are the launch's, where others are beside.
     """

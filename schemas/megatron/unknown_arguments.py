@@ -72,7 +72,7 @@ def _versions_with(flag: str, known: Catalog) -> tuple[str, ...]:
 
 
 def _may_be_a_forks(strange: list[int], known: Catalog) -> bool:
-    """Whether so many are strange that they are a fork's of Megatron-LM."""
+    """True if so many are strange that they are a fork's of Megatron-LM."""
     from .versions import FORK
 
     return len(strange) >= FORK and not known.own_program
@@ -118,7 +118,7 @@ def _stray_or_own(problem: Diagnostic, file: str) -> Diagnostic:
 
 
 def _of_other_versions(*, certain: bool, own: bool) -> Callable[..., Problem]:
-    """What is said of an argument that other versions have."""
+    """The problem of an argument that other versions have."""
     if not certain:
         return say.other_version_assumed
     return say.other_version_or_own if own else say.other_version
@@ -128,7 +128,7 @@ def _of_other_versions(*, certain: bool, own: bool) -> Callable[..., Problem]:
 
 
 def _misspelt(flag: str, better: str) -> bool:
-    """Whether `flag` is `better` with a slip: underscores, letters swapped, one too many or too few.
+    """True if `flag` is `better` with a slip: underscores, letters swapped, one too many or too few.
 
     A flag that a fork adds is seldom that near to one of Megatron-LM's; what is, its parser refuses.
     """

@@ -1,4 +1,4 @@
-"""What Megatron-LM's validation makes of the parsed arguments: the rows of `validation.yaml` over the values.
+"""Megatron-LM's validation of parsed arguments: the rows of `validation.yaml` applied to the values.
 
 A row that writes a value gives it the origin `derived` and names what it read; one that writes over a value the
 user gave is also a problem, so that both are seen. A requirement that does not hold is a problem, and the rest
@@ -47,7 +47,7 @@ SCRIPT_DEFAULTS = {
 
 
 def script_defaults(launch: Launch | None) -> Mapping[str, Any]:
-    """What the training script itself hands to `pretrain`, by argument."""
+    """Values that the training script itself hands to `pretrain`, by argument."""
     return SCRIPT_DEFAULTS.get(_program(launch), {})
 
 
@@ -58,7 +58,7 @@ def _program(launch: Launch | None) -> str:
 
 
 def starts_program(launch: Launch | None, ending: str) -> bool:
-    """Whether a launch starts the program of this name, in any folder, or a module that ends in it."""
+    """True if a launch starts the program of this name, in any folder, or a module that ends in it."""
     return f".{_program(launch)}".endswith(f".{ending}")
 
 
@@ -93,7 +93,7 @@ class Said(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """What a fork's code does beside Megatron-LM's own validation."""
+    """The rows of a fork beside Megatron-LM's own validation."""
 
     before: tuple[Row, ...]
     after: tuple[Row, ...]
@@ -102,7 +102,7 @@ class Beside(NamedTuple):
     alone: str | None = None
     """The program that runs none of Megatron-LM's own validation."""
     own_class: bool = True
-    """Whether its `TransformerConfig` may refuse something else than Megatron-LM's."""
+    """True if its `TransformerConfig` may refuse something else than Megatron-LM's."""
 
 
 def validate(
@@ -209,21 +209,21 @@ class Run(rows.Run):
         return int(told.value)
 
     def given(self, dest: str) -> bool:
-        """Whether the user gave an argument."""
+        """True if the user gave an argument."""
         setting = self.settings.get(dest)
         return setting is not None and setting.raw is not None
 
     def launched(self, ending: str) -> bool:
-        """Whether the program is of this name, or a module that ends in it."""
+        """True if the program is of this name, or a module that ends in it."""
         return starts_program(self.launch, ending)
 
     def raw(self, dest: str) -> str:
-        """What the user wrote for an argument, before anything was made of it."""
+        """The text that the user wrote for an argument."""
         setting = self.settings.get(dest)
         return "" if setting is None or not setting.raw else setting.raw[0]
 
     def script_default(self, dest: str) -> Any:
-        """What the training script itself hands to `pretrain` for an argument."""
+        """The value that the training script itself hands to `pretrain` for an argument."""
         return script_defaults(self.launch).get(dest)
 
     def tokenizer_vocabulary(self, tokenizer: str) -> int:
@@ -319,7 +319,7 @@ class Run(rows.Run):
         self.report(problem, at, at.span if at is not None else self._misspelt(row))
 
     def _settings_to_blame(self, row: Row) -> list[Setting]:
-        """What the user gave of the values of a row, the likeliest fault first: not as by default, in the condition."""
+        """The user's values among those of a row, the likeliest fault first: not as by default, in the condition."""
         names: dict[str, None] = {}
         for name in self.reads:
             names[name] = None
@@ -345,7 +345,7 @@ class Run(rows.Run):
         self.problems.append(diagnose(problem, self.file, span, related))
 
     def _misspelt(self, row: Row) -> Span | None:
-        """Where a value that a row lacks stands under a name that is nearly its own."""
+        """Place of a value that a row lacks, under a name that is nearly its own."""
         for setting in self.settings.values():
             if setting.acceptance == "unknown" and setting.flag is not None:
                 from .catalog import catalog
@@ -374,13 +374,13 @@ def _when(row: Row) -> Words:
 
 
 def _place_in(condition: str, name: str) -> int:
-    """Where a condition names an argument; behind all others where it does not."""
+    """Place in a condition at which it names an argument; its end if it does not."""
     at = condition.find(name)
     return at if at >= 0 else len(condition)
 
 
 def unmet_rows(config: Config) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """What is built after the validation and stops: the condition, when it holds, and the arguments it reads."""
+    """Requirements of what is built after the validation: each condition, when it holds, and the arguments it reads."""
     found = [row for row in _rows(config.framework_version) if row.more.stage == "building"]
     run = Run(dict(config.settings), config.framework_version, config.file, _NO_OPTIONS, config.launch)
     for row in found:

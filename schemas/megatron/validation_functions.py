@@ -78,7 +78,7 @@ def leading_zeros(pattern: Any) -> int:
 
 
 def stage_layers(layers: int, stages: int, left_out: Sequence[int]) -> list[int]:
-    """How many layers each stage of the pipeline has where some are left out."""
+    """Number of layers of each stage of the pipeline if some are left out."""
     if layers > MAX_STAGES or stages > MAX_STAGES:
         raise ValueError(layers)
     share, gone = layers // stages, set(left_out)
@@ -86,7 +86,7 @@ def stage_layers(layers: int, stages: int, left_out: Sequence[int]) -> list[int]
 
 
 def even_between(stages: Sequence[int]) -> bool:
-    """Whether all stages but the first and the last are alike."""
+    """True if all stages but the first and the last are alike."""
     return len(set(stages[1:-1])) <= 1
 
 
@@ -96,14 +96,14 @@ def last(items: Sequence[Any]) -> Any:
 
 
 def grows_to(ramp: Sequence[object], full: int) -> bool:
-    """Whether a growing batch reaches its full size in whole increments."""
+    """True if a growing batch reaches its full size in whole increments."""
     from .consumption import ramp_of
 
     return ramp_of(ramp, full) is not None
 
 
 def ramped_iterations(ramp: Sequence[object], full: int, samples: int) -> int:
-    """How many iterations a run makes whose batch grows; ValueError for a ramp that the framework refuses.
+    """Iterations of a run whose batch grows; ValueError for a ramp that the framework refuses.
 
     megatron/training/training.py:update_train_iters.
     """
@@ -116,19 +116,19 @@ def ramped_iterations(ramp: Sequence[object], full: int, samples: int) -> int:
 
 
 def stepped_iterations(schedule: str, length: int | None, samples: int) -> int:
-    """How many iterations a run makes whose batch changes by the number of samples (the same, 0.18)."""
+    """Iterations of a run whose batch changes by the number of samples (the same, 0.18)."""
     from .consumption import parse_step_schedule, stepped_batch
 
     return stepped_batch(parse_step_schedule(schedule, length)).first_after(samples - 1)
 
 
 def one_item(value: Any) -> bool:
-    """Whether a value is a list of exactly one."""
+    """True if a value is a list of exactly one."""
     return isinstance(value, list) and len(value) == 1  # pyright: ignore[reportUnknownArgumentType]
 
 
 def is_list(value: Any) -> bool:
-    """Whether several values were given, or a pattern of layers."""
+    """True if several values were given, or a pattern of layers."""
     return isinstance(value, list)
 
 
@@ -145,12 +145,12 @@ def repeated(text: str, times: int) -> str:
 
 
 def only_of(text: str, characters: str) -> bool:
-    """Whether a text has no other characters than these."""
+    """True if a text has no other characters than these."""
     return not set(text) - set(characters)
 
 
 def layout_stages(layout: str) -> int:
-    """How many pipeline stages a layout such as `Et*3|(tt|)*29,m|L` describes.
+    """Number of pipeline stages of a layout such as `Et*3|(tt|)*29,m|L`.
 
     megatron/core/transformer/pipeline_parallel_layer_layout.py:parse_str_to_list; first groups are repeated,
     then single characters. ValueError where the layout has other characters than E, t, m, L and |.
@@ -167,7 +167,7 @@ def layout_chunks(layout: str) -> list[str]:
 
 
 def is_layout(layout: str) -> bool:
-    """Whether a pipeline layout can be read."""
+    """True if a pipeline layout can be read."""
     try:
         return layout_stages(layout) > 0
     except ValueError:

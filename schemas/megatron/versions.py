@@ -1,4 +1,4 @@
-"""Which version of Megatron-LM a file is for, where nobody says: by the tree that it starts, or by its arguments."""
+"""Detection of a file's Megatron-LM version: by the tree that it starts, or by its arguments."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ DEEPEST = 40
 
 
 def _token_end(expression: str, at: int) -> int:
-    """Where the number, name or operator at `at` ends."""
+    """End of the number, name or operator at `at`."""
     end = name_end(expression, at)
     if end > at:
         return end

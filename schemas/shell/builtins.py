@@ -174,7 +174,7 @@ def _one_format(specification: str, value: Text, place: Place) -> Text:
 
 
 def _by_format(specification: str, string: str) -> str | None:
-    """What `printf` makes of a value; None for what it has beside C's formats and bash's own two."""
+    """A value as `printf` writes it; None for formats other than C's and two of bash's own."""
     import re
 
     kind = specification[-1]
@@ -336,7 +336,7 @@ class _Declaration:
             state.variables[found] = state.variables[found]._replace(readonly=True)
 
     def _names_no_variable(self) -> bool:
-        """Whether it is about aliases or functions, or prints."""
+        """True if it is about aliases or functions, or prints."""
         return self.command == "alias" or not self.flags.isdisjoint("fFp")
 
     def _forget_local(self, name: str) -> None:
@@ -376,7 +376,7 @@ class _Declaration:
         )
 
 
-def _unset_all(shell: Shell, fields: list[Field], place: Place) -> int | None:
+def _unset_names(shell: Shell, fields: list[Field], place: Place) -> int | None:
     functions = references = False
     variables = shell.state.variables
     for field in fields[1:]:
@@ -513,7 +513,7 @@ def _let(shell: Shell, fields: list[Field], place: Place) -> int | None:
 
 
 class _ReadRequest(NamedTuple):
-    """What `read` was asked for; `sure` is False where its words or options leave that open."""
+    """The targets and options of a `read`; `sure` is False if its words or options leave them open."""
 
     names: list[str]
     array: str | None
@@ -676,7 +676,7 @@ def _set_option_value(shell: Shell, found: _Option, values: Sequence[Text], plac
 
 
 class _Option(NamedTuple):
-    """What one call of `getopts` finds, and where the next goes on; a value is a text or the number of a word."""
+    """Result of one call of `getopts`, and the start of the next; a value is a text or the number of a word."""
 
     letter: str
     position: int
@@ -836,7 +836,7 @@ def _realpath(shell: Shell, fields: list[Field], place: Place) -> int | None:
 TABLE: dict[str, Callable[[Shell, list[Field], Place], int | None]] = {
     ":": _nothing, "true": _nothing, "false": _false, "echo": _echo, "printf": _printf, "cd": _cd, "chdir": _cd,
     "pwd": _pwd, "pushd": _pushd, "popd": _pushd, "set": _set, "shift": _shift, "export": _declare,
-    "declare": _declare, "typeset": _declare, "local": _declare, "readonly": _declare, "unset": _unset_all,
+    "declare": _declare, "typeset": _declare, "local": _declare, "readonly": _declare, "unset": _unset_names,
     "eval": _eval, "source": _source, ".": _source, "return": _return, "exit": _exit, "logout": _exit,
     "break": _leave, "continue": _leave, "test": _test, "[": _test, "let": _let, "read": _read,
     "mapfile": _mapfile, "readarray": _mapfile, "getopts": _getopts, "command": _command, "builtin": _command,

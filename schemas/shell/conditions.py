@@ -165,7 +165,7 @@ def plain_test(shell: Expander, fields: list[Field]) -> int | None:
 
 
 def _expression(shell: Expander, words: list[Text], start: int, end: int) -> tuple[bool | None, int]:
-    """What POSIX says of so many arguments."""
+    """The answer by the number of arguments, as POSIX defines it."""
     strings = list(map(string_of, words[start:end]))
     count = end - start
     if count < 2:

@@ -1,4 +1,4 @@
-"""What words become: parameters, substitutions, splitting and patterns, in the order in which bash does it."""
+"""Expansion of words: braces, parameters, substitutions, splitting and patterns, in bash's order."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _opening_brace(flat: list[_Char], at: int, start: int) -> int | None:
 
 
 def _closing_brace(flat: list[_Char], opened: int, spend: Callable[[int], None]) -> tuple[int | None, list[int]]:
-    """Where the braces close, and the commas of their own level: a `}` before any comma or `..` is a letter."""
+    """The closing brace, and the commas of its own level: a `}` before any comma or `..` is a letter."""
     level = 0
     commas: list[int] = []
     sequence = False
@@ -126,7 +126,7 @@ def _closing_brace(flat: list[_Char], opened: int, spend: Callable[[int], None])
 
 
 def _sequence(inner: list[_Char], spend: Callable[[int], None]) -> list[list[_Char]] | None:
-    """What `1..9` or `a..e` stands for; None where it is neither."""
+    """The entries of `1..9` or `a..e`; None for anything else."""
     if not all(char for char, _ in inner):
         return None
     string = "".join([char for char, _ in inner])
@@ -153,7 +153,7 @@ def _between(first: str, last: str, step: int, spend: Callable[[int], None]) -> 
 
 
 def _width(first: str, last: str) -> int:
-    """How wide the numbers of a sequence are made: one that is written with leading zeros asks for it."""
+    """Width of the numbers of a sequence; 0 unless one is written with leading zeros."""
     zeros = any(side.lstrip("-").startswith("0") and len(side.lstrip("-")) > 1 for side in (first, last))
     return max(len(first), len(last)) if zeros else 0
 
@@ -214,7 +214,7 @@ class Field:
         self.split = False
         self.pattern = False
         self.protected = False
-        """Whether quotes protect a character in it that would make a pattern."""
+        """True if quotes protect a character in it that would make a pattern."""
 
     def string(self) -> str | None:
         """The word, or None where it is not known."""
@@ -239,7 +239,7 @@ class Field:
 
 
 def doubt_reason(field: Field) -> Words:
-    """Why a field is not known."""
+    """The reason for which a field is not known."""
     doubt = doubt_of(field.text())
     return doubt.reason if doubt is not None else say.split_unknown()
 
@@ -251,7 +251,7 @@ def _as_loose(text: Text) -> Text:
 
 
 def plain_text(word: Word) -> Text | None:
-    """What a word becomes that is nothing but plain characters: itself. None for every other word."""
+    """The text of a word of plain characters alone; None for every other word."""
     parts = word.parts
     if len(parts) != 1:
         return None
@@ -298,12 +298,12 @@ class Expander(Variables):
     """Expands words in the state of one shell."""
 
     def substitution_text(self, part: Substitution) -> Text:
-        """What `$(...)` gives."""
+        """The text of a `$(...)`."""
         raise NotImplementedError
 
     @property
     def has_extglob(self) -> bool:
-        """Whether `shopt -s extglob` is on."""
+        """True if `shopt -s extglob` is on."""
         return "shopt-extglob" in self.state.options
 
     # Words
@@ -594,7 +594,7 @@ class Expander(Variables):
         return (*found, *cut(text, done, len(string))) if done else text
 
     def _home(self, prefix: str, place: Place) -> Text | None:
-        """What `~`, `~+` and `~user` stand for; None where the text stays as it is."""
+        """The directory of `~`, `~+` and `~user`; None if the text stays as it is."""
         if prefix == "~":
             home = self.variable("HOME")
             if home is not None and home.value is not None:
@@ -638,7 +638,7 @@ class Expander(Variables):
         return [plain(name, place) for name in sorted(self.state.variables) if name.startswith(start)]
 
     def _plain_value(self, name: str, index: Word | None, place: Place) -> Text:
-        """What a parameter holds."""
+        """The value of a parameter without an operator."""
         found = self._scalar(name, index, place)
         if found is None:
             found = self.unset_value(name, place)
@@ -752,7 +752,7 @@ class Expander(Variables):
         return between(values, plain(" " if separators is None else separators[:1], place))
 
     def _operand_text(self, part: Parameter) -> Text:
-        """What `${X:-word}` and its like give in place of the value."""
+        """The operand of `${X:-word}` and its like, in place of the value."""
         if part.form[-1] == "?":
             self.note(say.parameter_refused(text=part.place.snippet()), part.place)
             raise Exit(1)
@@ -792,7 +792,7 @@ class Expander(Variables):
             raise Discard from None
 
     def _operand_taken(self, part: Parameter) -> bool | None:
-        """Whether `${X:-word}` and its like take their operand; None where that is not known."""
+        """True if `${X:-word}` and its like take their operand; None where that is not known."""
         subscript = None if part.subscript is None else part.subscript.literal()
         if part.name in ("@", "*") or subscript in ("@", "*"):
             return None
@@ -939,7 +939,7 @@ _CHANGES = {"U": str.upper, "L": str.lower, "u": _capitalize, "Q": shell_quoted}
 
 
 def _assignment_end(string: str) -> int:
-    """Where the value of a word that looks like an assignment begins; 0 where it does not look so."""
+    """Start of the value in a word that looks like an assignment; 0 for any other word."""
     end = name_end(string, 0)
     if end and string.startswith("[", end):
         close = string.find("]", end)
@@ -951,7 +951,7 @@ def _assignment_end(string: str) -> int:
 
 
 def _tilde_starts(string: str, at: int, *, first: bool) -> list[int]:
-    """Where tildes may stand that bash expands in an assignment's value: at its beginning, and behind colons."""
+    """Places of tildes that bash expands in an assignment's value: at its beginning, and behind colons."""
     found = [at] if first and string.startswith("~", at) else []
     while (at := string.find(":~", at)) >= 0:
         at += 1
@@ -975,7 +975,7 @@ def _can_be_unset(value: Text) -> bool:
 
 
 def _may_match(string: str, *, extended: bool) -> bool:
-    """Whether a file name pattern could match a file. Formulas such as `([0]*3+[1]*58)` and options cannot."""
+    """True if a file name pattern could match a file. Formulas such as `([0]*3+[1]*58)` and options cannot."""
     if "[" in string and not ("]" in string or "*" in string or "?" in string):
         return False
     first = min([at for at in (string.find(char) for char in "*?[") if at >= 0], default=0)

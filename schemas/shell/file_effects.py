@@ -1,4 +1,4 @@
-"""What a script leaves in the files that it writes, copies or edits before it reads them or starts a training.
+"""Files that a script writes, copies or edits before it reads them or starts a training.
 
 A here-document, `echo >>`, `cp` and `sed -i` of a plain replacement give a text that is known; an editor of another
 kind, or code that opens a file to write, gives one that is not. Either way what lies on the disk now is not read for
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Target(NamedTuple):
-    """Where a command's standard output goes, and what the file held where it comes behind that."""
+    """The file that a command's output goes to, and its text if the output is appended."""
 
     name: str
     before: Text | None
@@ -43,7 +43,7 @@ def record_output(shell: Session, target: Target, printed: Sequence[Text]) -> No
 
 
 def record_edits(shell: Session, name: str, fields: Sequence[Field], given: Text | None, place: Place) -> None:
-    """What a program leaves in the files that its words name."""
+    """Record the effect of a program on the files that its words name."""
     action = _EDITORS.get(name)
     if action is None and name not in _RUNS_OTHERS:
         return

@@ -1,4 +1,4 @@
-"""How a script leaves its straight course: the exceptions that carry `exit`, `return`, `break` and errors."""
+"""Exceptions by which a script leaves its straight course: `exit`, `return`, `break` and errors."""
 
 from __future__ import annotations
 

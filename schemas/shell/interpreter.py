@@ -66,7 +66,7 @@ class Questions:
         """Of a condition that nobody can decide what would decide it, where that is known."""
 
     def answer(self, place: Place, cause: Words) -> bool | None:
-        """What `--branch` says of the condition at a place; `cause` is why it cannot be decided."""
+        """The answer of `--branch` to the condition at a place; `cause` is why it cannot be decided."""
         key = self.name(place)
         self.met.add(key)
         if "--" in cause and "--branch" not in cause:
@@ -85,11 +85,11 @@ class Questions:
         return None
 
     def name(self, place: Place) -> str:
-        """How `--branch` names the condition at a place."""
+        """The name by which `--branch` gives the condition at a place."""
         return str(place.line()) if place.source is self.script else _place_name(place)
 
     def reason(self, place: Place) -> Words:
-        """Why something is not known that a condition decides."""
+        """The reason for which something is not known that a condition decides."""
         key = self.name(place)
         if key not in self.met:
             return say.what_line_does(line=key)
@@ -108,7 +108,7 @@ _FILLING = frozenset((">", ">>", ">|"))
 
 
 class Input:
-    """What a command reads from its standard input, consumed line by line. None: not known."""
+    """Standard input of a command, consumed line by line. None: not known."""
 
     __slots__ = ("text",)
 
@@ -121,7 +121,7 @@ class Input:
 
 
 class Commands(NamedTuple):
-    """What commands do that are not written in the script: builtins by name, declarations, and all other programs."""
+    """The commands that a script does not define: builtins by name, declarations, and all other programs."""
 
     builtins: Mapping[str, Callable[[Shell, list[Field], Place], int | None]]
     declare: Callable[[Shell, str, Sequence[Word | Assignment], Place], None]
@@ -305,7 +305,7 @@ class Shell(Expander):
         return self.state.status
 
     def answer_of(self, place: Place) -> bool | None:
-        """What the user says of a condition that nobody can decide by reading."""
+        """The user's answer to a condition that nobody can decide by reading."""
         return self.questions.answer(place, self.undecided_reason)
 
     def either(self, place: Place, *ways: Callable[[], None] | None) -> None:
@@ -568,7 +568,7 @@ class Shell(Expander):
         raise Exit(None)
 
     def _goes_round(self, question: Place | None, *, until: bool) -> bool | None:
-        """Whether a loop goes round once more, where its condition was answered from outside."""
+        """True if a loop goes round once more, where its condition was answered from outside."""
         answer = None if question is None else self.answer_of(question)
         return None if answer is None else answer != until
 
@@ -658,7 +658,7 @@ class Shell(Expander):
         self._loop(rounds, command.body, command.place, finite=sure)
 
     def _would_fill(self, command: For) -> None:
-        """What a loop over the script's own arguments would put them in, if there were any."""
+        """Mark the variables that a loop over the script's own arguments would fill, if there were any."""
         inside: list[object] = [command.body]
         while inside:
             one = inside.pop()
@@ -732,7 +732,7 @@ class Shell(Expander):
     # Simple commands
 
     def given_input(self, redirects: Sequence[Redirect]) -> Input | None:
-        """What redirections give as standard input; None where they give none."""
+        """Standard input that redirections give; None if they give none."""
         found: Input | None = None
         for redirect in redirects:
             if redirect.operator not in ("<", "<<", "<<-", "<<<", "<>") or redirect.descriptor not in ("", "0"):
@@ -748,7 +748,7 @@ class Shell(Expander):
         return found
 
     def _read_from(self, target: Word | None) -> Text | None:
-        """What stands in the file that `< file` names, or what the commands of `< <(...)` print."""
+        """Text of the file that `< file` names, or output of the commands of `< <(...)`."""
         if target is None:
             return None
         if len(target.parts) == 1 and isinstance(target.parts[0], ProcessSubstitution):
@@ -758,7 +758,7 @@ class Shell(Expander):
         return None if name is None else self.content(name)
 
     def output_of(self, part: Substitution | ProcessSubstitution) -> Text:
-        """What the commands of a substitution print."""
+        """Output of the commands of a substitution."""
         printed: list[Text] = []
         with Holding(self, out=printed, guarded=self.guarded + 1, calls=self.calls, input=self.input):
             self.descend()
@@ -766,7 +766,7 @@ class Shell(Expander):
         return tuple([piece for text in printed for piece in text])
 
     def _opens(self, redirects: Sequence[Redirect]) -> tuple[bool, Target | None]:
-        """Whether no redirection certainly fails, so that bash runs the command, and the file that its output fills."""
+        """True if no redirection certainly fails, so that bash runs the command, and the file that its output fills."""
         target: Target | None = None
         for redirect in redirects:
             word = redirect.target
@@ -894,7 +894,7 @@ class Shell(Expander):
             self.emit(hole(reason or say.program_prints(), place))
 
     def substitution_text(self, part: Substitution) -> Text:
-        """What `$(...)` gives."""
+        """The text of a `$(...)`."""
         pieces = list(self.output_of(part))
         only = part.body[0].command if len(part.body) == 1 else None
         if isinstance(only, Simple) and not only.words and not only.assignments and only.redirects:
@@ -1007,7 +1007,7 @@ _ACTIONS: dict[type, Callable[[Shell, Any], None]] = {
 
 
 def _diverts(redirects: Sequence[Redirect]) -> bool:
-    """Whether standard output goes somewhere else."""
+    """True if standard output goes somewhere else."""
     for redirect in redirects:
         if redirect.operator in ("&>", "&>>"):
             return True

@@ -1,4 +1,4 @@
-"""Which command starts a training program: through launchers and wrappers to the program itself.
+"""Commands that start a training program, through launchers and wrappers to the program itself.
 
 Sources: torch.distributed.run (PyTorch 2.x), deepspeed.launcher.runner, msrun (MindSpore 2.9), accelerate launch,
 srun (Slurm 23), mpirun (Open MPI 4), OpenSSH 9 ssh(1), pdsh 2.34 pdsh(1), ClusterShell 1.9 clush(1), pssh 2.3 pssh(1),
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Launcher(NamedTuple):
-    """How a launcher's options are read. `counts` are option names whose product is the number of processes."""
+    """Options of a launcher. `counts` are option names whose product is the number of processes."""
 
     values: frozenset[str]
     flags: frozenset[str]
@@ -214,7 +214,7 @@ DEEPEST = 20
 
 
 class Course(NamedTuple):
-    """How a command line came this far: the launcher met, the number of processes, and the words left behind."""
+    """The way of a command line so far: the launcher met, the number of processes, and the words left behind."""
 
     launcher: str | None = None
     size: int | None = None
@@ -296,7 +296,7 @@ class _Start:
             self._record_unnamed(words, scripts[:1], course._replace(size=None))
 
     def _record_unnamed(self, words: list[Field], script: list[int], course: Course) -> None:
-        """What a program that a variable names starts: a script among its words, or itself, by its flags."""
+        """Record the launch of a program that a variable names: a script among its words, or itself, by its flags."""
         for at in script:
             self._record(course.past(words[: at + 1]), display(words[at].text()), words[at + 1 :])
         if not script and any(word.string() in TRAINING_FLAGS for word in words):
@@ -471,7 +471,7 @@ class _Start:
         return module is not None
 
     def _processes(self) -> int | None:
-        """How many processes ms-swift starts: cli/main.py:get_torchrun_args reads them from the environment."""
+        """Number of processes of ms-swift: cli/main.py:get_torchrun_args reads it from the environment."""
         size = 1
         for name in ("NPROC_PER_NODE", "NNODES"):
             variable = self.extra.get(name) or self.shell.state.variables.get(name)
@@ -637,7 +637,7 @@ _NO_SCRIPT = (*_MODULE, "no-python")
 
 
 def _after_word(words: Sequence[Field], at: int, flags: set[str], script: int) -> int:
-    """Where a launcher's options go on behind a word that is none, or where its script stands.
+    """Index of a launcher's next option behind another word, or of its script.
 
     Placeholders such as `--master_addr your master IP` leave words between the options.
     """
@@ -649,7 +649,7 @@ def _after_word(words: Sequence[Field], at: int, flags: set[str], script: int) -
 
 
 def _after_unknown_words(words: Sequence[Field], at: int) -> int:
-    """Where a launcher's options go on behind words that are not known; `at` where they do not."""
+    """Index of a launcher's next option behind unknown words; `at` if there is none."""
     later = _script_from(words, at, at)
     if later == at and words[at].split and at + 1 < len(words) and not _option_like(words[at + 1]):
         return at + 1
@@ -657,7 +657,7 @@ def _after_unknown_words(words: Sequence[Field], at: int) -> int:
 
 
 def _size(table: Launcher, options: _Options) -> int | None:
-    """How many processes a launcher starts."""
+    """Number of processes that a launcher starts."""
     if options.doubtful:
         return None
     given = {option: value for option, value, _ in options.given}
@@ -674,12 +674,12 @@ def _size(table: Launcher, options: _Options) -> int | None:
 
 
 def _script_from(words: Sequence[Field], at: int, otherwise: int) -> int:
-    """Where the first word from `at` on stands that names a script."""
+    """Index of the first word from `at` on that names a script."""
     return next((later for later in range(at, len(words)) if _script_like(words[later])), otherwise)
 
 
 def _counts(text: str) -> bool:
-    """Whether Python's `int` makes a number above 0 of a text."""
+    """True if Python's `int` makes a number above 0 of a text."""
     digits = text.strip().removeprefix("+").replace("_", "")
     return digits.isdecimal() and int(digits[:20] or "0") > 0
 
@@ -711,7 +711,7 @@ def _note_lost_flags(shell: Shell, words: Sequence[Field], place: Place) -> None
 
 
 def _after_options(words: Sequence[Field], at: int, values: Mapping[str, int]) -> int:
-    """Where the first word after a wrapper's options stands."""
+    """Index of the first word after a wrapper's options."""
     while at < len(words):
         text = display(words[at].text())
         if words[at].string() is None and not text.startswith("-"):
@@ -743,7 +743,7 @@ def _option_number(words: Sequence[Field], options: Sequence[str]) -> int | None
 
 
 def _shell_options(words: Sequence[Field]) -> tuple[int, bool, bool]:
-    """Where the options of a shell end, whether a command follows (`-c`), whether the code comes from the input."""
+    """End of a shell's options, True if a command follows (`-c`), True if the code comes from the input."""
     at = 0
     command = from_input = False
     while at < len(words):
@@ -785,7 +785,7 @@ def _xargs_options(options: Sequence[str]) -> tuple[str | None, int, bool]:
 
 
 def _xargs_words(given: str, *, by_line: bool) -> list[str] | None:
-    """What xargs takes from its input; None where quotes or backslashes mean something."""
+    """Words that xargs takes from its input; None if quotes or backslashes mean something."""
     if any(sign in given for sign in "'\"\\"):
         return None
     if by_line:
@@ -835,13 +835,13 @@ def _base(word: Field) -> str:
 
 
 def _starts_programs(word: Field) -> bool:
-    """Whether a word names a launcher, Python or a wrapper."""
+    """True if a word names a launcher, Python or a wrapper."""
     base = _base(word)
     return base in LAUNCHERS or base in WRAPPERS or base in COMMAND_LINES or _is_python(base)
 
 
 def _is_shell_command(words: Sequence[Field]) -> bool:
-    """Whether words begin with a shell that is given its command."""
+    """True if words begin with a shell that is given its command."""
     return _base(words[0]) in SHELLS and any(word.string() in ("-c", "-lc", "-ic") for word in words)
 
 

@@ -46,7 +46,7 @@ class Found(NamedTuple):
 
 
 class Sweep:
-    """What a loop makes of one launch: how often it is started, whether any start differs from the first."""
+    """The starts of one launch in a loop: their number, and if any differs from the first."""
 
     __slots__ = ("differs", "starts", "unknown")
 
@@ -96,7 +96,7 @@ class Launches:
 
 
 def _differ(one: Started, other: Started) -> bool:
-    """Whether two starts of one program are given something else: arguments, or variables."""
+    """True if two starts of one program are given something else: arguments, or variables."""
     mine, theirs = one.arguments, other.arguments
     if len(mine) != len(theirs) or one.script != other.script:
         return True
@@ -111,6 +111,6 @@ def _differ(one: Started, other: Started) -> bool:
 
 
 def _word_or_why(field: Field) -> tuple[str | None, str]:
-    """What a word is, or why it is not known."""
+    """A word, or the reason for which it is not known."""
     text = field.string()
     return text, "" if text is not None else doubt_reason(field)

@@ -106,7 +106,7 @@ class Parser:
         self.at: int = 0
         self.depth: int = depth
         self.extended = extended
-        """Whether `shopt -s extglob` is on: `@(a|b)` is then a part of a word."""
+        """True if `shopt -s extglob` is on: `@(a|b)` is then a part of a word."""
         self.words: int = 0
         self.parts: int = 0
         self.waiting: list[HereDocument] = []
@@ -625,7 +625,7 @@ class Parser:
         return Word(tuple(parts), self.code.place(start, self.at))
 
     def _opens_group(self, at: int) -> bool:
-        """Whether an extended pattern such as `@(a|b)` goes on at `at`, which is its parenthesis."""
+        """True if an extended pattern such as `@(a|b)` goes on at `at`, which is its parenthesis."""
         return self.extended and self.text[at : at + 1] == "(" and self.text[at - 1] in "?*+@!"
 
     def _extended_group(self, parts: list[Part]) -> None:
@@ -852,16 +852,16 @@ class Parser:
         return Arithmetic(parts, place)
 
     def _arithmetic_end(self, at: int) -> int | None:
-        """Where the `))` that ends an arithmetic expression stands; None where this is not one."""
+        """Place of the `))` that ends an arithmetic expression; None if this is not one."""
         end = self._end_of(at, "(", ")")
         return end if end is not None and self.text.startswith(")", end + 1) else None
 
     def _bracket_end(self, at: int) -> int | None:
-        """Where the `]` that ends a subscript stands."""
+        """Place of the `]` that ends a subscript."""
         return self._end_of(at, "[", "]", "\n")
 
     def _end_of(self, at: int, opening: str, closing: str, never: str = "") -> int | None:
-        """Where what is open at `at` closes; None where it does not, or meets what stands never within it."""
+        """Place at which `closing` matches; None if it never does, or if `never` is met first."""
         text, size = self.text, self.size
         level = 0
         while at < size:
@@ -947,7 +947,7 @@ class Parser:
         return Parameter(name, self.code.place(opened, self.at), index, form, operand, second, indirect)
 
     def _brace_sign(self, at: int) -> tuple[str, bool]:
-        """Whether `${` goes on with a length (its form) or with an indirect name."""
+        """True if `${` goes on with a length (its form) or with an indirect name."""
         following = self.text[at + 1 : at + 2]
         if self.text.startswith("#", at) and following != "}":
             plain = following in _SPECIAL or (following.isascii() and following.isalnum()) or following == "_"
@@ -955,7 +955,7 @@ class Parser:
         return "", self.text.startswith("!", at) and following not in ("}", ":", "-", "=", "+", "?", "%")
 
     def _brace_name(self, at: int) -> int:
-        """Where the name, the number or the sign of a parameter ends."""
+        """End of the name, the number or the sign of a parameter."""
         end = name_end(self.text, at)
         if end == at:
             end = at
@@ -966,7 +966,7 @@ class Parser:
         return end
 
     def _operands(self, operator: str, opened: int, *, in_double: bool) -> tuple[Word, Word | None]:
-        """What follows the operator of an expansion: `/` and `:` may be followed by two words."""
+        """The operands of an expansion's operator: `/` and `:` may have two."""
         if operator[0] != "/" and operator != ":":
             # in double quotes, single quotes are ordinary characters in `-`, `=`, `?` and `+`
             quoted = in_double and operator.lstrip(":") in ("-", "=", "?", "+")
@@ -1154,7 +1154,7 @@ class Parser:
             raise ShellSyntaxError(say.too_deep(), self.code.place(at, at + 1))
 
     def _refuse_unfinished(self, problem: Problem, opened: int, size: int = 1) -> NoReturn:
-        """What was opened at a place is never finished."""
+        """Refuse a construct that is opened at a place and never finished."""
         raise ShellSyntaxError(problem, self.code.place(opened, opened + size))
 
     def _refuse(self, at: int, found: str = "") -> NoReturn:
@@ -1175,7 +1175,7 @@ class Parser:
         return "" if found is None else found[1][:_SHOWN]
 
     def _token(self, at: int) -> str:
-        """What bash names where it stops: a word, or a sign that ends one."""
+        """The token at which bash stops: a word, or a sign that ends one."""
         if self.text[at : at + 2] in _DOUBLE:
             return self.text[at : at + 2]
         end = at

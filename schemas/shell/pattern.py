@@ -26,7 +26,7 @@ _EXTENDED = {"?": "?", "*": "*", "+": "+", "@": ""}
 
 
 def has_pattern(text: str, *, extended: bool = False) -> bool:
-    """Whether a text has a character that makes it a pattern."""
+    """True if a text has a character that makes it a pattern."""
     return "*" in text or "?" in text or "[" in text or (extended and "(" in text)
 
 
@@ -171,7 +171,7 @@ def _segments(parts: list[tuple[str, bool]]) -> list[str] | None:
 
 
 def _in_order(segments: list[str], subject: str) -> bool:
-    """Whether the segments stand in the subject in their order, the first at its start, the last at its end."""
+    """True if the segments stand in the subject in their order, the first at its start, the last at its end."""
     if len(segments) == 1:
         return subject == segments[0]
     first, *middle, last = segments
@@ -187,7 +187,7 @@ def _in_order(segments: list[str], subject: str) -> bool:
 
 
 def matches(parts: list[tuple[str, bool]], subject: str, *, extended: bool = False) -> bool:
-    """Whether the pattern matches the whole subject."""
+    """True if the pattern matches the whole subject."""
     if not (extended and any("(" in text and not quoted for text, quoted in parts)):
         segments = _segments(parts)
         if segments is not None:
@@ -196,7 +196,7 @@ def matches(parts: list[tuple[str, bool]], subject: str, *, extended: bool = Fal
 
 
 def without_prefix(parts: list[tuple[str, bool]], subject: str, *, longest: bool, extended: bool = False) -> int:
-    """How many leading characters the pattern removes."""
+    """Number of leading characters that the pattern removes."""
     # an extended pattern's own repetitions are greedy, so every end is tried
     every = longest or extended
     tries = len(subject) if every else 1
@@ -212,7 +212,7 @@ def without_prefix(parts: list[tuple[str, bool]], subject: str, *, longest: bool
 
 
 def without_suffix(parts: list[tuple[str, bool]], subject: str, *, longest: bool, extended: bool = False) -> int:
-    """Where the suffix that the pattern removes begins."""
+    """Start of the suffix that the pattern removes."""
     expression = compile_bounded(to_regex(parts, extended=extended), subject, tries=len(subject))
     starts = range(len(subject) + 1) if longest else range(len(subject), -1, -1)
     for start in starts:
@@ -246,13 +246,13 @@ def matching_files(shell: Session, written: str) -> list[str] | None:
 
 
 def _is_certain(state: State, written: str) -> bool:
-    """Whether nothing but the pattern and the names decide what it matches."""
+    """True if nothing but the pattern and the names decide what it matches."""
     settled = "GLOBIGNORE" not in state.variables and state.options.isdisjoint(_OTHERWISE)
     return settled and "\\" not in written and not written.endswith("/")
 
 
 def _match_level(shell: Session, cwd: str, paths: list[str], part: str) -> list[str]:
-    """What one part of a pattern matches in some directories; nothing where one of them is not known."""
+    """Matches of one part of a pattern in some directories; none if one of them is not known."""
     extended = "shopt-extglob" in shell.state.options
     found: list[str] = []
     for path in paths:

@@ -157,7 +157,7 @@ def _sed(arguments: list[str], given: str | None) -> Printed:
 
 
 def _substitution(script: str, *, extended: bool) -> tuple[re.Pattern[str], str, int] | None:
-    """What `s/before/after/` looks for, writes and how often; None where sed's expressions are not Python's."""
+    """Expression, replacement and count of `s/before/after/`; None if sed's expressions are not Python's."""
     import re
 
     found = re.fullmatch(r"s(.)(.*)", script, re.DOTALL)

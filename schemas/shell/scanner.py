@@ -36,14 +36,14 @@ _BINARY_TESTS = frozenset(
 
 
 def run_end(text: str, at: int, end: int, stops: Container[str]) -> int:
-    """Where the run of characters from `at` on ends: at the first of `stops`, or at `end`."""
+    """End of the run of characters from `at` on: the first of `stops`, or `end`."""
     while at < end and text[at] not in stops:
         at += 1
     return at
 
 
 def name_end(text: str, at: int) -> int:
-    """Where the variable name at `at` ends; `at` itself where there is none."""
+    """End of the variable name at `at`; `at` itself if there is none."""
     size = len(text)
     if at < size and text[at] in _NAME_STARTS:
         at += 1
@@ -62,12 +62,12 @@ def word_end(text: str, at: int) -> int:
 
 
 def is_name(text: str) -> bool:
-    """Whether a text is such a name and nothing else."""
+    """True if a text is such a name and nothing else."""
     return bool(text) and word_end(text, 0) == len(text)
 
 
 def blanks_end(text: str, at: int) -> int:
-    """Where blanks and continued lines end."""
+    """End of blanks and continued lines."""
     while True:
         near = text[at : at + _NEAR]
         at += len(near) - len(near.lstrip(" \t"))
@@ -118,11 +118,11 @@ def redirection(text: str, at: int) -> tuple[str, str] | None:
 
 
 def is_whole_number(text: str) -> bool:
-    """Whether a text is a whole number that 64 bits surely hold."""
+    """True if a text is a whole number that 64 bits surely hold."""
     digits = text[1:] if text[:1] == "-" else text
     return is_digits(digits) and len(digits) <= 18
 
 
 def is_digits(text: str) -> bool:
-    """Whether a text is nothing but the digits that programs take: other scripts' and superscript ones are none."""
+    """True if a text is nothing but the digits that programs take: other scripts' and superscript ones are none."""
     return text.isascii() and text.isdigit()

@@ -35,7 +35,7 @@ _OPENINGS = ("export ", "source ", ". ", "if [", "cd ", "set -", "for ", "functi
 
 
 class ScriptReading(NamedTuple):
-    """What a launch script starts."""
+    """The launches of a script, and the problems and open words of the chosen one."""
 
     launches: tuple[Launch, ...]
     chosen: Launch | None
@@ -86,7 +86,7 @@ def _code(shell: Shell, source: SourceText) -> Code:
 
 
 def looks_like_script(source: SourceText) -> bool:
-    """Whether a text is a shell script rather than a YAML file or an argument list."""
+    """True if a text is a shell script rather than a YAML file or an argument list."""
     text = source.text
     if text.startswith("#!"):
         first = text[: text.find("\n")] if "\n" in text else text
@@ -133,7 +133,7 @@ def _answer(shell: Shell, source: SourceText, options: ReadOptions) -> ScriptRea
 
 
 def _choose_launch(shell: Shell, kept: list[Found], options: ReadOptions, home: str) -> int:
-    """Which launch the answer is about: the one asked for, else the last that a plain run reaches."""
+    """Index of the chosen launch: the one asked for, else the last that a plain run reaches."""
     if options.launch is not None:
         if not 1 <= options.launch <= len(kept):
             raise UnreadableError(diagnose(say.no_such_launch(number=options.launch, count=len(kept)), home))

@@ -41,7 +41,7 @@ _EMPTY, _MISSING = "SYN908", "SYN900"
 
 
 def is_stream(path: str) -> bool:
-    """Whether a path is a device, a pipe or something else that is no file at rest."""
+    """True if a path is a device, a pipe or something else that is no file at rest."""
     full = posixpath.normpath(path)
     if full.startswith("//"):
         full = full[1:]
@@ -56,7 +56,7 @@ def is_stream(path: str) -> bool:
 
 
 def is_within(path: str, roots: Iterable[str]) -> bool:
-    """Whether a path lies below one of the roots, links followed."""
+    """True if a path lies below one of the roots, links followed."""
     try:
         real = real_path(path)
         return any(real.startswith(os.path.join(real_path(root), "")) for root in roots)
@@ -65,12 +65,12 @@ def is_within(path: str, roots: Iterable[str]) -> bool:
 
 
 def _is_readable(path: str, roots: Iterable[str]) -> bool:
-    """Whether the text of a file may stand for words of the script. One that is not there is for its reader to say."""
+    """True if the text of a file may stand for words of the script. One that is not there is for its reader to say."""
     return not is_stream(path) and is_within(path, roots)
 
 
 class Start(NamedTuple):
-    """What a reading starts with."""
+    """Options, file access and place of a reading."""
 
     options: ReadOptions
     open_file: Callable[[str], SourceText]
@@ -81,12 +81,12 @@ class Start(NamedTuple):
 
 
 def _is_whole(text: Text) -> bool:
-    """Whether a file's text is known but for values of variables: no program's output stands in it."""
+    """True if a file's text is known but for values of variables: no program's output stands in it."""
     return sum([len(one.text) for one in text]) <= LONGEST_CONTENT and all(one.text or not one.doubt for one in text)
 
 
 class Session:
-    """What does not depend on where in the script the reading stands."""
+    """Budget, notes and files of a reading."""
 
     def __init__(self, start: Start) -> None:
         self.options, self.open_file, path, cwd, home, self.list_directory = start
@@ -204,13 +204,13 @@ class Session:
             self._forget(lambda string_of: string_of.startswith(full.rstrip("/") + "/"))
 
     def _forget(self, may_be: Callable[[str], bool]) -> None:
-        """What files that were written before hold now is not known."""
+        """Forget the text of written files whose path may be meant."""
         for path in self.written:
             if may_be(path):
                 self.written[path] = None
 
     def is_written(self, full: str) -> bool:
-        """Whether the script has, or may have, written a file."""
+        """True if the script has, or may have, written a file."""
         return WrittenFiles(self.written, self.astray, self.filled).has(full)
 
     @property
@@ -251,7 +251,7 @@ class Session:
         return (Piece(source.text, Place(source, 0, len(source.text)), True),) if source.text else ()
 
     def is_missing(self, name: str) -> bool:
-        """Whether a file that is to be read is certainly not there."""
+        """True if a file that is to be read is certainly not there."""
         if name.startswith(("/", "&")) or self.state.cwd is None:
             return False
         full = posixpath.normpath(posixpath.join(self.state.cwd, name))

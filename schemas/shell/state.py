@@ -1,4 +1,4 @@
-"""What is known of a shell at one point of a script: variables, written files; and how two such states are joined.
+"""State of a shell at one point of a script (variables, written files), and the join of two states.
 
 If a test cannot be decided, both ways are walked on copies of the state and joined afterwards: what is equal stays
 known, what differs becomes unknown with the test as the reason.
@@ -39,7 +39,7 @@ class Variable(NamedTuple):
     """Where it was given the script's own arguments, of which there are none."""
 
     def is_set(self) -> bool:
-        """Whether it holds anything."""
+        """True if it holds anything."""
         return self.value is not None or self.items is not None
 
     def entries(self) -> dict[int | str, Text]:
@@ -173,7 +173,7 @@ def _joined_list(one: tuple[Text, ...], other: tuple[Text, ...], doubt: Doubt) -
 
 
 def _common_ends(one: Sequence[T], other: Sequence[T], equal: Callable[[T, T], bool]) -> tuple[int, int]:
-    """How many entries two lists have in common at their beginning, and behind it at their end."""
+    """Number of entries that two lists have in common at their beginning, and behind it at their end."""
     start = end = 0
     shortest = min(len(one), len(other))
     while start < shortest and equal(one[start], other[start]):
@@ -198,12 +198,12 @@ class WrittenFiles(NamedTuple):
     """Folders of which every file may have been written."""
 
     def has(self, full: str) -> bool:
-        """Whether a file is one of them."""
+        """True if a file is one of them."""
         if full in self.files or posixpath.basename(full) in self.astray:
             return True
         return any(full.startswith(folder.rstrip("/") + "/") for folder in self.filled)
 
     def text(self, full: str) -> str | None:
-        """What one of them holds; None where that is not known."""
+        """The text of one of them; None if it is not known."""
         text = self.files.get(full)
         return None if text is None else string_of(text)

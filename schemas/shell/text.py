@@ -29,7 +29,7 @@ class Place(NamedTuple):
     end: int
 
     def snippet(self) -> str:
-        """What stands there."""
+        """The text at this place."""
         return self.source.text[self.start : self.end]
 
     def line(self) -> int:
@@ -43,7 +43,7 @@ class Place(NamedTuple):
 
 
 class Doubt(NamedTuple):
-    """Why a piece of text is not known.
+    """Reason for which a piece of text is not known.
 
     An `atomic` one is certainly one plain word, whatever it is; a `loose` one may be any number of words, even
     within quotes (an array's elements).
@@ -120,7 +120,7 @@ def hole(reason: Words, place: Place, *, loose: bool = False) -> Text:
 
 
 def is_loose(text: Text) -> bool:
-    """Whether a text may be any number of words, even within quotes."""
+    """True if a text may be any number of words, even within quotes."""
     return any(piece.doubt is not None and piece.doubt.loose for piece in text)
 
 
@@ -169,7 +169,7 @@ def with_expansion(text: Text, site: Place) -> Text:
 
 
 def same(one: Text, other: Text) -> bool:
-    """Whether two values are certainly equal."""
+    """True if two values are certainly equal."""
     if one is other:
         return True
     first, second = string_of(one), string_of(other)
@@ -181,7 +181,7 @@ def same(one: Text, other: Text) -> bool:
 
 
 def place_of(text: Text, fallback: Place) -> Place:
-    """Where a word was written: its own characters where they stand together, else where it was put together."""
+    """Place of a word: its own characters if they stand together, else the expansion that put it together."""
     if not text:
         return fallback
     if len(text) == 1:
@@ -228,7 +228,7 @@ class Code:
         self.text = "".join(parts)
 
     def place(self, start: int, end: int) -> Place:
-        """Where the code between two offsets was written."""
+        """Place at which the code between two offsets was written."""
         if self._text is None:
             return _place((self.source, start, end))
         return place_of(self.pieces(start, max(end, start)), self.site or Place(self.source, 0, 0))

@@ -1,4 +1,4 @@
-"""What variables hold, also those that bash keeps itself, and how they are given a value."""
+"""Values of variables, also of those that bash keeps itself, and assignments."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def reference(string: str, place: Place) -> tuple[str, Word | None]:
 
 
 def fresh(variables: dict[str, Variable], place: Place) -> None:
-    """What every shell sets for itself."""
+    """Set the variables that every shell sets for itself."""
     variables["IFS"] = Variable(plain(" \t\n", place))
     variables["OPTIND"] = Variable(plain("1", place))
 
@@ -214,7 +214,7 @@ class Variables(Session):
         return unknown_text(_special(name), place, atomic=True)
 
     def unset_value(self, name: str, place: Place) -> Text:
-        """What an unset variable expands to."""
+        """The expansion of an unset variable."""
         if self.options.unset_empty:
             if "nounset" in self.state.options and name not in ("@", "*"):
                 self.note(say.unbound(variable=name), place)
@@ -401,14 +401,14 @@ class Variables(Session):
 
 
 def _special(name: str) -> Words:
-    """Why a parameter of bash's own is not known."""
+    """The reason for which a parameter of bash's own is not known."""
     if name in ("$", "!"):
         return say.process_number()
     return say.shells_options() if name == "-" else say.not_known()
 
 
 def why(text: Text) -> Words:
-    """Why a text is not known."""
+    """The reason for which a text is not known."""
     for piece in text:
         if piece.doubt is not None:
             return piece.doubt.reason

@@ -101,7 +101,7 @@ def _option_words(one: dict[str, Any]) -> list[str]:
 
 
 def _masks(arguments: list[dict[str, Any]], order: list[str], usual: set[str]) -> dict[str, int]:
-    """Which versions take an option, and which a choice of it that others do not, a bit each; not what is usual."""
+    """Versions that take an option, or a choice of it that others do not, a bit each; usual words are left out."""
     masks: dict[str, int] = {}
     for one in arguments:
         held = one.get("versions", order)

@@ -63,7 +63,7 @@ def _row(raw: dict[str, Any], section: dict[str, Any]) -> Row:
 
 
 def names(rows: list[Row]) -> Names:
-    """What the expressions may call and read: the arguments of every version, and what the rows write."""
+    """Names that the expressions may call and read: the arguments of every version, and the targets of the rows."""
     known = {dest for version in VERSIONS for dest in catalog(version).by_dest} | {row.target for row in rows}
 
     def place(name: str) -> str | None:

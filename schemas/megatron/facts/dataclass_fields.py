@@ -62,7 +62,7 @@ class Field(NamedTuple):
 
 
 class Trees(NamedTuple):
-    """Where modules are looked for, in order."""
+    """Folders in which modules are looked up, in order."""
 
     folders: tuple[str, ...]
 

@@ -33,7 +33,7 @@ class ExtractionError(Exception):
 
 
 class Extracted(NamedTuple):
-    """What a tree's own code says."""
+    """Arguments and function digests that a tree's own code declares."""
 
     arguments: list[dict[str, Any]]
     functions: dict[str, str]
@@ -76,7 +76,7 @@ def extract(tree: str, functions: Sequence[str]) -> Extracted:
 
 
 def changes(before: Extracted, after: Extracted) -> list[Change]:
-    """What is new, gone and changed, arguments by their options and then functions."""
+    """New, gone and changed entries: arguments by their options, then functions."""
     old, new = _by_option(before), _by_option(after)
     found: list[Change] = []
     for option in {**old, **new}:
@@ -102,7 +102,7 @@ def _changed_functions(before: Mapping[str, str], after: Mapping[str, str]) -> I
 
 
 def facts_of_version(facts: fact_store.Facts, version: str) -> Extracted:
-    """What the facts say of a version."""
+    """The stored facts of a version."""
     return Extracted(facts.of(version), facts.digests(version))
 
 

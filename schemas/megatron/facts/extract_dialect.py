@@ -93,7 +93,7 @@ def _without_group(one: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def facts_of_parser(content: Mapping[str, Any], version: str, found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What a version's facts are, of all that its parser has."""
+    """The facts of a version, taken from all that its parser has."""
     if "alone" in content:
         return [fact_store.without_nothing(one) for one in found]
     base = fact_store.read().of(base_of(content, version))

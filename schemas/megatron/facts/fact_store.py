@@ -25,7 +25,7 @@ _SWITCHES = {"true": False, "false": True}
 
 
 class Facts(NamedTuple):
-    """What is known of the versions."""
+    """Arguments and function digests of all versions."""
 
     versions: list[str]
     """Whose facts these are, oldest first."""

@@ -55,7 +55,7 @@ PLAIN = (int, float, str, bool)
 
 
 class Inherited:
-    """What a class inherits from a missing package."""
+    """Base of a class that inherits from a missing package."""
 
     def __init_subclass__(cls, **_: object) -> None:
         super().__init_subclass__()

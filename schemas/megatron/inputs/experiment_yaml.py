@@ -48,7 +48,7 @@ _VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 class Experiment(NamedTuple):
-    """What a configuration starts, what of it reading alone cannot decide, and what its files are reported for."""
+    """The launch of a configuration, its undecided words, and the problems of its files."""
 
     launch: Launch
     unresolved: tuple[Unresolved, ...]
@@ -62,7 +62,7 @@ class _Leaf(NamedTuple):
 
 
 def is_experiment(text: str) -> bool:
-    """Whether a text is the file of an experiment, or of its group `train`."""
+    """True if a text is the file of an experiment, or of its group `train`."""
     if has_section(text, "experiment"):
         return "backend: megatron" in text
     return "hidden_size:" in text and all(has_section(text, section) for section in _SECTIONS)
@@ -74,7 +74,7 @@ def experiment_of(source: SourceText, path: str, open_file: Callable[[str], Sour
 
 
 def experiment_of_launch(launch: Launch, open_file: Callable[[str], SourceText]) -> Experiment | None:
-    """What `run.py` starts, whose words name an experiment and say what lies over it; None for another program's."""
+    """The experiment that `run.py` starts with the overrides of its words; None for another program."""
     named: dict[str, str] = {}
     changes: list[Argument] = []
     words = iter(launch.arguments)
@@ -250,7 +250,7 @@ class _Reader:
         return texts, {name: one.span for name, one in held.items()}
 
     def _devices(self, environment: Mapping[str, str | None]) -> int | None:
-        """How many processes the runner starts (`SSHTrainRunner.run`); None where a file says it that is not here."""
+        """Number of processes that the runner starts (`SSHTrainRunner.run`); None if their file is not here."""
         if "experiment" not in self.whole:
             return None
         asked = whole_number(self._text("experiment", "runner", "nproc_per_node"))
@@ -276,7 +276,7 @@ def _slots(line: str) -> int | None:
 
 
 def _of_group(entry: object) -> str | None:
-    """What an entry of the defaults takes of the group `train`: `train: NAME`, or `train/NAME`."""
+    """The name that an entry of the defaults takes of the group `train`: `train: NAME`, or `train/NAME`."""
     group, slash, name = str(entry).partition("/")
     if is_mapping(entry) and len(entry) == 1:
         ((group, name),) = entry.items()

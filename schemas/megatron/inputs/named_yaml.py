@@ -74,7 +74,7 @@ def with_environment(launch: Launch, open_file: Callable[[str], SourceText]) -> 
 
 
 def _names_a_file(words: Sequence[Argument]) -> bool:
-    """Whether the first word is a file of options."""
+    """True if the first word is a file of options."""
     return bool(words) and words[0].resolved and words[0].text.endswith(_ENDINGS)
 
 

@@ -38,7 +38,7 @@ GPUS_PER_NODE = 8
 
 
 class Recipe(NamedTuple):
-    """What a recipe starts."""
+    """The launch of a recipe."""
 
     arguments: tuple[Argument, ...]
     launch: Launch
@@ -154,7 +154,7 @@ class _Reader:
         words.extend(values)
 
     def _takes_several(self, flag: str) -> bool:
-        """Whether an argument takes more words than one."""
+        """True if an argument takes more words than one."""
         fact = catalog(self.version).by_option.get(flag)
         return fact is not None and fact.nargs not in (None, "?", 1)
 
@@ -174,7 +174,7 @@ class _Reader:
         return [Argument(word, span) for word in found]
 
     def read_again(self, text: str) -> list[str] | None:
-        """What the driver and bash make of one value (0.13 and later)."""
+        """The words that the driver and bash make of one value (0.13 and later)."""
         trimmed = split_words(text)  # `xargs` takes off quotes and doubled blanks
         if trimmed is None:
             return None

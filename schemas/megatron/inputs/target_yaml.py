@@ -54,12 +54,12 @@ _KEY = r"[A-Za-z_$][\w$-]*(?:[./][\w$-]+)*(?:@[\w$-]+(?:\.[\w$-]+)*)?"
 
 
 def has_section(text: str, name: str) -> bool:
-    """Whether a text has a key at the top of that name."""
+    """True if a text has a key at the top of that name."""
     return text.startswith(f"{name}:") or f"\n{name}:" in text
 
 
 def kind_of(text: str) -> Literal["targets", "configuration"] | None:
-    """Whether a text is such a dump, or what `--yaml-cfg` names."""
+    """True if a text is such a dump, or what `--yaml-cfg` names."""
     if all(has_section(text, part) for part in _PARTS):
         return "configuration"
     return "targets" if any(mark in text for mark in _MARKS) else None
