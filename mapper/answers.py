@@ -13,7 +13,7 @@ Impact = Literal["numerics", "performance", "none"]
 
 
 class RecipeValueJson(Open):
-    """What a run has for a field of the vocabulary."""
+    """A run's value for a field of the vocabulary."""
 
     value: Value
     origin: Effective
@@ -40,7 +40,7 @@ class TransformerFieldJson(Open):
 
 
 class ProofJson(Open):
-    """What the real models have proved of a field in these versions: docs/verify.md, the proof of the tables."""
+    """The proof of a field by the real models in these versions: docs/verify.md, the proof of the tables."""
 
     kind: Literal["pair", "each-side"] = Field(
         description="pair: in these two versions; each-side: each of them with another partner."
@@ -54,7 +54,7 @@ class ProofJson(Open):
 
 
 class ReportRowJson(Open):
-    """What became of one field, or of one key without a field."""
+    """The fate of one field, or of one key without a field."""
 
     field: str | None
     source: list[str] = Field(alias="from")
@@ -74,7 +74,7 @@ class ReportRowJson(Open):
 
 
 class ObstacleJson(Open):
-    """Why a written file loads and cannot run, and the nearest setting that does."""
+    """The reason why a written file loads and cannot run, and the nearest setting that does."""
 
     file: Annotated[str | None, Given(), LeftOut(None)] = None
     key: str | None
@@ -94,7 +94,7 @@ class ChangeJson(Open):
 
 
 class SideJson(Open):
-    """What one file says of a field."""
+    """One file's value of a field."""
 
     value: Value
     origin: Effective
@@ -119,7 +119,7 @@ class DiffRowJson(Open):
 
 
 class ReadBackJson(Open):
-    """What was written, read by its own framework's reader and compared with the source."""
+    """The written file, read by its own framework's reader and compared with the source."""
 
     verdict: Literal["as-reported", "differs", "not-read"] = Field(
         description="as-reported: what differs has its row; differs: `unsaid` has none, an error of accmap's own that "
@@ -131,7 +131,7 @@ class ReadBackJson(Open):
 
 
 class ScheduleJson(Open):
-    """What a file says of its learning rate, and the landmarks of the curve, in steps."""
+    """A file's learning rate, and the landmarks of the curve, in steps."""
 
     framework: Literal["megatron", "mindformers"]
     framework_version: Annotated[str, From("version")]

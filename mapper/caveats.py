@@ -30,7 +30,7 @@ def framework_side(recipe: Recipe) -> FrameworkSide:
 
 
 def applies(caveat: Caveat, run: Recipe, own: FrameworkSide, other: FrameworkSide) -> bool:
-    """Whether a caveat speaks of this run in the other dialect."""
+    """True if a caveat speaks of this run in the other dialect."""
     if caveat.to is not None and caveat.to not in (other.framework, other.side):
         return False
     if caveat.source is not None and caveat.source not in (own.framework, own.side):
@@ -48,12 +48,12 @@ def caveat_of(row: Row, field: FieldName, run: Recipe, own: FrameworkSide, other
 
 
 def ignored_on_one_side(name: FieldName, a: Recipe, b: Recipe) -> Caveat | None:
-    """Why one value on both sides makes other numbers: one run ignores its key, the other follows it."""
-    caveats = [_ignoring(name, run) for run in (a, b)]
+    """The caveat by which equal values make other numbers: one run ignores its key, the other follows it."""
+    caveats = [_ignored_caveat(name, run) for run in (a, b)]
     return None if all(caveats) else caveats[0] or caveats[1]
 
 
-def _ignoring(name: FieldName, run: Recipe) -> Caveat | None:
+def _ignored_caveat(name: FieldName, run: Recipe) -> Caveat | None:
     """The caveat by which a run ignores its own value of a field."""
     here = framework_side(run)
     if run.framework == "huggingface":
@@ -66,7 +66,7 @@ def _ignoring(name: FieldName, run: Recipe) -> Caveat | None:
 
 
 def same_numbers(name: FieldName, a: Recipe, b: Recipe) -> Caveat | None:
-    """Why two different values of a field make the same numbers: one run always, or instead, does what the other does.
+    """The caveat by which two values make the same numbers: one run always, or instead, does what the other does.
 
     What is carried over conditionally may still change numbers.
     """
@@ -83,7 +83,7 @@ def same_numbers(name: FieldName, a: Recipe, b: Recipe) -> Caveat | None:
 
 
 def _is_met(caveat: Caveat, name: FieldName, row: Row, partner: Recipe, there: FrameworkSide) -> bool:
-    """Whether the partner has what a caveat says is written instead, or always does the same."""
+    """True if the partner has what a caveat says is written instead, or always does the same."""
     instead = dict(caveat.instead)
     if name in instead:
         return is_equal(instead[name], _effective(name, partner))

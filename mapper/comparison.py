@@ -52,7 +52,7 @@ class Comparison(NamedTuple):
 
     @property
     def summary(self) -> dict[str, int]:
-        """How many fields there are of each status."""
+        """The number of fields of each status."""
         return dict(Counter(row.status for row in self.rows))
 
     def to_json(self, sides: Sequence[Recipe], language: Language = "en") -> dict[str, object]:
@@ -78,12 +78,12 @@ def compare(configs: Sequence[Config], sides: Sequence[Recipe]) -> Comparison:
     """Two files by their effective values."""
     a, b = sides
     reasons: dict[FieldName, Words] = {**open_because(configs[0], a), **open_because(configs[1], b)}
-    unseen = (*unseen_words(configs), *_stopped_alone(configs))
+    unseen = (*unseen_words(configs), *_one_sided_stops(configs))
     return Comparison(differences(a, b), unseen, reasons)
 
 
-def _stopped_alone(configs: Sequence[Config]) -> Iterator[Unseen]:
-    """What stops one of the runs and not the other: there are no two runs to call equal."""
+def _one_sided_stops(configs: Sequence[Config]) -> Iterator[Unseen]:
+    """The reasons that stop one of the runs and not the other: there are no two runs to call equal."""
     stops = [{one.message(): one for one in what_stops(config)} for config in configs]
     for config, own, others in zip(configs, stops, reversed(stops), strict=True):
         for text, one in own.items():

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 def holds(condition: Condition, value_of: Callable[[FieldName], Value]) -> bool:
-    """Whether a condition is true."""
+    """True if a condition is true."""
     field, comparison, operand = condition
     return COMPARISONS[comparison](value_of(field), operand, value_of)
 
 
 def all_hold(conditions: Iterable[Condition], recipe: Recipe) -> bool | None:
-    """Whether every condition is true of a run; None where that depends on a field which cannot be read."""
+    """True if every condition is true of a run; None if that depends on a field which cannot be read."""
     open_ = False
     for condition in conditions:
         if any(recipe.is_open(name) for name in condition_fields(condition)):
@@ -68,7 +68,7 @@ def _contains(operand: Value, value: Value) -> bool:
 
 
 def _is_not_product(value: Value, operand: Value, value_of: Callable[[FieldName], Value]) -> bool:
-    """Whether a number is known to be another one than the product of some fields."""
+    """True if a number is known to be another one than the product of some fields."""
     factors = [value_of(field_named(field)) for field in operand] if isinstance(operand, (list, tuple)) else []
     product = 1
     for factor in factors:
@@ -79,7 +79,7 @@ def _is_not_product(value: Value, operand: Value, value_of: Callable[[FieldName]
 
 
 def _is_uneven(value: Value) -> bool:
-    """Whether more than the first and the last stage differ, so that it takes more than their sizes to say it."""
+    """True if more than the first and the last stage differ, so that it takes more than their sizes to say it."""
     chunks = chunks_of(value)
     if chunks is None or embedding_and_loss(chunks) is not None:
         return False
@@ -87,24 +87,24 @@ def _is_uneven(value: Value) -> bool:
 
 
 def _has_uneven_start(value: Value) -> bool:
-    """Whether a pattern of layers, or a frequency that every so-manieth layer skips, treats the first two unlike."""
+    """True if a pattern of layers, or a frequency that every so-manieth layer skips, treats the first two unlike."""
     if isinstance(value, (list, tuple)):
         return len(value) > 1 and bool(value[0]) != bool(value[1])
     return value == 2 and not isinstance(value, bool)
 
 
 def _is_indivisible(value: Value, operand: Value, value_of: Callable[[FieldName], Value]) -> bool:
-    """Whether a number is known to leave a remainder when divided by the product of some fields."""
+    """True if a number is known to leave a remainder when divided by the product of some fields."""
     return isinstance(value, int) and value % _product(operand, value_of) != 0
 
 
 def _exceeds(value: Value, operand: Value, value_of: Callable[[FieldName], Value]) -> bool:
-    """Whether a number is more than the product of some fields."""
+    """True if a number is more than the product of some fields."""
     return isinstance(value, int) and value > _product(operand, value_of)
 
 
 def _is_other_quotient(value: Value, operand: Value, value_of: Callable[[FieldName], Value]) -> bool:
-    """Whether a number is known to hold another field another number of times than the operand says."""
+    """True if a number is known to hold another field another number of times than the operand says."""
     if not isinstance(operand, (list, tuple)) or not isinstance(value, int):
         return False
     divisor = value_of(field_named(operand[0]))
@@ -112,7 +112,7 @@ def _is_other_quotient(value: Value, operand: Value, value_of: Callable[[FieldNa
 
 
 def _exceeds_sum(value: Value, operand: Value, value_of: Callable[[FieldName], Value]) -> bool:
-    """Whether a number is known to be more than the sum of some fields."""
+    """True if a number is known to be more than the sum of some fields."""
     fields = operand if isinstance(operand, (list, tuple)) else ()
     terms = [value_of(field_named(field)) for field in fields]
     known = [term for term in terms if isinstance(term, int)]
@@ -120,7 +120,7 @@ def _exceeds_sum(value: Value, operand: Value, value_of: Callable[[FieldName], V
 
 
 def _is_within_sum(value: Value, operand: Value, value_of: Callable[[FieldName], Value]) -> bool:
-    """Whether a number is known to be at most the sum of some fields, each in the whole steps that are written."""
+    """True if a number is known to be at most the sum of some fields, each in the whole steps that are written."""
     fields = operand if isinstance(operand, (list, tuple)) else ()
     terms = [value_of(field_named(field)) for field in fields]
     known = [term for term in (*terms, value) if isinstance(term, (int, float)) and isfinite(term)]
@@ -128,7 +128,7 @@ def _is_within_sum(value: Value, operand: Value, value_of: Callable[[FieldName],
 
 
 def _is_weighted(value: Value) -> bool:
-    """Whether several data sets are mixed by weights: pairs, or weights and prefixes in turn."""
+    """True if several data sets are mixed by weights: pairs, or weights and prefixes in turn."""
     if not isinstance(value, (list, tuple)) or len(value) < 2:
         return False
     if len(value) % 2 == 0 and len(value) > 2 and all(_says_a_number(entry) for entry in value[::2]):
@@ -137,7 +137,7 @@ def _is_weighted(value: Value) -> bool:
 
 
 def _is_within(value: Value, size: Value) -> bool:
-    """Whether a number may be an index of so many entries."""
+    """True if a number may be an index of so many entries."""
     return not isinstance(value, int) or not isinstance(size, int) or 0 <= value < size
 
 
@@ -146,7 +146,7 @@ def _is_power_of_two(value: Value) -> bool:
 
 
 def _is_stretched_otherwise(value: Value, operand: Value, value_of: Callable[[FieldName], Value]) -> bool:
-    """Whether YaRN bends other frequencies from this length than from the operand's first; yes where one is unknown."""
+    """True if YaRN bends other frequencies from this length than from the operand's first; yes where one is unknown."""
     if not isinstance(operand, (list, tuple)) or _equal(value, operand[0]):
         return False
     settings = [value_of(field_named(field)) for field in operand[1:]]

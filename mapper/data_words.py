@@ -1,4 +1,4 @@
-"""How the data sets of both frameworks read a list of data paths and a split.
+"""Data paths and splits, as the data sets of both frameworks read them.
 
 A list that alternates weights and prefixes is weighted; a list of prefixes alone is not. A split is the numbers that
 stand in it, whatever is between them.
@@ -29,7 +29,7 @@ class SomeWeightsError(ValueError):
 
 
 def blend_of(words: Sequence[object]) -> Blend:
-    """What a list of data paths says."""
+    """The blend that a list of data paths describes."""
     texts = [str(word).strip() for word in words]
     weights = [] if len(texts) % 2 else [number_in(text) for text in texts[::2]]
     known = tuple(weight for weight in weights if weight is not None)

@@ -27,7 +27,7 @@ Verdict: TypeAlias = "Literal['equal', 'different', 'only-a', 'only-b', 'undecid
 
 
 class Found(NamedTuple):
-    """What one side says."""
+    """One side's value of a field or key."""
 
     value: Value
     origin: Origin
@@ -51,7 +51,7 @@ class Difference(NamedTuple):
     status: Verdict
     impact: Impact
     counts: bool | None = True
-    """Whether the difference can change numbers in these runs; None if that depends on what cannot be read."""
+    """True if the difference can change numbers in these runs; None if that depends on what cannot be read."""
     why: Caveat | None = None
     """Why both values make the same numbers, or why one value makes other numbers, by the tables."""
 
@@ -68,7 +68,7 @@ def differences(a: Recipe, b: Recipe, *, whole: bool = False) -> tuple[Differenc
     A model says what the network is, and nothing of the run that trains it: unless the `whole` is asked for, what
     only the run says is no difference.
     """
-    names: Iterable[FieldName] = _telling(a, b)
+    names: Iterable[FieldName] = _relevant_fields(a, b)
     models = [one for one in (a, b) if one.framework == "huggingface"]
     if models and not whole:
         names = [name for name in names if any(name in one.fields for one in models)]
@@ -86,7 +86,7 @@ def differences(a: Recipe, b: Recipe, *, whole: bool = False) -> tuple[Differenc
     return tuple(rows)
 
 
-def _telling(a: Recipe, b: Recipe) -> list[FieldName]:
+def _relevant_fields(a: Recipe, b: Recipe) -> list[FieldName]:
     """The fields that say something for one of the runs, and what is computed of both."""
     silent = {
         name
@@ -103,12 +103,12 @@ def difference_of(name: FieldName, a: Recipe, b: Recipe) -> Difference | None:
     None if neither run has it, or if one has it and says only what the other does unasked. This is the one place that
     decides it: findings, rows, reports and verdicts all begin here.
     """
-    left, right = _found(a.fields.get(name)), _found(b.fields.get(name))
+    left, right = _side_value(a.fields.get(name)), _side_value(b.fields.get(name))
     if left is None and right is None:
         return None
     field = vocabulary()[name]
     if name.startswith(COMPUTED):
-        told = _computed(left, right)
+        told = _computed_status(left, right)
         return None if told is None else Difference(name, left, right, told, field.impact)
     if name == "moe.layer_pattern":
         left, right = _of_as_many_layers(left, right), _of_as_many_layers(right, left)
@@ -119,15 +119,15 @@ def difference_of(name: FieldName, a: Recipe, b: Recipe) -> Difference | None:
     found = Difference(name, left, right, status, impact)
     if status == "equal":
         why = ignored_on_one_side(name, a, b) if name in table().ignored else None
-        return found if why is None else _weighed(found._replace(status="different"), name, a, b)._replace(why=why)
+        return found if why is None else _weigh(found._replace(status="different"), name, a, b)._replace(why=why)
     if is_neutral(found):
         if "explicit" not in [one.origin for one in (left, right) if one is not None]:
             return None
         found = found._replace(impact="none")  # what is written out is what the other side does without a word
-    return _weighed(found, name, a, b)
+    return _weigh(found, name, a, b)
 
 
-def _weighed(row: Difference, name: FieldName, a: Recipe, b: Recipe) -> Difference:
+def _weigh(row: Difference, name: FieldName, a: Recipe, b: Recipe) -> Difference:
     """A difference with what it changes: nothing if the field counts in neither run or both values mean the same."""
     counted = counts(name, *{"only-a": (a,), "only-b": (b,)}.get(row.status, (a, b)))
     if counted is False:
@@ -141,7 +141,7 @@ def _weighed(row: Difference, name: FieldName, a: Recipe, b: Recipe) -> Differen
 
 
 def is_neutral(row: Difference) -> bool:
-    """Whether one run alone has a value, and it is what the other does unasked."""
+    """True if one run alone has a value, and it is what the other does unasked."""
     alone = row.b if row.a is None else row.a if row.b is None else None
     if alone is None or row.field is None or not alone.decided:
         return False
@@ -158,7 +158,7 @@ def _of_as_many_layers(found: Found | None, other: Found | None) -> Found | None
     return found._replace(value=[int(place % every == 0) for place in range(len(other.value))])
 
 
-def _found(value: RecipeValue | None) -> Found | None:
+def _side_value(value: RecipeValue | None) -> Found | None:
     if value is None:
         return None
     return Found(value.value, value.origin, value.keys[0] if value.keys else None, value.span, value.decided)
@@ -178,7 +178,7 @@ def _status(name: FieldName, left: Found | None, right: Found | None, neutral: V
     return "equal" if is_equal_field(name, one, other) else "different"
 
 
-def _computed(left: Found | None, right: Found | None) -> Verdict | None:
+def _computed_status(left: Found | None, right: Found | None) -> Verdict | None:
     """A formula that does not know one of the runs says nothing of the two."""
     if left is None or right is None or not (left.decided and right.decided):
         return None
@@ -194,27 +194,29 @@ def _without_field(a: Recipe, b: Recipe) -> Iterator[Difference]:
     right = {entry.key: entry for entry in b.unmapped}
     shared = left.keys() & right.keys() if a.framework == b.framework else frozenset[str]()
     for key, entry in left.items():
-        one = _written(entry)
+        one = _unmapped_value(entry)
         if key not in shared:
             yield Difference(None, one, None, "only-a", entry.impact)
             continue
         partner = right[key]
-        other = _written(partner)
+        other = _unmapped_value(partner)
         status: Verdict = "undecided"
         if one.decided and other.decided:
             status = "equal" if is_equal(one.value, other.value) else "different"
-        yield Difference(None, one, other, status, _graver(entry.impact, partner.impact))
+        yield Difference(
+            None,
+            one,
+            other,
+            status,
+            entry.impact if _GRAVITY[entry.impact] >= _GRAVITY[partner.impact] else partner.impact,
+        )
     for key, entry in right.items():
         if key not in shared:
-            yield Difference(None, None, _written(entry), "only-b", entry.impact)
-
-
-def _graver(one: Impact, other: Impact) -> Impact:
-    return one if _GRAVITY[one] >= _GRAVITY[other] else other
+            yield Difference(None, None, _unmapped_value(entry), "only-b", entry.impact)
 
 
 _GRAVITY: Mapping[Impact, int] = {"none": 0, "performance": 1, "numerics": 2}
 
 
-def _written(entry: Unmapped) -> Found:
+def _unmapped_value(entry: Unmapped) -> Found:
     return Found(entry.value, "explicit", entry.key, entry.span, entry.decided)

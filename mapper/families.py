@@ -45,12 +45,12 @@ class Family(NamedTuple):
         )
 
     def trains_in(self, dialect: str, version: str) -> bool:
-        """Whether this class can be trained with a version."""
+        """True if this class can be trained with a version."""
         since = self.trains.get(dialect)
         return since is not None and number_of(since) <= number_of(version)
 
     def has(self, field: str) -> bool:
-        """Whether the class has keys for a field."""
+        """True if the class has keys for a field."""
         return not any(field == name or field.startswith(name + ".") for name in self.lacks)
 
 
@@ -88,7 +88,7 @@ def family_of(model_type: Value, dialect: str = "static") -> Family | None:
 
 
 def fixed_value(family: Family, field: FieldName, layers: Value) -> Value:
-    """What a family makes of a field that it fixes."""
+    """The value that a family gives a field that it fixes."""
     value = family.fixes[field]
     if value == ALL_EXPERTS:
         return [1] * layers if isinstance(layers, int) and 0 <= layers < 100_000 else None

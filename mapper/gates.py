@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 def meaningful(row: Row, recipe: Recipe) -> bool | None:
-    """Whether a row says anything for this run; None where that depends on what cannot be read."""
+    """True if a row says anything for this run; None if that depends on what cannot be read."""
     return all_hold(row.only, recipe)
 
 
 def says_something(name: FieldName, recipe: Recipe) -> bool | None:
-    """Whether a field means anything in a run, a difference or not; None where that cannot be read."""
+    """True if a field means anything in a run, a difference or not; None if that cannot be read."""
     answers = [meaningful(row, recipe) for row in rows_of(name)]
     return False if False in answers else None if None in answers else True
 
@@ -41,7 +41,7 @@ def closing_fields(name: str, recipe: Recipe) -> Iterator[FieldName]:
 
 
 def counts(name: FieldName, *recipes: Recipe) -> bool | None:
-    """Whether a difference in a field can change numbers in these runs; None where that cannot be read."""
+    """True if a difference in a field can change numbers in these runs; None if that cannot be read."""
     answers = [says_something(name, recipe) for recipe in recipes]
     gate = table().gates.get(name)
     if gate is not None:
@@ -50,37 +50,37 @@ def counts(name: FieldName, *recipes: Recipe) -> bool | None:
 
 
 def _answers(gate: Gate, recipes: tuple[Recipe, ...]) -> Iterator[bool | None]:
-    """What each part of a gate says of a difference in these runs."""
+    """Each part of a gate in these runs: true, false, or None if it cannot be read."""
     yield from (all_hold(gate.counts, recipe) for recipe in recipes)
     asked = [recipe for recipe in recipes if recipe.framework in gate.unless]
     if asked:
-        yield _negated([all_hold(gate.unless[recipe.framework], recipe) for recipe in asked])
+        yield _negate([all_hold(gate.unless[recipe.framework], recipe) for recipe in asked])
     yield _somewhere(gate.either, recipes)
     if gate.alike and len(recipes) > 1:
-        yield _negated([all_hold(gate.alike, recipe) for recipe in recipes])
+        yield _negate([all_hold(gate.alike, recipe) for recipe in recipes])
     if gate.through is not None and _has_one_value(gate.through, recipes):
-        yield _negated([all_hold(gate.through_where, recipe) for recipe in recipes])
+        yield _negate([all_hold(gate.through_where, recipe) for recipe in recipes])
 
 
 def is_alike(name: FieldName, *recipes: Recipe) -> bool:
-    """Whether the values of a field, though different, are known to compute the same in these runs."""
+    """True if the values of a field, though different, are known to compute the same in these runs."""
     gate = table().gates.get(name)
     return gate is not None and bool(gate.alike) and all(all_hold(gate.alike, recipe) for recipe in recipes)
 
 
-def _negated(everywhere: list[bool | None]) -> bool | None:
+def _negate(everywhere: list[bool | None]) -> bool | None:
     """False if something holds of every run, True if of one it does not; None if that cannot be read."""
     return True if False in everywhere else None if None in everywhere else False
 
 
 def _somewhere(conditions: tuple[Condition, ...], recipes: tuple[Recipe, ...]) -> bool | None:
-    """Whether the conditions hold of one of the runs; None where that cannot be read."""
+    """True if the conditions hold of one of the runs; None if that cannot be read."""
     answers = [all_hold(conditions, recipe) for recipe in recipes]
     return True if True in answers else None if None in answers else False
 
 
 def _has_one_value(quantity: FieldName, recipes: tuple[Recipe, ...]) -> bool:
-    """Whether several runs are known to have the same computed quantity."""
+    """True if several runs are known to have the same computed quantity."""
     values = [found for recipe in recipes if (found := recipe.fields.get(quantity)) is not None and found.decided]
     return 1 < len(values) == len(recipes) and all(is_same_quantity(values[0].value, one.value) for one in values[1:])
 
@@ -95,7 +95,7 @@ def settling_quantity(name: FieldName, *recipes: Recipe) -> FieldName | None:
 
 
 def changes_numbers(name: FieldName, *recipes: Recipe) -> bool:
-    """Whether a difference in a field changes numbers for certain, though it need not in every run."""
+    """True if a difference in a field changes numbers for certain, though it need not in every run."""
     gate = table().gates.get(name)
     return gate is not None and bool(gate.certain) and all(all_hold(gate.certain, recipe) for recipe in recipes)
 

@@ -1,4 +1,4 @@
-"""Which parameters of transformers' models a Megatron-Core parameter is, and how their numbers are laid out.
+"""The parameters of transformers' models that a Megatron-Core parameter holds, and the layout of their numbers.
 
 The rows stand in `mappings/weights_huggingface.yaml`. A row owns both directions: `join` makes Megatron-Core's array
 of the parts, `split` undoes it exactly.
@@ -35,7 +35,7 @@ class Parts(NamedTuple):
 
     @property
     def same(self) -> bool:
-        """Whether there is one part with the same numbers in the same order."""
+        """True if there is one part with the same numbers in the same order."""
         return self.relation == "same" and not self.turned
 
     def joined_shape(self, shapes: Sequence[Shape]) -> Shape:
@@ -89,7 +89,7 @@ def parts_of(name: str, family: str) -> Parts | None:
 
 
 def homeless(family: str) -> Words | None:
-    """Why a family's weights have no place in either framework; None where they have one."""
+    """The reason why a family's weights have no place in either framework; None if they have one."""
     from ..mappings.weights_huggingface_compiled import HOMELESS
 
     why: tuple[str, str] | None = HOMELESS.get(family)
@@ -97,7 +97,7 @@ def homeless(family: str) -> Words | None:
 
 
 def beside_a_model(name: str) -> Beside | None:
-    """What a tensor of a transformers checkpoint is that belongs to no model; None for one that may be a weight."""
+    """The meaning of a checkpoint's tensor that belongs to no model; None for one that may be a weight."""
     return next((what for pattern, what in _others() if pattern.fullmatch(name)), None)
 
 

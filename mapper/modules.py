@@ -1,4 +1,4 @@
-"""Which recipe fields each module of the model depends on, so that a divergence points at settings.
+"""The recipe fields that each module of the model depends on, so that a divergence points at settings.
 
 Names are Megatron-Core's, `*` for any beginning and `#` for a number; the order is that of the forward pass.
 """

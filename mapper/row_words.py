@@ -41,22 +41,21 @@ _DERIVED = "resolved."
 
 
 def loss_means(loss: Loss, language: Language) -> str:
-    """What a row's class says of what a translation keeps."""
+    """The meaning of a row's loss class, for a person."""
     return say.page("loss", language)(loss)
 
 
 def flags(dest: str, version: str | None = None) -> tuple[str, ...]:
     """The options that write a destination, in `version` or in the first version from the default on that knows it."""
     for one in (version,) if version is not None else (DEFAULT_VERSION, *VERSIONS):
-        found = tuple(option for fact in catalog(one).arguments if fact.dest == dest for option in _long(fact.options))
+        listed = [fact.options for fact in catalog(one).arguments if fact.dest == dest]
+        # without abbreviations: `--swiglu`, not `-x`
+        found = tuple(
+            option for options in listed for option in [long for long in options if long.startswith("--")] or options
+        )
         if found:
             return found
     return ()
-
-
-def _long(options: Sequence[str]) -> list[str]:
-    """The options without their abbreviations: `--swiglu`, not `-x`."""
-    return [option for option in options if option.startswith("--")] or list(options)
 
 
 def megatron_names(side: Side) -> tuple[str, ...]:
@@ -79,7 +78,7 @@ def shown_key(key: str) -> str:
 
 
 def behaviour(side: Side, language: Language) -> str | None:
-    """What a side that has no key does instead: a fixed behaviour, or an environment variable."""
+    """The behaviour of a side that has no key: a fixed value, or an environment variable."""
     if side.environment is not None:
         return say.variable(name=side.environment).text(language)
     if side.fixed is not None:
@@ -98,7 +97,7 @@ def with_versions(sides: Sequence[Side], language: Language) -> Iterator[tuple[S
 
 
 def values(side: Side) -> dict[str, Value]:
-    """What the values of an enumeration are called in the recipe, where the table lists them."""
+    """The recipe's names for the values of an enumeration, if the table lists them."""
     listed = side.options.get("values")
     return {str(theirs): ours for theirs, ours in listed.items()} if isinstance(listed, Mapping) else {}
 
@@ -131,7 +130,7 @@ def _words(page: Literal["to", "from", "conditions"], language: Language) -> Cal
 
 
 def beside_chinese(text: str) -> str:
-    """What follows a Chinese word: Latin letters stand apart from it."""
+    """A text behind a Chinese word: Latin letters stand apart from it."""
     return f" {text}" if text[:1].isascii() else text
 
 
@@ -152,7 +151,7 @@ def caveat_words(caveat: Caveat, language: Language) -> str:
 
 
 def proof_words(row: Row, language: Language) -> str:
-    """What the real models have proved of a row's fields that change numbers; a speed or a name needs no proof."""
+    """The proofs by the real models of a row's fields that change numbers; a speed or a name needs none."""
     from ..mappings.messages_compiled import say as proved
     from ..mappings.proofs import pairs_words, proof_words, proofs_of, unproved_reasons
     from .recipe.vocabulary import vocabulary
@@ -178,5 +177,5 @@ def proof_words(row: Row, language: Language) -> str:
 
 
 def differs_from_guide(row: Row) -> bool:
-    """Whether the row's note says that the accuracy guide and the code differ."""
+    """True if the row's note says that the accuracy guide and the code differ."""
     return "guide" in row.en.lower()

@@ -104,7 +104,7 @@ def obstacles(translation: Translation, text: str) -> tuple[Obstacle, ...]:
 
 
 def startup_obstacles(config: Config) -> tuple[Obstacle, ...]:
-    """What is known to stop a file that loads: at its first step, or where Megatron-LM builds what trains it."""
+    """The known reasons that stop a file which loads: at its first step, or when Megatron-LM builds what trains it."""
     return (
         *(_obstacle(one) for one in stop_reasons(config, recipe_of(config))),
         *(
@@ -116,7 +116,7 @@ def startup_obstacles(config: Config) -> tuple[Obstacle, ...]:
 
 
 def network_obstacles(config: Config) -> tuple[Obstacle, ...]:
-    """What stops a network in any program: all that matters of a run whose model's `config.json` is written.
+    """The reasons that stop a network in any program: all that matters of a run whose `config.json` is written.
 
     What trains it, what that is built from (`unmet_requirements`), and what one framework alone cannot do stay behind.
     """

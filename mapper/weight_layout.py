@@ -1,4 +1,4 @@
-"""What a configuration says of a model's weights: how MindSpore Transformers lays them out, and which there must be.
+"""A model's weights by its configuration: their layout in MindSpore Transformers, and the ones that there must be.
 
 `layout_of` reads the arrangement out of a file's effective values; `expected_weights` lists every parameter of the
 model with its shape, under the names of the weight table. Both read the shared vocabulary, so either framework's file
@@ -37,7 +37,7 @@ class UndecidedSizeError(Exception):
 
 
 def layout_of(recipe: Recipe, config: Config | None = None) -> Layout:
-    """How a model's weights are laid out; `config` is the MindSpore Transformers side's, where there is one."""
+    """The layout of a model's weights; `config` is the MindSpore Transformers side's, if there is one."""
     sizes = _Sizes(recipe)
     dynamic = config is not None and config.dialect == "dynamic"
 

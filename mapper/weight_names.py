@@ -60,7 +60,7 @@ def canonical(framework: Framework, name: str) -> str:
 
 
 def spellings(names: Collection[str], *, engine: bool, grouped: bool, newer: bool = False) -> dict[str, str]:
-    """What Megatron-LM calls each of these parameters.
+    """Names that Megatron-LM has for these parameters.
 
     `engine`: Transformer Engine builds the layers. `grouped`: it holds the experts in one module too. `newer`: the
     version calls modules by their newer names.
@@ -83,7 +83,7 @@ def spellings(names: Collection[str], *, engine: bool, grouped: bool, newer: boo
 
 
 def global_names(names: Collection[str], *, engine: bool, latent: bool) -> dict[str, str]:
-    """What a distributed checkpoint of Megatron-LM calls each of these parameters, layers and experts one by one.
+    """Names of these parameters in a distributed checkpoint of Megatron-LM, layers and experts one by one.
 
     The local implementation writes its norms as if they were fused, so that either implementation can load them.
     """
@@ -99,12 +99,12 @@ def global_names(names: Collection[str], *, engine: bool, latent: bool) -> dict[
 
 
 def split_of(name: str) -> Split | None:
-    """How tensor parallelism cuts a Megatron-Core parameter; None for one that is whole on every rank."""
+    """The cut that tensor parallelism makes in a Megatron-Core parameter; None for one that is whole on every rank."""
     return next((split for split, pattern in _splits() if pattern.fullmatch(name)), None)
 
 
 def beside_the_weights(framework: Framework, name: str) -> Beside | None:
-    """What a tensor is that belongs to no model; None for one that may be a weight."""
+    """The meaning of a tensor that belongs to no model; None for one that may be a weight."""
     return next((what for pattern, what in _others(framework) if pattern.fullmatch(name)), None)
 
 
@@ -114,7 +114,7 @@ _MTP = re.compile(r"(mtp\.layers\.)(\d+)(\..*)")
 
 
 def expert_of(name: str) -> int | None:
-    """Which expert a Megatron-Core parameter belongs to."""
+    """The number of the expert that a Megatron-Core parameter belongs to."""
     found = _EXPERT.fullmatch(name)
     return None if found is None else int(found[2])
 
@@ -125,7 +125,7 @@ def with_expert(name: str, expert: int) -> str:
 
 
 def layer_of(name: str) -> int | None:
-    """Which layer of the decoder a parameter belongs to."""
+    """The number of the decoder's layer that a parameter belongs to."""
     found = _LAYER.fullmatch(name)
     return None if found is None else int(found[2])
 
@@ -136,7 +136,7 @@ def with_layer(name: str, layer: int) -> str:
 
 
 def is_further_prediction(name: str) -> bool:
-    """Whether a parameter belongs to multi-token prediction."""
+    """True if a parameter belongs to multi-token prediction."""
     return _MTP.fullmatch(name) is not None
 
 

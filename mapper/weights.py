@@ -1,4 +1,4 @@
-"""Which weight of one framework is which weight of the other, in both directions.
+"""The table of weights: names and layouts of one framework in the other's, in both directions.
 
 The rows stand in `mappings/weights.yaml`. A row owns both directions: `to_mindformers` lays Megatron-Core's arrays
 out as MindSpore Transformers does, `to_megatron` undoes it exactly. A parameter that no row knows is an error that
@@ -24,7 +24,7 @@ Framework: TypeAlias = "Literal['megatron', 'mindformers']"
 
 
 class Layout(NamedTuple):
-    """What the arrangement of the weights depends on."""
+    """The settings that the arrangement of the weights depends on."""
 
     norm: str = "RMSNorm"
     gated: bool = True
@@ -101,7 +101,7 @@ class WeightTable:
     def cuts(
         self, pairing: Pairing, length: int, sizes: Mapping[str, int] | None = None
     ) -> tuple[tuple[int, int], ...]:
-        """Where the shares of a MindSpore Transformers parameter stand along its first axis.
+        """The rows of each share of a MindSpore Transformers parameter, along its first axis.
 
         `sizes` gives the rows of a Megatron-Core parameter that shares its partner with another (joined projections).
         """
@@ -128,7 +128,9 @@ class WeightTable:
             if pairing is None or any(part not in arrays for part in pairing.megatron):
                 unknown.append(name)
             elif pairing.mindformers not in found:
-                found[pairing.mindformers] = _joined([self.lay_out(pairing, arrays[part]) for part in pairing.megatron])
+                found[pairing.mindformers] = _join_shares(
+                    [self.lay_out(pairing, arrays[part]) for part in pairing.megatron]
+                )
         if unknown:
             raise UnmatchedWeightError("megatron", unknown)
         return found
@@ -156,7 +158,7 @@ class _Relation(NamedTuple):
     undone_shape: Callable[[Shape, Layout], Shape]
 
 
-def _joined(shares: list[Array]) -> Array:
+def _join_shares(shares: list[Array]) -> Array:
     if len(shares) == 1:
         return shares[0]
     import numpy as np
@@ -201,7 +203,7 @@ def by_kind(array: Array, layout: Layout) -> Array:
 
 
 def by_group(array: Array, layout: Layout) -> Array:
-    """What `by_kind` made, as it was."""
+    """The inverse of `by_kind`."""
     if not layout.qkv_contiguous:
         return array
     import numpy as np
@@ -221,11 +223,11 @@ def _transpose_back(share: Array, layout: Layout) -> Array:
     return share[0].T if layout.dynamic else share.T
 
 
-def _transposed(shape: Shape, layout: Layout) -> Shape:
+def _transposed_shape(shape: Shape, layout: Layout) -> Shape:
     return (1, *reversed(shape)) if layout.dynamic else tuple(reversed(shape))
 
 
-def _transposed_back(shape: Shape, layout: Layout) -> Shape:
+def _inverse_transposed_shape(shape: Shape, layout: Layout) -> Shape:
     return tuple(reversed(shape[1:] if layout.dynamic else shape))
 
 
@@ -233,7 +235,7 @@ _RELATIONS = {
     "same": _Relation(_same, _same, _same_shape, _same_shape),
     "gated": _Relation(_alternate, _alternate_back, _same_shape, _same_shape),
     "grouped": _Relation(by_kind, by_group, _same_shape, _same_shape),
-    "expert": _Relation(_transpose, _transpose_back, _transposed, _transposed_back),
+    "expert": _Relation(_transpose, _transpose_back, _transposed_shape, _inverse_transposed_shape),
     "joined": _Relation(_same, _same, _same_shape, _same_shape),
 }
 
@@ -281,16 +283,16 @@ def fill_template(template: str, values: Mapping[str, str]) -> str:
     return re.sub(r"\{(\w+)\}", lambda found: values[found[1]], template)
 
 
-def _block(blocks: Iterable[str]) -> str:
-    return "|".join(re.escape(name).replace(r"\{n\}", r"\d+") for name in blocks)
-
-
 def _rows(layout: Layout) -> Iterable[_Row]:
     from ..mappings.weights_compiled import BLOCKS, KIND, NORM, PARAMETERS
 
     there = {"norm": NORM[layout.norm], "kind": KIND}
     back = {key: {value: name for name, value in names.items()} for key, names in there.items()}
-    common = {"block": _block(BLOCKS), "n": r"\d+", "expert": r"\d+"}
+    common = {
+        "block": "|".join(re.escape(name).replace(r"\{n\}", r"\d+") for name in BLOCKS),
+        "n": r"\d+",
+        "expert": r"\d+",
+    }
     for parameter in PARAMETERS:
         conditions = parameter.get("where", {})
         if any(getattr(layout, switch) != value for switch, value in conditions.items()):

@@ -44,7 +44,7 @@ class Change(NamedTuple):
     sources: tuple[str, ...] = ()
 
     def reason(self, language: Language) -> str:
-        """Why, for a person."""
+        """The reason, for a person."""
         return self.zh if language == "zh" else self.en
 
     def to_json(self, language: Language = "en") -> dict[str, object]:
@@ -74,8 +74,8 @@ def steps() -> tuple[Step, ...]:
 def align(recipe: Recipe, number: int = 0) -> Alignment:
     """The recipe as step `number` of the ladder has it."""
     table = alignment_table()
-    here = _Simplifying(recipe, table, number)
-    before = {change.field: change for change in _Simplifying(recipe, table, number - 1).changes} if number else {}
+    here = _Simplifier(recipe, table, number)
+    before = {change.field: change for change in _Simplifier(recipe, table, number - 1).changes} if number else {}
     now = {change.field: change for change in here.changes}
     returned = tuple(
         field
@@ -130,7 +130,7 @@ def _without_tokenizer(recipe: Recipe) -> Iterator[Change]:
             yield Change(field, None, placeholder, *say.tokenizer_unknown().both(), (source,))
 
 
-class _Simplifying:
+class _Simplifier:
     def __init__(self, recipe: Recipe, table: AlignmentTable, number: int) -> None:
         self.source = recipe
         self.number = number
@@ -157,7 +157,7 @@ class _Simplifying:
         return self.source._replace(fields=fields, world_size=world)
 
     def _is_copy(self, field: FieldName) -> bool:
-        """Whether the framework copies a field from another one, which may have changed."""
+        """True if the framework copies a field from another one, which may have changed."""
         entry = self.fields[field]
         return bool(self.changes) and any(
             side.lens == "alias_of" and (entry.origin == "derived" or not set(side.keys) & set(entry.keys))
@@ -215,18 +215,23 @@ def without_losses(
     wanted: dict[FieldName, Change] = {}
     neutral = recipe
     for _round in range(_ROUNDS):
-        own: dict[FieldName, Change] = dict(_instead(neutral, along(neutral)))
-        found: dict[FieldName, Change] = {**own, **dict(_instead(neutral, across(neutral)))}
+        own: dict[FieldName, Change] = dict(_replacements(neutral, along(neutral)))
+        found: dict[FieldName, Change] = {**own, **dict(_replacements(neutral, across(neutral)))}
         if wanted.keys() >= found.keys():
             break
         wanted = {**found, **wanted}
         neutral = _with(recipe, wanted)
-    still = _lost(across(neutral), along(neutral))
+    still = _lost_fields(across(neutral), along(neutral))
     for field, lines in alignment_table().where_lost.items():
         if field in still:
-            wanted.update({line.field: _changed(recipe, line) for line in lines})
+            wanted.update(
+                {
+                    line.field: Change(line.field, recipe.value(line.field), line.value, line.en, line.zh, line.sources)
+                    for line in lines
+                }
+            )
             neutral = _with(recipe, wanted)
-            still = _lost(across(neutral), along(neutral))
+            still = _lost_fields(across(neutral), along(neutral))
     # What is still lost, on either side, was not settled by the other value: the source's own stays, and the report
     # says what it loses.
     kept: dict[FieldName, Change] = {
@@ -237,12 +242,8 @@ def without_losses(
     return (neutral if len(kept) == len(wanted) else _with(recipe, kept)), tuple(kept.values())
 
 
-def _lost(*written: Translation) -> set[str | None]:
+def _lost_fields(*written: Translation) -> set[str | None]:
     return {row.field for one in written for row in one.rows if _is_lost(row)}
-
-
-def _changed(recipe: Recipe, line: Simplification) -> Change:
-    return Change(line.field, recipe.value(line.field), line.value, line.en, line.zh, line.sources)
 
 
 def settle_open_fields(
@@ -261,19 +262,19 @@ def settle_open_fields(
     changes: dict[FieldName, Change] = {}
     for row in rows:
         assert row.field is not None
-        after = _after_reading(here.get(row.field), other.get(row.field))
+        after = _value_read_back(here.get(row.field), other.get(row.field))
         before = recipe.fields.get(row.field)
         if after is None or before is None or (before.decided and before.value == after):
             continue
         changes[row.field] = Change(row.field, before.value, after, *say.left_open().both(), _SOURCES)
-    changes.update(_following(_with(recipe, changes), across, along))
+    changes.update(_derived_changes(_with(recipe, changes), across, along))
     return _with(recipe, changes), tuple(changes.values()), tuple(row for row in rows if row.field in changes)
 
 
-def _following(
+def _derived_changes(
     recipe: Recipe, across: Callable[[Recipe], Translation], along: Callable[[Recipe], Translation]
 ) -> Iterator[tuple[FieldName, Change]]:
-    """What the source's framework derives from the sizes that were open, where the other one derives another value.
+    """Sizes that the source's framework derives from open ones, if the other framework derives other values.
 
     Without a hidden size there was no feed-forward width to write, and each side would take its own.
     """
@@ -288,8 +289,8 @@ def _following(
             yield name, Change(name, None, mine.value, *say.left_open().both(), _SOURCES)
 
 
-def _after_reading(here: RecipeValue | None, other: RecipeValue | None) -> Value:
-    """What the source's own file says all the same, else what the other file is read back with."""
+def _value_read_back(here: RecipeValue | None, other: RecipeValue | None) -> Value:
+    """The value of the source's own file if it is explicit, else the one that the other file is read back with."""
     explicit = here is not None and here.decided and here.origin == "explicit"
     found = here if explicit else other
     return found.value if found is not None and found.decided else None
@@ -306,7 +307,7 @@ def _is_lost(row: ReportRow) -> bool:
     return row.field is not None and row.impact == "numerics" and row.status in ("dropped", "approximate")
 
 
-def _instead(recipe: Recipe, translation: Translation) -> Iterator[tuple[FieldName, Change]]:
+def _replacements(recipe: Recipe, translation: Translation) -> Iterator[tuple[FieldName, Change]]:
     lost = [row for row in translation.rows if _is_lost(row)]
     if not lost:
         return
@@ -335,6 +336,6 @@ def _with(recipe: Recipe, changes: dict[FieldName, Change]) -> Recipe:
 
 
 def recipe_read_back(translation: Translation) -> Recipe:
-    """What the target's framework makes of the file that is written for it."""
+    """The recipe that the target's framework reads in the file written for it."""
     written = translation.written or as_read(translation, text_of(translation))
     return recipe_of(written)

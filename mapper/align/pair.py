@@ -53,19 +53,19 @@ class Pair(NamedTuple):
 
     @property
     def devices(self) -> int:
-        """How many devices each side needs."""
+        """The number of devices that each side needs."""
         return devices_of(self.mindformers.recipe)
 
     def texts(self, *, comments: bool = True, language: Language = "en") -> dict[str, str]:
         """The configuration files by name, their comments in a language."""
         changed = {change.field for change in self.changes}
-        script, configuration = (_noted(one, changed, language) for one in (self.megatron, self.mindformers))
+        script, configuration = (_add_notes(one, changed, language) for one in (self.megatron, self.mindformers))
         found = {
             SCRIPT: megatron_text(script, comments=comments, language=language),
             CONFIGURATION: mindformers_text(configuration, comments=comments, language=language),
         }
         if self.initial is not None:
-            initial = _noted(self.initial, changed, language)
+            initial = _add_notes(self.initial, changed, language)
             found[INITIAL] = mindformers_text(initial, comments=comments, language=language)
         return found
 
@@ -113,14 +113,14 @@ def pair_of(
     """
     require_training(config)
     versions = (megatron, mindformers, dialect)
-    made = _made(config, versions, step, initial_weights, trial)
+    made = _make_pair(config, versions, step, initial_weights, trial)
     if made.megatron.unsaid or made.mindformers.unsaid:
         # A setting that the source decides follows from what stands in for an open one: then that stays open.
-        made = _made(config, versions, step, initial_weights, trial, settle=False)
+        made = _make_pair(config, versions, step, initial_weights, trial, settle=False)
     return made
 
 
-def _made(
+def _make_pair(
     config: Config,
     versions: tuple[str | None, str | None, str | None],
     step: int | None,
@@ -144,11 +144,11 @@ def _made(
     if settle and step is not None and step < last:
         source, settling, asking = settle_open_fields(source, *ways)
         given += settling
-    recipe, changes, alignment = _asked(source, given, step, trial)
+    recipe, changes, alignment = _recipe_of_step(source, given, step, trial)
     if alignment is not None:
         neutral, further = without_losses(recipe, *ways)
         if alignment.number < last:
-            recipe, changes = neutral, _joined(changes, further)
+            recipe, changes = neutral, _merge_changes(changes, further)
         elif further:  # the last rung is the source's own run; the report says what only one side does
             back = (*alignment.returned, *(change.field for change in further))
             alignment = alignment._replace(returned=tuple(dict.fromkeys(back)))
@@ -156,55 +156,52 @@ def _made(
     along = read_back(here(recipe), config)
     described = along.written or config
     if changes and along.written is not None:
-        recipe = _with_computed(recipe, along.written)
+        recipe = recipe._replace(fields={**recipe.fields, **computed_quantities(along.written)})
     across = read_back(there(recipe), described, along.rows)
     script, configuration = (along, across) if config.framework == "megatron" else (across, along)
     return Pair(
         script,
         configuration,
         changes,
-        (*_asking(asking, recipe, across.rows), *_lost(along, across.rows)),
+        (*_rows_with_questions(asking, recipe, across.rows), *_own_losses(along, across.rows)),
         alignment,
         config.file,
-        _saving_once(configuration) if initial_weights else None,
+        _initial_weights(configuration) if initial_weights else None,
     )
 
 
-def _asked(
+def _recipe_of_step(
     source: Recipe, given: tuple[Change, ...], step: int | None, trial: str | None
 ) -> tuple[Recipe, tuple[Change, ...], Alignment | None]:
     """The recipe of a rung and an experiment, and what is other there than in the file."""
     recipe, changes = source, given
     alignment = None if step is None else align(recipe, step)
     if alignment is not None:
-        recipe, changes = alignment.recipe, _joined(changes, alignment.changes)
+        recipe, changes = alignment.recipe, _merge_changes(changes, alignment.changes)
     # Behind the rung, which takes mock data away.
     recipe, further = with_paths(recipe)
-    changes = _joined(changes, further)
+    changes = _merge_changes(changes, further)
     if trial is not None:
         recipe, further = experiment(recipe, trial)
-        changes = _joined(changes, further)
-    return _as_changed(recipe) if changes else recipe, changes, alignment
+        changes = _merge_changes(changes, further)
+    return _drop_computed(recipe) if changes else recipe, changes, alignment
 
 
-def _asking(asking: tuple[ReportRow, ...], recipe: Recipe, rows: Iterable[ReportRow]) -> Iterable[ReportRow]:
+def _rows_with_questions(
+    asking: tuple[ReportRow, ...], recipe: Recipe, rows: Iterable[ReportRow]
+) -> Iterable[ReportRow]:
     """The report with the rows that ask for a value, in place of those that call its stand-in written."""
     asked = {row.field for row in asking}
     return *(with_placeholder_text(row, recipe) for row in asking), *(row for row in rows if row.field not in asked)
 
 
-def _as_changed(recipe: Recipe) -> Recipe:
+def _drop_computed(recipe: Recipe) -> Recipe:
     """A recipe that is no file's any more: what was computed of the file is not known of it."""
     fields = {name: entry for name, entry in recipe.fields.items() if not name.startswith(COMPUTED)}
     return recipe._replace(fields=fields)
 
 
-def _with_computed(recipe: Recipe, written: Config) -> Recipe:
-    """A changed recipe with what is computed of the file that the source's own framework was written."""
-    return recipe._replace(fields={**recipe.fields, **computed_quantities(written)})
-
-
-def _joined(first: tuple[Change, ...], then: tuple[Change, ...]) -> tuple[Change, ...]:
+def _merge_changes(first: tuple[Change, ...], then: tuple[Change, ...]) -> tuple[Change, ...]:
     """One change for each field: from what it was in the source to what it is now."""
     before = {change.field: change.before for change in first}
     later: set[str] = {change.field for change in then}
@@ -216,7 +213,7 @@ def _joined(first: tuple[Change, ...], then: tuple[Change, ...]) -> tuple[Change
     return tuple(joined)
 
 
-def _noted(translation: Translation, changed: set[str], language: Language) -> Translation:
+def _add_notes(translation: Translation, changed: set[str], language: Language) -> Translation:
     """The translation with comments that help a reader of the pair: the other side's names, and what was changed."""
     same = translation.source_framework == translation.target_framework
 
@@ -229,8 +226,8 @@ def _noted(translation: Translation, changed: set[str], language: Language) -> T
     )
 
 
-def _lost(along: Translation, across: Iterable[ReportRow]) -> Iterable[ReportRow]:
-    """What the source's own framework could not be written again, unless the other side lost it too."""
+def _own_losses(along: Translation, across: Iterable[ReportRow]) -> Iterable[ReportRow]:
+    """Rows that the source's own framework lost when it was written again, unless the other side lost them too."""
     known: set[tuple[str | None, tuple[str, ...]]] = {
         (row.field, row.source) for row in across if row.status not in ("exact", "made-explicit")
     }
@@ -243,7 +240,7 @@ def _lost(along: Translation, across: Iterable[ReportRow]) -> Iterable[ReportRow
     return lost
 
 
-def _saving_once(translation: Translation) -> Translation:
+def _initial_weights(translation: Translation) -> Translation:
     """The YAML that saves one checkpoint of its initial weights and stops after the first step."""
     family = "model" if translation.family is None else translation.family.family.name
     wanted = alignment_table().initial_weights[translation.dialect]

@@ -30,7 +30,7 @@ class Step(NamedTuple):
     zh: str
 
     def text(self, language: Language) -> str:
-        """What comes back, for a person."""
+        """The part of the real run that comes back, for a person."""
         return self.zh if language == "zh" else self.en
 
 
@@ -76,13 +76,13 @@ def alignment_table() -> AlignmentTable:
         tuple(Step(**step) for step in content["steps"]),
         tuple(_simplification(row) for row in content["settings"]),
         tuple(_simplification(row) for row in content["environment"]),
-        _named(content["experiments"]),
-        _named(content["where_lost"]),
+        _simplifications_by_name(content["experiments"]),
+        _simplifications_by_name(content["where_lost"]),
         content["initial_weights"],
     )
 
 
-def _named(content: Mapping[str, Any]) -> dict[str, tuple[Simplification, ...]]:
+def _simplifications_by_name(content: Mapping[str, Any]) -> dict[str, tuple[Simplification, ...]]:
     return {name: tuple(_simplification({"back": ALWAYS, **row}) for row in rows) for name, rows in content.items()}
 
 
@@ -104,7 +104,7 @@ SEED = 1234
 
 
 class Situation(NamedTuple):
-    """What a rule may ask."""
+    """The facts that a rule may ask for."""
 
     source: Callable[[FieldName], Value]
     """A field of the source."""
@@ -128,15 +128,13 @@ def _entries(value: Value) -> list[Value] | None:
     return list(value) if isinstance(value, (list, tuple)) else None
 
 
-def _two_layers(value: Value, at: Situation) -> Value:
-    del at
+def _two_layers(value: Value, _at: Situation) -> Value:
     layers = _whole(value)
     return value if layers is None else min(layers, LAYERS)
 
 
-def _two_layer_pattern(value: Value, at: Situation) -> Value:
+def _two_layer_pattern(value: Value, _at: Situation) -> Value:
     """The first layer, and the first one of the other kind where there is one."""
-    del at
     pattern = _entries(value)
     if pattern is None or len(pattern) <= LAYERS:
         return value
@@ -150,8 +148,7 @@ def _two_layer_list(value: Value, at: Situation) -> Value:
     return _two_layer_pattern(value, at) if number is None else min(number, LAYERS)
 
 
-def _one_at_most(value: Value, at: Situation) -> Value:
-    del at
+def _one_at_most(value: Value, _at: Situation) -> Value:
     number = _whole(value)
     return value if number is None else min(number, 1)
 
@@ -189,13 +186,11 @@ def _off_unless_experts_need_it(value: Value, at: Situation) -> Value:
     return False if value else value
 
 
-def _dispatcher_of_one_device(value: Value, at: Situation) -> Value:
-    del at
+def _dispatcher_of_one_device(value: Value, _at: Situation) -> Value:
     return "alltoall" if value == "flex" else value
 
 
-def _no_sharding(value: Value, at: Situation) -> Value:
-    del at
+def _plain_sharding(value: Value, _at: Situation) -> Value:
     return value if value in (None, "no_shard") else "no_shard"
 
 
@@ -220,14 +215,12 @@ def _run_length(value: Value, at: Situation) -> Value:
     return value if steps is None else steps
 
 
-def _zero_where_set(value: Value, at: Situation) -> Value:
-    del at
+def _zero_where_set(value: Value, _at: Situation) -> Value:
     return value if value is None else 0.0
 
 
-def _one_balancing(value: Value, at: Situation) -> Value:
+def _single_balancing_kind(value: Value, _at: Situation) -> Value:
     """Several balancing losses at once have no equal; without any coefficient none of them is added."""
-    del at
     return "none" if _entries(value) is not None else value
 
 
@@ -238,8 +231,7 @@ def _a_seed(value: Value, at: Situation) -> Value:
     return seed or SEED
 
 
-def _false_where_set(value: Value, at: Situation) -> Value:
-    del at
+def _false_where_set(value: Value, _at: Situation) -> Value:
     return False if value else value
 
 
@@ -266,12 +258,12 @@ RULES: Mapping[str, Callable[[Value, Situation], Value]] = {
     "as_long_as_the_samples": _as_long_as_the_samples,
     "off_unless_experts_need_it": _off_unless_experts_need_it,
     "dispatcher_of_one_device": _dispatcher_of_one_device,
-    "no_sharding": _no_sharding,
+    "no_sharding": _plain_sharding,
     "devices": _devices,
     "accumulation": _accumulation,
     "run_length": _run_length,
     "zero_where_set": _zero_where_set,
-    "one_balancing": _one_balancing,
+    "one_balancing": _single_balancing_kind,
     "a_seed": _a_seed,
     "false_where_set": _false_where_set,
     "plain_optimizer": _plain_optimizer,

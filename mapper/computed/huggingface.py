@@ -77,7 +77,7 @@ def ends(fields: Fields) -> Ends:
 def _layer(fields: Fields, *, experts: bool) -> Layer:
     """`LlamaDecoderLayer`, `Glm4DecoderLayer` (four norms), `Qwen3MoeDecoderLayer`, `DeepseekV3DecoderLayer`."""
     hidden = whole(fields["model.hidden_size"])
-    attention, norms = _latent(fields) if fields["attention.latent.enabled"] else _grouped(fields)
+    attention, norms = _latent(fields) if fields["attention.latent.enabled"] else _grouped_attention(fields)
     norms += (4 if fields["norm.sandwich"] else 2) * _norm(fields, hidden)
     way = "latent" if fields["attention.latent.enabled"] else "attention"
     if not experts:
@@ -98,19 +98,17 @@ def _mlp(fields: Fields, width: int) -> int:
     return hidden * into + width * hidden + bias
 
 
-def _grouped(fields: Fields) -> tuple[int, int]:
+def _grouped_attention(fields: Fields) -> tuple[int, int]:
     """`LlamaAttention`, `Qwen3Attention` (norms of one head's width)."""
     hidden, channels = whole(fields["model.hidden_size"]), whole(fields["attention.head_dim"])
     query = whole(fields["attention.num_heads"]) * channels
     width = query + 2 * whole(fields["attention.num_query_groups"]) * channels
-    bias = (width if fields["attention.qkv_bias"] else 0) + (hidden if _output_bias(fields) else 0)
+    bias = width if fields["attention.qkv_bias"] else 0
+    if fields["attention.output_bias"] or fields["model.bias_linear"]:
+        bias += hidden
     return hidden * width + query * hidden + bias, 2 * _norm(fields, channels) if fields[
         "attention.qk_layernorm"
     ] else 0
-
-
-def _output_bias(fields: Fields) -> bool:
-    return bool(fields["attention.output_bias"] or fields["model.bias_linear"])
 
 
 def _latent(fields: Fields) -> tuple[int, int]:
@@ -200,7 +198,7 @@ def _whole(fields: Fields) -> tuple[Value, ...]:
     return around.by_kind(), built.total(around), built.active(around)
 
 
-def _turning(fields: Fields) -> tuple[Value, ...]:
+def _rotary_answer(fields: Fields) -> tuple[Value, ...]:
     found = rotary(fields)
     return (None, None) if found is None else (spectrum(found[0]), round_digits(found[1]))
 
@@ -209,6 +207,6 @@ _FORMULAS: tuple[tuple[tuple[FieldName, ...], Answer], ...] = (
     (("computed.layers", "computed.parameters_by_kind"), _layers),
     (("computed.embedding_parameters", "computed.parameters", "computed.active_parameters"), _whole),
     (("computed.attention_scale",), lambda fields: (round_digits(scale(fields)),)),
-    (("computed.rotary_frequencies", "computed.rotary_amplitude"), _turning),
+    (("computed.rotary_frequencies", "computed.rotary_amplitude"), _rotary_answer),
     (("computed.visible_positions",), lambda fields: (sight(windows(fields)),)),
 )

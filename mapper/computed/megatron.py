@@ -328,14 +328,14 @@ def loss_weighting(args: Values) -> str:
     `finalize_model_grads.py:finalize_model_grads` divides by the tokens of the step.
     """
     args.require_known_network()
-    if args.calculate_per_token_loss or not _masked(args):
+    if args.calculate_per_token_loss or not _has_masked_tokens(args):
         return EVERY_TOKEN
     parts = 1 if args.does("loss_over_context") else whole(args.context_parallel_size)
     return weights_of_groups(group_of(whole(args.micro_batch_size), parts, whole(args.global_batch_size)))
 
 
-def _masked(args: Values) -> bool:
-    """Whether some tokens do not count: `gpt_dataset.py:_get_ltor_masks_and_position_ids`; other data is not known."""
+def _has_masked_tokens(args: Values) -> bool:
+    """True if some tokens do not count: `gpt_dataset.py:_get_ltor_masks_and_position_ids`; other data is not known."""
     if args.sft or args.perform_rl_step or args.logits_load_dir or args.dataloader_type == "external":
         raise UndecidedError
     return bool(args.eod_mask_loss)
@@ -366,28 +366,28 @@ def _of_router(args: Values) -> Iterator[tuple[str, float]]:
     own = args.fork_words(BALANCING_TYPE)
     if args.moe_aux_loss_coeff and own and own[-1] not in _ALIKE:
         raise UndecidedError  # a fork's own balancing, over tokens and with divisions of its own
-    kinds, coefficients = _listed(args.moe_router_load_balancing_type), _listed(args.moe_aux_loss_coeff)
+    kinds, coefficients = _as_list(args.moe_router_load_balancing_type), _as_list(args.moe_aux_loss_coeff)
     if len(kinds) != len(coefficients):
         raise UndecidedError
     added = [(BALANCING["megatron"][kind], float(one)) for kind, one in zip(kinds, coefficients, strict=True) if one]
-    counted = _counted(args) if added else ""
+    counted = _experts_that_count(args) if added else ""
     for group, coefficient in added:
         if group == "sample":
             told = group_of(1, 1, whole(args.global_batch_size))
-            yield balancing_term(told, counted), coefficient * _kept(args) / _by_sample(args)
+            yield balancing_term(told, counted), coefficient * _share_of_term(args) / _by_sample(args)
         elif group == "batch":
             told = group_of(whole(args.micro_batch_size), 1, whole(args.global_batch_size))
-            yield balancing_term(told, counted), coefficient * _kept(args)
+            yield balancing_term(told, counted), coefficient * _share_of_term(args)
         elif group == "step":
             # router.py:TopKRouter._apply_global_aux_loss: a loss over all ranks, of which each has its part
             ranks = whole(args.data_parallel_size)
             once = ranks * whole(args.micro_batch_size) == whole(args.global_batch_size)
-            yield balancing_term(STEP if once else STEP_SO_FAR, counted), coefficient * _kept(args) / ranks
+            yield balancing_term(STEP if once else STEP_SO_FAR, counted), coefficient * _share_of_term(args) / ranks
     if args.moe_z_loss_coeff:
-        yield Z_LOSS, float(args.moe_z_loss_coeff) * _kept(args)
+        yield Z_LOSS, float(args.moe_z_loss_coeff) * _share_of_term(args)
 
 
-def _counted(args: Values) -> str:
+def _experts_that_count(args: Values) -> str:
     """`router.py:TopKRouter`: from 0.13 on a term counts the experts of the highest scores, whoever was chosen."""
     groups = args.moe_router_num_groups and args.moe_router_group_topk
     limited = bool(groups) and whole(args.moe_router_group_topk) < whole(args.moe_router_num_groups)
@@ -396,18 +396,18 @@ def _counted(args: Values) -> str:
     return BY_SCORES if args.does("balances_by_scores") else AS_CHOSEN
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return list(cast("list[Any]", value)) if isinstance(value, (list, tuple)) else [value]
 
 
-def _kept(args: Values) -> float:
-    """What is left of a term of the router: the ranks of a sequence add their parts, and it is divided by them."""
+def _share_of_term(args: Values) -> float:
+    """The part of a router's term that is left: the ranks of a sequence add their parts, and it is divided by them."""
     tensor, context = whole(args.tensor_model_parallel_size), whole(args.context_parallel_size)
     if tensor > 1 and (not args.sequence_parallel or args.moe_token_dispatcher_type == "alltoall_seq"):
         raise UndecidedError
     if not args.calculate_per_token_loss:
         return 1.0 if args.does("router_keeps_context") else 1.0 / context
-    if _masked(args):
+    if _has_masked_tokens(args):
         raise UndecidedError  # multiplied with all tokens, divided by those that count
     return 1.0 if args.does("router_keeps_ranks") else 1.0 / (tensor * context)
 

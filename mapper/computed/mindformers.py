@@ -113,7 +113,7 @@ def rotary(config: Values, made_by: ModelClass) -> Rotary | None:
         amplitude = _get_mscale(config.rotary_scaling_factor, config.mscale)
         amplitude /= _get_mscale(config.rotary_scaling_factor, config.mscale_all_dim)
     width = int(config.qk_pos_emb_head_dim)
-    return Rotary(tuple(one * amplitude for one in _extended(config, base, width)), 1.0)
+    return Rotary(tuple(one * amplitude for one in _yarn_frequencies(config, base, width)), 1.0)
 
 
 def _of_old(config: Values, base: float) -> Rotary:
@@ -125,7 +125,7 @@ def _of_old(config: Values, base: float) -> Rotary:
     if config.position_embedding_type == "yarn":
         factor = config.rotary_scaling_factor
         amplitude = _get_mscale(factor, config.mscale) / _get_mscale(factor, config.mscale_all_dim)
-        return Rotary(tuple(_extended(config, base, width)), amplitude)
+        return Rotary(tuple(_yarn_frequencies(config, base, width)), amplitude)
     found = _inverse(width, base)
     if config.use_rope_scaling:
         bend = Bend(
@@ -144,16 +144,16 @@ def _inverse(width: int, base: float) -> tuple[float, ...]:
     return tuple(base ** -(number / width) for number in range(0, width, 2))
 
 
-def _extended(config: Values, base: float, width: int) -> list[float]:
+def _yarn_frequencies(config: Values, base: float, width: int) -> list[float]:
     """`yarn_rotary_pos_embedding.py:YarnRotaryEmbedding.__init__`, `modules/layers.py:FreqsMgr.__init__`."""
     factor = float(config.rotary_scaling_factor)
     longest = int(config.max_position_embeddings)
 
-    def turning(rotations: float) -> float:
+    def correction_dim(rotations: float) -> float:
         return width * math.log(longest / (rotations * 2 * math.pi)) / (2 * math.log(base))
 
-    low = max(math.floor(turning(config.beta_fast)), 0)
-    high = min(math.ceil(turning(config.beta_slow)), width - 1)
+    low = max(math.floor(correction_dim(config.beta_fast)), 0)
+    high = min(math.ceil(correction_dim(config.beta_slow)), width - 1)
     span = 0.001 if low == high else high - low
     found: list[float] = []
     for place, frequency in enumerate(_inverse(width, base)[: width // 2]):
@@ -361,7 +361,9 @@ def loss_weighting(config: Values, dialect: str) -> str:
     if dialect == "dynamic":
         return _dynamic_weighting(config)
     _require_static(config, dialect)
-    if _by_token(config) or not _masked(config):
+    if _by_token(config) or not has_masked_tokens(
+        config, DATA_SETTINGS["type"], DATA_SETTINGS["masks_end"], DATA_COLUMNS
+    ):
         return EVERY_TOKEN
     return weights_of_groups(group_of(_micro_batch(config) * _copies(config), 1, _step(config)))
 
@@ -370,11 +372,6 @@ def _require_static(config: Values, dialect: str) -> None:
     config.require_known_network()
     if dialect != "static":
         raise UndecidedError
-
-
-def _masked(config: Values) -> bool:
-    """Whether some tokens do not count: `gpt_dataset.py:GPTDataset`, `gpt_model.py:PreprocessLabelsAndMasks`."""
-    return has_masked_tokens(config, DATA_SETTINGS["type"], DATA_SETTINGS["masks_end"], DATA_COLUMNS)
 
 
 def _by_token(config: Values) -> bool:
@@ -397,11 +394,11 @@ def terms(config: Values, made_by: Callable[[], ModelClass], dialect: str) -> di
     by_token = _by_token(config)
     found: dict[str, Value] = {}
     if config.num_moe_experts:
-        kind, coefficient = _balancing(config)
+        kind, coefficient = _balancing_kind(config)
         if coefficient and made_by().experts:
             # wrapper.py:MFPipelineWithLossScaleCell.grads_for_mcore: divided by the micro batches beside their tokens
             often = whole(config.get(RESOLVED_RANKS["stages"])) > 1 and by_token
-            found[balancing_term(_group(config, kind), _counted(config))] = round_digits(
+            found[balancing_term(_group(config, kind), _experts_that_count(config))] = round_digits(
                 coefficient / (_rounds(config) if often else 1)
             )
     if config.mtp_num_layers and made_by().mtp == "config":
@@ -409,14 +406,14 @@ def terms(config: Values, made_by: Callable[[], ModelClass], dialect: str) -> di
     return found
 
 
-def _balancing(config: Values) -> tuple[str, float]:
+def _balancing_kind(config: Values) -> tuple[str, float]:
     if config.does("kinds_of_balancing"):
         return BALANCING["mindformers"][config.moe_router_load_balancing_type], float(config.moe_aux_loss_coeff or 0.0)
     factors: dict[str, float] = dict(zip(config.aux_loss_types or (), config.aux_loss_factors or (), strict=False))
     return "device", float(factors.get("expert", 0.0))
 
 
-def _counted(config: Values) -> str:
+def _experts_that_count(config: Values) -> str:
     """`router.py:TopKRouter.routing` hands the chosen experts to the loss, with bias and groups as they were."""
     groups = config.moe_router_num_groups and config.moe_router_group_topk and config.does("limits_groups")
     limited = bool(groups) and whole(config.moe_router_group_topk) < whole(config.moe_router_num_groups)
@@ -521,7 +518,7 @@ def _dynamic_samples(config: Values) -> int:
 def _dynamic_weighting(config: Values) -> str:
     """2.0–2.1 `pynative/loss/loss.py:CrossEntropyLoss.construct`, `Trainer._forward_backward`."""
     _require_dynamic_loss(config)
-    if not _is_dynamic_masked(config):
+    if not has_masked_tokens(config, DYNAMIC_DATA["type"], DYNAMIC_DATA["masks_end"], DYNAMIC_DATA["columns"]):
         return EVERY_TOKEN
     _require_whole_sequences(config)
     return weights_of_groups(group_of(*_dynamic_group_arguments(config)))
@@ -548,11 +545,6 @@ def _require_dynamic_loss(config: Values) -> None:
     config.require_known_network()
     if config.calculate_per_token_loss or not config.does("one_loss_a_micro_batch"):
         raise UndecidedError
-
-
-def _is_dynamic_masked(config: Values) -> bool:
-    """Whether some tokens do not count: `gpt_dataset.py:GPTDataset`, `GPTModel._preprocess_input_labels_and_masks`."""
-    return has_masked_tokens(config, DYNAMIC_DATA["type"], DYNAMIC_DATA["masks_end"], DYNAMIC_DATA["columns"])
 
 
 def _require_whole_sequences(config: Values) -> None:

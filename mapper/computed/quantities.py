@@ -48,11 +48,11 @@ def computed_quantities(config: Config) -> dict[FieldName, RecipeValue]:
         return {name: value for name, value in fields.items() if name.startswith("computed.")}
     found: dict[FieldName, RecipeValue] = {}
     for names, values, formula in _megatron(config) if config.framework == "megatron" else _mindformers(config):
-        found.update(_answered(names, values, formula))
+        found.update(_evaluate(names, values, formula))
     return found
 
 
-def _answered(
+def _evaluate(
     names: tuple[FieldName, ...], values: Values, formula: Callable[[], tuple[Value, ...]]
 ) -> dict[FieldName, RecipeValue]:
     try:
@@ -82,12 +82,12 @@ def _megatron(config: Config) -> list[Part]:
     )
 
     args = Values(config)
-    built = _once(args, lambda: network(args))
+    network_of_file = _memoize_network(args, lambda: network(args))
     return [
-        (_LAYERS, args, lambda: _layers(built())),
-        (_ENDS, args, lambda: _whole(built(), ends(args))),
+        (_LAYERS, args, lambda: _layers(network_of_file())),
+        (_ENDS, args, lambda: _whole(network_of_file(), ends(args))),
         (_SCALE, args, lambda: (round_digits(scale(args)),)),
-        (_ROTARY, args, lambda: _turning(rotary(args))),
+        (_ROTARY, args, lambda: _rotary_answer(rotary(args))),
         (_SIGHT, args, lambda: (sight(windows(args)),)),
         (_SAMPLES, args, lambda: (samples(args),)),
         (_RATES, args, lambda: _curve(config, args)),
@@ -119,23 +119,23 @@ def _mindformers(config: Config) -> list[Part]:
 
     values = Values(config, f"{RESOLVED_NETWORK}.")
 
-    def made_by() -> ModelClass:
+    def model_of_file() -> ModelClass:
         return model_class(values.get(RESOLVED_CLASS), config.dialect, config.framework_version)
 
-    built = _once(values, lambda: network(values, made_by()))
+    network_of_file = _memoize_network(values, lambda: network(values, model_of_file()))
     return [
-        (_LAYERS, values, lambda: _layers(built())),
-        (_ENDS, values, lambda: _whole(built(), ends(values, made_by()))),
-        (_SCALE, values, lambda: (round_digits(scale(values, made_by())),)),
-        (_ROTARY, values, lambda: _turning(rotary(values, made_by()))),
+        (_LAYERS, values, lambda: _layers(network_of_file())),
+        (_ENDS, values, lambda: _whole(network_of_file(), ends(values, model_of_file()))),
+        (_SCALE, values, lambda: (round_digits(scale(values, model_of_file())),)),
+        (_ROTARY, values, lambda: _rotary_answer(rotary(values, model_of_file()))),
         (_SIGHT, values, lambda: (sight(windows(values, config.dialect)),)),
         (_SAMPLES, values, lambda: (samples(values, config.dialect),)),
         (_RATES, values, lambda: _curve(config, values)),
         (_STEP, values, lambda: (tokens_per_step(values, config.dialect),)),
         (_WEIGHTING, values, lambda: (loss_weighting(values, config.dialect),)),
-        (_TERMS, values, lambda: (terms(values, made_by, config.dialect),)),
+        (_TERMS, values, lambda: (terms(values, model_of_file, config.dialect),)),
         (_DECAY, values, lambda: (decay(values),)),
-        (_BEGINNING, values, lambda: (deviations(values, made_by, config.dialect),)),
+        (_BEGINNING, values, lambda: (deviations(values, model_of_file, config.dialect),)),
         (_DOCUMENTS, values, lambda: (documents(values, config.dialect),)),
     ]
 
@@ -148,26 +148,26 @@ def _curve(config: Config, values: Values) -> tuple[Value, ...]:
     return (rates(config),)
 
 
-def _once(values: Values, build: Callable[[], Network]) -> Callable[[], Network]:
+def _memoize_network(values: Values, build: Callable[[], Network]) -> Callable[[], Network]:
     """The network, built when it is first asked for; what it takes is noted each time."""
     kept: list[Network] = []
     keys: list[str] = []
 
-    def built() -> Network:
+    def network_of_file() -> Network:
         if not kept:
             kept.append(build())
             keys.extend(values.take_keys())
         values.again(keys)
         return kept[0]
 
-    return built
+    return network_of_file
 
 
 def _layers(network: Network) -> tuple[Value, ...]:
     return network.kinds(), network.by_kind()
 
 
-def _turning(rotary: Turning | None) -> tuple[Value, ...]:
+def _rotary_answer(rotary: Turning | None) -> tuple[Value, ...]:
     return (None, None) if rotary is None else (spectrum(rotary[0]), round_digits(rotary[1]))
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ModelClass(NamedTuple):
-    """What a model class hands to its network: a row of `classes` of facts.yaml."""
+    """The settings that a model class hands to its network: a row of `classes` of facts.yaml."""
 
     layers: str
     experts: bool
@@ -171,7 +171,7 @@ def spectrum(frequencies: Sequence[float]) -> Mapping[str, Value]:
 
 
 def sight(windows: Sequence[tuple[int, int] | None]) -> list[Value]:
-    """What a token of each layer sees, alike layers that follow each other with their number."""
+    """The positions that a token of each layer sees; equal layers that follow each other with their number."""
     found: list[tuple[int, str]] = []
     for window in windows:
         told = "causal" if window is None else f"causal, from {window[0]} before to {window[1]} behind"
@@ -188,7 +188,7 @@ STEP_SO_FAR = "the step so far"
 
 
 def weights_of_groups(group: str) -> str:
-    """How tokens weigh where groups of them do alike; one group is the whole step."""
+    """The weights of tokens if those of a group weigh alike; one group is the whole step."""
     return EVERY_TOKEN if group == STEP else f"each group of {group} alike"
 
 
@@ -217,7 +217,7 @@ PREDICTION_BY_ALL = "multi-token prediction over all tokens"
 
 
 def has_masked_tokens(config: Values, kind: str, masks_end: str, columns: str) -> bool:
-    """Whether some tokens do not count, by these keys of MindSpore Transformers.
+    """True if some tokens do not count, by these keys of MindSpore Transformers.
 
     Without the data set's own mask it is the padding that does not, and whether there is any the file does not say.
     """

@@ -78,7 +78,7 @@ class Values:
         return setting.raw
 
     def does(self, word: str) -> bool:
-        """Whether the code of this version does what a word of facts.yaml stands for."""
+        """True if the code of this version does what a word of facts.yaml stands for."""
         return self._config.framework_version in SINCE[self._config.framework][word]
 
     def require_known_network(self) -> None:
@@ -108,7 +108,7 @@ class Values:
         self._asked.update(dict.fromkeys(keys))
 
     def take_keys(self) -> tuple[str, ...]:
-        """What has been asked for since the last time."""
+        """The keys that were asked for since the last call."""
         found = tuple(self._asked)
         self._asked = {}
         return found

@@ -73,7 +73,7 @@ def _is_yarn(scope: Scope) -> bool:
 
 
 def _temperature_get(values: Values, scope: Scope) -> Values:
-    """Where the framework overwrites what it computed, both coefficients count as one."""
+    """Both coefficients count as one if the framework overwrites its result."""
     if scope.options.get("overwritten") is True:
         return (as_float(scope.field("position.yarn.mscale")),)
     return (as_float(values[0]),)
@@ -103,7 +103,7 @@ _LARGEST_BASE = 1e15
 
 
 def stretches(factor: Value, length: Value, base: Value) -> bool:
-    """Whether YaRN changes any frequency; yes where that cannot be told."""
+    """True if YaRN changes any frequency; yes where that cannot be told."""
     times, positions, least = number(factor), integer(length), least_unstretched_length(base)
     return times is None or (times != 1 and (positions is None or least is None or positions < least))
 
@@ -123,8 +123,7 @@ def ramp_of(length: Value, width: Value, base: Value, fast: Value, slow: Value) 
     return ramp(dim, root, positions, turns)
 
 
-def _original_length_get(values: Values, scope: Scope) -> Values:
-    del scope
+def _original_length_get(values: Values, _scope: Scope) -> Values:
     return values
 
 

@@ -39,7 +39,7 @@ Written: TypeAlias = "tuple[Value | Omitted, ...]"
 
 
 class Scope(NamedTuple):
-    """What a lens may ask besides its own values."""
+    """The facts that a lens may ask for besides its own values."""
 
     side: str
     """megatron, static or dynamic."""
@@ -49,9 +49,8 @@ class Scope(NamedTuple):
     """Another field of the recipe; None where it is not known."""
 
 
-def always_present(values: Values, scope: Scope) -> Sequence[int]:
+def always_present(_values: Values, _scope: Scope) -> Sequence[int]:
     """Of a lens whose fields may all have a value."""
-    del values, scope
     return ()
 
 
@@ -112,12 +111,10 @@ def dtype_name(value: Value) -> Value:
 def each(get: Callable[[Value], Value], put: Callable[[Value], Value]) -> Lens:
     """The lens that treats every value by itself."""
 
-    def read(values: Values, scope: Scope) -> Values:
-        del scope
+    def read(values: Values, _scope: Scope) -> Values:
         return tuple(get(value) for value in values)
 
-    def write(values: Values, scope: Scope) -> Written:
-        del scope
+    def write(values: Values, _scope: Scope) -> Written:
         return tuple(put(value) for value in values)
 
     return Lens(read, write)
@@ -146,27 +143,24 @@ def _number_put(values: Values, scope: Scope) -> Written:
     return tuple(as_float(value) if scope.options.get("written") == "float" else _as_number(value) for value in values)
 
 
-def _negated(values: Values, scope: Scope) -> Values:
+def _negate(values: Values, scope: Scope) -> Values:
     """The opposite; nothing is said by nothing, but where the option `absent` is what nothing stands for."""
     absent = scope.options.get("absent")
     given = (absent if value is None else value for value in values)
     return tuple(None if value is None else not value for value in given)
 
 
-def _first_given_get(values: Values, scope: Scope) -> Values:
+def _first_given_get(values: Values, _scope: Scope) -> Values:
     """Of keys that say the same, the first that says anything."""
-    del scope
     return (next((value for value in values if value is not None), None),)
 
 
-def _either_get(values: Values, scope: Scope) -> Values:
-    """Whether one of some switches is on."""
-    del scope
+def _either_get(values: Values, _scope: Scope) -> Values:
+    """True if one of some switches is on."""
     return (any(value is True for value in values),)
 
 
-def _either_put(values: Values, scope: Scope) -> Written:
-    del scope
+def _either_put(values: Values, _scope: Scope) -> Written:
     return values[0], OMIT
 
 
@@ -176,7 +170,7 @@ def _first_given_put(values: Values, scope: Scope) -> Written:
 
 
 def _list_text_get(values: Values, scope: Scope) -> Values:
-    """What the text lists, or the number; the option `nothing` is a number that is the same as none."""
+    """The list that a text spells, or the number; the option `nothing` is a number that is the same as none."""
     nothing = scope.options.get("nothing")
     return tuple(None if value is None or value == nothing else _pair_of(value) for value in values)
 
@@ -229,24 +223,20 @@ def _whole_or_text(text: str) -> Value:
     return text.strip() if number is None else number
 
 
-def _not_written(values: Values, scope: Scope) -> Written:
-    del scope
+def _omit_all(values: Values, _scope: Scope) -> Written:
     return tuple(OMIT for _ in values)
 
 
-def pass_through(values: Values, scope: Scope) -> Values:
-    """What a side says is what the recipe says."""
-    del scope
+def pass_through(values: Values, _scope: Scope) -> Values:
+    """The recipe has the side's own values."""
     return values
 
 
-def _nothing_read(values: Values, scope: Scope) -> Values:
-    del values, scope
+def _nothing_read(_values: Values, _scope: Scope) -> Values:
     return (None,)
 
 
-def _nothing_written(values: Values, scope: Scope) -> Written:
-    del values, scope
+def _nothing_written(_values: Values, _scope: Scope) -> Written:
     return ()
 
 
@@ -263,7 +253,7 @@ def _enum_put(values: Values, scope: Scope) -> Written:
 
 
 def look_up(value: Value, scope: Scope) -> Value:
-    """What a side's name for something means, by the side's `values`; other names as they are."""
+    """The meaning of a side's name, by the side's `values`; other names as they are."""
     names = scope.options.get("values")
     return names.get(_key_text(value), value) if isinstance(names, dict) else value
 
@@ -313,7 +303,7 @@ def _unless_get(values: Values, scope: Scope) -> Values:
 
 
 def _unless_put(values: Values, scope: Scope) -> Written:
-    """What stands for no value, where it is not null, is the option `absent`."""
+    """The option `absent` is the side's word for no value, if that is not null."""
     return tuple(scope.options.get("absent") if value is None else value for value in values)
 
 
@@ -322,7 +312,7 @@ def _always_put(values: Values, scope: Scope) -> Written:
 
 
 def _unread_get(values: Values, scope: Scope) -> Values:
-    """What the version does, whatever its key says."""
+    """The version's own behaviour, whatever its key says."""
     if _is_unread(scope):
         return (scope.options.get("value"),) * len(values)
     return tuple(_as_is(value, scope) for value in values)
@@ -333,16 +323,15 @@ def _unread_put(values: Values, scope: Scope) -> Written:
 
 
 def _is_unread(scope: Scope) -> bool:
-    """Whether nothing reads the key: always, but for the option `read_where`, the switches with which it is read."""
+    """True if nothing reads the key: always, but for the option `read_where`, the switches with which it is read."""
     where = scope.options.get("read_where")
     if not isinstance(where, dict):
         return True
     return any(scope.field(field_named(name)) is (not wanted) for name, wanted in where.items())
 
 
-def _alias_get(values: Values, scope: Scope) -> Values:
+def _alias_get(values: Values, _scope: Scope) -> Values:
     """Another name of an argument: validation empties or fills it, and the true name holds the value."""
-    del scope
     return values
 
 
@@ -355,14 +344,12 @@ def _dtype_put(values: Values, scope: Scope) -> Written:
     return tuple(_short_dtype(value) if scope.side == "megatron" else dtype_name(value) for value in values)
 
 
-def _dtype_get(values: Values, scope: Scope) -> Values:
-    del scope
+def _dtype_get(values: Values, _scope: Scope) -> Values:
     return tuple(dtype_name(value) for value in values)
 
 
-def _float32_get(values: Values, scope: Scope) -> Values:
+def _float32_get(values: Values, _scope: Scope) -> Values:
     """A truth value is the resolved field, a name the key itself."""
-    del scope
     return tuple(
         value if isinstance(value, bool) or value is None else dtype_name(value) == "float32" for value in values
     )
@@ -374,8 +361,7 @@ def _float32_put(values: Values, scope: Scope) -> Written:
     return tuple("float32" if value else low for value in values)
 
 
-def _list_put(values: Values, scope: Scope) -> Written:
-    del scope
+def _list_put(values: Values, _scope: Scope) -> Written:
     return tuple([value] for value in values)
 
 
@@ -389,19 +375,18 @@ def _first(value: Value) -> Value:
     return as_float(listed[0]) if listed else None if listed is not None else as_float(value)
 
 
-def _switched_off_put(values: Values, scope: Scope) -> Written:
+def _switched_off_put(values: Values, _scope: Scope) -> Written:
     """A kernel that can be left out by name alone: to ask for it takes more than the key."""
-    del scope
     return tuple(False if value is False else OMIT for value in values)
 
 
 LENSES = {
     "same": each(_unit, _unit),
     "nothing": Lens(_nothing_read, _nothing_written),
-    "alias_of": Lens(_alias_get, _not_written),
+    "alias_of": Lens(_alias_get, _omit_all),
     "number": each(_as_number, _unit)._replace(put=_number_put),
     "float": each(as_float, as_float),
-    "negate": Lens(_negated, _negated),
+    "negate": Lens(_negate, _negate),
     "switched_off": Lens(pass_through, _switched_off_put),
     "truth": each(_true, _unit),
     "enum": Lens(_enum_get, _enum_put),

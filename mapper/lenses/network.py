@@ -33,7 +33,7 @@ def _vocabulary_get(values: Values, scope: Scope) -> Values:
 
 
 def _own_tokens(tokenizer: Value, scope: Scope) -> int:
-    """What the null tokenizer adds to --vocab-size: its end of a document, until the size counts it."""
+    """The tokens that the null tokenizer adds to --vocab-size: its end of a document, until the size counts it."""
     since = scope.options.get("counted_since")
     counted = isinstance(since, str) and within(scope.version, since, None)
     return 1 if isinstance(tokenizer, str) and tokenizer.startswith("Null") and not counted else 0
@@ -67,8 +67,7 @@ def _size_for(size: Value, wanted: int | None, step: int | None, tensor_size: in
     return next((one for one in near if padded_size(one + extra, step, tensor_size) == wanted), size)
 
 
-def _padded_get(values: Values, scope: Scope) -> Values:
-    del scope
+def _padded_get(values: Values, _scope: Scope) -> Values:
     return values[0], values[0], None
 
 
@@ -84,7 +83,7 @@ _GPT2_TOKENS = 50257
 
 
 def _is_gpt2(scope: Scope) -> bool:
-    """Whether the tokenizer is GPT-2's; one that a fork adds is open, and has a size of its own."""
+    """True if the tokenizer is GPT-2's; one that a fork adds is open, and has a size of its own."""
     file = scope.field("tokenizer.vocab_file")
     return scope.field("tokenizer.type") == "GPT2BPETokenizer" and isinstance(file, str) and file.endswith(".json")
 
@@ -106,7 +105,7 @@ def _scaled_length_put(values: Values, scope: Scope) -> Written:
 
 
 def _scales(scope: Scope) -> bool:
-    """Whether multi-latent attention scales its rotary positions with YaRN."""
+    """True if multi-latent attention scales its rotary positions with YaRN."""
     factor = scope.field("position.yarn.factor")
     return (
         scope.field("attention.latent.enabled") is True
@@ -190,18 +189,16 @@ _SWISH = ("silu", "swiglu", "fusedswiglu", "swish")
 _OTHER_GELU = ("squared_relu", "openai_gelu", "quick_gelu")
 
 
-def _hidden_act_get(values: Values, scope: Scope) -> Values:
+def _hidden_act_get(values: Values, _scope: Scope) -> Values:
     act, gated = values
-    del scope
     if act is None:
         return None, None
     function: Value = "silu" if act in _SWISH else act
     return function, bool(gated) or act in ("swiglu", "fusedswiglu")
 
 
-def _hidden_act_put(values: Values, scope: Scope) -> Written:
+def _hidden_act_put(values: Values, _scope: Scope) -> Written:
     function, gated = values
-    del scope
     return ("gelu" if function in _OTHER_GELU else function), bool(gated)
 
 
@@ -225,14 +222,14 @@ def _position_get(values: Values, scope: Scope) -> Values:
     if latent and kind in ("rope", "learned_absolute", "none"):
         # Multi-latent attention brings its own rotary embedding, YaRN unless --rope-type says rope.
         own = rope_type or "yarn"
-        if scope.options.get("yarn_only") is True and not _stretched(scope):
+        if scope.options.get("yarn_only") is True and not _is_stretched(scope):
             own = "rope"
         return (f"{kind}+{own}" if kind == "learned_absolute" else own,)
     return (kind,)
 
 
-def _stretched(scope: Scope) -> bool:
-    """Whether the YaRN of a version that knows no other kind changes any frequency; a factor of 1 is left to say so."""
+def _is_stretched(scope: Scope) -> bool:
+    """True if the YaRN of a version that knows no other kind changes any frequency; a factor of 1 is left to say so."""
     factor = scope.field("position.yarn.factor")
     if not isinstance(factor, (int, float)) or factor == 1:
         return True
@@ -250,9 +247,8 @@ def _position_put(values: Values, scope: Scope) -> Written:
     return kind, ("rope" if latent and kind == "rope" else OMIT), OMIT, OMIT, OMIT
 
 
-def _flash_get(values: Values, scope: Scope) -> Values:
+def _flash_get(values: Values, _scope: Scope) -> Values:
     flag, backend = values
-    del scope
     name = backend.rsplit(".", 1)[-1] if isinstance(backend, str) else "auto"
     return (bool(flag) or name in ("flash", "fused", "auto"),)
 
@@ -262,9 +258,8 @@ def _flash_put(values: Values, scope: Scope) -> Written:
     return OMIT, (OMIT if values[0] or wanted is not None else "unfused")
 
 
-def _router_dtype_get(values: Values, scope: Scope) -> Values:
+def _router_dtype_get(values: Values, _scope: Scope) -> Values:
     given, half, brain = values
-    del scope
     if given is not None:
         return (dtype_name(given),)
     return ("bfloat16" if brain else "float16" if half else "float32",)
@@ -277,23 +272,20 @@ def _router_dtype_put(values: Values, scope: Scope) -> Written:
     return ("fp64" if wanted == "float64" else "fp32"), OMIT, OMIT
 
 
-def _score_get(values: Values, scope: Scope) -> Values:
+def _score_get(values: Values, _scope: Scope) -> Values:
     score, balancing, topk = values
-    del scope
     if balancing == "sinkhorn":
         # Sinkhorn routing weighs by a function of its own, whatever the score function says.
         return ("sigmoid" if topk == 1 else "softmax",)
     return (score,)
 
 
-def _score_put(values: Values, scope: Scope) -> Written:
-    del scope
+def _score_put(values: Values, _scope: Scope) -> Written:
     return values[0], OMIT, OMIT
 
 
-def _normalize_get(values: Values, scope: Scope) -> Values:
+def _normalize_get(values: Values, _scope: Scope) -> Values:
     before, score, topk, balancing = values
-    del scope
     if balancing == "sinkhorn" or topk == 1:
         return (False,)
     return (True if score == "sigmoid" else not before,)
@@ -327,8 +319,7 @@ def _head_dim_get(values: Values, scope: Scope) -> Values:
     return (None if scope.field("attention.latent.enabled") else values[0],)
 
 
-def _head_dim_put(values: Values, scope: Scope) -> Written:
-    del scope
+def _head_dim_put(values: Values, _scope: Scope) -> Written:
     return values
 
 
@@ -362,28 +353,24 @@ def _balancing_put(values: Values, scope: Scope) -> Written:
     return (scope.options.get("idle") if kind == "none" else enum_key(kind, scope),)
 
 
-def _one_coefficient_get(values: Values, scope: Scope) -> Values:
-    del scope
+def _one_coefficient_get(values: Values, _scope: Scope) -> Values:
     return (float_list(values[0]),)
 
 
-def _one_coefficient_put(values: Values, scope: Scope) -> Written:
+def _one_coefficient_put(values: Values, _scope: Scope) -> Written:
     """Of several the first that is not 0, which is the kind that is written."""
-    del scope
     value = float_list(values[0])
     listed = items(value)
     return (value if listed is None else next((one for one in listed if one), 0.0),)
 
 
-def _coefficient_get(values: Values, scope: Scope) -> Values:
+def _coefficient_get(values: Values, _scope: Scope) -> Values:
     coefficient, balancing = values
-    del scope
     # These kinds of balancing add no loss, whatever the coefficient says.
     return (0.0 if balancing in ("none", "sinkhorn") else float_list(coefficient),)
 
 
-def _coefficient_put(values: Values, scope: Scope) -> Written:
-    del scope
+def _coefficient_put(values: Values, _scope: Scope) -> Written:
     return values[0], OMIT
 
 
@@ -408,7 +395,7 @@ _MOST_LAYERS = 100_000
 
 
 def _layer_pattern_get(values: Values, scope: Scope) -> Values:
-    """Which layers have experts; a list of another length is refused, and says nothing of them."""
+    """A flag for each layer that has experts; a list of another length is refused, and gives none."""
     frequency, layers = values
     count = scope.field("model.num_layers") if layers is None else layers
     listed = items(frequency)
@@ -416,8 +403,7 @@ def _layer_pattern_get(values: Values, scope: Scope) -> Values:
     return (None if refused else _pattern(frequency, count),)
 
 
-def _layer_pattern_put(values: Values, scope: Scope) -> Written:
-    del scope
+def _layer_pattern_put(values: Values, _scope: Scope) -> Written:
     listed = items(values[0])
     if not listed:
         return values[0], OMIT
@@ -436,8 +422,7 @@ def _first_dense_get(values: Values, scope: Scope) -> Values:
     return (_pattern(1 if frequency is None else frequency, layers),)
 
 
-def _first_dense_put(values: Values, scope: Scope) -> Written:
-    del scope
+def _first_dense_put(values: Values, _scope: Scope) -> Written:
     listed = items(values[0])
     if not listed:
         return 0, (1 if values[0] is None else values[0])
@@ -451,8 +436,7 @@ def _experts_get(values: Values, scope: Scope) -> Values:
     return (None if pattern and not any(entry == 1 for entry in pattern) else values[0],)
 
 
-def _experts_put(values: Values, scope: Scope) -> Written:
-    del scope
+def _experts_put(values: Values, _scope: Scope) -> Written:
     return (values[0],)
 
 

@@ -13,21 +13,18 @@ _DYNAMIC_INITIAL = 2.0**32
 _DYNAMIC_WINDOW = 1000
 
 
-def _flags_get(values: Values, scope: Scope) -> Values:
+def _flags_get(values: Values, _scope: Scope) -> Values:
     half, brain = values
-    del scope
     return ("bfloat16" if brain else "float16" if half else "float32",)
 
 
-def _flags_put(values: Values, scope: Scope) -> Written:
-    del scope
+def _flags_put(values: Values, _scope: Scope) -> Written:
     name = dtype_name(values[0])
     return name == "float16", name == "bfloat16"
 
 
-def _accumulate_get(values: Values, scope: Scope) -> Values:
+def _accumulate_get(values: Values, _scope: Scope) -> Values:
     flag, half, brain = values
-    del scope
     return (bool(flag) or not (half or brain),)
 
 
@@ -36,9 +33,8 @@ def _accumulate_put(values: Values, scope: Scope) -> Written:
     return (bool(values[0]) if low else OMIT), OMIT, OMIT
 
 
-def _loss_scale_get(values: Values, scope: Scope) -> Values:
+def _loss_scale_get(values: Values, _scope: Scope) -> Values:
     half, fixed, initial, window = values
-    del scope
     scale = number(fixed)
     if scale:
         return _static(scale)
@@ -64,8 +60,7 @@ def _loss_scale_put(values: Values, scope: Scope) -> Written:
     return OMIT, (1.0 if half else OMIT), OMIT, OMIT
 
 
-def _sense_get(values: Values, scope: Scope) -> Values:
-    del scope
+def _sense_get(values: Values, _scope: Scope) -> Values:
     sense = values[0]
     scale = number(sense)
     if scale is not None:
@@ -80,9 +75,8 @@ def _sense_get(values: Values, scope: Scope) -> Values:
     return "dynamic", None if scale is None else float(scale), _DYNAMIC_WINDOW if window is None else window
 
 
-def _sense_put(values: Values, scope: Scope) -> Written:
+def _sense_put(values: Values, _scope: Scope) -> Written:
     mode, value, window = values
-    del scope
     if mode == "dynamic":
         facts: dict[str, Value] = {
             "type": "DynamicLossScaleUpdateCell",
@@ -94,17 +88,15 @@ def _sense_put(values: Values, scope: Scope) -> Written:
     return (value if mode == "static" else 1.0,)
 
 
-def _clip_get(values: Values, scope: Scope) -> Values:
+def _clip_get(values: Values, _scope: Scope) -> Values:
     used, norm = values
-    del scope
     if used is None:
         return (None,)
     limit = number(norm)
     return (0.0 if not used else 1.0 if limit is None else float(limit),)
 
 
-def _clip_put(values: Values, scope: Scope) -> Written:
-    del scope
+def _clip_put(values: Values, _scope: Scope) -> Written:
     limit = number(values[0])
     return (False, OMIT) if not limit else (True, float(limit))
 
@@ -112,15 +104,13 @@ def _clip_put(values: Values, scope: Scope) -> Written:
 _NO_LIMIT = 1e30
 
 
-def _norm_limit_get(values: Values, scope: Scope) -> Values:
+def _norm_limit_get(values: Values, _scope: Scope) -> Values:
     """The dynamic graph always clips; a limit that no norm reaches is none."""
-    del scope
     limit = number(values[0])
     return (values[0] if limit is None else 0.0 if limit >= _NO_LIMIT else float(limit),)
 
 
-def _norm_limit_put(values: Values, scope: Scope) -> Written:
-    del scope
+def _norm_limit_put(values: Values, _scope: Scope) -> Written:
     return (float(number(values[0]) or _NO_LIMIT),)
 
 

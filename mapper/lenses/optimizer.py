@@ -29,7 +29,7 @@ def _adam(values: Values, scope: Scope) -> Value:
 
 
 def _is_muon(scope: Scope) -> bool:
-    """Whether the side trains with Muon: where a version has none (`muon_since`), AdamW takes its place."""
+    """True if the side trains with Muon: where a version has none (`muon_since`), AdamW takes its place."""
     since = (entries(scope.options.get("muon_since")) or {}).get(scope.side)
     return within(scope.version, since if isinstance(since, str) else None, None) and scope.field("optimizer.type") in (
         "muon",
@@ -97,7 +97,7 @@ class _Launch(NamedTuple):
     run_samples: Value | Omitted = OMIT
     batch: Value | Omitted = OMIT
     decreases: Value | Omitted = OMIT
-    """Whether the batch shrinks to what the devices share evenly."""
+    """True if the batch shrinks to what the devices share evenly."""
     grows: Value | Omitted = OMIT
     """How the batch grows: `--rampup-batch-size`, from 0.18 on `--step-batch-size-schedule`."""
 
@@ -178,7 +178,7 @@ def _megatron_get(values: Values, scope: Scope) -> Values:
     at = _Launch(*values)
     whole, consumption = _count(at.batch), _consumption(at, scope)
 
-    def filled(samples: float) -> int | float | None:
+    def steps_filled(samples: float) -> int | float | None:
         """The steps that so many samples fill, which need not be whole ones."""
         if isinstance(consumption, str):
             return None
@@ -189,7 +189,7 @@ def _megatron_get(values: Values, scope: Scope) -> Values:
     def steps(iterations: Value | Omitted, *samples: Value | Omitted) -> int | float | None:
         """A length in iterations, else from the first of some lengths in samples."""
         counted = next((known for one in samples if (known := _count(one))), None)
-        return _count(iterations) or (filled(counted) if counted else None)
+        return _count(iterations) or (steps_filled(counted) if counted else None)
 
     if consumption is not None and whole:
         at = _in_samples_alone(at, whole)
@@ -198,13 +198,13 @@ def _megatron_get(values: Values, scope: Scope) -> Values:
     last = _count(at.last) or steps(None, at.last_samples, at.run_samples) or steps(at.run)
     last = integer(scope.field("run.train_steps")) if last is None else last
     tail = _count(at.tail)
-    tail = _tail(at, filled) if tail is None else tail
+    tail = _tail(at, steps_filled) if tail is None else tail
     stable = at.style == "WSD"
     rate = _Rate(
         values[0],
         _float(values[1]),
         0.0 if at.style == "constant" else _float(values[2]),
-        _megatron_warmup(at, last, filled, growing=consumption is not None),
+        _megatron_warmup(at, last, steps_filled, growing=consumption is not None),
         _float(values[6]),
         last,
         tail if stable else None,
@@ -217,7 +217,7 @@ def _megatron_get(values: Values, scope: Scope) -> Values:
 
 
 def _consumption(at: _Launch, scope: Scope) -> Consumption | str | None:
-    """How samples are consumed, if not by the global batch in every step."""
+    """The consumption of samples, if it is not the global batch in every step."""
     if isinstance(at.grows, str):
         return batch_by_samples(at.grows, scope) or UNDECIDED
     if at.decreases is True:
@@ -243,17 +243,17 @@ def _count(value: Value | Omitted) -> int | None:
     return None if isinstance(value, Omitted) else integer(value)
 
 
-def _tail(at: _Launch, filled: Callable[[float], int | float | None]) -> int | float | None:
+def _tail(at: _Launch, steps_filled: Callable[[float], int | float | None]) -> int | float | None:
     """The steps of the final decay, which ends with the decay."""
     tail, decay = _count(at.tail_samples), _count(at.last_samples) or _count(at.run_samples)
     if not tail or decay is None:
-        return filled(tail) if tail else None
-    start, end = filled(decay - tail), filled(decay)
+        return steps_filled(tail) if tail else None
+    start, end = steps_filled(decay - tail), steps_filled(decay)
     return None if start is None or end is None else _steps(end - start)
 
 
 def _megatron_warmup(
-    at: _Launch, last: int | float | None, filled: Callable[[float], int | float | None], *, growing: bool
+    at: _Launch, last: int | float | None, steps_filled: Callable[[float], int | float | None], *, growing: bool
 ) -> int | float | None:
     share, samples = (
         None if isinstance(at.warmup_share, Omitted) else _float(at.warmup_share),
@@ -262,10 +262,10 @@ def _megatron_warmup(
     if share is not None:
         decay = _count(at.last_samples) or _count(at.run_samples)
         if growing and decay:  # the share is one of the samples
-            return filled(share * decay)
+            return steps_filled(share * decay)
         return None if last is None else _steps(share * last)
     if samples:
-        return filled(samples)
+        return steps_filled(samples)
     return None if isinstance(at.warmup, Omitted) else number(at.warmup)
 
 
@@ -368,7 +368,7 @@ def _of_style(value: Value, usual: float, *, own: bool) -> float:
 
 
 def _is_over(last: int | None) -> bool:
-    """Whether a class has no step to fall over, and is at its end at once."""
+    """True if a class has no step to fall over, and is at its end at once."""
     return last is not None and last < 1
 
 
@@ -379,16 +379,14 @@ def _class_warmup(at: _Class, last: int | None, *, has_one: bool) -> int | float
     return warm if warm is not None or has_one else 0
 
 
-def _falls_from(rate: _Rate, at: _Class, warm: int | float | None, run: int | None) -> _Rate:
+def _falls_from(rate: _Rate, at: _Class, _warm: int | float | None, _run: int | None) -> _Rate:
     """From a step on to the end."""
-    del warm, run
     first, last = integer(at.falls_from), integer(rate.last)
     return rate._replace(tail=None if first is None or last is None else last - first)
 
 
-def _falls_after_hold(rate: _Rate, at: _Class, warm: int | float | None, run: int | None) -> _Rate:
+def _falls_after_hold(rate: _Rate, at: _Class, warm: int | float | None, _run: int | None) -> _Rate:
     """So many steps long after so many at the peak."""
-    del run
     length, held = integer(at.falling), integer(at.held) or 0
     if length is None:
         return rate
@@ -397,18 +395,16 @@ def _falls_after_hold(rate: _Rate, at: _Class, warm: int | float | None, run: in
     return rate if held else rate._replace(style=rate.tail_style, tail=None, tail_style=None)
 
 
-def _falls_on(rate: _Rate, at: _Class, warm: int | float | None, run: int | None) -> _Rate:
+def _falls_on(rate: _Rate, at: _Class, warm: int | float | None, _run: int | None) -> _Rate:
     """Along a line to an end that the run may not reach."""
-    del run
     falling, last = integer(at.falling), integer(rate.last)
     if warm is not None and falling is not None and last is not None and _whole(warm) + falling >= last:
         return rate._replace(last=_whole(warm) + falling)
     return rate
 
 
-def _falls_off(rate: _Rate, at: _Class, warm: int | float | None, run: int | None) -> _Rate:
+def _falls_off(rate: _Rate, at: _Class, _warm: int | float | None, run: int | None) -> _Rate:
     """Along a cosine that may be cut off: then it is no style but the class's own."""
-    del warm
     cut = _is_cut_off(at.falling, at.falling_share, integer(rate.last), run)
     return rate._replace(style=at.name) if cut else rate
 
@@ -422,7 +418,7 @@ _FALLS: Mapping[str, Callable[[_Rate, _Class, int | float | None, int | None], _
 
 
 def _is_cut_off(steps: Value, share: Value, last: int | None, run: int | None) -> bool:
-    """Whether a cosine may drop to its minimum before its end, within the run (CosineWithWarmUpLR.construct)."""
+    """True if a cosine may drop to its minimum before its end, within the run (CosineWithWarmUpLR.construct)."""
     falling, part = integer(steps), _float(share)
     if falling is None:
         return part is not None and 0 <= part < 1
@@ -447,7 +443,7 @@ def _mindformers_put(values: Values, scope: Scope) -> Written:
 
 
 class _Ends(NamedTuple):
-    """Where a schedule's parts end, in steps."""
+    """The ends of a schedule's parts, in steps."""
 
     warm: int
     end: int
@@ -456,8 +452,8 @@ class _Ends(NamedTuple):
     names: Mapping[str, Value]
 
     @property
-    def apart(self) -> bool:
-        """Whether the fall ends elsewhere than the run."""
+    def ends_elsewhere(self) -> bool:
+        """True if the fall ends elsewhere than the run."""
         return self.run is not None and self.end != self.run and self.end > self.warm
 
 
@@ -475,13 +471,13 @@ def _shape(rate: _Rate, warm: int, scope: Scope) -> Mapping[str, Value] | None:
 
 def _cosine(rate: _Rate, at: _Ends) -> Mapping[str, Value]:
     cycles: dict[str, Value] = {} if rate.cycles in (None, 0.5) else {"cycles": rate.cycles}
-    if at.apart:
+    if at.ends_elsewhere:
         return {"name": at.names["held"], "rest": at.lowest, "held": 0, "falling": at.end - at.warm, **cycles}
     return {"name": at.names["cosine"], "low": at.lowest, **cycles}
 
 
 def _line(rate: _Rate, at: _Ends) -> Mapping[str, Value]:
-    longer: dict[str, Value] = {"falling": at.end - at.warm} if at.apart and at.end > (at.run or 0) else {}
+    longer: dict[str, Value] = {"falling": at.end - at.warm} if at.ends_elsewhere and at.end > (at.run or 0) else {}
     power = 1.0 if rate.power is None else rate.power
     return {"name": at.names["linear"], "low": at.lowest, "power": power, **longer}
 
@@ -512,7 +508,7 @@ def _own_names(scope: Scope) -> dict[Value, str]:
 
 
 def _nearest_mindformers(rate: _Rate, scope: Scope) -> Mapping[str, Value]:
-    """What the schedule engine finds; a cosine where it cannot say."""
+    """The nearest class by the schedule engine; a cosine if it finds none."""
     from ..schedule.curve import UndecidedError
     from ..schedule.equivalents import nearest_mindformers
     from ..schedule.megatron import MegatronParameters, megatron_schedule
@@ -547,8 +543,7 @@ def _nearest_mindformers(rate: _Rate, scope: Scope) -> Mapping[str, Value]:
 _TAIL, _TAIL_STYLE, _SHARE = (_Rate._fields.index(name) for name in ("tail", "tail_style", "warmup_share"))
 
 
-def _megatron_without(values: Values, scope: Scope) -> Sequence[int]:
-    del scope
+def _megatron_without(values: Values, _scope: Scope) -> Sequence[int]:
     return _without(values[0])
 
 

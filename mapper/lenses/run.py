@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _quotient(whole: int | None, *parts: int | None) -> int | None:
-    """How often the product of `parts` goes into `whole`; None where something is unknown."""
+    """The quotient of `whole` by the product of `parts`; None if something is unknown."""
     product = 1
     for part in parts:
         if not part:
@@ -33,8 +33,7 @@ def _megatron_batch_get(values: Values, scope: Scope) -> Values:
     return micro, whole, data, _quotient(whole, micro, data), world or integer(scope.field("parallel.world_size"))
 
 
-def _megatron_batch_put(values: Values, scope: Scope) -> Written:
-    del scope
+def _megatron_batch_put(values: Values, _scope: Scope) -> Written:
     return values[0], values[1], OMIT, OMIT, OMIT, OMIT, OMIT
 
 
@@ -76,8 +75,7 @@ def _dynamic_batch_get(values: Values, scope: Scope) -> Values:
     return micro, whole, data, _quotient(whole, micro, data), _devices(data, scope)
 
 
-def _dynamic_batch_put(values: Values, scope: Scope) -> Written:
-    del scope
+def _dynamic_batch_put(values: Values, _scope: Scope) -> Written:
     return values[0], values[1], OMIT
 
 
@@ -119,7 +117,7 @@ def growing_batch(scope: Scope) -> Ramp | None:
 
 
 def batch_by_samples(schedule: str, scope: Scope) -> Consumption | None:
-    """How samples are consumed under `--step-batch-size-schedule`; None for one that Megatron refuses."""
+    """The consumption of samples under `--step-batch-size-schedule`; None for a schedule that Megatron refuses."""
     from ...schemas.megatron.consumption import parse_step_schedule, stepped_batch
 
     try:
@@ -130,17 +128,17 @@ def batch_by_samples(schedule: str, scope: Scope) -> Consumption | None:
 
 
 def decreased_batch(scope: Scope) -> Consumption | None:
-    """How samples are consumed if the batch shrinks to what the devices share evenly; None if that is not known."""
+    """The consumption of samples if the batch shrinks to what the devices share evenly; None if that is not known."""
     whole, micro = integer(scope.field("batch.global_size")), integer(scope.field("batch.micro_size"))
     unit, growing = (micro or 0) * (integer(scope.field("parallel.data_size")) or 0), growing_batch(scope)
     if not unit or not whole:
         return None
     from ...schemas.megatron.consumption import constant_batch
 
-    def shared(batch: int) -> int:
+    def shared_batch(batch: int) -> int:
         return max(1, batch // unit * unit)
 
-    return constant_batch(shared(whole)) if growing is None else growing.with_rounding(shared)
+    return constant_batch(shared_batch(whole)) if growing is None else growing.with_rounding(shared_batch)
 
 
 def _written_batch(scope: Scope) -> int | None:
@@ -228,8 +226,7 @@ def _split(value: Value) -> Value:
     return "".join(value.split()) if isinstance(value, str) else value
 
 
-def _data_get(values: Values, scope: Scope) -> Values:
-    del scope
+def _data_get(values: Values, _scope: Scope) -> Values:
     return _blend(values[0]), _split(values[1])
 
 
@@ -244,9 +241,8 @@ def _data_put(values: Values, scope: Scope) -> Written:
     return (OMIT if values[0] is None else _flat(values[0])), shares
 
 
-def _resumes_get(values: Values, scope: Scope) -> Values:
+def _resumes_get(values: Values, _scope: Scope) -> Values:
     """Megatron goes on where a checkpoint stopped, unless it is told to fine-tune or to leave the optimizer's state."""
-    del scope
     finetune, without_state, path = values
     return (bool(path) and not finetune and not without_state,)
 
@@ -266,9 +262,8 @@ def _dynamic_resumes_put(values: Values, scope: Scope) -> Written:
     return (not values[0] if scope.field("checkpoint.load_path") else OMIT), OMIT
 
 
-def _loads_optimizer_get(values: Values, scope: Scope) -> Values:
+def _loads_optimizer_get(values: Values, _scope: Scope) -> Values:
     """Megatron leaves the optimizer's state when it is told so, and when it fine-tunes."""
-    del scope
     return (not (values[0] or _fine_tunes(*values[1:])),)
 
 
@@ -277,23 +272,19 @@ def _fine_tunes(told: Value, path: Value, pretrained: Value) -> bool:
     return bool(told) or (path is None and pretrained is not None)
 
 
-def _finetunes_get(values: Values, scope: Scope) -> Values:
-    del scope
+def _finetunes_get(values: Values, _scope: Scope) -> Values:
     return (_fine_tunes(values[0], values[2], values[3]),)
 
 
-def _finetunes_put(values: Values, scope: Scope) -> Written:
-    del scope
+def _finetunes_put(values: Values, _scope: Scope) -> Written:
     return bool(values[0]), OMIT, OMIT, OMIT
 
 
-def _loads_optimizer_put(values: Values, scope: Scope) -> Written:
-    del scope
+def _loads_optimizer_put(values: Values, _scope: Scope) -> Written:
     return values[0] is False, OMIT, OMIT, OMIT
 
 
-def _async_get(values: Values, scope: Scope) -> Values:
-    del scope
+def _async_get(values: Values, _scope: Scope) -> Values:
     return (bool(values[0]),)
 
 
@@ -332,9 +323,8 @@ _FUSED = range(17, 4097)
 _STEP = 4
 
 
-def _megatron_mask_get(values: Values, scope: Scope) -> Values:
+def _megatron_mask_get(values: Values, _scope: Scope) -> Values:
     reset, created, implementation, fusion, half, brain, length, micro, heads, tensor = values
-    del scope
     if not reset or created is False or implementation != "local":
         return (False,)
     sequence, batch, number, size = integer(length), integer(micro), integer(heads), integer(tensor) or 1
@@ -346,14 +336,12 @@ def _megatron_mask_get(values: Values, scope: Scope) -> Values:
     return (shares is not None and shares % _STEP != 0,)
 
 
-def _megatron_mask_put(values: Values, scope: Scope) -> Written:
-    del values, scope
+def _megatron_mask_put(_values: Values, _scope: Scope) -> Written:
     return (OMIT,) * 10
 
 
-def _mask_get(values: Values, scope: Scope) -> Values:
+def _mask_get(values: Values, _scope: Scope) -> Values:
     reset, created, compressed, causal, columns = values[:5]
-    del scope
     if compressed:
         return (True,)
     listed = items(columns)
@@ -389,17 +377,16 @@ def _padding_put(values: Values, scope: Scope) -> Written:
     return (OMIT, True, OMIT, OMIT, columns, columns) if values[0] == -1 else (OMIT,) * 6
 
 
-def _learned(scope: Scope) -> bool:
+def _has_learned_positions(scope: Scope) -> bool:
     kind = scope.field("position.type")
     return isinstance(kind, str) and kind.startswith("learned_absolute")
 
 
 def _learned_positions_get(values: Values, scope: Scope) -> Values:
-    return (bool(values[0]) and _learned(scope),)
+    return (bool(values[0]) and _has_learned_positions(scope),)
 
 
-def _learned_positions_put(values: Values, scope: Scope) -> Written:
-    del scope
+def _learned_positions_put(values: Values, _scope: Scope) -> Written:
     return (OMIT,) * len(values)
 
 
@@ -407,7 +394,7 @@ def _positions_get(values: Values, scope: Scope) -> Values:
     reset, read = values
     if not reset or not read:
         return (False,)
-    if _learned(scope):
+    if _has_learned_positions(scope):
         return (True,)
     rotary = scope.field("position.type") in ("rope", "yarn")
     return (rotary and scope.field("data.document_attention") is not True,)
@@ -415,7 +402,7 @@ def _positions_get(values: Values, scope: Scope) -> Values:
 
 def _positions_put(values: Values, scope: Scope) -> Written:
     """Learned positions need the position ids, which nothing else hands over."""
-    return OMIT, (True if _learned(scope) or values[0] is True else OMIT)
+    return OMIT, (True if _has_learned_positions(scope) or values[0] is True else OMIT)
 
 
 def _null_end_get(values: Values, scope: Scope) -> Values:
@@ -431,9 +418,8 @@ def _null_end_get(values: Values, scope: Scope) -> Values:
     return (whole - 1 if counted else whole,)
 
 
-def _not_placed(values: Values, scope: Scope) -> Written:
+def _null_end_put(_values: Values, _scope: Scope) -> Written:
     """None of the lens's own three keys says it alone."""
-    del values, scope
     return OMIT, OMIT, OMIT
 
 
@@ -453,7 +439,7 @@ LENSES = {
     "resumes": Lens(_resumes_get, _resumes_put, ((0, 1),)),
 }
 DOCUMENT_LENSES = {
-    "null_end": Lens(_null_end_get, _not_placed),
+    "null_end": Lens(_null_end_get, _null_end_put),
     "megatron_document_mask": Lens(_megatron_mask_get, _megatron_mask_put, ((0,),)),
     "document_mask": Lens(_mask_get, _mask_put, ((0, 1, 2, 3),)),
     "masked_token": Lens(_padding_get, _padding_put, ((0,),)),

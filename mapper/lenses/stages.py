@@ -30,7 +30,7 @@ def chunks_of(value: Value) -> list[int] | None:
 
 
 def embedding_and_loss(chunks: list[int]) -> tuple[bool, bool] | None:
-    """Whether the first and the last chunk have one layer less than all others; None where another one differs."""
+    """True if the first and the last chunk have one layer less than all others; None if another one differs."""
     usual = max(chunks)
     if len(chunks) < 3 or any(one != usual for one in chunks[1:-1]) or min(chunks[0], chunks[-1]) < usual - 1:
         return None
@@ -38,14 +38,14 @@ def embedding_and_loss(chunks: list[int]) -> tuple[bool, bool] | None:
 
 
 def takes_chunks(scope: Scope) -> bool:
-    """Whether Megatron is told the number of virtual stages: not where a layout, or nothing, says the chunks."""
+    """True if Megatron is told the number of virtual stages: not where a layout, or nothing, says the chunks."""
     chunks, size = chunks_of(scope.field("parallel.pipeline_layers")), integer(scope.field("parallel.pipeline_size"))
     if chunks is None or size is None:
         return True
     return embedding_and_loss(chunks) is not None or _ends(chunks, size) is not None
 
 
-def _shaped(chunks: list[int], size: int) -> Value:
+def _shape_rounds(chunks: list[int], size: int) -> Value:
     """Chunks as the recipe has them: rounds of `size` where there is more than one; None where all are equal."""
     if len(set(chunks)) < 2 or size < 1 or len(chunks) % size:
         return None
@@ -71,17 +71,17 @@ def _megatron_get(values: Values, scope: Scope) -> Values:
         return (None,)
     if isinstance(layout, str) and layout:
         try:
-            return (_shaped([chunk.count("t") for chunk in layout_chunks(layout)], stages),)
+            return (_shape_rounds([chunk.count("t") for chunk in layout_chunks(layout)], stages),)
         except ValueError:
             return (None,)
     rounds = integer(scope.field("parallel.virtual_pipeline_size")) or 1
     if first is not None or last is not None:
-        return (_told(first, last, layers, stages, rounds),)
-    return (_counted(layers, stages, rounds, embedding=embedding, loss=loss),)
+        return (_stages_from_ends(first, last, layers, stages, rounds),)
+    return (_chunks_from_ends(layers, stages, rounds, embedding=embedding, loss=loss),)
 
 
-def _told(first: int | None, last: int | None, layers: int, stages: int, rounds: int) -> Value:
-    """Where the first stage's layers or the last one's are told, the others share the rest; equal ones say nothing."""
+def _stages_from_ends(first: int | None, last: int | None, layers: int, stages: int, rounds: int) -> Value:
+    """Stages if the first one's or the last one's layers are given: the others share the rest; None for equal ones."""
     inner = stages - (first is not None) - (last is not None)
     each = (layers - (first or 0) - (last or 0)) // inner if inner else 0
     row = [*([] if first is None else [first]), *[each] * inner, *([] if last is None else [last])]
@@ -92,15 +92,15 @@ def _told(first: int | None, last: int | None, layers: int, stages: int, rounds:
     return None if any(stage % rounds for stage in row) else [[stage // rounds for stage in row]] * rounds
 
 
-def _counted(layers: int, stages: int, rounds: int, *, embedding: bool, loss: bool) -> Value:
-    """Where the embedding or the loss counts as a layer, its chunk has one less."""
+def _chunks_from_ends(layers: int, stages: int, rounds: int, *, embedding: bool, loss: bool) -> Value:
+    """The chunks if the embedding or the loss counts as a layer: its chunk has one less."""
     whole = layers + embedding + loss
     if whole == layers or rounds > _MOST_STAGES or whole % (stages * rounds):
         return None
     chunks = [whole // (stages * rounds)] * (stages * rounds)
     chunks[0] -= embedding
     chunks[-1] -= loss
-    return _shaped(chunks, stages)
+    return _shape_rounds(chunks, stages)
 
 
 def _megatron_put(values: Values, scope: Scope) -> Written:
@@ -108,7 +108,7 @@ def _megatron_put(values: Values, scope: Scope) -> Written:
     layers, size = integer(scope.field("model.num_layers")), integer(scope.field("parallel.pipeline_size"))
     if layers is None or size is None:
         return _arguments(laid_out)
-    chunks = _wanted(values[0], layers, size, scope) if 1 < size <= _MOST_STAGES else None
+    chunks = _wanted_chunks(values[0], layers, size, scope) if 1 < size <= _MOST_STAGES else None
     if chunks is None:
         return _arguments(laid_out)
     ends, said = _ends(chunks, size), embedding_and_loss(chunks)
@@ -125,7 +125,7 @@ def _unusual(size: Value, usual: Value) -> Value | Omitted:
     return OMIT if size == usual else size
 
 
-def _wanted(value: Value, layers: int, size: int, scope: Scope) -> list[int] | None:
+def _wanted_chunks(value: Value, layers: int, size: int, scope: Scope) -> list[int] | None:
     """The chunks to write; None where equal ones, which need no word, do."""
     chunks = chunks_of(value)
     if chunks is not None and not len(chunks) % size and sum(chunks) == layers:
@@ -143,7 +143,7 @@ def _arguments(
     loss: Value | Omitted = OMIT,
     layout: Value | Omitted = OMIT,
 ) -> Written:
-    """What is told, in the order of the row's keys; a version without layouts has no key for one."""
+    """The arguments in the order of the row's keys; a version without layouts has no key for one."""
     return (first, last, OMIT, OMIT, embedding, loss, *((layout,) if laid_out else ()))
 
 
@@ -184,11 +184,11 @@ def _offset_get(values: Values, scope: Scope) -> Values:
         whole = whole * rounds  # one list stands for every round
     if len(whole) != stages * rounds:
         return (None,)
-    return (_shaped([layers // len(whole) + offset for offset in whole], stages),)
+    return (_shape_rounds([layers // len(whole) + offset for offset in whole], stages),)
 
 
 def _offset_put(values: Values, scope: Scope) -> Written:
-    chunks, layers = _trained_on(values[0], scope), integer(scope.field("model.num_layers"))
+    chunks, layers = _trainable_chunks(values[0], scope), integer(scope.field("model.num_layers"))
     if chunks is None or layers is None:
         return (OMIT,)
     usual = layers // len(chunks)
@@ -201,7 +201,7 @@ def _offset_put(values: Values, scope: Scope) -> Written:
     return ([offsets[at : at + each] for at in range(0, len(offsets), each)],)
 
 
-def _trained_on(value: Value, scope: Scope) -> list[int] | None:
+def _trainable_chunks(value: Value, scope: Scope) -> list[int] | None:
     """The chunks as MindSpore Transformers takes them: none but the ends may be empty, in the dynamic graph none."""
     chunks = chunks_of(value)
     if chunks is None:
@@ -215,11 +215,10 @@ def _trained_on(value: Value, scope: Scope) -> list[int] | None:
     return _spread(sum(chunks), pieces)
 
 
-def _ranges_get(values: Values, scope: Scope) -> Values:
+def _ranges_get(values: Values, _scope: Scope) -> Values:
     ranks = items(values[0])
     if not ranks:
         return (None,)
-    del scope
     table: list[list[int]] = []
     for rank in ranks:
         parts = [_length(part) for part in str(rank).split(",")]
@@ -229,18 +228,18 @@ def _ranges_get(values: Values, scope: Scope) -> Values:
         table.append(whole)
     if len({len(row) for row in table}) != 1:
         return (None,)
-    return (_shaped([row[at] for at in range(len(table[0])) for row in table], len(table)),)
+    return (_shape_rounds([row[at] for at in range(len(table[0])) for row in table], len(table)),)
 
 
 def _length(part: str) -> int | None:
-    """How many layers `4-7` names."""
+    """The number of layers that `4-7` names."""
     first, _, last = part.strip().partition("-")
     start, end = whole_number(first), whole_number(last or first)
     return None if start is None or end is None else end - start + 1
 
 
 def _ranges_put(values: Values, scope: Scope) -> Written:
-    chunks, size = _trained_on(values[0], scope), integer(scope.field("parallel.pipeline_size"))
+    chunks, size = _trainable_chunks(values[0], scope), integer(scope.field("parallel.pipeline_size"))
     if chunks is None or not size or len(chunks) % size:
         return (OMIT,)
     ranges: list[str] = []
@@ -251,9 +250,8 @@ def _ranges_put(values: Values, scope: Scope) -> Written:
     return ([",".join(ranges[rank::size]) for rank in range(size)],)
 
 
-def _virtual_get(values: Values, scope: Scope) -> Values:
+def _virtual_get(values: Values, _scope: Scope) -> Values:
     stages, chunk_layers, known, layers, size = (integer(value) for value in values)
-    del scope
     if known:
         return (known,)
     if stages:
@@ -269,19 +267,16 @@ def _virtual_put(values: Values, scope: Scope) -> Written:
     return (chunks if said else OMIT), OMIT, OMIT, OMIT, OMIT
 
 
-def _interleave_get(values: Values, scope: Scope) -> Values:
-    del scope
+def _interleave_get(values: Values, _scope: Scope) -> Values:
     return (integer(values[0]) or 1,)
 
 
-def _interleave_put(values: Values, scope: Scope) -> Written:
-    del scope
+def _interleave_put(values: Values, _scope: Scope) -> Written:
     chunks = integer(values[0])
     return (chunks, True, "1f1b") if chunks and chunks > 1 else (OMIT, OMIT, OMIT)
 
 
-def _filled_get(values: Values, scope: Scope) -> Values:
-    del scope
+def _filled_get(values: Values, _scope: Scope) -> Values:
     return values
 
 
@@ -293,9 +288,8 @@ def _filled_put(values: Values, scope: Scope) -> Written:
     return (1 if short else values[0],)
 
 
-def _recompute_get(values: Values, scope: Scope) -> Values:
+def _recompute_get(values: Values, _scope: Scope) -> Values:
     granularity, activations, count, method, _, _ = values
-    del scope
     if granularity is None:
         return ("selective" if activations else "none"), None
     if granularity == "full" and method == "block":
@@ -327,15 +321,14 @@ def _of_every_stage(count: Value, scope: Scope) -> Value:
 
 
 def _in_range(entry: Value) -> int:
-    """How many layers `2-5` names."""
+    """The number of layers that `2-5` names."""
     first, _, last = str(entry).partition("-")
     start, end = whole_number(first), whole_number(last or first)
     return 0 if start is None or end is None else max(0, end - start + 1)
 
 
-def _config_get(values: Values, scope: Scope) -> Values:
+def _config_get(values: Values, _scope: Scope) -> Values:
     whole, selected = values
-    del scope
     listed = items(whole)
     if listed is not None:
         same = len({str(entry) for entry in listed}) == 1
@@ -358,17 +351,15 @@ def _config_put(values: Values, scope: Scope) -> Written:
     return False, granularity == "selective"
 
 
-def _mode_get(values: Values, scope: Scope) -> Values:
+def _mode_get(values: Values, _scope: Scope) -> Values:
     mode, layers = values
-    del scope
     if mode == "full":
         return "full", layers
     return ("selective" if mode == "select" else "none"), None
 
 
-def _mode_put(values: Values, scope: Scope) -> Written:
+def _mode_put(values: Values, _scope: Scope) -> Written:
     granularity, count = values
-    del scope
     if granularity == "full":
         return "full", OMIT if items(count) is None else count
     return ("select" if granularity == "selective" else "None"), OMIT

@@ -45,9 +45,9 @@ def huggingface_recipe(config: Config) -> Recipe:
     for name, versions, expression in rows:
         if config.framework_version in versions:
             field = field_named(name)
-            found[field] = _switched(field, values.answer(expression))
+            found[field] = _as_switch(field, values.answer(expression))
     fields: dict[FieldName, RecipeValue] = {
-        field_named(name): _named(entry, spec.default)
+        field_named(name): _name_family(entry, spec.default)
         for name, spec in vocabulary().items()
         if (entry := found.get(field_named(name))) is not None
     }
@@ -58,26 +58,26 @@ def huggingface_recipe(config: Config) -> Recipe:
         config.framework_version,
         config.dialect,
         fields,
-        tuple(_unmapped(config, values.read)),
+        tuple(_unmapped_keys(config, values.read)),
         None,
         config.basis,
     )
 
 
-def _switched(field: FieldName, entry: RecipeValue) -> RecipeValue:
+def _as_switch(field: FieldName, entry: RecipeValue) -> RecipeValue:
     """True or False for what a file writes for a switch: the modelling code asks for its truth, and null is off."""
     if vocabulary()[field].type == "bool" and entry.decided and entry.keys:
         return entry._replace(value=is_on(entry.value))
     return entry
 
 
-def _named(entry: RecipeValue, usual: Value) -> RecipeValue:
+def _name_family(entry: RecipeValue, usual: Value) -> RecipeValue:
     """A value that the family's code fixes, and that is not the usual one, comes from the family's name."""
     fixed = entry.decided and not entry.keys and entry.value != usual
     return entry._replace(keys=(MODEL_TYPE_NAME,), origin="derived") if fixed else entry
 
 
-def _unmapped(config: Config, read: frozenset[str]) -> list[Unmapped]:
+def _unmapped_keys(config: Config, read: frozenset[str]) -> list[Unmapped]:
     from ...mappings.huggingface_compiled import REASONS
     from ...schemas.huggingface.facts_compiled import COMMON
 
@@ -108,7 +108,7 @@ class ModelFile:
         return frozenset(self._read)
 
     def answer(self, expression: Any) -> RecipeValue:
-        """What an expression makes of the file, and from which keys."""
+        """The value of an expression over the file, and the keys that it read."""
         self._asked = {}
         value: Value = None
         decided = True
@@ -125,10 +125,10 @@ class ModelFile:
         return RecipeValue(value, origin, span, tuple(one.key for one in named), decided)
 
     def __getitem__(self, name: str) -> Any:
-        setting = self._found(name)
+        setting = self._find(name)
         return None if setting is None else setting.value
 
-    def _found(self, name: str) -> Setting | None:
+    def _find(self, name: str) -> Setting | None:
         others = (self._renamed.get(name), *(other for other, key in self._renamed.items() if key == name))
         found = [setting for one in (name, *others) if one and (setting := self._settings.get(one)) is not None]
         setting = next((one for one in found if one.origin == "explicit"), found[0] if found else None)

@@ -53,7 +53,7 @@ class PlannedRow(NamedTuple):
     fallback: Mapping[FieldName, RecipeValue] | None
     """What it says where an older model class does not."""
     single: bool
-    """Whether one key, under plain names, decides every field of the row."""
+    """True if one key, under plain names, decides every field of the row."""
 
 
 class Plan(NamedTuple):
@@ -79,17 +79,17 @@ def plan_of(side: SideName, version: str, family: str | None, network: Network =
     key = side, version, family, network
     found = _plans.get(key)
     if found is None:
-        found = _plans[key] = _made(side, version, network)
+        found = _plans[key] = _make_plan(side, version, network)
     return found
 
 
-def _made(side: SideName, version: str, network: Network) -> Plan:
+def _make_plan(side: SideName, version: str, network: Network) -> Plan:
     rows = table().rows
     row_of: dict[FieldName, int] = {}
     for number, row in enumerate(rows):
         for field in row.fields:
             row_of.setdefault(field, number)
-    planned = tuple(_planned(row, row.side(side, version), network) for row in rows)
+    planned = tuple(_plan_row(row, row.side(side, version), network) for row in rows)
     known = [one for one in planned if one is not None]
     names = [name for one in known for name in one.names]
     patterns = tuple(name for name in names if "{" in name)
@@ -100,7 +100,7 @@ def _made(side: SideName, version: str, network: Network) -> Plan:
 _NOTHING: frozenset[object] = frozenset()
 
 
-def _planned(row: Row, side: Side | None, network: Network) -> PlannedRow | None:
+def _plan_row(row: Row, side: Side | None, network: Network) -> PlannedRow | None:
     if side is None or (side.options.get("of") == "legacy" and network != "legacy"):
         return None
     fixed: dict[FieldName, RecipeValue] | None = None
@@ -149,9 +149,9 @@ def _drivers(lens: str, fields: int, keys: int) -> _Drivers:
 
 
 def recipe_of(config: Config) -> Recipe:
-    """What a file says in the shared vocabulary; of what is no GPT training run every field is undecided."""
+    """The recipe of a file; of a file that is not a GPT training run every field is undecided."""
     if config.purpose is not None and not config.purpose.trains_gpt:
-        return _undecided(config)
+        return _undecided_recipe(config)
     if config.framework == "huggingface":
         from .huggingface import huggingface_recipe
 
@@ -159,7 +159,7 @@ def recipe_of(config: Config) -> Recipe:
     return RecipeReading(config).recipe()
 
 
-def _undecided(config: Config) -> Recipe:
+def _undecided_recipe(config: Config) -> Recipe:
     nothing = RecipeValue(None, "default", decided=False)
     size = None if config.launch is None else config.launch.world_size
     fields: dict[FieldName, RecipeValue] = dict.fromkeys(vocabulary(), nothing)
@@ -169,7 +169,7 @@ def _undecided(config: Config) -> Recipe:
 
 
 def side_of(config: Config) -> SideName:
-    """Which side of the rows a configuration belongs to."""
+    """The side of the rows that a configuration belongs to."""
     if config.framework == "megatron":
         return "megatron"
     return "dynamic" if config.dialect == "dynamic" else "static"
@@ -211,7 +211,7 @@ class RecipeReading:
             self.config.framework_version,
             self.config.dialect,
             {**fields, **computed_quantities(self.config)},
-            tuple(self._unmapped()),
+            tuple(self._unmapped_keys()),
             None if self.config.launch is None else self.config.launch.world_size,
             self.config.basis,
         )
@@ -275,35 +275,35 @@ class RecipeReading:
         return setting
 
     def _read_one(self, row: PlannedRow, setting: Setting) -> dict[FieldName, RecipeValue]:
-        """What most rows say; the same as `_read`, with fewer questions."""
+        """The values of a row with one key; the same as `_read`, with fewer questions."""
         key, value, origin, span, *_ = setting
         if row.side.lens == "same":
             got: tuple[Value, ...] = (value,)
         else:
             got = row.lens.get(
-                (value,), Scope(self.side, self.config.framework_version, row.side.options, self._asked_for)
+                (value,), Scope(self.side, self.config.framework_version, row.side.options, self._ask_field)
             )
         keys = (key,)
         span = span if origin == "explicit" else None
         entries: dict[FieldName, RecipeValue] = {}
         for place, field in enumerate(row.fields):
-            value = _switched(field, got[place]) if place < len(got) else None
+            value = _as_switch(field, got[place]) if place < len(got) else None
             fits = is_of_kind(field, value)
             entries[field] = self._by_family(field, RecipeValue(value if fits else None, origin, span, keys, fits))
         return entries
 
-    def _asked_for(self, field: FieldName) -> Value:
+    def _ask_field(self, field: FieldName) -> Value:
         """Another field, for a lens."""
         self._asked.add(field)
         return self.value(field)
 
     def _read(self, row: PlannedRow) -> dict[FieldName, RecipeValue]:
         side = row.side
-        found = self._found(side)
+        found = self._find_keys(side)
         entries: dict[FieldName, RecipeValue] = {}
         if not any(found):
             return self._absent(row) if row.fallback is None else dict(row.fallback)
-        scope = Scope(self.side, self.config.framework_version, side.options, self._asked_for)
+        scope = Scope(self.side, self.config.framework_version, side.options, self._ask_field)
         values = tuple([None if entry is None else entry.value for entry in found])
         whole = len(found) == 1 or self.network == "unknown"
         held_back = _is_held_back(found, whole=whole)
@@ -313,7 +313,7 @@ class RecipeReading:
             drivers = _deciding_keys(row.drivers[place], found)
             # What is open may be replaced: only what it has no part in is known.
             open_ = (held_back and not all(entry.decided for entry in drivers)) or _is_open(drivers, row.beside)
-            value = None if open_ or place >= len(got) else _switched(field, got[place])
+            value = None if open_ or place >= len(got) else _as_switch(field, got[place])
             fits = is_of_kind(field, value)
             asked = drivers if place in without else found
             entry = self._entry(value if fits else None, drivers, row, asked)
@@ -322,11 +322,11 @@ class RecipeReading:
         return entries
 
     def _absent(self, row: PlannedRow) -> dict[FieldName, RecipeValue]:
-        """What the framework uses where nothing is written and no class names a default: `absent` of the tables."""
+        """The framework's own value if nothing is written and no class names a default: `absent` of the tables."""
         options = row.side.options
         # A lens may have an `absent` of its own; this one always says with which field it counts.
         named = options.get("absent_with")
-        if named is None or self._asked_for(field_named(named)) is None:
+        if named is None or self._ask_field(field_named(named)) is None:
             return {}
         return {row.fields[0]: RecipeValue(options["absent"], "default")}
 
@@ -335,19 +335,23 @@ class RecipeReading:
         family = self.family
         if family is None or str(field) not in family.fixes:
             return entry
-        layers = None if field == "model.num_layers" else self._asked_for("model.num_layers")
+        layers = None if field == "model.num_layers" else self._ask_field("model.num_layers")
         value = fixed_value(family, field, layers)
         if (value or None) != (entry.value or None) and not (field == "moe.layer_pattern" and value is None):
             return entry._replace(value=value, origin="derived", decided=True)
         return entry
 
-    def _found(self, side: Side) -> list[Found | None]:
+    def _find_keys(self, side: Side) -> list[Found | None]:
         found: list[Found | None] = []
         for place, key in enumerate(side.keys):
             resolved = self.view.find(side.read[place]) if place < len(side.read) else None
             entry = resolved or self.view.find(key)
             by_class = resolved is not None and self.network != "usual"
-            if not by_class and (entry is None or _by_default(entry)) and (place == 0 or len(side.keys) == 1):
+            if (
+                not by_class
+                and (entry is None or all(setting.origin == "default" for setting in entry.settings))
+                and (place == 0 or len(side.keys) == 1)
+            ):
                 entry = self._alias(side) or entry
             found.append(entry)
         return found
@@ -370,7 +374,9 @@ class RecipeReading:
         written = self.view.written_settings(settings, names)
         decided = value is not None or all(entry is None or entry.decided for entry in asked)
         keys = dict.fromkeys([one.key for one in written or settings])
-        origin: Origin = "explicit" if written else _origin(settings)
+        origin: Origin = "explicit" if written else "default"
+        if origin == "default" and any(setting.origin == "derived" for setting in settings):
+            origin = "derived"
         return RecipeValue(value, origin, written[0].span if written else None, tuple(keys), decided)
 
     def _environment(self, field: FieldName, name: str) -> Mapping[FieldName, RecipeValue]:
@@ -383,8 +389,8 @@ class RecipeReading:
 
     # --- nothing disappears ---
 
-    def _taken_up(self) -> Callable[[str], bool]:
-        """Whether some row speaks of a key, or of a section that holds it."""
+    def _make_taken_test(self) -> Callable[[str], bool]:
+        """True if some row speaks of a key, or of a section that holds it."""
         settings, plan = self.config.settings, self.plan
         names, own = plan.names, set(map(self.view.real, plan.names_by_type))
         if self.config.framework == "mindformers" and not any(
@@ -395,7 +401,7 @@ class RecipeReading:
             resolved = (one for key, one in settings.items() if key.startswith("resolved.transformer."))
             own = {*own, OLDER_CLASS, *(key for one in resolved for key in one.derived_from)}
 
-        def taken(key: str) -> bool:
+        def is_taken(key: str) -> bool:
             if key in names or key in own:
                 return True
             if (bracket := key.find("[")) > 0 and key[:bracket] in names and key[:bracket] not in settings:
@@ -416,10 +422,10 @@ class RecipeReading:
                 at = key.find(".", at + 1)
             return False
 
-        return taken
+        return is_taken
 
     def _is_spread(self, section: str) -> bool:
-        """Whether the class makes fields of the section's entries (`rope_scaling`): each speaks for its field."""
+        """True if the class makes fields of the section's entries (`rope_scaling`): each speaks for its field."""
         settings = self.config.settings
         if self.side == "megatron" or section in settings:
             return False
@@ -428,25 +434,25 @@ class RecipeReading:
             for key, setting in settings.items()
         )
 
-    def _unmapped(self) -> list[Unmapped]:
+    def _unmapped_keys(self) -> list[Unmapped]:
         left: list[Unmapped] = []
-        taken = self._taken_up()
+        is_taken = self._make_taken_test()
         types = {self.view.real(f"callbacks{{{name}}}.type") for name in _KNOWN_CALLBACKS}
         fork, settings = fork_of(self.config), self.config.settings
         for setting in explicit_of(settings) if fork is None else settings.values():
             key = setting.key
             if fork is not None and setting[2] != "explicit":
-                left.extend(self._less_than_written(fork, key, setting))
+                left.extend(self._nearest_values(fork, key, setting))
                 continue
             if setting.acceptance != "accepted":
-                left.append(self._not_accepted(key, setting))
-            elif fork is not None and (entry := self._by_fork(fork, key, setting, taken)) is not None:
+                left.append(self._refused_key(key, setting))
+            elif fork is not None and (entry := self._by_fork(fork, key, setting, is_taken)) is not None:
                 left.append(entry)
-            elif not taken(key) and key not in types and (fork is None or key not in fork.own):
+            elif not is_taken(key) and key not in types and (fork is None or key not in fork.own):
                 left.append(self._without_row(key, setting))
         return left
 
-    def _not_accepted(self, key: str, setting: Setting) -> Unmapped:
+    def _refused_key(self, key: str, setting: Setting) -> Unmapped:
         if setting.acceptance == "unknown" and self._is_anothers(key):
             return self._without_row(key, setting)
         from .messages_compiled import say
@@ -460,15 +466,15 @@ class RecipeReading:
         return Unmapped(key, setting.value, setting.span, "none" if ignored else "numerics", *said.both())
 
     def _is_anothers(self, key: str) -> bool:
-        """Whether an unknown argument is an earlier version's or another program's, and what it does is known."""
+        """True if an unknown argument is an earlier version's or another program's, and what it does is known."""
         reason = self.table.megatron_reason(key) if self.side == "megatron" else None
         return reason is not None and reason.elsewhere
 
-    def _by_fork(self, fork: Dialect, key: str, setting: Setting, taken: Callable[[str], bool]) -> Unmapped | None:
-        """What a fork's dialect says of an argument that nothing of the recipe comes from, or not all of it."""
+    def _by_fork(self, fork: Dialect, key: str, setting: Setting, is_taken: Callable[[str], bool]) -> Unmapped | None:
+        """The fork's reason for an argument that nothing of the recipe comes from, or not all of it."""
         settings = self.config.settings
-        read = taken(key) or any(
-            key in one.derived_from and taken(name) for name, one in settings.items() if one.origin == "derived"
+        read = is_taken(key) or any(
+            key in one.derived_from and is_taken(name) for name, one in settings.items() if one.origin == "derived"
         )
         reason = fork.reason(key, settings, self.config.launch)
         if reason is not None and (reason.when is not None or not read):
@@ -479,7 +485,7 @@ class RecipeReading:
             return Unmapped(key, setting.value, setting.span, "none", *_changes_nothing(), setting.decided)
         return Unmapped(key, setting.value, setting.span, "numerics", *_no_row(), setting.decided, sure=False)
 
-    def _less_than_written(self, fork: Dialect, key: str, setting: Setting) -> Iterator[Unmapped]:
+    def _nearest_values(self, fork: Dialect, key: str, setting: Setting) -> Iterator[Unmapped]:
         """A written value that the fork's rows read as the nearest there is, where its reason holds."""
         if setting.raw is None:
             return
@@ -499,7 +505,7 @@ class RecipeReading:
         return Unmapped(key, setting.value, setting.span, impact, en, zh, setting.decided, sure)
 
     def _is_on(self, name: str) -> bool:
-        """Whether an argument is on, or may be; `name=value` asks for a value of it, `!name` for one that is off."""
+        """True if an argument is on, or may be; `name=value` asks for a value of it, `!name` for one that is off."""
         key, _, wanted = name.removeprefix("!").partition("=")
         setting = self.config.settings.get(key)
         if setting is None:
@@ -520,7 +526,7 @@ _TRANSFORMER = "resolved.transformer."
 _KNOWN_CALLBACKS = ("MFLossMonitor", "CheckpointMonitor", "TrainCallBack")
 
 
-def _switched(field: FieldName, value: Value) -> Value:
+def _as_switch(field: FieldName, value: Value) -> Value:
     """A YAML may write a switch as anything, and both frameworks ask whether it is true."""
     if value.__class__ in _SCALARS and vocabulary()[field].type == "bool":
         return is_on(value)
@@ -531,7 +537,7 @@ _SCALARS = (int, float, str)
 
 
 def _is_held_back(found: Sequence[Found | None], *, whole: bool) -> bool:
-    """Whether something among the keys of a row is open, and what is read of the others is not to be trusted."""
+    """True if something among the keys of a row is open, and what is read of the others is not to be trusted."""
     left_open = [entry for entry in found if entry is not None and not entry.decided]
     return any(whole or any(one.overridable for one in entry.settings) for entry in left_open)
 
@@ -542,21 +548,13 @@ def _deciding_keys(places: Iterable[int], found: Sequence[Found | None]) -> list
 
 
 def _is_open(drivers: Sequence[Found], beside: frozenset[object]) -> bool:
-    """Whether the file writes what nobody can read for the one key that decides a field, or for one beside its row."""
+    """True if the file writes what nobody can read for the one key that decides a field, or for one beside its row."""
     return any(
         setting.origin == "explicit" and (len(drivers) == 1 or setting.key in beside)
         for entry in drivers
         if not entry.decided
         for setting in entry.settings
     )
-
-
-def _by_default(found: Found) -> bool:
-    return all(setting.origin == "default" for setting in found.settings)
-
-
-def _origin(settings: Sequence[Setting]) -> Origin:
-    return "derived" if any(setting.origin == "derived" for setting in settings) else "default"
 
 
 def _changes_nothing() -> tuple[str, str]:

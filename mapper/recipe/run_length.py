@@ -1,4 +1,4 @@
-"""Why a value that follows the run's length is open, and what settles it.
+"""The reason why a value that follows the run's length is open, and the setting that decides it.
 
 MindSpore Transformers counts steps from the data set (`schemas/mindformers/resolution.yaml`), and a launch script may
 leave `--train-iters` to a variable: what stands on that length is then null, for one and the same reason everywhere.
@@ -23,7 +23,7 @@ _SOURCES = frozenset(LENGTH_SOURCES)
 
 
 def length_reason(config: Config, field: FieldName) -> Words | None:
-    """Why a field is open, where the run's length is the reason; None where it is not."""
+    """The reason why a field is open, if that is the run's length; None if it is not."""
     keys = _FOLLOW.get(field)
     if keys is None:
         return None
@@ -43,12 +43,12 @@ def open_because(config: Config, recipe: Recipe) -> dict[FieldName, Words]:
     """The fields that are open because the run's length is, each with the reason."""
     found: dict[FieldName, Words] = {}
     for name in _FOLLOW:
-        reason = None if _decided(recipe, name) else length_reason(config, name)
+        reason = None if _is_decided(recipe, name) else length_reason(config, name)
         if reason is not None:
             found[name] = reason
     return found
 
 
-def _decided(recipe: Recipe, name: FieldName) -> bool:
+def _is_decided(recipe: Recipe, name: FieldName) -> bool:
     entry = recipe.fields.get(name)
     return entry is None or entry.decided

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Found(NamedTuple):
-    """What stands behind one key of a row."""
+    """The value behind one key of a row."""
 
     value: Value
     settings: tuple[Setting, ...]
@@ -53,7 +53,7 @@ class SettingsView:
         return key if place is None else f"{head}[{place}]{tail}"
 
     def place_of(self, callback: str) -> int | None:
-        """Where in the list the callback of a type stands."""
+        """The place in the list of the callback of a type."""
         return self.callbacks.get(callback)
 
     def find(self, name: str) -> Found | None:
@@ -66,13 +66,13 @@ class SettingsView:
                     return Found(None, (setting,), False)
                 return Found(setting.value, (setting,), setting.decided)
             if setting is None and "." in key:
-                gathered = self._gathered(key)
+                gathered = self._gather(key)
                 if gathered is not None:
                     return gathered
         return None
 
     def _said_by_fork(self, setting: Setting) -> Iterator[tuple[str, Setting]]:
-        """What a user wrote behind an argument of Megatron-LM's: itself, and what says to the fork what it says."""
+        """The written settings behind an argument of Megatron-LM's: itself, and the fork's own that say the same."""
         fork = self._fork
         if fork is None:
             return
@@ -94,7 +94,7 @@ class SettingsView:
             self._leaves[section] = found
         return found
 
-    def _gathered(self, key: str) -> Found | None:
+    def _gather(self, key: str) -> Found | None:
         prefix = key + "."
         leaves = self.leaves(key)
         if not leaves:
@@ -103,7 +103,7 @@ class SettingsView:
         return Found(value, tuple(leaves), all(leaf.decided for leaf in leaves))
 
     def written_settings(self, settings: Sequence[Setting], names: Iterable[str]) -> list[Setting]:
-        """What a user wrote behind some settings, each once: themselves, or behind a resolved value its own `names`."""
+        """Written settings behind some others, each once: themselves, or a resolved value's own `names`."""
         found: dict[str, Setting] = {}
         own: set[str] | None = None
         for setting in settings:

@@ -1,4 +1,4 @@
-"""What a run is, in the shared vocabulary: fields with value, origin and place, and the keys that have no field."""
+"""A run in the shared vocabulary: fields with value, origin and place, and the keys that have no field."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Unmapped(NamedTuple):
     zh: str
     decided: bool = True
     sure: bool = True
-    """Whether it is known to change the numbers; otherwise it only may."""
+    """True if it is known to change the numbers; otherwise it only may."""
 
     def to_json(self, language: Language = "en") -> dict[str, object]:
         """The contract's entry of `unmapped`."""
@@ -52,7 +52,7 @@ class Unmapped(NamedTuple):
 
 
 class Recipe(NamedTuple):
-    """What one file says."""
+    """One file in the shared vocabulary."""
 
     file: str
     framework: str
@@ -70,7 +70,7 @@ class Recipe(NamedTuple):
         return None if found is None else found.value
 
     def is_open(self, field: FieldName) -> bool:
-        """Whether a field has a value that cannot be read from the file."""
+        """True if a field has a value that cannot be read from the file."""
         found = self.fields.get(field)
         return found is not None and not found.decided
 

@@ -38,7 +38,7 @@ _NOT_DEFINING = frozenset(
 
 
 def defines_model(field: FieldName) -> bool:
-    """Whether a field says which network it is: with another value the same weights mean something else, or nothing."""
+    """True if a field says which network it is: with another value the same weights mean something else, or nothing."""
     return field.startswith(_DEFINING) and field not in _NOT_DEFINING and vocabulary()[field].impact == "numerics"
 
 
@@ -72,7 +72,7 @@ _KINDS = {kind: tuple(found for name in names for found in _CLASSES[name]) for k
 
 
 def is_of_kind(field: FieldName, value: Value) -> bool:
-    """Whether a value is one that the field can have: a list is no number, and True is none either."""
+    """True if a value is one that the field can have: a list is no number, and True is none either."""
     kinds = _KINDS.get(vocabulary()[field].type)
     return kinds is None or value.__class__ in kinds
 

@@ -1,4 +1,4 @@
-"""Where two curves part and by how much, without walking the steps.
+"""Two curves compared without walking the steps: the step at which they part, by how much, and why in words.
 
 Both curves are pieces of smooth formulas. Between two steps the difference of two formulas lies within the control
 points of its cubic Hermite interpolant, plus h⁴/384 times a bound on its fourth derivative. With that bound intervals
@@ -53,7 +53,7 @@ class Comparison(NamedTuple):
 
     @property
     def same(self) -> bool:
-        """Whether the two curves are one within the tolerance."""
+        """True if the two curves are one within the tolerance."""
         return self.first_difference is None
 
 
@@ -66,9 +66,9 @@ def compare(a: Curve, b: Curve, steps: int, tolerance: float | None = None) -> C
     peak = _peak(segments)
     scale = peak or 1.0
     largest, at, upper, exhausted = _largest(segments, scale)
-    first, sure = _first_beyond(segments, allowed * scale)
+    first, sure = _first_step_beyond(segments, allowed * scale)
     if single:
-        for step in _looked_at(segments, at, first):
+        for step in _steps_to_check(segments, at, first):
             size = _distance(a.value(step), b.value(step))
             if size > largest:
                 largest, at = size, step
@@ -117,15 +117,15 @@ def _peak(segments: list[_Segment]) -> float:
 
 
 def _distance(one: float, other: float) -> float:
-    """How far two values lie apart; infinitely where only one of them is a number."""
+    """The distance of two values; infinite if only one of them is a number."""
     if one == other or (math.isnan(one) and math.isnan(other)):
         return 0.0
     size = abs(one - other)
     return math.inf if math.isnan(size) else size
 
 
-def _alike(segment: _Segment) -> bool:
-    """Whether both curves are the same formula, or the same value that is no number."""
+def _is_same_curve(segment: _Segment) -> bool:
+    """True if both curves are the same formula, or the same value that is no number."""
     if segment.a == segment.b:
         return True
     if isinstance(segment.a, Constant) and isinstance(segment.b, Constant):
@@ -134,7 +134,7 @@ def _alike(segment: _Segment) -> bool:
 
 
 def _ends(segment: _Segment) -> float:
-    return max(_apart(segment, segment.start), _apart(segment, segment.end))
+    return max(_distance_at(segment, segment.start), _distance_at(segment, segment.end))
 
 
 def _upper(segment: _Segment) -> float:
@@ -164,9 +164,9 @@ def _largest(segments: list[_Segment], scale: float) -> tuple[float, int, float,
     best, at = 0.0, 0
     queue: list[tuple[float, _Segment]] = []
     for segment in segments:
-        if not _alike(segment):
+        if not _is_same_curve(segment):
             for step in (segment.start, segment.end):
-                size = _apart(segment, step)
+                size = _distance_at(segment, step)
                 if size > best:
                     best, at = size, step
             queue.append((-_upper(segment), segment))
@@ -175,17 +175,17 @@ def _largest(segments: list[_Segment], scale: float) -> tuple[float, int, float,
         if segment.end - segment.start > _WALKED:
             left_out = max(left_out, _upper(segment))
         for step in _spread(segment):
-            size = _apart(segment, step)
+            size = _distance_at(segment, step)
             if size > best:
                 best, at = size, step
     queue = [entry for entry in queue if not _is_sampled(entry[1])]
     heapify(queue)
-    best, at, upper, gave_up = _bisected(queue, best, at, scale)
+    best, at, upper, gave_up = _bisect(queue, best, at, scale)
     return best, at, max(upper, left_out), gave_up or left_out > best
 
 
 def _is_sampled(segment: _Segment) -> bool:
-    """Whether nothing smooth is known about one of the two, so that halving proves nothing."""
+    """True if nothing smooth is known about one of the two, so that halving proves nothing."""
     return isinstance(segment.a, Sampled) or isinstance(segment.b, Sampled)
 
 
@@ -199,9 +199,7 @@ def _spread(segment: _Segment) -> list[int]:
     return sorted(steps)
 
 
-def _bisected(
-    queue: list[tuple[float, _Segment]], best: float, at: int, scale: float
-) -> tuple[float, int, float, bool]:
+def _bisect(queue: list[tuple[float, _Segment]], best: float, at: int, scale: float) -> tuple[float, int, float, bool]:
     """Halve the most promising interval until none can hold more than the best step seen."""
     for _ in range(_BUDGET):
         if not queue or best == math.inf or -queue[0][0] <= best * (1 + 1e-6) + scale * 1e-13:
@@ -210,7 +208,7 @@ def _bisected(
         if segment.end - segment.start <= 1:
             continue
         for half in _halves(segment):
-            size = _apart(half, half.end)
+            size = _distance_at(half, half.end)
             if size > best:
                 best, at = size, half.end
             bound = _upper(half)
@@ -219,12 +217,12 @@ def _bisected(
     return best, at, max(best, -queue[0][0] if queue else 0.0), bool(queue)
 
 
-def _first_beyond(segments: list[_Segment], size: float) -> tuple[int | None, bool]:
+def _first_step_beyond(segments: list[_Segment], size: float) -> tuple[int | None, bool]:
     """The first step whose difference exceeds `size`, and whether none before it was left out."""
     budget = _BUDGET
     sure = True
     for whole in segments:
-        if _alike(whole):
+        if _is_same_curve(whole):
             continue
         if not _is_sampled(whole):
             step, budget = _first_within(whole, size, budget)
@@ -232,7 +230,7 @@ def _first_beyond(segments: list[_Segment], size: float) -> tuple[int | None, bo
             if step is not None:
                 return step, sure
             continue
-        step = next((step for step in _spread(whole) if _apart(whole, step) > size), None)
+        step = next((step for step in _spread(whole) if _distance_at(whole, step) > size), None)
         if step is not None:
             walked = _SAMPLES if whole.end - whole.start > _WALKED else _WALKED + 1
             return step, sure and step < whole.start + walked
@@ -245,13 +243,13 @@ def _first_within(whole: _Segment, size: float, budget: int) -> tuple[int | None
     stack = [whole]
     while stack:
         segment = stack.pop()
-        if _apart(segment, segment.start) > size:
+        if _distance_at(segment, segment.start) > size:
             return segment.start, budget
         if segment.end == segment.start:
             continue
         budget -= 1
         if budget < 0:
-            if _apart(segment, segment.end) > size:
+            if _distance_at(segment, segment.end) > size:
                 return segment.end, budget
         elif _upper(segment) > size:
             if segment.end - segment.start > 1:
@@ -262,12 +260,12 @@ def _first_within(whole: _Segment, size: float, budget: int) -> tuple[int | None
     return None, budget
 
 
-def _apart(segment: _Segment, step: int) -> float:
-    """How far the two curves of a segment are apart at a step."""
+def _distance_at(segment: _Segment, step: int) -> float:
+    """The distance of the two curves of a segment at a step."""
     return _distance(segment.a.value(step), segment.b.value(step))
 
 
-def _looked_at(segments: list[_Segment], at: int, first: int | None) -> list[int]:
+def _steps_to_check(segments: list[_Segment], at: int, first: int | None) -> list[int]:
     """Steps whose rounded values are computed too: around the ends of pieces, and evenly between."""
     last = segments[-1].end
     chosen = {at, last, *(last * index // _SAMPLES for index in range(_SAMPLES))}
@@ -285,16 +283,16 @@ def explain(a: Schedule, b: Schedule, comparison: Comparison) -> tuple[Note, ...
     """The reasons for a difference, the one that shows first in front; none where the curves are the same."""
     if comparison.same:
         return ()
-    found = [*_beginning(a, b), *_phases(a, b), *_ends_apart(a, b, comparison)]
+    found = [*_start_reasons(a, b), *_phases(a, b), *_ends_apart(a, b, comparison)]
     return tuple(found) or (note(say.unnamed),)
 
 
 def _side(schedule: Schedule, other: Schedule) -> str:
-    """What to call one of the two: its framework, or its schedule where both are of one framework."""
+    """The name of one of the two: its framework, or its schedule if both are of one framework."""
     return NAMES[schedule.framework] if schedule.framework != other.framework else schedule.type
 
 
-def _beginning(a: Schedule, b: Schedule) -> list[Note]:
+def _start_reasons(a: Schedule, b: Schedule) -> list[Note]:
     one, two = a.traits, b.traits
     found = [
         note(say.offset, side=_side(this, other))
@@ -318,7 +316,7 @@ def _beginning(a: Schedule, b: Schedule) -> list[Note]:
 
 
 def _warmup(one: Traits, two: Traits) -> Note:
-    """Why the warm-ups differ: a truncated ratio says more than two numbers."""
+    """The reason why the warm-ups differ: a truncated ratio says more than two numbers."""
     for this, other in ((one, two), (two, one)):
         if this.warmup_note is not None and this.warmup_note.name == "warmup_truncated":
             return note(say.warmup_because, why=this.warmup_note.said, other=other.warmup)
@@ -352,7 +350,7 @@ def _phases(a: Schedule, b: Schedule) -> list[Note]:
 
 
 def _final(a: Schedule, b: Schedule) -> Note:
-    """Why the final rates differ: often because a class has no argument for it."""
+    """The reason why the final rates differ: often because a class has no argument for it."""
     for schedule in (a, b):
         for remark in schedule.notes:
             values = dict(remark.values)
@@ -387,7 +385,7 @@ def _ends_apart(a: Schedule, b: Schedule, comparison: Comparison) -> list[Note]:
 
 
 def _follows_warmup(one: Traits, two: Traits) -> bool:
-    """Whether both decays start where their warm-ups end, so that the warm-up's length says it all."""
+    """True if both decays start where their warm-ups end, so that the warm-up's length says it all."""
     return one.hold_end is None or two.hold_end is None or (one.hold_end == one.warmup and two.hold_end == two.warmup)
 
 

@@ -38,7 +38,7 @@ class Curve(NamedTuple):
         return self.formula(step).value(step)
 
     def rounding(self, steps: int) -> float:
-        """How far, relative to the peak, `value` may stray from the formulas over that many steps.
+        """The distance, relative to the peak, that `value` may stray from the formulas over that many steps.
 
         A phase is rounded to float32 before its cosine is taken, so the error of a cosine grows with its phase; a power
         below 1 is steep at its end, and a rounded base moves it there.
@@ -90,7 +90,7 @@ class Traits(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """What one file says about learning rate, weight decay and loss scale over its run."""
+    """Learning rate, weight decay and loss scale of one file over its run."""
 
     framework: Literal["megatron", "mindformers"]
     version: str
@@ -166,16 +166,16 @@ class Note(NamedTuple):
 
 def note(said: Callable[Values, Words], *_: Values.args, **values: Values.kwargs) -> Note:
     """A remark of a message and what fills it."""
-    return Note(said.__name__, tuple(values.items()), said(**_shown(values)))  # pyright: ignore[reportCallIssue]
+    return Note(said.__name__, tuple(values.items()), said(**_number_texts(values)))  # pyright: ignore[reportCallIssue]
 
 
 def problem(said: Callable[Values, Problem], *_: Values.args, **values: Values.kwargs) -> Diagnostic:
     """A finding about a schedule as a whole, without a place or a file yet."""
-    found = said(**_shown(values))  # pyright: ignore[reportCallIssue]
+    found = said(**_number_texts(values))  # pyright: ignore[reportCallIssue]
     return Diagnostic(found.kind, "", None, found.values)
 
 
-def _shown(values: dict[str, object]) -> dict[str, object]:
+def _number_texts(values: dict[str, object]) -> dict[str, object]:
     return {name: number_text(value) for name, value in values.items()}
 
 

@@ -34,7 +34,7 @@ class Equivalent(NamedTuple):
 
     @property
     def exact(self) -> bool:
-        """Whether the curves are the same up to rounding over the whole run."""
+        """True if the curves are the same up to rounding over the whole run."""
         return self.comparison.same
 
 
@@ -45,11 +45,11 @@ def nearest_mindformers(schedule: Schedule, steps: int | None = None) -> Equival
     """The `lr_schedule` that equals a Megatron-LM schedule, or the nearest one."""
     horizon = horizon_of(schedule, steps)
 
-    def built(settings: dict[str, object]) -> Schedule:
+    def build_schedule(settings: dict[str, object]) -> Schedule:
         arguments = {name: value for name, value in settings.items() if name != "type"}
         return mindformers_schedule(MindFormersParameters(str(settings["type"]), arguments, steps=schedule.steps))
 
-    return _best(schedule, horizon, _mindformers_candidates(schedule, horizon), built)
+    return _best(schedule, horizon, _mindformers_candidates(schedule, horizon), build_schedule)
 
 
 def _mindformers_candidates(schedule: Schedule, horizon: int) -> Iterator[dict[str, object]]:
@@ -78,12 +78,12 @@ def _of_shape(
         return
     hold = warmup if traits.hold_end is None else round(traits.hold_end)
     if hold > warmup or traits.hold_end != traits.warmup:
-        yield from _held(common, warmup, hold, total, peak, final)
+        yield from _hold_candidates(common, warmup, hold, total, peak, final)
         if traits.shape not in ("linear", "cosine"):
             for part in range(-4, 13):  # a decay that starts later or sooner may lie nearer to another shape
                 moved = hold + (total - hold) * part // 16
                 if warmup <= moved < total:
-                    yield from _held(common, warmup, moved, total, peak, final)
+                    yield from _hold_candidates(common, warmup, moved, total, peak, final)
     if traits.shape == "cosine":
         yield {"type": "CosineWithWarmUpLR", **common, "lr_end": final, "total_steps": total}
     elif traits.shape == "linear":
@@ -95,7 +95,7 @@ def _of_shape(
 
 
 def _of_any_shape(common: dict[str, object], final: float, reached: float, total: int) -> Iterator[dict[str, object]]:
-    """What may lie near to a curve that no class draws."""
+    """Settings that may lie near to a curve that no class draws."""
     yield {"type": "ConstantWarmUpLR", **common, "total_steps": total}
     yield {"type": "CosineWithWarmUpLR", **common, "lr_end": final, "total_steps": total}
     for end in sorted({final, reached}):
@@ -103,7 +103,7 @@ def _of_any_shape(common: dict[str, object], final: float, reached: float, total
             yield {"type": "PolynomialWithWarmUpLR", **common, "lr_end": end, "power": power, "total_steps": total}
 
 
-def _held(
+def _hold_candidates(
     common: dict[str, object], warmup: int, hold: int, total: int, peak: float, final: float
 ) -> Iterator[dict[str, object]]:
     """Settings with a hold phase.
@@ -138,11 +138,11 @@ def nearest_megatron(schedule: Schedule, steps: int | None = None, version: str 
     """The Megatron-LM arguments that equal a MindSpore Transformers schedule, or the nearest ones."""
     horizon = horizon_of(schedule, steps)
 
-    def built(settings: dict[str, object]) -> Schedule:
+    def build_schedule(settings: dict[str, object]) -> Schedule:
         arguments = {**settings, "version": version, "global_batch_size": 1}
         return megatron_schedule(MegatronParameters(**arguments))  # type: ignore[arg-type]  # pyright: ignore
 
-    return _best(schedule, horizon, _megatron_candidates(schedule.traits, horizon, version), built)
+    return _best(schedule, horizon, _megatron_candidates(schedule.traits, horizon, version), build_schedule)
 
 
 def _megatron_candidates(traits: Traits, horizon: int, version: str) -> Iterator[dict[str, object]]:
@@ -184,12 +184,12 @@ def _best(
     schedule: Schedule,
     horizon: int,
     candidates: Iterator[dict[str, object]],
-    built: Callable[[dict[str, object]], Schedule],
+    build_schedule: Callable[[dict[str, object]], Schedule],
 ) -> Equivalent:
     best: Equivalent | None = None
     for settings in candidates:
         try:
-            other = built(settings)
+            other = build_schedule(settings)
         except UndecidedError:
             continue
         comparison = compare(schedule.learning_rate, other.learning_rate, horizon)

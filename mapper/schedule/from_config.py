@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def _remedy(name: str) -> Words:
-    """What settles a value that the file does not say."""
+    """The remedy for a value that the file does not give."""
     if name in ("train_iters", "train_samples"):
         return say.give_train_iters()
     if name == "global_batch_size":
@@ -38,10 +38,10 @@ def megatron_schedule(config: Config, steps: int | None = None) -> Schedule:
     """The schedules of a Megatron-LM launch."""
     from .megatron import megatron_schedule as built
 
-    schedule = _placed(config, lambda: built(megatron_parameters(config, steps)))
-    if not _all_decided(config, _WEIGHT_DECAY):
+    schedule = _with_file(config, lambda: built(megatron_parameters(config, steps)))
+    if not _is_decided(config, _WEIGHT_DECAY):
         schedule = schedule._replace(weight_decay=None)
-    if not _all_decided(config, _LOSS_SCALE):
+    if not _is_decided(config, _LOSS_SCALE):
         schedule = schedule._replace(loss_scale=None)
     if not _resumes(config):
         notes = tuple(one for one in schedule.notes if one.name != "from_checkpoint")
@@ -50,13 +50,13 @@ def megatron_schedule(config: Config, steps: int | None = None) -> Schedule:
 
 
 def _resumes(config: Config) -> bool:
-    """Whether a checkpoint's schedule may be loaded (megatron 0.12 training/checkpointing.py:load_checkpoint)."""
+    """True if a checkpoint's schedule may be loaded (megatron 0.12 training/checkpointing.py:load_checkpoint)."""
     load = config.settings.get("load")
     named = load is not None and (bool(load.value) or not load.decided)
     return named and not any(config.value(key) for key in BEGINS_ANEW)
 
 
-def _all_decided(config: Config, names: tuple[str, ...]) -> bool:
+def _is_decided(config: Config, names: tuple[str, ...]) -> bool:
     return all(name not in config.settings or config.settings[name].decided for name in names)
 
 
@@ -64,8 +64,8 @@ def mindformers_schedule(config: Config, steps: int | None = None) -> Schedule:
     """The schedules of a MindSpore Transformers YAML."""
     from .mindformers import mindformers_schedule as built
 
-    near = _near(config)
-    schedule = _placed(config, lambda: built(mindformers_parameters(config, steps, near)))
+    near = _schedule_settings(config)
+    schedule = _with_file(config, lambda: built(mindformers_parameters(config, steps, near)))
     found: list[Note] = []
     section = _section(config, near)
     if config.dialect != "dynamic" and not any(
@@ -81,7 +81,7 @@ def mindformers_schedule(config: Config, steps: int | None = None) -> Schedule:
     return schedule._replace(notes=(*found, *schedule.notes))
 
 
-def _placed(config: Config, build: Callable[[], Schedule]) -> Schedule:
+def _with_file(config: Config, build: Callable[[], Schedule]) -> Schedule:
     """The schedule, or its problems with the file's name on them."""
     try:
         return build()
@@ -111,10 +111,12 @@ def megatron_parameters(config: Config, steps: int | None = None) -> MegatronPar
         raise UndecidedError((config.purpose.problem,))  # the words of another program, without their types
     known = {name: config.settings[name] for name in MegatronParameters._fields if name in config.settings}
     undecided = {
-        name: setting for name, setting in known.items() if not setting.decided and not _follows(name, setting)
+        name: setting
+        for name, setting in known.items()
+        if not setting.decided and not (setting.raw is None and name in _DECAY)
     }
-    values = {**_decided(config, known, steps), "version": config.framework_version}
-    missing = _lacking(config, values, undecided)
+    values = {**_decided_arguments(config, known, steps), "version": config.framework_version}
+    missing = _missing_problems(config, values, undecided)
     if missing:
         raise UndecidedError(tuple({entry.values: entry for entry in missing}.values()))
     ramp = values.get("rampup_batch_size")
@@ -123,7 +125,7 @@ def megatron_parameters(config: Config, steps: int | None = None) -> MegatronPar
     return MegatronParameters(**values)  # type: ignore[arg-type]  # pyright: ignore
 
 
-def _decided(config: Config, known: Mapping[str, Setting], steps: int | None) -> dict[str, object]:
+def _decided_arguments(config: Config, known: Mapping[str, Setting], steps: int | None) -> dict[str, object]:
     """The arguments that have a value; `steps` is the run's length where the file has none."""
     values: dict[str, object] = {
         name: setting.value for name, setting in known.items() if setting.decided and setting.value is not None
@@ -135,23 +137,20 @@ def _decided(config: Config, known: Mapping[str, Setting], steps: int | None) ->
     return values
 
 
-def _follows(name: str, setting: Setting) -> bool:
-    """Whether it is the decay's default, the run's length, which is derived here again."""
-    return setting.raw is None and name in _DECAY
-
-
-def _lacking(config: Config, values: Mapping[str, object], undecided: Mapping[str, Setting]) -> list[Diagnostic]:
-    """What the curve depends on and the file does not say."""
-    needed = _needed(values)
-    missing = [_undecided(config, setting, name) for name, setting in undecided.items() if name in needed]
+def _missing_problems(
+    config: Config, values: Mapping[str, object], undecided: Mapping[str, Setting]
+) -> list[Diagnostic]:
+    """Problems of values that the curve depends on and the file does not give."""
+    needed = _needed_names(values)
+    missing = [_undecided_problem(config, setting, name) for name, setting in undecided.items() if name in needed]
     if not any(values.get(name) for name in _LENGTH):
-        lengths = [_undecided(config, undecided[name], name) for name in _LENGTH if name in undecided]
-        missing += lengths or [_missing(_LENGTH[0])]
+        lengths = [_undecided_problem(config, undecided[name], name) for name in _LENGTH if name in undecided]
+        missing += lengths or [_missing_problem(_LENGTH[0])]
     absent = needed.intersection(("lr", *_BATCH)) - values.keys() - undecided.keys()
-    return missing + [_missing(name) for name in sorted(absent)]
+    return missing + [_missing_problem(name) for name in sorted(absent)]
 
 
-def _needed(values: Mapping[str, object]) -> frozenset[str]:
+def _needed_names(values: Mapping[str, object]) -> frozenset[str]:
     """The arguments that the learning rate depends on, given the others."""
     from .megatron import MegatronParameters
 
@@ -180,22 +179,22 @@ def _ramp(words: list[str]) -> tuple[int, ...]:
         raise UndecidedError((found,)) from None
 
 
-def _missing(name: str) -> Diagnostic:
+def _missing_problem(name: str) -> Diagnostic:
     return problem(say.missing, what=verbatim(name), remedy=_remedy(name))
 
 
 def _source_text(config: Config, setting: Setting) -> str | None:
-    """What stands in the file where a value could not be decided."""
+    """The file's text of a value that could not be decided."""
     for entry in config.unresolved:
         if setting.span is not None and entry.span[:4] == setting.span[:4]:
             return entry.text
     return None
 
 
-def _undecided(config: Config, setting: Setting, name: str) -> Diagnostic:
+def _undecided_problem(config: Config, setting: Setting, name: str) -> Diagnostic:
     text = " ".join(setting.raw) if setting.raw else _source_text(config, setting)
     if text is None:
-        return _missing(name)
+        return _missing_problem(name)
     found = problem(say.undecided, what=verbatim(name), text=text, remedy=_remedy(name))
     return found._replace(span=setting.span)
 
@@ -212,18 +211,18 @@ _COUNTED = ("total_steps", "warmup_steps", "decay_steps", "decay_start_steps")
 """Arguments that MindSpore Transformers derives from the total, and so does the schedule where the reader could not."""
 
 
-def _near(config: Config) -> Mapping[str, Setting]:
-    """What is written of a schedule, and what the framework makes of that."""
-    return {key: config.settings[key] for key in _around(config) if key.startswith(_SECTIONS)}
+def _schedule_settings(config: Config) -> Mapping[str, Setting]:
+    """The written settings of a schedule, and the ones that the framework resolves from them."""
+    return {key: config.settings[key] for key in _schedule_keys(config) if key.startswith(_SECTIONS)}
 
 
 def feeds_of(config: Config) -> list[str]:
     """The keys that draw the curve, in the file's order."""
     feeds = SCHEDULE_FEEDS[config.framework]
-    return [key for key in _around(config) if key.startswith(feeds)]
+    return [key for key in _schedule_keys(config) if key.startswith(feeds)]
 
 
-def _around(config: Config) -> tuple[str, ...]:
+def _schedule_keys(config: Config) -> tuple[str, ...]:
     return keys_below(config.settings, _AROUND[config.framework])
 
 
@@ -233,12 +232,12 @@ def mindformers_parameters(
     """The constructor arguments that MindSpore Transformers ends up with, from the resolved values `near`."""
     from .mindformers import MindFormersParameters
 
-    near = _near(config) if near is None else near
+    near = _schedule_settings(config) if near is None else near
     section = _section(config, near)
     arguments, missing = _arguments(config, near, section)
     kind = arguments.pop("type", None)
     if not isinstance(kind, str):
-        missing.append(_missing(section + "type"))
+        missing.append(_missing_problem(section + "type"))
     if missing:
         raise UndecidedError(tuple(missing))
     if arguments.get("total_steps") is None and steps is not None:
@@ -268,7 +267,7 @@ def _arguments(config: Config, near: Mapping[str, Setting], section: str) -> tup
         elif f"{section}warmup_epochs" in setting.derived_from:
             missing.append(problem(say.missing, what=say.steps_of_an_epoch(), remedy=say.give_epoch_samples()))
         elif name not in _COUNTED or (written is not None and not written.decided):
-            missing.append(_undecided(config, setting if written is None else written, section + name))
+            missing.append(_undecided_problem(config, setting if written is None else written, section + name))
     for name, setting in _members(near, section):
         # What the framework works out stands over what is written: a total of -1 is no total.
         if name not in resolved and setting.origin == "explicit" and setting.decided:
@@ -277,7 +276,7 @@ def _arguments(config: Config, near: Mapping[str, Setting], section: str) -> tup
 
 
 def _section(config: Config, near: Iterable[str]) -> str:
-    """Where the schedule's arguments are written."""
+    """The section that the schedule's arguments are written in."""
     if config.dialect == "dynamic":
         return "lr_scheduler."
     grouped = any(key.startswith("grouped_lr_schedule.") for key in near)
@@ -291,7 +290,7 @@ def _members(near: Mapping[str, Setting], prefix: str) -> list[tuple[str, Settin
 
 
 def _is_fused(config: Config) -> bool:
-    """Whether AdamW counts from −1. The dynamic graph has two names for the switch."""
+    """True if AdamW counts from −1. The dynamic graph has two names for the switch."""
     if config.value("resolved.optimizer.type") not in ("AdamW", "PmaAdamW", "FusedAdamW", "FusedPmaAdamW"):
         return False
     return any(config.is_on(f"resolved.optimizer.{name}") for name in ("use_fused", "enable_fused_opt"))

@@ -41,7 +41,7 @@ WSD_STYLES = ("exponential", "linear", "cosine", "minus_sqrt")
 
 
 class MegatronParameters(NamedTuple):
-    """What the schedules depend on, under Megatron's own argument names; defaults are argparse's."""
+    """The arguments that the schedules depend on, under Megatron's own names; defaults are argparse's."""
 
     lr: float
     min_lr: float = 0.0
@@ -124,7 +124,7 @@ def megatron_schedule(parameters: MegatronParameters) -> Schedule:
 
 
 def scheduler_arguments(parameters: MegatronParameters) -> tuple[Counted, Consumption]:
-    """What the scheduler's constructor is given in samples, and the samples by iteration; as `megatron_schedule`."""
+    """The arguments of the scheduler's constructor in samples, and the samples by iteration; as `megatron_schedule`."""
     consumption, _steps = _batches(parameters)
     found = _count(parameters)
     _check(parameters, found)
@@ -155,14 +155,14 @@ def _batches(p: MegatronParameters) -> tuple[Consumption, int]:
     if p.decrease_batch_size_if_needed and least < unit:
         raise _refuse(say.batch_too_small(least=least, unit=unit))
 
-    def running(batch: int) -> int:
+    def running_batch(batch: int) -> int:
         return batch // unit * unit if p.decrease_batch_size_if_needed else batch
 
     if p.newer_batches and p.step_batch_size_schedule is not None:
-        return _stepped(p, p.step_batch_size_schedule)
+        return _stepped_batches(p, p.step_batch_size_schedule)
     if ramp is not None:
-        return _ramped(p, ramp, running)
-    consumption = constant_batch(max(1, running(p.global_batch_size)))
+        return _ramped_batches(p, ramp, running_batch)
+    consumption = constant_batch(max(1, running_batch(p.global_batch_size)))
     return consumption, p.train_iters or (p.train_samples or 0) // p.global_batch_size
 
 
@@ -174,7 +174,7 @@ def _check_length(p: MegatronParameters) -> None:
         raise _refuse(say.length_twice())
 
 
-def _stepped(p: MegatronParameters, given: str) -> tuple[Consumption, int]:
+def _stepped_batches(p: MegatronParameters, given: str) -> tuple[Consumption, int]:
     """A batch that changes after so many samples."""
     try:
         pairs = parse_step_schedule(given, p.seq_length)
@@ -186,8 +186,8 @@ def _stepped(p: MegatronParameters, given: str) -> tuple[Consumption, int]:
     return consumption, p.train_iters or consumption.first_after((p.train_samples or 0) - 1)
 
 
-def _ramped(
-    p: MegatronParameters, ramp: tuple[int, int, int], running: Callable[[int], int]
+def _ramped_batches(
+    p: MegatronParameters, ramp: tuple[int, int, int], running_batch: Callable[[int], int]
 ) -> tuple[Consumption, int]:
     """A batch that grows to its full size."""
     if p.train_iters:
@@ -197,7 +197,7 @@ def _ramped(
     known = ramp_of(ramp, last)
     if known is None:
         raise _refuse(say.rampup_not_reached(given=f"{first} {increment} {over}", last=last))
-    return ramped_batch(first, increment, over, last, running), known.iterations(samples)
+    return ramped_batch(first, increment, over, last, running_batch), known.iterations(samples)
 
 
 def _count(p: MegatronParameters) -> Counted:
@@ -285,7 +285,7 @@ def _rate(p: MegatronParameters, counted: Counted, samples: int) -> float:
 
 
 def _coefficient(style: str, ratio: float) -> float:
-    """What is left of the rate after a share of its decay."""
+    """The part of the rate that is left after a share of its decay."""
     if style == "linear":
         return 1.0 - ratio
     if style == "cosine":
@@ -369,7 +369,7 @@ def _pieces(regions: list[_Region], consumption: Consumption) -> tuple[Piece, ..
 
 
 def weight_decay_ends(p: MegatronParameters) -> tuple[float, float]:
-    """What the weight decay begins and ends with (`arguments.py:validate_args`)."""
+    """The first and the last weight decay (`arguments.py:validate_args`)."""
     if p.weight_decay_incr_style == "constant":
         return p.weight_decay, p.weight_decay
     if p.start_weight_decay is None or p.end_weight_decay is None:

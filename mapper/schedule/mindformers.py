@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class MindFormersParameters(NamedTuple):
-    """What the schedules depend on: an `lr_schedule` section and what stands around it."""
+    """The arguments that the schedules depend on: an `lr_schedule` section and the settings around it."""
 
     type: str
     arguments: Mapping[str, object]
@@ -85,21 +85,21 @@ def _pieces(regions: list[Region], offset: int) -> tuple[Piece, ...]:
     start: float = offset
     for region in regions:
         if region.until > start:
-            found.append(Piece(int(start) - offset, _shifted(region.formula, -offset)))
+            found.append(Piece(int(start) - offset, _shift_formula(region.formula, -offset)))
             start = region.until
     return tuple(found)
 
 
-def _shifted(formula: Formula, by: int) -> Formula:
+def _shift_formula(formula: Formula, by: int) -> Formula:
     if by == 0 or isinstance(formula, Constant):
         return formula
     if isinstance(formula, Sampled):
         at = formula.at
 
-        def moved(step: int) -> float:
+        def moved_value(step: int) -> float:
             return at(step - by)
 
-        return formula._replace(at=moved)
+        return formula._replace(at=moved_value)
     return formula._replace(origin=formula.origin + by)  # type: ignore[attr-defined]  # pyright: ignore
 
 
@@ -195,7 +195,7 @@ def _polynomial(a: Arguments) -> Built:
         regions.append(Region(min(warm.steps + length, total) + 1, formula))
         formula = Constant(math.nan)
     regions += [Region(total + 1, formula), Region(math.inf, Constant(final))]
-    notes = () if given is None else _early(warm.steps + length, total, final)
+    notes = () if given is None else _early_end_notes(warm.steps + length, total, final)
     traits = warm.traits("linear" if power == 1 else "polynomial", warm.steps + length, final)
     if power != 1:
         traits = traits._replace(extra=(("power", power),))
@@ -211,7 +211,7 @@ def _power(base: float, exponent: float) -> float:
         return math.inf
 
 
-def _early(end: float, total: int, final: float) -> tuple[Note, ...]:
+def _early_end_notes(end: float, total: int, final: float) -> tuple[Note, ...]:
     return (note(say.early_end, decay=end, total=total, final=final),) if end < total else ()
 
 
@@ -250,7 +250,13 @@ def _cosine(a: Arguments) -> Built:
     if cycles != 0.5:
         traits = traits._replace(extra=(("num_cycles", cycles),))
     return Built(
-        a.type, a.values, rate, regions, traits._replace(end=min(end, total)), total, _early(end, total, final)
+        a.type,
+        a.values,
+        rate,
+        regions,
+        traits._replace(end=min(end, total)),
+        total,
+        _early_end_notes(end, total, final),
     )
 
 
@@ -314,7 +320,7 @@ def _restarts(a: Arguments) -> Built:
         traits = traits._replace(extra=(("num_cycles", cycles),))
     if end > total:
         traits = traits._replace(after="zero")
-    return Built(a.type, a.values, rate, regions, traits, total, _early(end, total, final))
+    return Built(a.type, a.values, rate, regions, traits, total, _early_end_notes(end, total, final))
 
 
 def _switch(reached: Callable[[int], bool], ideal: float) -> int:
@@ -403,7 +409,7 @@ def _stable_decay(a: Arguments) -> Built:
     return Built(a.type, a.values, rate, regions, traits, total, tuple(notes))
 
 
-def _annealing(a: Arguments) -> Built:
+def _cosine_annealing(a: Arguments) -> Built:
     peak, final, length = a.number("base_lr"), a.number("eta_min"), a.count("t_max") or 0
     if length < 1:
         raise a.refuse(say.not_positive(name="t_max", value=length))
@@ -469,7 +475,7 @@ def _layer_wise(a: Arguments) -> Built:
         raise a.refuse(say.base_must_be_schedule())
     built = build(base.type, base.arguments, a.version)
     rounded = single(scale)
-    regions = [Region(region.until, _scaled(region.formula, scale)) for region in built.regions]
+    regions = [Region(region.until, _scale_formula(region.formula, scale)) for region in built.regions]
     traits = built.traits
     traits = traits._replace(
         peak=traits.peak * scale,
@@ -478,13 +484,13 @@ def _layer_wise(a: Arguments) -> Built:
     )
     arguments = {**built.arguments, "lr_scale": scale}
 
-    def scaled(step: int) -> float:
+    def scaled_rate(step: int) -> float:
         return single(rounded * built.rate(step))
 
-    return built._replace(type=a.type, arguments=arguments, rate=scaled, regions=regions, traits=traits)
+    return built._replace(type=a.type, arguments=arguments, rate=scaled_rate, regions=regions, traits=traits)
 
 
-def _scaled(formula: Formula, by: float) -> Formula:
+def _scale_formula(formula: Formula, by: float) -> Formula:
     if isinstance(formula, Constant):
         return Constant(formula.level * by)
     if isinstance(formula, Line):
@@ -511,7 +517,7 @@ _BUILDERS: dict[str, Callable[[Arguments], Built]] = {
     "PolynomialWithWarmUpLR": _polynomial,
     "ConstantWithCoolDownLR": _cool_down,
     "WarmUpStableDecayLR": _stable_decay,
-    "CosineAnnealingLR": _annealing,
+    "CosineAnnealingLR": _cosine_annealing,
     "CosineAnnealingWarmRestarts": _warm_restarts,
     "LearningRateWiseLayer": _layer_wise,
 }

@@ -55,7 +55,7 @@ def arguments_of(version: str = DEFAULT_STATIC) -> dict[str, dict[str, object]]:
 
 
 def ignored_arguments(type_name: str, names: Iterable[str], version: str) -> list[str]:
-    """Which of these keys of an `lr_schedule` section have no effect on that class."""
+    """The keys of an `lr_schedule` section that have no effect on that class."""
     accepted = arguments_of(version).get(canonical_type(type_name, version))
     return [] if accepted is None else [name for name in names if name not in accepted and name not in _TRAINER]
 
@@ -171,7 +171,7 @@ class WarmUp(NamedTuple):
     because: Note | None
 
     def holds(self, step: float) -> bool:
-        """Whether the step belongs to the warm-up."""
+        """True if the step belongs to the warm-up."""
         return (self.steps != 0 or self.divides_by_zero) and single(self.steps) > step
 
     def rate(self, step: float) -> float:

@@ -124,27 +124,27 @@ class Power(NamedTuple):
     length: float
     exponent: float
 
-    def _left(self, step: float) -> float:
+    def _base_at(self, step: float) -> float:
         return 1.0 - (step - self.origin) / self.length
 
     def value(self, step: float, /) -> float:
-        left = self._left(step)
+        left = self._base_at(step)
         if left == 0.0 and self.exponent <= 0:
             return self.floor + self.height if self.exponent == 0 else math.inf
         return self.floor + self.height * _power(left, self.exponent)
 
     def slope(self, step: float, /) -> float:
-        return _power_derivative(self.height, self._left(step), self.exponent, 1) / -self.length
+        return _power_derivative(self.height, self._base_at(step), self.exponent, 1) / -self.length
 
     def fourth(self, start: float, end: float, /) -> float:
-        ends = [abs(_power_derivative(self.height, self._left(step), self.exponent, 4)) for step in (start, end)]
-        if self._left(start) > 0 > self._left(end) and self.exponent < 4:
+        ends = [abs(_power_derivative(self.height, self._base_at(step), self.exponent, 4)) for step in (start, end)]
+        if self._base_at(start) > 0 > self._base_at(end) and self.exponent < 4:
             ends.append(math.inf if self.exponent not in (0, 1, 2, 3) else 0.0)
         return max(ends) / self.length**4
 
     def range(self, start: float, end: float, /) -> tuple[float, float]:
         ends = [self.value(start), self.value(end)]
-        if self._left(start) > 0 > self._left(end):
+        if self._base_at(start) > 0 > self._base_at(end):
             ends.append(self.floor)
         return min(ends), max(ends)
 

@@ -79,15 +79,15 @@ class ScriptEditor:
         if setting is None or setting.origin != "explicit":
             yield from self._append(target.flag, words, key)
             return
-        written = None if is_identical(setting.value, target.value) else self._written(setting)
+        written = None if is_identical(setting.value, target.value) else self._find_argument(setting)
         if written is not None:
-            yield from self._changed(written, target.flag, words, key)
+            yield from self._change_argument(written, target.flag, words, key)
 
-    def _changed(self, written: _WrittenArgument, name: str, words: list[str], key: str) -> Iterator[Edit]:
+    def _change_argument(self, written: _WrittenArgument, name: str, words: list[str], key: str) -> Iterator[Edit]:
         """Edits after which an argument that is given has other words."""
         flag = written.flag
         if "=" in flag.text and not written.words and len(words) == 1:
-            yield self._replaced(flag.span, f"{flag.text.partition('=')[0]}={words[0]}", key)
+            yield self._replace_word(flag.span, f"{flag.text.partition('=')[0]}={words[0]}", key)
         elif not words and not written.words:
             if flag.text != name:
                 yield Edit(*self.source.offsets(flag.span), name, key)
@@ -95,7 +95,7 @@ class ScriptEditor:
             yield from self._words(written, words, key)
         elif words and written.words:
             start, end = self._outer(written.words[0].span)[0], self._outer(written.words[-1].span)[1]
-            if not self._beside(written):
+            if not self._is_adjacent(written):
                 used = _VARIABLE.match(self.source.text, self.source.offsets(flag.span)[1])
                 if used is None:
                     return
@@ -105,18 +105,18 @@ class ScriptEditor:
     def drop(self, key: str) -> Iterator[Edit]:
         """Edits after which the argument is not given."""
         setting = self.config.settings.get(key)
-        written = None if setting is None or setting.origin != "explicit" else self._written(setting)
+        written = None if setting is None or setting.origin != "explicit" else self._find_argument(setting)
         if written is None:
             return
         start, end = self._outer(written.flag.span)
-        if written.words and self._beside(written):
+        if written.words and self._is_adjacent(written):
             end = self._outer(written.words[-1].span)[1]
         elif written.words:
             used = _VARIABLE.match(self.source.text, end)
             if used is None or len(written.words) != 1:
                 return
             end = used.end(1)
-        yield self._taken_out(start, end, key)
+        yield self._remove_argument(start, end, key)
 
     def rest(self) -> Iterator[Edit]:
         """Nothing: every argument is written at once."""
@@ -124,7 +124,7 @@ class ScriptEditor:
 
     # --- where an argument stands ---
 
-    def _written(self, setting: Setting) -> _WrittenArgument | None:
+    def _find_argument(self, setting: Setting) -> _WrittenArgument | None:
         """The last place where the argument is given, which is the one that counts."""
         span = setting.span
         if span is None or span.file is not None:
@@ -140,8 +140,8 @@ class ScriptEditor:
                 return _WrittenArgument(argument, tuple(words))
         return None
 
-    def _beside(self, written: _WrittenArgument) -> bool:
-        """Whether the words stand in the text right behind their flag."""
+    def _is_adjacent(self, written: _WrittenArgument) -> bool:
+        """True if the words stand in the text right behind their flag."""
         at = self._outer(written.flag.span)[1]
         for word in written.words:
             start, end = self._outer(word.span)
@@ -151,19 +151,19 @@ class ScriptEditor:
         return True
 
     def _words(self, written: _WrittenArgument, words: list[str], key: str) -> Iterator[Edit]:
-        beside = self._beside(written)
+        beside = self._is_adjacent(written)
         for old, new in zip(written.words, words, strict=True):
             if old.text == new:
                 continue
             if beside or self.shared:
-                yield self._replaced(old.span, new, key)
+                yield self._replace_word(old.span, new, key)
                 continue
             used = _VARIABLE.match(self.source.text, self.source.offsets(written.flag.span)[1])
             if used is None or len(words) != 1:
                 return
             yield Edit(used.start(1), used.end(1), _quoted_word(new), key)
 
-    def _replaced(self, span: Span, word: str, key: str) -> Edit:
+    def _replace_word(self, span: Span, word: str, key: str) -> Edit:
         """Another word in the quotes that stand there, where they can hold it."""
         inner, outer = self.source.offsets(span), self._outer(span)
         quote = self.source.text[outer[0]] if inner != outer else ""
@@ -194,7 +194,7 @@ class ScriptEditor:
                 return
 
     def _behind_script(self) -> int | None:
-        """Where the launch names its program, the place behind it; None where the text does not."""
+        """The place behind the program's name in the launch; None if the text does not have it."""
         launch = self.config.launch
         if launch is None or launch.script is None or launch.span.file is not None:
             return None
@@ -203,8 +203,8 @@ class ScriptEditor:
         after = at + len(launch.script)
         return after if at >= 0 and self.source.text[after : after + 1].isspace() else None
 
-    def _behind(self, place: int) -> tuple[str, int]:
-        """What else a line has behind a place, and where it ends."""
+    def _rest_of_line(self, place: int) -> tuple[str, int]:
+        """The rest of a line behind a place, and the line's end."""
         text = self.source.text
         stop = text.find("\n", place)
         if stop < 0:
@@ -215,12 +215,12 @@ class ScriptEditor:
         start, end = self._outer(argument.span)
         following = self.arguments[place + 1 :]
         written = _WrittenArgument(argument, tuple(following))
-        if following and self._beside(written):
+        if following and self._is_adjacent(written):
             end = self._outer(following[-1].span)[1]
         line = self.source.line(argument.span.line)
         indent = line[: argument.span.column - 1]
         above = self.source.line(argument.span.line - 1).rstrip() if argument.span.line > 1 else ""
-        rest, stop = self._behind(end)
+        rest, stop = self._rest_of_line(end)
         if indent.strip() or (following and end == self._outer(argument.span)[1]):
             return Edit(start, start, f"{new} ", key)
         continued = above.endswith("\\")
@@ -230,7 +230,7 @@ class ScriptEditor:
             return Edit(stop, stop, f"\n{indent}{new}", key)
         return Edit(start, start, f"{new} ", key)
 
-    def _taken_out(self, start: int, end: int, key: str) -> Edit:
+    def _remove_argument(self, start: int, end: int, key: str) -> Edit:
         text = self.source.text
         first = text.rfind("\n", 0, start) + 1
         stop = text.find("\n", end)
@@ -332,7 +332,7 @@ class YamlEditor:
         if kind != "scalar" and not node.flow:
             return  # a block would lose its comments
         start, end = self.source.offsets(node.span)
-        text = self._styled(node, value)
+        text = self._in_style(node, value)
         if start == end and not self.source.text[start - 1].isspace():
             text = " " + text
         yield Edit(start, end, text, key)
@@ -342,23 +342,23 @@ class YamlEditor:
         if plain and len(node.entries) == len(value):
             for entry, wanted in zip(node.entries, value, strict=True):
                 if not _equal(entry.value, wanted):
-                    yield Edit(*self.source.offsets(entry.span), self._styled(entry, wanted), key)
+                    yield Edit(*self.source.offsets(entry.span), self._in_style(entry, wanted), key)
             return
         start, end = self.source.offsets(node.span)
         if node.flow:
-            yield Edit(start, end, _anchored(node, scalar(value)), key)
+            yield Edit(start, end, _with_anchor(node, scalar(value)), key)
         elif plain and "#" not in self.source.text[start:end] and node.key_span is not None and node.anchor is None:
             colon = self.source.text.index(":", self.source.offsets(node.key_span)[1]) + 1
             if "#" not in self.source.text[colon:start]:
                 yield Edit(colon, end, " " + scalar(value), key)
 
-    def _styled(self, node: Node, value: Value) -> str:
+    def _in_style(self, node: Node, value: Value) -> str:
         """The value as text, in the quotes that stood there."""
         start, _ = self.source.offsets(node.span)
         quote = self.source.text[start : start + 1]
         if isinstance(value, str) and quote in ("'", '"') and value.isprintable() and not set(value) & set("\"'\\"):
             return quote + value + quote
-        return _anchored(node, scalar(value))
+        return _with_anchor(node, scalar(value))
 
     # --- a value that is not there ---
 
@@ -445,7 +445,7 @@ class YamlEditor:
         return None
 
 
-def _anchored(node: Node, text: str) -> str:
+def _with_anchor(node: Node, text: str) -> str:
     return text if node.anchor is None else f"&{node.anchor} {text}"
 
 
@@ -460,7 +460,7 @@ def _equal(one: Any, other: Any) -> bool:
 
 
 def _of_one_line(node: Node) -> bool:
-    """Whether a value stands beside its key as a whole, and nothing else refers to it."""
+    """True if a value stands beside its key as a whole, and nothing else refers to it."""
     if node.anchor is not None or node.anchor_span is not None or node.key_span is None:
         return False
     return node.key_span.line == node.span.end_line and (node.kind == "scalar" or node.flow)

@@ -360,7 +360,7 @@ class FieldCase:
         return say.contained_in_others()
 
     def length_text(self) -> Words | None:
-        """Why a value of the run, its length above all, is left to the user."""
+        """The reason why a value of the run, its length above all, is left to the user."""
         if self.sides.config.framework == "huggingface" and self.field in STAND_INS:
             return STAND_INS[self.field](given=shown_value(self.wanted))
         return None if self.entry.decided else length_reason(self.sides.config, self.field)

@@ -49,7 +49,7 @@ def megatron_text(translation: Translation, *, comments: bool = True, language: 
     """The script, its comments in a language."""
     arrays: dict[str, list[str]] = {}
     for array, words, note in _arguments(translation, language):
-        line = "    " + " ".join(_quoted(word) for word in words)
+        line = "    " + " ".join(_quote(word) for word in words)
         arrays.setdefault(array, []).append(f"{line}  # {visible(note)}" if comments and note else line)
     world = devices_of(translation.recipe)
     nodes, each = _nodes(world)
@@ -86,7 +86,8 @@ def _arguments(translation: Translation, language: Language) -> list[tuple[str, 
     for setting in translation.settings if fork is None else _of_fork(fork, translation.settings):
         fact = known.get(setting.key)
         if fact is not None:
-            found.append((_array(setting), words_of(fact, setting.value), ", ".join(setting.notes[:2])))
+            array = _ARRAYS[setting.fields[0].split(".", 1)[0]] if setting.fields else "TRAINING_ARGS"
+            found.append((array, words_of(fact, setting.value), ", ".join(setting.notes[:2])))
     evaluation = None if fork is not None else known.get(EVALUATION_INTERVAL)
     if evaluation is not None and evaluation.default is None and not _holds(translation, EVALUATION_INTERVAL):
         # Without one the program divides by none when it counts the samples of evaluation.
@@ -104,7 +105,7 @@ def _arguments(translation: Translation, language: Language) -> list[tuple[str, 
 
 
 def _heads_divide(translation: Translation) -> bool:
-    """Whether Megatron-LM starts without the width of a head, which latent attention has no use for."""
+    """True if Megatron-LM starts without the width of a head, which latent attention has no use for."""
     value = translation.recipe.value
     hidden, heads = value("model.hidden_size"), value("attention.num_heads")
     if not value("attention.latent.enabled") or _holds(translation, HEAD_WIDTH):
@@ -117,7 +118,7 @@ def _holds(translation: Translation, key: str) -> bool:
 
 
 def _title(translation: Translation) -> str:
-    """What the script is written for."""
+    """The framework and version that the script is written for."""
     fork = translation.fork
     return title_of("megatron", translation.version) if fork is None else fork.label
 
@@ -127,10 +128,6 @@ def _of_fork(fork: Dialect, settings: Sequence[TargetSetting]) -> list[TargetSet
     given = {setting.key: setting for setting in settings}
     written = fork.to_fork_arguments({key: setting.value for key, setting in given.items()})
     return [given[one.of]._replace(key=one.key, value=one.value) for one in written]
-
-
-def _array(setting: TargetSetting) -> str:
-    return _ARRAYS[setting.fields[0].split(".", 1)[0]] if setting.fields else "TRAINING_ARGS"
 
 
 def words_of(fact: ArgumentFact, value: Value) -> list[str]:
@@ -168,14 +165,14 @@ def _pattern(entries: list[Value]) -> str:
     return "(" + "+".join(f"[{entry}]*{count}" for entry, count in runs) + ")"
 
 
-def _quoted(word: str) -> str:
+def _quote(word: str) -> str:
     if word and all(char in _PLAIN for char in word):
         return word
     return "'" + word.replace("'", "'\\''") + "'"
 
 
 def devices_of(recipe: Recipe) -> int:
-    """How many devices a run needs: its own number, or else what its parallelism multiplies to."""
+    """The number of devices that a run needs: its own, or else the product of its parallel sizes."""
     size = recipe.value("parallel.world_size")
     if isinstance(size, int) and size > 0:
         return size

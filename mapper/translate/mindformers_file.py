@@ -66,7 +66,9 @@ def mindformers_document(translation: Translation) -> tuple[dict[str, Any], dict
     settings = mindformers_settings(translation)
     order: list[str] = _skeleton(translation)["order"]
     places = {section: place for place, section in enumerate(order)}
-    keys = sorted(settings, key=lambda key: places.get(_section(key), len(places)))
+    keys = sorted(
+        settings, key=lambda key: places.get(key.split(".", 1)[0].split("{", 1)[0].split("[", 1)[0], len(places))
+    )
     document: dict[str, Any] = {}
     callbacks: list[str] = []
     names: dict[str, str] = {}
@@ -97,10 +99,6 @@ def _skeleton(translation: Translation) -> Any:
     from ...mappings.families_compiled import SKELETONS
 
     return SKELETONS[translation.dialect]
-
-
-def _section(key: str) -> str:
-    return key.split(".", 1)[0].split("{", 1)[0].split("[", 1)[0]
 
 
 def _value(translation: Translation, field: FieldName) -> Value:
@@ -136,7 +134,7 @@ def _steps(name: str) -> list[str | int]:
 
 
 def _descend(place: Any, step: str | int, empty: Any) -> Any:
-    """What stands there, if it holds what follows."""
+    """The value at a step, if it can hold the next one; otherwise an empty one."""
     _extend(place, step)
     found = place[step] if isinstance(step, int) else place.get(step)
     if not isinstance(found, type(empty)):

@@ -50,8 +50,8 @@ class _Candidate(NamedTuple):
     rows: tuple[Difference, ...]
 
     @property
-    def lost(self) -> int:
-        """How much of the network it says otherwise, or leaves open."""
+    def lost_fields(self) -> int:
+        """The number of the network's fields that it has otherwise, or leaves open."""
         parted = ("different", "undecided")
         own = (one for one in self.rows if one.field is not None and not one.field.startswith(COMPUTED))
         return sum(one.status in parted and one.impact == "numerics" for one in own)
@@ -64,7 +64,7 @@ def model_file(config: Config) -> ModelFile:
     recipe = recipe_of(config)
     written = cast("Mapping[str, tuple[tuple[str, Callable[[Any], Any]], ...]]", WRITTEN)
     candidates = [_candidate(recipe, family, written[family]) for family in written]
-    found = min(candidates, key=lambda one: one.lost + sum(1 for _ in _lost(recipe, one)))
+    found = min(candidates, key=lambda one: one.lost_fields + sum(1 for _ in _lost_rows(recipe, one)))
     rows = tuple(_rows(config, recipe, found))
     translation = Translation(
         config.file, config.framework, "huggingface", VERSION, found.family, (), rows, recipe, written=found.written,
@@ -90,7 +90,7 @@ class _Fields:
         return None if entry is None else entry.value
 
     def answer(self, expression: Callable[[Any], Any]) -> object:
-        """What an expression makes of the fields; nothing where JSON has no such number, as `nan`."""
+        """The value of an expression over the fields; none if JSON has no such number, as `nan`."""
         from json import dumps
 
         try:
@@ -120,9 +120,9 @@ def _candidate(recipe: Recipe, family: str, rows: tuple[tuple[str, Callable[[Any
 
 
 def _rows(config: Config, recipe: Recipe, made: _Candidate) -> Iterator[ReportRow]:
-    """What became of every field of the network, then of what is no part of it."""
+    """Rows for every field of the network, then for keys that are no part of it."""
     rows = [row for one in made.rows if (row := _row(recipe, made, one)) is not None]
-    rows += _lost(recipe, made)
+    rows += _lost_rows(recipe, made)
     rows += _without_field(recipe)
     yield from rows
     said = {key for row in rows for key in row.source}
@@ -146,7 +146,7 @@ def _keys_of(recipe: Recipe, name: str) -> tuple[str, ...]:
 
 
 def _row(recipe: Recipe, made: _Candidate, one: Difference) -> ReportRow | None:
-    """What became of one field; None for one that only the run has, and for what follows from others."""
+    """The row of one field; None for one that only the run has, and for one that follows from others."""
     name = one.field
     if name is None or name.startswith(COMPUTED) or one.status not in _STATUS:
         return None
@@ -166,8 +166,8 @@ def _row(recipe: Recipe, made: _Candidate, one: Difference) -> ReportRow | None:
 _STATUS: Mapping[str, Status] = {"equal": "exact", "undecided": "unresolved", "different": "dropped"}
 
 
-def _lost(recipe: Recipe, made: _Candidate) -> Iterator[ReportRow]:
-    """What says of the network something that no key of a `config.json` says."""
+def _lost_rows(recipe: Recipe, made: _Candidate) -> Iterator[ReportRow]:
+    """Rows for fields of the network that no key of a `config.json` has."""
     telling = {name for row in table().rows if meaningful(row, recipe) is not False for name in row.fields}
     for name, entry in recipe.fields.items():
         known = name in OF_ITS_FILE or name in made.recipe.fields or name not in telling

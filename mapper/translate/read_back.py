@@ -1,4 +1,4 @@
-"""What was written, read back: every field of the source's recipe is the same there, or the report says otherwise.
+"""The written file, read back: every field of the source's recipe is the same there, or the report says otherwise.
 
 The text of the file is read by the other framework's own reader and compared as `diff` compares two files, with the
 same gates. So no translation is judged by its own tables' word alone: a key that is written wrongly, a value that the
@@ -74,7 +74,7 @@ def read_back(translation: Translation, source: Config, besides: tuple[ReportRow
             more.append(row)
     corrected = {row.field for row in more}
     kept = [
-        _as_weighed(row, translation.recipe, target)
+        _reweigh(row, translation.recipe, target)
         for row in translation.rows
         if row.field is None or row.field not in corrected
     ]
@@ -83,18 +83,18 @@ def read_back(translation: Translation, source: Config, besides: tuple[ReportRow
         written=written,
         unsaid=tuple(silent),
         compared=sum(entry.field is not None and entry.status in ("equal", "different") for entry in entries),
-        undecided=tuple(_undecided(entries)),
+        undecided=tuple(_undecided_fields(entries)),
     )
 
 
 def is_described(translation: Translation, source: Config) -> bool:
-    """Whether the network is that of a `config.json`, and the source's own keys say nothing of it."""
+    """True if the network is that of a `config.json`, and the source's own keys say nothing of it."""
     return source.framework == "huggingface" or translation.model is not None
 
 
 def require_said(*translations: Translation) -> None:
     """Refuse to write where what was written, read back, is something else than the report says."""
-    unsaid = {name: entry for one in translations for name, entry in _named(one)}
+    unsaid = {name: entry for one in translations for name, entry in _unsaid_by_field(one)}
     if not unsaid:
         return
     source = translations[0].source
@@ -104,14 +104,14 @@ def require_said(*translations: Translation) -> None:
     raise ReadBackError("\n".join([en, *lines, str(remedy)]), "\n".join([zh, *lines, remedy.zh]))
 
 
-def _named(translation: Translation) -> Iterator[tuple[str, Difference]]:
+def _unsaid_by_field(translation: Translation) -> Iterator[tuple[str, Difference]]:
     for entry in translation.unsaid:
         assert entry.field is not None
         yield entry.field, entry
 
 
 def as_read(translation: Translation, text: str) -> Config:
-    """What the target's framework makes of a text that was written for it."""
+    """The configuration that the target's framework reads in a text that was written for it."""
     if translation.target_framework == "megatron":
         from ...schemas.reader import config_of
 
@@ -126,11 +126,11 @@ def as_read(translation: Translation, text: str) -> Config:
 
 
 def _no_other(path: str) -> SourceText:
-    """What is written is not on the disk, and nothing beside it is read."""
+    """Refuse other files: the written text is not on the disk, and nothing beside it is read."""
     raise UnreadableError(diagnose(say_reading.missing(path=path), path))
 
 
-def _as_weighed(row: ReportRow, source: Recipe, target: Recipe) -> ReportRow:
+def _reweigh(row: ReportRow, source: Recipe, target: Recipe) -> ReportRow:
     """A row that takes another value for a loss, where all that the field feeds came out the same on both sides."""
     if row.field is None or row.status not in _LOST or row.impact != "numerics":
         return row
@@ -144,7 +144,7 @@ def _as_weighed(row: ReportRow, source: Recipe, target: Recipe) -> ReportRow:
 # --- what differs ---
 
 
-def _undecided(entries: Iterable[Difference]) -> Iterator[FieldName]:
+def _undecided_fields(entries: Iterable[Difference]) -> Iterator[FieldName]:
     """The fields that count in these runs and cannot be compared."""
     for entry in entries:
         if entry.field is not None and entry.status == "undecided" and entry.counts is not False:
@@ -163,29 +163,29 @@ def unreported_differences(translation: Translation, entries: Iterable[Differenc
 
 
 def _weighs(row: Difference, *, written: bool) -> bool:
-    """Whether a difference is worth a word: what is said to be written is, and what numbers hang on."""
+    """True if a difference is worth a word: what is said to be written is, and what numbers hang on."""
     if row.status == "only-b" or (row.status == "only-a" and not written):
         return row.impact == "numerics"
     return row.impact != "none" or written
 
 
 class _Sides(NamedTuple):
-    """What a computed difference may follow from."""
+    """The rows and values that a computed difference may follow from."""
 
     rows: tuple[ReportRow, ...]
     configs: tuple[Config, Config]
     recipes: tuple[Recipe, Recipe]
 
-    def feeding(self, name: FieldName) -> set[str]:
+    def keys_behind(self, name: FieldName) -> set[str]:
         """The keys behind a quantity, in the words of both files and of what they were written from."""
         pairs = zip(self.configs, self.recipes, strict=True)
-        fed = {key for config, recipe in pairs for key in _feeding(config, recipe, name)}
+        fed = {key for config, recipe in pairs for key in _feeding_keys(config, recipe, name)}
         first = (row.source for row in self.rows if not fed.isdisjoint(row.target))
         return fed.union(*first)
 
 
 def _follows(sides: _Sides, difference: Difference) -> bool:
-    """Whether a computed quantity is fed by something of which the report says that it is another one.
+    """True if a computed quantity is fed by something of which the report says that it is another one.
 
     Of a file that its own framework refuses nothing can be computed; why it does not run is said.
     """
@@ -194,7 +194,7 @@ def _follows(sides: _Sides, difference: Difference) -> bool:
         return False
     if any(problem.kind.severity == "error" for config in sides.configs for problem in config.problems):
         return True
-    fed = sides.feeding(name)
+    fed = sides.keys_behind(name)
     # A row that says "the same" is no reason for what the codes make of it; what is approximate may be written in full,
     # and still be another thing in effect.
     other = (row for row in sides.rows if not row.carried or row.status == "approximate")
@@ -202,7 +202,7 @@ def _follows(sides: _Sides, difference: Difference) -> bool:
     return any(not fed.isdisjoint((*row.source, *row.target)) for row in told)
 
 
-def _feeding(config: Config, recipe: Recipe, name: FieldName) -> set[str]:
+def _feeding_keys(config: Config, recipe: Recipe, name: FieldName) -> set[str]:
     """The keys that a computed quantity comes from, and those that the framework works them out from."""
     entry = recipe.fields.get(name)
     waiting = [] if entry is None else list(entry.keys)
@@ -242,18 +242,14 @@ def _own_row(translation: Translation, difference: Difference) -> ReportRow | No
         status, text = "unresolved", say.decided_there(**words)
     else:
         return None
-    keys, written = _keys(here), _keys(there) if _is_written(there) else ()
+    keys, written = _keys(here), _keys(there) if there is not None and there.origin == "explicit" else ()
     return ReportRow(difference.field, keys, written, said, status, difference.impact, False, str(text), text.zh, False)
 
 
 def _is_claimed(translation: Translation, difference: Difference) -> bool:
-    """Whether a row says that a value of the source is carried over: a kernel is not where no key is written for it."""
+    """True if a row says that a value of the source is carried over: a kernel is not where no key is written for it."""
     rows = (row for row in translation.rows if row.field == difference.field and row.value is not None)
     return any(row.target or (row.explicit and difference.impact != "performance") for row in rows)
-
-
-def _is_written(found: Found | None) -> bool:
-    return found is not None and found.origin == "explicit"
 
 
 def _keys(found: Found | None) -> tuple[str, ...]:

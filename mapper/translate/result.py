@@ -1,4 +1,4 @@
-"""What a translation answers: the settings of the other framework's file, and the rows of the loss report."""
+"""The result of a translation: the settings of the other framework's file, and the rows of the loss report."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class FieldValues(NamedTuple):
 
 
 class ReportRow(NamedTuple):
-    """What became of one field, or of one key without a field."""
+    """The fate of one field, or of one key without a field."""
 
     field: FieldName | None
     source: tuple[str, ...]
@@ -52,34 +52,34 @@ class ReportRow(NamedTuple):
     en: str = ""
     zh: str = ""
     explicit: bool = True
-    """Whether the source writes it; otherwise it is a default."""
+    """True if the source writes it; otherwise it is a default."""
     resolved: tuple[FieldValues, ...] = ()
     """Fields of the TransformerConfig that this row speaks of, where they differ."""
     carried: bool = False
-    """Whether the row says that the written file means the same by the field, be it that it has no effect in this run:
+    """True if the row says that the written file means the same by the field, be it that it has no effect in this run:
     what is read back is held to it."""
     through: FieldName | None = None
     """The computed quantity that says so where the value is another one, of which the row's proof is none."""
 
     @property
     def defines_model(self) -> bool:
-        """Whether the row is about which network it is."""
+        """True if the row is about which network it is."""
         if self.field is not None:
             return defines_model(self.field)
         return self.impact == "numerics" and any(key.startswith(_MODEL_KEYS) for key in self.source)
 
     @property
     def changes_numbers(self) -> bool:
-        """Whether the translated run computes something else, as far as is known, or can only be guessed at."""
+        """True if the translated run computes something else, as far as is known, or can only be guessed at."""
         return self.impact == "numerics" and self.status in ("approximate", "dropped", "unresolved")
 
     @property
     def origin(self) -> str:
-        """Whether the source writes it, or has it by default."""
+        """True if the source writes it, or has it by default."""
         return "explicit" if self.explicit else "default"
 
     def proof(self, versions: tuple[str, str] | None, language: Language = "en") -> dict[str, object] | None:
-        """What the real models have proved of this field, in these versions or in each of them."""
+        """The proof of this field by the real models, in these versions or in each of them."""
         if versions is None or self.field is None or self.impact != "numerics" or self.through is not None:
             return None
         from ...mappings.proofs import proof_json
@@ -94,7 +94,7 @@ class ReportRow(NamedTuple):
 
 
 def beyond_fields(config: Config) -> Iterator[ReportRow]:
-    """What of a file no field holds, and the other framework is not told.
+    """Rows for the parts of a file that no field holds, and that the other framework is not told.
 
     That is what makes it more than the training of a model, and the words of a launch that nobody can read here and
     that may be flags: each could replace any value.
@@ -109,7 +109,7 @@ def beyond_fields(config: Config) -> Iterator[ReportRow]:
 
 
 def summary(rows: tuple[ReportRow, ...]) -> dict[str, int]:
-    """How many rows have each status."""
+    """The number of rows of each status."""
     counts = dict.fromkeys(STATUSES, 0)
     for row in rows:
         counts[row.status] += 1
@@ -128,7 +128,7 @@ class TargetSetting(NamedTuple):
     value: Value
     fields: tuple[str, ...]
     explicit: bool
-    """Whether the source names it; otherwise a default is made explicit."""
+    """True if the source names it; otherwise a default is made explicit."""
     notes: tuple[str, ...]
     """The source's own names for it, for the comment."""
 
@@ -141,7 +141,7 @@ def versions_of_proofs(megatron: tuple[str, str], mindformers: tuple[str, str]) 
 
 
 class ReadBack(NamedTuple):
-    """What the written file says to its own framework's reader, beside the source's recipe."""
+    """The written file as its own framework's reader has it, beside the source's recipe."""
 
     verdict: Verdict
     compared: int
@@ -170,7 +170,7 @@ class Translation(NamedTuple):
     recipe: Recipe
     family: Choice | None = None
     version_origin: VersionOrigin = "assumed"
-    """Whether somebody named the version to write; into a file's own framework it is where the file's comes from."""
+    """True if somebody named the version to write; into a file's own framework it is where the file's comes from."""
     written: Config | None = None
     """What the target's framework makes of the written file."""
     unsaid: tuple[Difference, ...] = ()
@@ -184,7 +184,7 @@ class Translation(NamedTuple):
 
     @property
     def read_back_summary(self) -> ReadBack:
-        """How the written file, read back, compares."""
+        """The comparison of the written file, read back, with the source."""
         verdict: Verdict = "not-read" if self.written is None else "differs" if self.unsaid else "as-reported"
         return ReadBack(verdict, self.compared, self.undecided, self.unsaid)
 

@@ -1,4 +1,4 @@
-"""What the TransformerConfig of both frameworks holds in the end, field by field, and which differences have no effect.
+"""The fields of both frameworks' TransformerConfig as they are in the end, and the differences without an effect.
 
 Both classes have about a hundred fields of one name. A translation can be right and yet leave some of them different:
 a router's type in a model without experts, a flag that only one side reads. Each such field is named in the loss
@@ -43,10 +43,10 @@ def with_shared_fields(translation: Translation, source: Config, written: Config
     rows = list(translation.rows)
     more: list[ReportRow] = []
     for field in shared_fields():
-        values = _differing(field, translation, megatron, mindformers)
+        values = _differing_values(field, translation, megatron, mindformers)
         if values is None:
             continue
-        place = _told(field, rows)
+        place = _row_that_says(field, rows)
         if place is None:
             more.append(_own_row(translation, field, values, megatron, mindformers))
         else:
@@ -54,26 +54,26 @@ def with_shared_fields(translation: Translation, source: Config, written: Config
     return translation._replace(rows=(*rows, *more))
 
 
-def _differing(
+def _differing_values(
     field: SharedField, translation: Translation, megatron: Config, mindformers: Config
 ) -> FieldValues | None:
-    """What each side holds of a field, where both are known and not the same."""
+    """Each side's value of a field, if both are known and not the same."""
     if not within(megatron.framework_version, field.since, field.until):
         return None
     if field.latent and megatron.value(LATENT) is not True:
         return None
     there = mindformers.settings.get(_PREFIX + field.name)
-    taken = _taken(field, megatron)
+    taken = _megatron_value(field, megatron)
     if there is None or not there.decided or taken is None or _is_forks(field, translation, megatron):
         return None
     (one,) = taken
     if one is None and field.asked:
         return None
     other = there.value if field.here is None else field.here
-    return None if _alike(one, other) else FieldValues(field.name, one, other)
+    return None if _is_identical(one, other) else FieldValues(field.name, one, other)
 
 
-def _told(field: SharedField, rows: Sequence[ReportRow]) -> int | None:
+def _row_that_says(field: SharedField, rows: Sequence[ReportRow]) -> int | None:
     """The row that says already what becomes of this field."""
     for place, row in enumerate(rows):
         names = row.source if row.field is None else (row.field,)
@@ -85,7 +85,7 @@ def _told(field: SharedField, rows: Sequence[ReportRow]) -> int | None:
 def _own_row(
     translation: Translation, field: SharedField, values: FieldValues, megatron: Config, mindformers: Config
 ) -> ReportRow:
-    reason = _closed(translation, field) or _reason(translation, field, values, mindformers)
+    reason = _closing_reason(translation, field) or _reason(translation, field, values, mindformers)
     why = say.no_row_says_why() if reason is None else Words(*reason)
     arguments = [setting.key for setting in _settings(field, megatron) if setting is not None]
     here, keys = list(arguments), list(mindformers.settings[_PREFIX + field.name].derived_from)
@@ -93,7 +93,7 @@ def _own_row(
     if translation.source_framework == "mindformers":
         here, keys, value, source = keys, here, values.mindformers, mindformers
     written = mindformers if source is megatron else megatron
-    theirs, ours = _shown(values.megatron), _shown(values.mindformers)
+    theirs, ours = _value_text(values.megatron), _value_text(values.mindformers)
     said = say.shared_field_differs(name=field.name, megatron=theirs, mindformers=ours, why=why)
     return ReportRow(
         None,
@@ -109,8 +109,8 @@ def _own_row(
     )
 
 
-def _closed(translation: Translation, field: SharedField) -> tuple[str, str] | None:
-    """Why nothing reads the field: what the gate of its recipe field asks for and the run does not have."""
+def _closing_reason(translation: Translation, field: SharedField) -> tuple[str, str] | None:
+    """The reason why nothing reads the field: the gate of its recipe field asks for something that the run lacks."""
     reasons = closed_reasons()
     for name in field.about:
         for missing in closing_fields(name, translation.recipe):
@@ -122,7 +122,7 @@ def _closed(translation: Translation, field: SharedField) -> tuple[str, str] | N
 def _reason(
     translation: Translation, field: SharedField, values: FieldValues, mindformers: Config
 ) -> tuple[str, str] | None:
-    """Why the difference has no effect in this run; None where nothing is known."""
+    """The reason why the difference has no effect in this run; None if nothing is known."""
     for reason in field.harmless:
         if (
             reason.covers(mindformers.dialect, mindformers.framework_version)
@@ -135,17 +135,17 @@ def _reason(
 
 
 def _is_among(value: Value, wanted: tuple[Value, ...] | None) -> bool:
-    return wanted is None or any(_alike(value, one) for one in wanted)
+    return wanted is None or any(_is_identical(value, one) for one in wanted)
 
 
-def _alike(one: Value, other: Value) -> bool:
-    """Whether two values are the same to the letter; a truth value is no number."""
+def _is_identical(one: Value, other: Value) -> bool:
+    """True if two values are the same to the letter; a truth value is no number."""
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
-        return len(one) == len(other) and all(_alike(a, b) for a, b in zip(one, other, strict=True))
+        return len(one) == len(other) and all(_is_identical(a, b) for a, b in zip(one, other, strict=True))
     return one == other and isinstance(one, bool) == isinstance(other, bool)
 
 
-def _shown(value: Value) -> str:
+def _value_text(value: Value) -> str:
     if value is None:
         return "None"
     return str(list(value)) if isinstance(value, (list, tuple)) else plain(value)
@@ -160,7 +160,7 @@ def _settings(field: SharedField, megatron: Config) -> tuple[Setting | None, ...
     return tuple(next((known[one] for one in name.split("|") if one in known), None) for name in field.arguments)
 
 
-def _taken(field: SharedField, megatron: Config) -> tuple[Value] | None:
+def _megatron_value(field: SharedField, megatron: Config) -> tuple[Value] | None:
     """The field's value in Megatron-LM; None where it cannot be told, or the version has no such field."""
     settings = _settings(field, megatron)
     if settings[0] is None and field.take not in _WITHOUT_ARGUMENTS:
@@ -177,7 +177,7 @@ def _taken(field: SharedField, megatron: Config) -> tuple[Value] | None:
 
 
 def _is_forks(field: SharedField, translation: Translation, megatron: Config) -> bool:
-    """Whether a fork's own argument decides what the field stands for: what it makes of it is not known."""
+    """True if a fork's own argument decides what the field stands for: what it makes of it is not known."""
     arguments = catalog(megatron.framework_version, fork_of(megatron)).by_dest
     entries = (translation.recipe.fields.get(name) for name in field.about)
     written = (megatron.settings.get(key) for entry in entries if entry is not None for key in entry.keys)
@@ -200,7 +200,7 @@ def _item(given: tuple[Value, ...], _: tuple[Value, ...]) -> Value:
     return value[0] if isinstance(value, (list, tuple)) and len(value) == 1 else value
 
 
-def _otherwise(given: tuple[Value, ...], values: tuple[Value, ...]) -> Value:
+def _value_or_default(given: tuple[Value, ...], values: tuple[Value, ...]) -> Value:
     """The argument, or the class's own value where there is none."""
     return values[0] if given[0] is None else given[0]
 
@@ -225,7 +225,7 @@ TAKES: dict[str, Callable[[tuple[Value, ...], tuple[Value, ...]], Value]] = {
     "first_true": _first_true,
     "item": _item,
     "dtype": _dtype,
-    "otherwise": _otherwise,
+    "otherwise": _value_or_default,
     "constant": lambda _, values: values[0],
     "mup_scale": _mup_scale,
 }

@@ -101,7 +101,7 @@ def translate_recipe(
     else:
         if own and config.framework_version in WRITTEN.get(dialect or config.dialect, ()):
             version, dialect = config.framework_version, dialect or config.dialect
-        dialect = dialect or _dialect_of(version)
+        dialect = dialect or ("dynamic" if version is not None and version.split(".")[0] == "2" else "static")
         side = "dynamic" if dialect == "dynamic" else "static"
         version = _written_version(version or DEFAULT_MINDFORMERS[side], dialect)
     done = _Translator(recipe, config, framework, side, version, dialect, family, fork).translate()
@@ -121,11 +121,6 @@ def _written_version(given: str, dialect: str) -> str:
         known = "; ".join(f"{name}: {', '.join(versions)}" for name, versions in WRITTEN.items())
         raise UnreadableError(diagnose(say.unknown_target(given=given, dialect=dialect, known=known), "--mindformers"))
     return version
-
-
-def _dialect_of(version: str | None) -> str:
-    """The dialect that a version of MindSpore Transformers is mainly used in."""
-    return "dynamic" if version is not None and version.split(".")[0] == "2" else "static"
 
 
 _NOT_TEXTS = frozenset(("int", "float", "number", "bool"))
@@ -267,7 +262,7 @@ class _Translator:
                     self._report(case)
 
     def _report_unread(self) -> None:
-        """What an older class reads and has no use for here; a key that decides something else, too, has its row."""
+        """Report keys that an older class reads and has no use for here, unless a key decides something else, too."""
         named = {key for row in self.rows for key in row.source}
         for case in self.unread:
             if not named.issuperset(case.entry.keys):
@@ -455,7 +450,7 @@ class _Translator:
                 yield ReportRow(None, (key,), (), setting.value, "exact", "none", False, *words.both())
 
     def _stand_ins(self) -> Iterator[ReportRow]:
-        """What the written file's frame fills in for a value that the source does not have."""
+        """Rows for values that the written file's frame fills in because the source does not have them."""
         told: set[str | None] = {row.field for row in self.rows if row.status == "unresolved"}
         if self.recipe.value("data.train_paths"):
             told.add("data.blend")

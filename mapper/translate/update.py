@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from ...mappings.names_compiled import FieldName
     from ...mappings.tables import SideName, Status
-    from ...schemas.config import Setting, Value
+    from ...schemas.config import Value
     from ...schemas.diagnostic import Language
     from ...schemas.message import Words
     from ..differences import Difference
@@ -62,7 +62,7 @@ class Refusal(NamedTuple):
     zh: str
 
     def reason(self, language: Language) -> str:
-        """Why, for a person."""
+        """The reason, for a person."""
         return self.zh if language == "zh" else self.en
 
 
@@ -86,10 +86,10 @@ def update(
     target_text: str, translation: Translation, target_config: Config, options: ReadOptions | None = None
 ) -> Updated:
     """The file after the update, what was changed and what could not be; UnreadableError for a file of another kind."""
-    return _Updating(target_text, translation, target_config, options or ReadOptions()).done()
+    return _Updater(target_text, translation, target_config, options or ReadOptions()).update_text()
 
 
-class _Updating:
+class _Updater:
     def __init__(self, text: str, translation: Translation, config: Config, options: ReadOptions) -> None:
         self.translation = translation
         self.version = translation.version
@@ -137,21 +137,21 @@ class _Updating:
     def _read(self, text: str) -> Config:
         return config_of(SourceText(self.config.file, text), self.options, path=self.config.file)
 
-    def done(self) -> Updated:
+    def update_text(self) -> Updated:
         """Edit, read again, and edit what still differs, a little harder each time."""
         current = self.original
         for effort in range(_ROUNDS):
-            rows = list(self._differing(current))
+            rows = list(self._differing_rows(current))
             if not rows:
                 break
-            self.text, current = self._edited(current, rows, effort)
+            self.text, current = self._edit_round(current, rows, effort)
         self._say_what_is_left(current)
         said = {refusal.field for refusal in self.refused}
         there = recipe_of(current)
         entries = differences(self.translation.recipe, there)
         left = unreported_differences(self.translation, entries)
         unsaid = tuple(one for one in left if one.field not in said and _is_asked_for(one))
-        kept = tuple(self._kept(entries, there))
+        kept = tuple(self._kept_differences(entries, there))
         return Updated(
             self.text,
             tuple(dict.fromkeys(self.changed)),
@@ -159,12 +159,12 @@ class _Updating:
             tuple(self._other_family()),
             unsaid,
             current,
-            self._reported(kept, current),
+            self._report_rows(kept, current),
         )
 
     # --- what differs ---
 
-    def _differing(self, config: Config) -> Iterator[tuple[Row, Side, list[FieldName]]]:
+    def _differing_rows(self, config: Config) -> Iterator[tuple[Row, Side, list[FieldName]]]:
         """Rows the translation speaks of whose fields differ in effect."""
         recipe = recipe_of(config)
         # A value that means the same as none stops some runs where it is none: it is written, as in a new file.
@@ -178,13 +178,12 @@ class _Updating:
             if side is None:
                 continue
             fields: list[FieldName] = [field for field in row.fields if self._parts(recipe, field)]
-            if not fields and (self._lacks(row, lacking) or self._mistyped(config, row, side)):
+            if not fields and (
+                any(setting.key in lacking for setting in self._settings(row)) or self._is_mistyped(config, row, side)
+            ):
                 fields = list(row.fields)
             if fields:
                 yield row, side, fields
-
-    def _lacks(self, row: Row, lacking: set[str]) -> bool:
-        return any(setting.key in lacking for setting in self._settings(row))
 
     def _spoken_side(self, row: Row) -> Side | None:
         """The keys of a row that the translation speaks of; None of one that it leaves alone."""
@@ -194,8 +193,8 @@ class _Updating:
         mode = side.options.get("write", row.write)
         return side if mode != "never" and self._speaks(row, str(mode)) else None
 
-    def _mistyped(self, config: Config, row: Row, side: Side) -> bool:
-        """Whether the file spells a wanted value so that the framework reads another type: `1e-8` is text to PyYAML."""
+    def _is_mistyped(self, config: Config, row: Row, side: Side) -> bool:
+        """True if the file spells a wanted value so that the framework reads another type: `1e-8` is text to PyYAML."""
         if self.side == "megatron":
             return False
         faults = {problem.span for problem in config.problems if problem.kind.severity == "error"}
@@ -204,7 +203,9 @@ class _Updating:
                 known = config.settings.get(key)
                 if known is None or known.origin != "explicit" or known.acceptance != "accepted" or not known.decided:
                     continue
-                if _is_text_for(known.value, wanted.value) or (known.span in faults and _is_whole_for(known, wanted)):
+                if _is_text_for(known.value, wanted.value) or (
+                    known.span in faults and type(known.value) is int and isinstance(wanted.value, float)
+                ):
                     return True
         return False
 
@@ -226,7 +227,7 @@ class _Updating:
         ]
 
     def _needs_family(self, recipe: Recipe) -> bool:
-        """Whether the file's model class is another one than was chosen."""
+        """True if the file's model class is another one than was chosen."""
         choice, own = self.translation.family, family_of(recipe.value("model.family"), self.side)
         return choice is not None and (own is None or own.name != choice.family.name)
 
@@ -239,7 +240,7 @@ class _Updating:
         return any(self._says(row, field) for field in row.fields)
 
     def _says(self, row: Row, field: FieldName) -> bool:
-        """Whether the source says something with a field, be it that there is no such thing."""
+        """True if the source says something with a field, be it that there is no such thing."""
         entry = self.translation.recipe.fields.get(field)
         if entry is None or not entry.decided or (row.impact or vocabulary()[field].impact) == "none":
             return False
@@ -264,36 +265,40 @@ class _Updating:
         )
 
     def _is_wished(self, field: FieldName, wanted: Value) -> bool:
-        """Whether the source asks for what a new file has there."""
+        """True if the source asks for what a new file has there."""
         entry = self.translation.recipe.fields.get(field)
         if entry is None or not entry.decided:
             return False
-        if entry.origin == "default" and field.split(".", 1)[0] in _MACHINERY and not _is_numeric(field):
+        if (
+            entry.origin == "default"
+            and field.split(".", 1)[0] in _MACHINERY
+            and vocabulary()[field].impact != "numerics"
+        ):
             return False  # the source does not speak of it, and no number depends on it
         return entry.value is not None or wanted is None  # else it is the new file's frame's or its class's own
 
     # --- edits ---
 
-    def _edited(
+    def _edit_round(
         self, current: Config, rows: list[tuple[Row, Side, list[FieldName]]], effort: int
     ) -> tuple[str, Config]:
         """The text after one round; row by row, without those that harm, where all of them together do."""
         for shared in (True, False):
             edits = self._edits(self.text, current, rows, effort, shared=shared)
-            found = self._applied(self.text, current, edits)
-            if found is not None and not (shared and self._moved(found[1])):
+            found = self._apply_if_readable(self.text, current, edits)
+            if found is not None and not (shared and self._moved_keys(found[1])):
                 self.changed.extend(edit.key for edit in edits)
                 return found
         text, config = self.text, current
         for row in rows:
             edits = self._edits(text, config, [row], effort, shared=False)
-            found = self._applied(text, config, edits)
-            if found is not None and not self._moved(found[1]) - self._moved(config):
+            found = self._apply_if_readable(text, config, edits)
+            if found is not None and not self._moved_keys(found[1]) - self._moved_keys(config):
                 text, config = found
                 self.changed.extend(edit.key for edit in edits)
         return text, config
 
-    def _applied(self, text: str, current: Config, edits: list[Edit]) -> tuple[str, Config] | None:
+    def _apply_if_readable(self, text: str, current: Config, edits: list[Edit]) -> tuple[str, Config] | None:
         if not edits:
             return text, current
         after = apply_edits(text, edits)
@@ -316,7 +321,7 @@ class _Updating:
         edits: list[Edit] = []
         recipe = recipe_of(current)
         for row, side, fields in rows:
-            if any(_is_open(recipe, field) for field in fields) and not self._mistyped(current, row, side):
+            if any(_is_open(recipe, field) for field in fields) and not self._is_mistyped(current, row, side):
                 continue  # what is there now cannot be decided: it is left alone, and said
             edits += self._row_edits(editor, current, row, side, effort)
         return [*edits, *editor.rest()]
@@ -324,11 +329,11 @@ class _Updating:
     def _row_edits(
         self, editor: ScriptEditor | YamlEditor, current: Config, row: Row, side: Side, effort: int
     ) -> Iterator[Edit]:
-        """What is set, then what is dropped of the row's own keys, and with more effort what switches the row on."""
+        """Edits that set the row's keys, then drop its other ones, and with more effort set the row's switches."""
         wanted = self._keys(current, row, side, effort)
         named = {setting.key for setting in wanted}
         for setting in wanted:
-            clashing = self._clashing(current, side, setting.key)
+            clashing = self._clashing_alias(current, side, setting.key)
             if clashing is not None and isinstance(editor, YamlEditor):
                 named.add(clashing)
                 yield from editor.rename(clashing, setting.key, setting.value)
@@ -345,7 +350,7 @@ class _Updating:
                 yield from editor.put(key, enabler.value)
 
     def _in_effect(self, key: str) -> Value:
-        """What a new file has for a key: what it says, or what its class takes where it says nothing."""
+        """A new file's value for a key: its own, or its class's if it has none."""
         section, _, name = key.partition(".")
         if key in self.wanted.settings or section not in RESOLVED_SECTIONS:
             return self.wanted.value(key)
@@ -362,7 +367,7 @@ class _Updating:
         ]
 
     def _is_own(self, side: Side, key: str) -> bool:
-        """Whether no other row is led by this key: `num_layers` stands in many rows, and belongs to one."""
+        """True if no other row is led by this key: `num_layers` stands in many rows, and belongs to one."""
         if key in side.keys[0].split("|"):
             return True
         for row in table().rows:
@@ -372,7 +377,7 @@ class _Updating:
         return True
 
     def _keys(self, current: Config, row: Row, side: Side, effort: int) -> list[TargetSetting]:
-        """What to set, under the name that the file already uses where that one works."""
+        """The settings to write, under the name that the file already uses if that one works."""
         if row is _CALLBACKS:
             return self._callbacks(current)
         if row is _FAMILY:
@@ -399,7 +404,7 @@ class _Updating:
                 return alias
         return None
 
-    def _clashing(self, current: Config, side: Side, key: str) -> str | None:
+    def _clashing_alias(self, current: Config, side: Side, key: str) -> str | None:
         """Another name for a key that the file has in its place, and that the framework refuses."""
         known = current.settings.get(key)
         if len(side.keys) != 1 or (known is not None and known.origin == "explicit"):
@@ -413,7 +418,7 @@ class _Updating:
 
     # --- what is said ---
 
-    def _moved(self, config: Config) -> set[str]:
+    def _moved_keys(self, config: Config) -> set[str]:
         """Keys with another value than before that no row asks for: they share an anchor or a variable."""
         asked = {self._plain(setting.key) for setting in self.translation.settings}
         for row in table().rows:
@@ -439,36 +444,42 @@ class _Updating:
 
     def _say_what_is_left(self, config: Config) -> None:
         recipe = recipe_of(config)
-        for row, _, fields in self._differing(config):
+        for row, _, fields in self._differing_rows(config):
             for field in fields:
                 entry = recipe.fields.get(field)
-                wanted = _shown(self.wanted_recipe.value(field))
+                wanted = _value_text(self.wanted_recipe.value(field))
                 keys = tuple(setting.key for setting in self._settings(row)) or (() if entry is None else entry.keys)
-                found = say.unset() if entry is None else _shown(entry.value)
+                found = say.unset() if entry is None else _value_text(entry.value)
                 is_open = _is_open(recipe, field)
                 said = say.left_alone(wanted=wanted) if is_open else say.still_is(wanted=wanted, found=found)
                 self._refuse(keys, field, said)
-        for key in sorted(self._moved(config)):
+        for key in sorted(self._moved_keys(config)):
             before, after = self.original.settings[key], config.settings[key]
-            self._refuse((key,), None, say.changed_along(found=_shown(before.value), wanted=_shown(after.value)))
+            self._refuse(
+                (key,), None, say.changed_along(found=_value_text(before.value), wanted=_value_text(after.value))
+            )
         launch, wanted_launch = config.launch, self.wanted.launch
         if launch is not None and wanted_launch is not None and launch.world_size != wanted_launch.world_size:
-            found, wanted = _shown(launch.world_size), _shown(wanted_launch.world_size)
+            found, wanted = _value_text(launch.world_size), _value_text(wanted_launch.world_size)
             self._refuse((), "parallel.world_size", say.change_devices(found=found, wanted=wanted))
 
-    def _kept(self, entries: tuple[Difference, ...], there: Recipe) -> Iterator[Difference]:
-        """What changes numbers, and is neither as the source has it nor as a new file would: no edit reached it."""
+    def _kept_differences(self, entries: tuple[Difference, ...], there: Recipe) -> Iterator[Difference]:
+        """Differences that change numbers, and are neither as in the source nor as in a new file."""
         apart = {_place(one) for one in differences(self.wanted_recipe, there) if one.status != "equal"}
         lost = {row.field for row in self.translation.rows if row.field is not None and not row.carried}
         found = [
             one
             for one in entries
-            if _changes_numbers(one) and one.field not in lost and _place(one) in apart and _matters(one)
+            if one.status != "equal"
+            and one.impact == "numerics"
+            and one.field not in lost
+            and _place(one) in apart
+            and _matters(one)
         ]
         # A computed quantity follows from what is said of its fields, where anything is.
         yield from [one for one in found if not str(one.field).startswith(COMPUTED)] or found
 
-    def _reported(self, kept: tuple[Difference, ...], current: Config) -> tuple[ReportRow, ...]:
+    def _report_rows(self, kept: tuple[Difference, ...], current: Config) -> tuple[ReportRow, ...]:
         """The rows of the report, less those that say that what the file keeps otherwise was carried over."""
         told = {one.field for one in kept if one.field is not None}
         left = [row for row in self.translation.rows if row.field is None or row.field not in told]
@@ -481,7 +492,7 @@ class _Updating:
         replaced = (row for row in self.translation.rows if row.field is not None and row.field == kept.field)
         keys = tuple(dict.fromkeys(key for row in replaced for key in row.source)) or place
         status: Status = "dropped" if there is None or there.decided else "unresolved"
-        said = _said_of_kept(kept, ", ".join(place) or str(kept.field))
+        said = _keep_text(kept, ", ".join(place) or str(kept.field))
         value = None if here is None else here.value
         return ReportRow(kept.field, keys, (), value, status, kept.impact, False, *said.both())
 
@@ -497,7 +508,7 @@ class _Updating:
             return
         misfits = misfits_of(own, self.translation.recipe.value)
         if misfits:
-            fields = ", ".join(f"{misfit.field} {_shown(misfit.wanted)}" for misfit in misfits)
+            fields = ", ".join(f"{misfit.field} {_value_text(misfit.wanted)}" for misfit in misfits)
             said = say.class_cannot_express(found=found, fields=fields, wanted=wanted)
             yield Refusal((), "model.family", *said.both())
 
@@ -506,28 +517,24 @@ class _Updating:
 
 
 def _is_asked_for(difference: Difference) -> bool:
-    """Whether the source says something with a field; what it leaves open is the file's own."""
+    """True if the source says something with a field; what it leaves open is the file's own."""
     found = difference.a
     if found is None or not found.decided or found.value is None or str(difference.field).startswith(COMPUTED):
         return False  # what feeds a computed quantity is compared itself
     return found.origin == "explicit" or difference.impact == "numerics"
 
 
-def _said_of_kept(kept: Difference, keys: str) -> Words:
-    wanted, found = (say.unset() if side is None else _shown(side.value) for side in (kept.a, kept.b))
+def _keep_text(kept: Difference, keys: str) -> Words:
+    wanted, found = (say.unset() if side is None else _value_text(side.value) for side in (kept.a, kept.b))
     if kept.b is None or kept.b.decided:
         return say.keeps(keys=keys, wanted=wanted, found=found)
     return say.keeps_open(keys=keys, wanted=wanted)
 
 
 def _matters(kept: Difference) -> bool:
-    """Whether the runs part by it; where a file takes its weights from is its own, unless the source says so."""
+    """True if the runs part by it; where a file takes its weights from is its own, unless the source says so."""
     of_its_weights = kept.field is not None and kept.field.startswith("checkpoint.")
     return kept.counts is not False and not (of_its_weights and (kept.a is None or kept.a.origin != "explicit"))
-
-
-def _changes_numbers(difference: Difference) -> bool:
-    return difference.status != "equal" and difference.impact == "numerics"
 
 
 def _place(difference: Difference) -> str:
@@ -541,29 +548,20 @@ def _devices(recipe: Recipe) -> int | None:
     return size if isinstance(size, int) and size > 0 else None
 
 
-def _is_numeric(field: FieldName) -> bool:
-    return vocabulary()[field].impact == "numerics"
-
-
 def _is_open(recipe: Recipe, field: FieldName) -> bool:
-    """Whether the file gives a field a value that reading alone cannot decide."""
+    """True if the file gives a field a value that reading alone cannot decide."""
     entry = recipe.fields.get(field)
     return entry is not None and not entry.decided and entry.origin == "explicit"
 
 
-def _is_whole_for(known: Setting, wanted: TargetSetting) -> bool:
-    """Whether a whole number stands where another is wanted, which some keys do not take."""
-    return type(known.value) is int and isinstance(wanted.value, float)
-
-
 def _is_text_for(found: Value, wanted: Value) -> bool:
-    """Whether a text stands where a number or a switch is wanted."""
+    """True if a text stands where a number or a switch is wanted."""
     if isinstance(found, (list, tuple)) and isinstance(wanted, (list, tuple)):
         return any(_is_text_for(one, other) for one, other in zip(found, wanted, strict=False))
     return isinstance(found, str) and isinstance(wanted, (bool, int, float))
 
 
-def _shown(value: Value) -> str:
+def _value_text(value: Value) -> str:
     return "unknown" if value is None else plain(value)
 
 

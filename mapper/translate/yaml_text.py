@@ -33,7 +33,9 @@ def scalar(value: Value) -> str:
     if isinstance(value, float):
         return _float(value)
     if isinstance(value, str):
-        return value if _is_plain(value) else _quoted(value)
+        return (
+            value if _is_plain(value) else ('"' + "".join(_ESCAPES.get(char) or _visible(char) for char in value) + '"')
+        )
     if isinstance(value, dict):
         return "{" + ", ".join(f"{scalar(key)}: {scalar(entry)}" for key, entry in value.items()) + "}"
     return "[" + ", ".join(scalar(entry) for entry in value) + "]"
@@ -63,10 +65,6 @@ def _is_plain(text: str) -> bool:
 
 
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0"}
-
-
-def _quoted(text: str) -> str:
-    return '"' + "".join(_ESCAPES.get(char) or _visible(char) for char in text) + '"'
 
 
 def _visible(char: str) -> str:
