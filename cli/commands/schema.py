@@ -8,7 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from ...schemas.border.text_output import emit, json_text, page
+from ...schemas.config import ReadOptions
 from ...schemas.fast_records import NamedTuple
+from ...schemas.file_kind import is_mindformers
+from ...schemas.plain_values import is_mapping
+from ...schemas.reader import config_of
 from ...schemas.wording import mark
 from ...schemas.yaml_reader.document import read_yaml
 from ..answers_compiled import schema_check_json
@@ -19,11 +23,13 @@ from ..inputs import read_input
 from ..messages_compiled import say
 from ..schemas_compiled import SCHEMAS
 from .schema_faults import Fault, JsonPlaces, faults, nearest, toml_places, yaml_place
+from .schema_shape import FrameworkCheck, check_megatron, check_mindformers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ...schemas.diagnostic import Language
+    from ...schemas.mindformers.models import Dialect
     from ...schemas.source import SourceText, Span
     from ..arguments_compiled import SchemaArgs
     from .schema_faults import Path, Place
@@ -51,8 +57,8 @@ def schema_of(
         from ...schemas.mindformers.models import model as mindformers_model
         from ...schemas.versions import default_name
 
-        chosen = "dynamic" if dialect == "dynamic" else "static"
-        found = mindformers_model(chosen, mindformers or default_name("mindformers", chosen))
+        usual = default_name("mindformers", "dynamic" if dialect == "dynamic" else "static")
+        found = mindformers_model(cast("Dialect", dialect or "static"), mindformers or usual)
     else:
         listed = ", ".join(NAMES)
         raise UsageError(say.there_is_no_schema_the(name=name, listed=listed))
@@ -94,12 +100,8 @@ def check_file(
     if kind is not None and kind not in NAMES:
         schema_of(kind)  # raises, with the names that there are
     source = read_input(name, stdin_name)
-    read = _read(source, kind)
-    kind = kind or _kind_of(source.name, read.value)
-    found = faults(read.value, schema_of(kind, *versions))
-    if kind == "config" and not found:
-        found = _meanings(source)
-    placed = [(nearest(fault.path, read.place, of_key=fault.is_about_key), fault) for fault in found]
+    kind, found, place = _check_framework(source, kind, versions, name) or _check_schema(source, kind, versions)
+    placed = [(nearest(fault.path, place, of_key=fault.is_about_key), fault) for fault in found]
     placed.sort(key=lambda entry: (0, 0) if entry[0] is None else entry[0][:2])
     places, found = [place for place, _ in placed], [fault for _, fault in placed]
     if as_json:
@@ -110,12 +112,58 @@ def check_file(
     return BAD if found else FINE
 
 
+def _check_framework(
+    source: SourceText, kind: str | None, versions: tuple[str | None, str | None, str | None], path: str
+) -> FrameworkCheck | None:
+    """The check of a framework's own file, in its dialect and version; None for a file of another kind."""
+    options = ReadOptions(megatron=versions[0], mindformers=versions[1], dialect=versions[2])
+    if kind in (None, "mindformers") and _is_yaml(source):
+        document = read_yaml(source)
+        if is_mapping(document.value) and is_mindformers(document.value):
+            config = config_of(source, options, path=path)
+            schema = schema_of("mindformers", mindformers=config.framework_version, dialect=config.dialect)
+            return check_mindformers(config, schema, document.value, partial(yaml_place, document))
+    if kind in (None, "megatron") and not (_is_toml(source, kind) or _is_yaml(source) or _is_json(source)):
+        config = config_of(source, options, path=path)
+        if config.framework == "megatron":
+            return check_megatron(config, schema_of("megatron", megatron=config.framework_version))
+    return None
+
+
+def _check_schema(
+    source: SourceText, kind: str | None, versions: tuple[str | None, str | None, str | None]
+) -> FrameworkCheck:
+    """The check of any other file by one schema."""
+    read = _read(source, kind)
+    kind = kind or _kind_of(source.name, read.value)
+    found = faults(read.value, schema_of(kind, *versions))
+    if kind == "config" and not found:
+        found = _meanings(source)
+    return FrameworkCheck(kind, found, read.place)
+
+
+def _is_toml(source: SourceText, kind: str | None) -> bool:
+    ending = _ending(source)
+    return ending == ".toml" or (kind == "config" and ending not in (".json", ".yaml", ".yml"))
+
+
+def _is_yaml(source: SourceText) -> bool:
+    return _ending(source) in (".yaml", ".yml")
+
+
+def _is_json(source: SourceText) -> bool:
+    return _ending(source) == ".json" or (not _is_yaml(source) and source.text.lstrip()[:1] in "{[")
+
+
+def _ending(source: SourceText) -> str:
+    return os.path.splitext(source.name)[1].lower()
+
+
 def _read(source: SourceText, kind: str | None) -> _Read:
-    ending = os.path.splitext(source.name)[1].lower()
-    if ending == ".toml" or (kind == "config" and ending not in (".json", ".yaml", ".yml")):
+    if _is_toml(source, kind):
         inside = ("tool", "accmap") if os.path.basename(source.name) == "pyproject.toml" else ()
         return _Read(toml_table(source.name, source.text), toml_places(source, inside).get)
-    if ending == ".json" or (ending not in (".yaml", ".yml") and source.text.lstrip()[:1] in "{["):
+    if _is_json(source):
         return _Read(_json(source), JsonPlaces(source))
     document = read_yaml(source)
     return _Read(document.value, partial(yaml_place, document))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from math import isfinite
 from typing import TYPE_CHECKING, Any, cast
 
 from jsonschema import Draft202012Validator
 
 from ...schemas.fast_records import NamedTuple
 from ...schemas.message import Words, in_chinese
+from ...schemas.plain_values import number_in
 from ...schemas.source import Span
 from ...schemas.suggestion import suggestion
 from ...schemas.wording import join_words
@@ -251,12 +253,24 @@ def _unknown_keys(error: ValidationError, path: tuple[str | int, ...]) -> Iterat
     instance: Mapping[str, Any] = error.instance  # type: ignore[assignment]
     for name in instance:
         if name not in known:
-            yield _fault((*path, name), "additionalProperties", path, name=_quote(name), hint=_hint(name, known))
+            hint = suggestion(name, known) or say.the_keys_are(listed=", ".join(known))
+            yield _fault((*path, name), "additionalProperties", path, name=_quote(name), hint=hint)
+
+
+def unknown_key(path: tuple[str | int, ...], owner: tuple[str | int, ...], name: str, known: Iterable[str]) -> Fault:
+    """The fault of a key that its owner takes and does not use, with the key that was probably meant."""
+    return _fault(path, "additionalProperties", owner, name=_quote(name), hint=suggestion(name, known))
 
 
 def _kind_fault(path: tuple[str | int, ...], value: object, kinds: Iterable[Any]) -> Fault:
-    names = [_KINDS[kind]() if kind in _KINDS else kind for kind in map(str, dict.fromkeys(kinds))]
-    return _fault(path, "type", path, value=_quote(value), limit=join_words(names, "either"))
+    chosen = tuple(map(str, dict.fromkeys(kinds)))
+    names = [_KINDS[kind]() if kind in _KINDS else kind for kind in chosen]
+    hint: Words | str = ""
+    if isinstance(value, str) and not {"number", "integer"}.isdisjoint(chosen):
+        number = number_in(value)
+        if number is not None and isfinite(number) and ("number" in chosen or number.is_integer()):
+            hint = say.write_this_number(value=int(number) if "number" not in chosen else number)
+    return _fault(path, "type", path, value=_quote(value), limit=join_words(names, "either"), hint=hint)
 
 
 def _fault(path: tuple[str | int, ...], keyword: str, named: tuple[str | int, ...], **said: str) -> Fault:
@@ -268,10 +282,6 @@ def _sentence(language: str, keyword: str, named: tuple[str | int, ...], said: M
     word: Callable[..., str] = say.page("fault", language)
     key = dotted_path(named) or word("whole")
     return word(keyword if keyword in _SAID else "other", key=key, keyword=keyword, **said)
-
-
-def _hint(name: str, known: Iterable[str]) -> Words:
-    return suggestion(name, known) or say.the_keys_are(listed=", ".join(known))
 
 
 def _words(value: object, limit: Sequence[object]) -> str:

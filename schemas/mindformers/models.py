@@ -37,6 +37,7 @@ _WIDER: dict[str, Any] = {
     "train_precision_sync": bool | None,
     "stable_rank_config": dict[str, Any] | None,
     "health_checkpoint": dict[str, Any] | None,
+    "first_k_dense_replace": int | bool | None,
     "moe_layer_freq": int | list[int] | str | None,
     "mscale": float | None,
     "activation_func": str | None,

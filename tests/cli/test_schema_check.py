@@ -97,6 +97,52 @@ def test_a_good_configuration_fits(accmap: Any) -> None:
     assert (answer.code, answer.out) == (0, "accmap.toml is as the schema config says\n")
 
 
+PLANTED = [
+    ("qwen3_dense/mindformers.yaml", "batch_size: 1", "batch_size: one", 'must be a whole number or null, not "one"'),
+    (
+        "qwen3_dense/mindformers.yaml",
+        "rate: 1.0e-4",
+        "rate: 1e-4",
+        'must be a number or null, not "1e-4"; write 0.0001',
+    ),
+    ("qwen3_dense/mindformers.yaml", "\nseed: 1234", "\nsead: 1234", 'has no "sead" (did you mean seed?)'),
+    ("qwen3_dense/mindformers.yaml", "hidden_size:", "hiden_size:", 'has no "hiden_size" (did you mean hidden_size?)'),
+    ("qwen3_dense/mindformers.yaml", "warmup_steps:", "warmup_step:", 'no "warmup_step" (did you mean warmup_steps?)'),
+    ("qwen3_dense/megatron.sh", "--num-layers 4", "--num-layers four", 'must be a whole number or null, not "four"'),
+    ("qwen3_dense/megatron.sh", "--lr 1.0e-4", "--lr 1e-4x", 'lr must be a number or null, not "1e-4x"'),
+    ("qwen3_dense/megatron.sh", "--hidden-size", "--hiden-size", 'no "--hiden-size" (did you mean --hidden-size?)'),
+    ("qwen3_dense/megatron.sh", "--ffn-hidden-size", "--ffn-hiden-size", "(did you mean --ffn-hidden-size?)"),
+]
+
+
+@pytest.mark.parametrize(("example", "before", "after", "said"), PLANTED, ids=[row[2].strip() for row in PLANTED])
+def test_a_fault_in_a_frameworks_file_is_where_lint_finds_it(
+    accmap: Any, example: str, before: str, after: str, said: str
+) -> None:
+    text = (ROOT / "examples" / example).read_text("utf-8")
+    name = Path(example).name
+    assert accmap("schema", "--check", name, files={name: text}).code == 0
+    answer = accmap("schema", "--check", name, files={name: text.replace(before, after, 1)})
+    assert answer.code == 1
+    line, total = answer.out.splitlines()
+    assert line.endswith(said)
+    kind = "megatron" if name.endswith(".sh") else "mindformers"
+    assert total == f"{name}: 1 place does not fit the schema {kind}"
+    findings = json.loads(accmap("lint", name, "--format", "json", "--no-cache").out)["diagnostics"]
+    assert line.split(": ")[0] in {f"{name}:{one['span']['line']}:{one['span']['column']}" for one in findings}
+
+
+def test_the_dialect_and_the_version_are_detected(accmap: Any) -> None:
+    dynamic = "run_mode: train\ntraining: {steps: ten}\nlr_scheduler: {type: ConstantWarmUpLR}\nparallelism: {}\n"
+    code, faults = checked(accmap, "d.yaml", files={"d.yaml": dynamic})
+    assert (code, ("training.steps", "type", 2, 19) in faults) == (1, True)
+    legacy = "run_mode: train\nuse_legacy: True\nrunner_config: {epochs: ten}\n"
+    assert checked(accmap, "l.yaml", files={"l.yaml": legacy}) == (1, [("runner_config.epochs", "type", 3, 25)])
+    of_one_version = "run_mode: train\nuse_legacy: False\nrunner_config: {epochs: 1}\n"
+    assert checked(accmap, "v.yaml", "--mindformers", "1.6", files={"v.yaml": of_one_version}) == (0, [])
+    assert accmap("schema", "--check", "v.yaml", "--mindformers", "7.0").code == 2
+
+
 def test_what_lint_refuses_the_schema_refuses(accmap: Any) -> None:
     for line in CONFIGURATION.replace("[severity]\n", "severity.").splitlines()[:4]:
         files = {"accmap.toml": f"{line}\n"}
