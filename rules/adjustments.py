@@ -23,30 +23,30 @@ if TYPE_CHECKING:
 IDLE: tuple[str, ...] = ROLES["inert-key"]
 
 
-def softened(subject: Subject, found: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """The findings; those about a key that does nothing are remarks where it makes no difference."""
-    if not any(_loud(entry) and entry.kind.code in IDLE for entry in found):
+def downgrade_inert_keys(subject: Subject, found: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """The findings; those about a key that does nothing are remarks if it makes no difference."""
+    if not any(_is_serious(entry) and entry.kind.code in IDLE for entry in found):
         return list(found)
-    apart = {field for entry in found if _loud(entry) and entry.kind.code not in IDLE for field in entry.fields}
-    names = names_of([*apart, *(field for side in subject.sides for field in _open(side))])
+    apart = {field for entry in found if _is_serious(entry) and entry.kind.code not in IDLE for field in entry.fields}
+    names = key_names([*apart, *(field for side in subject.sides for field in _open_fields(side))])
     return [
         entry._replace(kind=entry.kind._replace(severity="info"))
-        if entry.kind.code in IDLE and _loud(entry) and not key_of(entry) & names
+        if entry.kind.code in IDLE and _is_serious(entry) and not names_of_key(entry) & names
         else entry
         for entry in found
     ]
 
 
-def _open(side: Side) -> Iterator[str]:
+def _open_fields(side: Side) -> Iterator[str]:
     """The fields that a file leaves undecided."""
     return (name for name, value in side.recipe.fields.items() if not value.decided)
 
 
-def _loud(entry: Diagnostic) -> bool:
+def _is_serious(entry: Diagnostic) -> bool:
     return entry.kind.severity != "info"
 
 
-def key_of(entry: Diagnostic) -> set[str]:
+def names_of_key(entry: Diagnostic) -> set[str]:
     """The key that a finding is about, and the name that works in its place."""
     from .catalog.keys import working_name
 
@@ -55,7 +55,7 @@ def key_of(entry: Diagnostic) -> set[str]:
     return {name for name in (key, working_name(key)) if name}
 
 
-def names_of(fields: Iterable[str], *, main: bool = False) -> set[str]:
+def key_names(fields: Iterable[str], *, main: bool = False) -> set[str]:
     """The last parts of every key and alias of the rows of some fields, or of the first key of each alone."""
     found: set[str] = set()
     for field in set(fields):
@@ -69,16 +69,18 @@ def names_of(fields: Iterable[str], *, main: bool = False) -> set[str]:
 _SAID = ("condition", "why")
 
 
-def at_fault(subject: Subject, found: Sequence[Diagnostic]) -> list[Diagnostic]:
+def attribute_refusals(subject: Subject, found: Sequence[Diagnostic]) -> list[Diagnostic]:
     """The findings, with each refusal at the one value of it that the other side has otherwise."""
     differing = {entry.fields[0] for entry in found if len(entry.fields) == 1 and entry.related}
     return [
-        _moved(subject, entry, differing) if differing and entry.kind.code in ROLES["disputed-values"] else entry
+        _move_to_culprit(subject, entry, differing)
+        if differing and entry.kind.code in ROLES["disputed-values"]
+        else entry
         for entry in found
     ]
 
 
-def _named(side: Side, entry: Diagnostic) -> set[str]:
+def _settings_named(side: Side, entry: Diagnostic) -> set[str]:
     """The settings that a sentence names, and what those are worked out from."""
     import re
 
@@ -91,25 +93,25 @@ def _named(side: Side, entry: Diagnostic) -> set[str]:
     return names
 
 
-def _moved(subject: Subject, entry: Diagnostic, differing: set[str]) -> Diagnostic:
+def _move_to_culprit(subject: Subject, entry: Diagnostic, differing: set[str]) -> Diagnostic:
     side = next((one for one in subject.sides if one.config.file == entry.file), None)
     if side is None:
         return entry
-    names = _named(side, entry)
+    names = _settings_named(side, entry)
     other: list[Setting] = []
     for setting in side.config.settings.values():
         if setting.span is None:
             continue
-        fields = decided_by(side, setting.key)
+        fields = fields_of_key(side, setting.key)
         named = setting.key.rpartition(".")[2] in names if names else not set(entry.fields).isdisjoint(fields)
         if named and not differing.isdisjoint(fields):
             other.append(setting)
     if len(other) != 1 or other[0].span == entry.span:
         return entry
-    return _at(entry, other[0])
+    return _place_at(entry, other[0])
 
 
-def _at(entry: Diagnostic, setting: Setting) -> Diagnostic:
+def _place_at(entry: Diagnostic, setting: Setting) -> Diagnostic:
     """A finding at one of the values that it is about; the place that it had is a further one."""
     related = [one for one in entry.related if one.span != setting.span]
     if entry.span is not None and entry.span[:2] != entry.span[2:4]:
@@ -117,7 +119,7 @@ def _at(entry: Diagnostic, setting: Setting) -> Diagnostic:
     return entry._replace(span=setting.span, related=tuple(related))
 
 
-def decided_by(side: Side, key: str) -> list[str]:
+def fields_of_key(side: Side, key: str) -> list[str]:
     """The fields that a key decides before all others."""
     found: list[str] = []
     for row in table().rows:

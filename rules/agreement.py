@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from .subject import Side
 
 
-def agreement(name: FieldName, left: Side, right: Side) -> Repair | None:
+def repair_to_agree(name: FieldName, left: Side, right: Side) -> Repair | None:
     """The repair that gives `right` the value of a recipe field that `left` has; None where it cannot be written."""
-    if right.config.dialect == "legacy" or not _decided(name, left):
+    if right.config.dialect == "legacy" or not _is_decided(name, left):
         return None
     dialect = side_of(right.config)
     kind = right.config.value(MODEL_TYPE[dialect])
@@ -47,7 +47,7 @@ def agreement(name: FieldName, left: Side, right: Side) -> Repair | None:
     return None
 
 
-def _decided(name: FieldName, side: Side) -> bool:
+def _is_decided(name: FieldName, side: Side) -> bool:
     field = side.field(name)
     return field is not None and field.decided
 
@@ -60,15 +60,15 @@ def _changes(
     from ..mapper.recipe.reading import side_of
     from ..mapper.translate.yaml_text import scalar
 
-    def known(field: FieldName) -> Value:
-        """What the file at hand has, but for the fields that are about to agree."""
+    def value_if_agreed(field: FieldName) -> Value:
+        """The file's own value, but for the fields that are about to agree."""
         return (left if str(field) in row.fields else right).value(field)
 
     lens, place = LENSES[wanted.lens], row.fields.index(name)
-    scope = Scope(side_of(right.config), right.config.framework_version, wanted.options, known)
+    scope = Scope(side_of(right.config), right.config.framework_version, wanted.options, value_if_agreed)
     put = lens.put(tuple(left.value(field) for field in row.fields), scope)
     drives = lens.drives[place] if lens.drives else range(len(wanted.keys))
-    proposed = _proposed(wanted, put, drives, right)
+    proposed = _planned_keys(wanted, put, drives, right)
     if proposed is None:
         return ()
     now = [_effective(number, wanted, right) for number in range(len(wanted.keys))]
@@ -76,7 +76,7 @@ def _changes(
     changes: dict[int, Change] = {}
     for number, (held, value) in proposed.items():
         if not is_equal(now[number] if held is None else held.value, value):
-            path = _path(wanted.keys[number], name, family) if held is None else held.key
+            path = _key_path(wanted.keys[number], name, family) if held is None else held.key
             changes[number] = Change("set", at_key("mindformers", path), scalar(value))
     if RUN_LENGTH in wanted.keys:
         read[wanted.keys.index(RUN_LENGTH)] = None  # worked out again from what is written
@@ -94,10 +94,10 @@ def _changes(
     return tuple(changes.values()) if agrees() else ()
 
 
-def _proposed(
+def _planned_keys(
     wanted: RowSide, put: Written, drives: Sequence[int] | range, right: Side
 ) -> dict[int, tuple[Setting | None, Value]] | None:
-    """What the keys of a row would be, each with the setting that holds it now; None where one cannot be written."""
+    """The new value of each key of a row, with the setting that holds it now; None if one cannot be written."""
     from ..mapper.lenses.lens import Omitted
 
     found: dict[int, tuple[Setting | None, Value]] = {}
@@ -105,20 +105,20 @@ def _proposed(
         value = put[number] if number < len(put) else None
         if isinstance(value, Omitted) or number not in drives:
             continue
-        held = _held(key, wanted.aliases, value, right)
-        if "|" in key or "{" in key or isinstance(value, dict) or (held is None and _waits(key, right)):
+        held = _own_setting(key, wanted.aliases, value, right)
+        if "|" in key or "{" in key or isinstance(value, dict) or (held is None and _has_inert_name(key, right)):
             return None
         found[number] = held, value
     return found
 
 
 def _effective(number: int, wanted: RowSide, side: Side) -> Value:
-    """What the framework makes of a key, written or not."""
+    """The value that the framework makes of a key, written or not."""
     resolved = side.setting(wanted.read[number]) if number < len(wanted.read) else None
     return side.config.value(wanted.keys[number]) if resolved is None else resolved.value
 
 
-def _held(key: str, aliases: Sequence[str], value: Value, side: Side) -> Setting | None:
+def _own_setting(key: str, aliases: Sequence[str], value: Value, side: Side) -> Setting | None:
     """The setting that the file itself gives: under the usual name, or under another one that counts."""
     for name in (key, *aliases):
         given = side.explicit(name)
@@ -129,8 +129,8 @@ def _held(key: str, aliases: Sequence[str], value: Value, side: Side) -> Setting
     return None
 
 
-def _waits(key: str, side: Side) -> bool:
-    """Whether the file has a name that does nothing in place of this key, and that is mended first."""
+def _has_inert_name(key: str, side: Side) -> bool:
+    """True if the file has a name that does nothing in place of this key, and that is mended first."""
     from .catalog.keys import working_name
 
     section, _, last = key.rpartition(".")
@@ -141,7 +141,7 @@ def _waits(key: str, side: Side) -> bool:
     return False
 
 
-def _path(key: str, name: str, family: Family | None) -> str:
-    """Where a missing key is written: a model class may have a name of its own for it."""
+def _key_path(key: str, name: str, family: Family | None) -> str:
+    """The path at which a missing key is written: a model class may have a name of its own for it."""
     own = () if family is None else family.keys.get(name, ())
     return f"{key.rpartition('.')[0]}.{own[0]}" if len(own) == 1 else key

@@ -41,7 +41,7 @@ class Baseline(NamedTuple):
         """The names of files in this baseline's fingerprints, if `files` are those that are linted now."""
         if self.version == _BY_BASE_NAME:
             return base_name
-        moved = self._moved({path_from(self.folder, file) for file in files} - self.files)
+        moved = self._former_paths({path_from(self.folder, file) for file in files} - self.files)
 
         def name_of(file: str) -> str:
             path = path_from(self.folder, file)
@@ -49,7 +49,7 @@ class Baseline(NamedTuple):
 
         return name_of
 
-    def _moved(self, new: set[str]) -> dict[str, str]:
+    def _former_paths(self, new: set[str]) -> dict[str, str]:
         """The former path of each file that was certainly moved."""
         gone = _only_of_their_name(path for path in self.files if not exists(os.path.join(self.folder, path)))
         return {path: gone[name] for name, path in _only_of_their_name(new).items() if name in gone}
@@ -99,7 +99,7 @@ def _line(file: str, span: object, sources: Mapping[str, SourceText], name_of: N
     return f"{name}:{' '.join(source.line(span.line).split())}"
 
 
-def written(
+def baseline_text(
     entries: Sequence[Diagnostic], sources: Mapping[str, SourceText], files: Iterable[str], folder: str
 ) -> Outgoing:
     """The text of a baseline file in a folder."""

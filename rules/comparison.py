@@ -15,7 +15,7 @@ from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.versions import TITLES
 from ..schemas.wording import join_words
 from .messages_compiled import say
-from .naming import describe_origin, labels, shown, spelled
+from .naming import describe_origin, display_value, key_spelling, labels
 from .places import places_of
 from .rule import Found, Note, Place, on
 
@@ -36,7 +36,7 @@ DIFFERENCES = "differences"
 
 
 class Compared(NamedTuple):
-    """How the differences of one field are reported: by which rule, and how gravely."""
+    """The rule that reports the differences of one field, and their severity."""
 
     code: str
     one_sided: bool
@@ -56,7 +56,7 @@ def differences(subject: Subject, table: Mapping[FieldName, Compared]) -> Iterat
         row = difference_of(name, left.recipe, right.recipe)
         if row is None or row.status == "equal" or is_neutral(row) or _is_ignored(row):
             continue
-        found = _finding(name, compared, row, left, right)
+        found = _report(name, compared, row, left, right)
         if found is not None:
             yield compared.code, found
 
@@ -67,25 +67,25 @@ def _is_ignored(row: Difference) -> bool:
 
 
 def _is_one_value(a: RecipeValue, b: RecipeValue) -> bool:
-    """Whether two values are the very same: most of them are, and need no second look."""
+    """True if two values are the very same: most of them are, and need no second look."""
     return a.decided and b.decided and a.value.__class__ is b.value.__class__ and a.value == b.value
 
 
-def _finding(name: FieldName, compared: Compared, row: Difference, left: Side, right: Side) -> Found | None:
-    """What the linter reports of a difference; None if nobody wants to hear it."""
+def _report(name: FieldName, compared: Compared, row: Difference, left: Side, right: Side) -> Found | None:
+    """The finding that reports a difference; None if it is not worth one."""
     if not all(side is None or side.decided for side in (row.a, row.b)) or row.status == "undecided":
-        return _unknown(name, row, left, right)
+        return _report_undecided(name, row, left, right)
     if row.status in ("only-a", "only-b") and not _has_neutral(name, compared):
-        return _on_one_side(name, compared, row, left, right)
-    return _differing(name, compared, row, left, right)
+        return _report_one_side(name, compared, row, left, right)
+    return _report_difference(name, compared, row, left, right)
 
 
 def _has_neutral(name: FieldName, compared: Compared) -> bool:
-    """Whether the side without a value is known to behave in some way, or the rule speaks of it anyway."""
+    """True if the side without a value is known to behave in some way, or the rule speaks of it anyway."""
     return compared.one_sided or vocabulary()[name].default is not None
 
 
-def _differing(name: FieldName, compared: Compared, row: Difference, left: Side, right: Side) -> Found | None:
+def _report_difference(name: FieldName, compared: Compared, row: Difference, left: Side, right: Side) -> Found | None:
     """A difference of two values; a side that says nothing has the neutral one."""
     neutral = vocabulary()[name].default
     one, other = (neutral if side is None or side.value is None else side.value for side in (row.a, row.b))
@@ -99,18 +99,18 @@ def _differing(name: FieldName, compared: Compared, row: Difference, left: Side,
         return found._replace(variant="idle", severity="info") if any(written) else None
     severity = _severity(name, compared, row, left, right)
     harmless = severity == "info"
-    if harmless and (_is_unasked(name, written) or (None not in sides and _aside(name, left, right))):
+    if harmless and (_is_unasked(name, written) or (None not in sides and _is_housekeeping(name, left, right))):
         return None
     found = found._replace(severity=severity)
     if harmless and None in sides:
-        found = _one_sided(found, name, *((left, right) if row.b is None else (right, left)))
+        found = _mark_one_side(found, name, *((left, right) if row.b is None else (right, left)))
     if row.counts is None:
-        found = _depending(found, name, left, right)
-    return found if harmless else _amended(found, name, left, right)
+        found = _mark_conditional(found, name, left, right)
+    return found if harmless else _add_repair(found, name, left, right)
 
 
-def _unknown(name: FieldName, row: Difference, left: Side, right: Side) -> Found | None:
-    """What cannot be compared, if one side's value is known."""
+def _report_undecided(name: FieldName, row: Difference, left: Side, right: Side) -> Found | None:
+    """A remark on a field of which one side alone is known."""
     known = [side is not None and side.decided and side.value is not None for side in (row.a, row.b)]
     if row.counts is False or known[0] is known[1]:
         return None
@@ -119,7 +119,7 @@ def _unknown(name: FieldName, row: Difference, left: Side, right: Side) -> Found
     return found._replace(variant="unknown", severity="info")
 
 
-def _on_one_side(name: FieldName, compared: Compared, row: Difference, left: Side, right: Side) -> Found | None:
+def _report_one_side(name: FieldName, compared: Compared, row: Difference, left: Side, right: Side) -> Found | None:
     """A setting that one side alone has, and nobody knows what the other does instead."""
     side, without, given = (left, right, row.a) if row.b is None else (right, left, row.b)
     assert given is not None
@@ -137,29 +137,29 @@ def _on_one_side(name: FieldName, compared: Compared, row: Difference, left: Sid
     return found._replace(variant=variant, severity=severity)
 
 
-def _amended(found: Found, name: FieldName, left: Side, right: Side) -> Found:
+def _add_repair(found: Found, name: FieldName, left: Side, right: Side) -> Found:
     """With its repair; what is not known can only be compared by hand."""
     if not _is_elsewhere(name, left):
-        return repaired(found, name, left, right)
+        return with_repair(found, name, left, right)
     return found._replace(variant=found.variant or "elsewhere")
 
 
 def _is_elsewhere(name: FieldName, side: Side) -> bool:
-    """Whether a side has a value that its file does not say: by its table no value there is not none."""
+    """True if a side has a value that its file does not say: by its table no value there is not none."""
     if side.recipe.value(name) is not None:
         return False
     read = (row.side(side_of(side.config), side.config.framework_version) for row in rows_of(name))
     return any(one is not None and one.options.get("unset") == "elsewhere" for one in read)
 
 
-def repaired(found: Found, name: FieldName, left: Side, right: Side) -> Found:
+def with_repair(found: Found, name: FieldName, left: Side, right: Side) -> Found:
     """A difference with the repair that gives `right` the value of `left`, where there is one."""
-    from .agreement import agreement
+    from .agreement import repair_to_agree
 
-    return found._replace(repair=agreement(name, left, right))
+    return found._replace(repair=repair_to_agree(name, left, right))
 
 
-def _one_sided(found: Found, name: FieldName, given: Side, without: Side) -> Found:
+def _mark_one_side(found: Found, name: FieldName, given: Side, without: Side) -> Found:
     """A setting about files, logs or devices that only one side can give is told as that."""
     told = not name.startswith(_ASIDE) or places_of(without).spots(name)
     return found if told else found._replace(variant=f"only {given.framework}")
@@ -173,11 +173,11 @@ def _severity(name: FieldName, compared: Compared, row: Difference, left: Side, 
 
 
 def _is_unasked(name: FieldName, written: Sequence[bool]) -> bool:
-    """Whether these are two defaults that nobody chose, about files and logs."""
+    """True if these are two defaults that nobody chose, about files and logs."""
     return name.startswith(_QUIET) and not any(written) and not _numeric(name)
 
 
-def _depending(found: Found, name: FieldName, left: Side, right: Side) -> Found:
+def _mark_conditional(found: Found, name: FieldName, left: Side, right: Side) -> Found:
     """A difference that counts only where a value that cannot be read lets it."""
     fields = open_deciding_fields(name, left.recipe, right.recipe)
     gate, gate_zh = join_words(map(labels, fields), "semicolon").both()
@@ -187,8 +187,8 @@ def _depending(found: Found, name: FieldName, left: Side, right: Side) -> Found:
     )
 
 
-def _aside(name: FieldName, left: Side, right: Side) -> bool:
-    """Whether a field is about files, logs or devices, changes no number, and one framework always does the same."""
+def _is_housekeeping(name: FieldName, left: Side, right: Side) -> bool:
+    """True if a field is about files, logs or devices, changes no number, and one framework always does the same."""
     return (
         name.startswith(_ASIDE)
         and not _numeric(name)
@@ -217,8 +217,8 @@ def difference(
         "field": name,
         "label": english,
         "label_zh": chinese,
-        "a": shown(first),
-        "b": shown(second),
+        "a": display_value(first),
+        "b": display_value(second),
     }
     notes: list[Note] = []
     if main is None:
@@ -242,10 +242,10 @@ def _notes(side: Side, name: FieldName, spots: Sequence[Spot], *, primary: bool)
     for spot in spots:
         if primary and spot.span == own:
             continue
-        key = spelled(spot, framework)
+        key = key_spelling(spot, framework)
         at = Place(framework, "span", "", spot.span)
         if spot.setting is None:
             yield Note(at, *say.key_is_not_given(key=key).both())
         else:
-            said = say.key_is if spot.written else say.key_has_default
-            yield Note(at, *said(key=key, value=shown(spot.setting.value)).both())
+            said = say.key_is if spot.is_written else say.key_has_default
+            yield Note(at, *said(key=key, value=display_value(spot.setting.value)).both())

@@ -225,7 +225,7 @@ def compiled_pages() -> str:
     pages |= defects.pages()
     _add_readers(pages)
     own: dict[str, Any] = {}
-    for code, parts in explained().items():
+    for code, parts in explanations().items():
         (pages if code in pages else own).setdefault(code, {}).update(parts)
     for entry in (*pages.values(), *own.values()):
         entry["links"] = tuple(link_of(source) for source in entry["sources"])
@@ -237,7 +237,7 @@ def compiled_pages() -> str:
 
 
 def _add_readers(pages: dict[str, Any]) -> None:
-    """What the readers find wrong, each code with its messages."""
+    """Add the problems of the readers, each code with its messages."""
     for module in READERS:
         for kind in kinds(module):
             entry = pages.setdefault(
@@ -248,8 +248,8 @@ def _add_readers(pages: dict[str, Any]) -> None:
                 entry["messages"] = (*entry["messages"], (kind.en, kind.zh))
 
 
-def explained() -> dict[str, dict[str, Any]]:
-    """What explains the findings of readers, and the parts that other tables have no place for, by code."""
+def explanations() -> dict[str, dict[str, Any]]:
+    """Texts on the findings of readers, and the parts that other tables have no place for, by code."""
     groups: dict[str, Any] = load_table((EXPLAINED / "groups.yaml").read_text("utf-8"))
     found: dict[str, dict[str, Any]] = {}
     for code, row in _explained_rows():
@@ -274,7 +274,7 @@ def _explained_rows() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def kinds(module: str) -> Iterable[Kind]:
-    """What a reader can find wrong."""
+    """The problems that a reader can find."""
     try:
         return import_module(f"..{module}.messages_compiled", __package__).say.kinds.values()
     except ModuleNotFoundError:
@@ -282,7 +282,7 @@ def kinds(module: str) -> Iterable[Kind]:
 
 
 def _written_to_agree(code: str, rule: dict[str, Any], owners: dict[str, str], fields: dict[str, Any]) -> bool:
-    """Whether a YAML can be given Megatron-LM's value of a field that the rule compares, and that is worth it."""
+    """True if a YAML can be given Megatron-LM's value of a field that the rule compares, and that is worth it."""
     from ..mappings.tables import table
 
     own = {name for name, owner in owners.items() if owner == code and _severity(rule, fields, name) != "info"}

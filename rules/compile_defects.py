@@ -54,13 +54,13 @@ def _read(path: Path) -> Defect:
 
 
 def pages() -> dict[str, dict[str, Any]]:
-    """What explains each advisory, as the pages of the rules have it."""
+    """The page of each advisory, in the form of the rules' pages."""
     return {code: _page(owner, defect) for code, (owner, defect) in defects().items()}
 
 
 def _page(owner: str, defect: Defect) -> dict[str, Any]:
     evidence = defect.evidence
-    concerned = _concerned(owner, defect)
+    concerned = _affected_versions(owner, defect)
     what = say.defect_title(title=Words(*defect.title), concerned=concerned).both()
     figures = evidence.figures or ["", ""]
     told = zip((" ", ""), zip(defect.effect, defect.do, figures, strict=True), strict=True)  # Chinese has no blanks
@@ -71,7 +71,7 @@ def _page(owner: str, defect: Defect) -> dict[str, Any]:
         "example": {},
         "instead": {},
         "sources": (*defect.sources, *evidence.code, *([evidence.test] if evidence.test else [])),
-        "fields": tuple(name for name in dict.fromkeys(_named(defect.when)) if name in vocabulary()),
+        "fields": tuple(name for name in dict.fromkeys(_condition_subjects(defect.when)) if name in vocabulary()),
         "evidence": (),
         "fixable": False,
         "options": {},
@@ -79,9 +79,9 @@ def _page(owner: str, defect: Defect) -> dict[str, Any]:
 
 
 def _rule(code: str, owner: str, defect: Defect) -> tuple[Any, ...]:
-    """What a `Rule` is made of."""
+    """The members of a `Rule`."""
     title, effects, remedy = (Words(*texts) for texts in (defect.title, defect.effect, defect.do))
-    told = say.defect(title=title, concerned=_concerned(owner, defect), effect=effects, remedy=remedy)
+    told = say.defect(title=title, concerned=_affected_versions(owner, defect), effect=effects, remedy=remedy)
     messages = {
         "": told.both(),
         "may": say.defect_may_concern(why=Words("{why}", "{why_zh}"), defect=told).both(),
@@ -96,7 +96,7 @@ def _rule(code: str, owner: str, defect: Defect) -> tuple[Any, ...]:
         messages,
         "defects:advisories",
         ("align", "train"),
-        tuple(name for name in dict.fromkeys(_named(defect.when)) if name in vocabulary()),
+        tuple(name for name in dict.fromkeys(_condition_subjects(defect.when)) if name in vocabulary()),
         "advisory",
         "medium" if defect.evidence.kind == "reported" else "high",
         (),
@@ -105,8 +105,8 @@ def _rule(code: str, owner: str, defect: Defect) -> tuple[Any, ...]:
     )
 
 
-def _concerned(owner: str, defect: Defect) -> Words:
-    """Which versions have the defect, and what ends it."""
+def _affected_versions(owner: str, defect: Defect) -> Words:
+    """The versions that have the defect, and the one that ends it."""
     fixed, package = defect.affected.fixed, defect.affected.package
     until = say.mended_by(fixed=fixed) if fixed else say.not_mended()
     name = f"{_NAMES[owner]} {defect.affected.versions}"
@@ -116,7 +116,7 @@ def _concerned(owner: str, defect: Defect) -> Words:
 
 
 def _package_words(package: Package) -> Words:
-    """Which releases of a package are meant."""
+    """The releases of a package that have the defect."""
     name, first, mended = _PACKAGES[package.name], package.at_least, package.below
     if first is None:
         return say.package_below(name=name, mended=mended)
@@ -125,12 +125,12 @@ def _package_words(package: Package) -> Words:
     return say.package_between(name=name, first=first, mended=mended)
 
 
-def _named(conditions: Iterable[Condition | Alternatives]) -> Iterator[str]:
-    """What the conditions are about."""
+def _condition_subjects(conditions: Iterable[Condition | Alternatives]) -> Iterator[str]:
+    """The names that the conditions are about."""
     for condition in conditions:
         if isinstance(condition, Alternatives):
             for every in condition.any:
-                yield from _named(every)
+                yield from _condition_subjects(every)
         else:
             yield condition[0]
 
@@ -166,7 +166,7 @@ def products() -> dict[str, str]:
         "rules/defects_compiled.py": literal_module(
             "When a known defect concerns a file, compiled from defects/*/*.yaml.",
             DEFECTS=compiled,
-            EVERYWHERE=_everywhere(compiled),
+            EVERYWHERE=_in_every_version(compiled),
             FORKS={name: tuple(rows) for name, rows in forks.items()},
         ),
         "rules/defects_listed_compiled.py": literal_module(
@@ -177,7 +177,7 @@ def products() -> dict[str, str]:
     }
 
 
-def _everywhere(table: Mapping[str, Mapping[str, tuple[Any, ...]]]) -> dict[str, tuple[str, ...]]:
+def _in_every_version(table: Mapping[str, Mapping[str, tuple[Any, ...]]]) -> dict[str, tuple[str, ...]]:
     """The defects that every version of a framework has: which one is assumed then makes no difference."""
     found: dict[str, tuple[str, ...]] = {}
     for framework, versions in table.items():
@@ -198,7 +198,7 @@ def _condition(code: str, owner: str, row: Condition | Alternatives) -> tuple[ob
 
 
 def _place(code: str, owner: str, name: str) -> tuple[str, str]:
-    """Whether a name is a recipe field or a key of the framework; one that is neither stops the maker."""
+    """True if a name is a recipe field or a key of the framework; one that is neither stops the maker."""
     if name in vocabulary():
         return "field", name
     if name.isupper():
@@ -282,7 +282,7 @@ class Package(_Strict):
 
 
 class Affected(_Strict):
-    """Which versions have the defect: the sets name releases by their first two numbers, as every table does."""
+    """The versions that have the defect: the sets name releases by their first two numbers, as every table does."""
 
     versions: str
     patched: dict[str, str] = {}
@@ -296,7 +296,7 @@ class Affected(_Strict):
 
 
 class Evidence(_Strict):
-    """What the advisory rests on."""
+    """The evidence of an advisory."""
 
     kind: Literal["measured", "read", "reported"]
     code: list[str] = Field(min_length=1)
@@ -306,7 +306,7 @@ class Evidence(_Strict):
     """The marked test that repeats a measurement."""
 
     @model_validator(mode="after")
-    def _measured_is_repeated(self) -> Evidence:
+    def _require_repetition(self) -> Evidence:
         if self.kind == "measured" and (self.test is None or self.figures is None):
             raise ValueError("what was measured names its figures and the test that repeats it")
         return self

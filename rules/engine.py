@@ -11,13 +11,13 @@ from ..schemas.file_kind import SAID_FIRST, trains_gpt
 from ..schemas.megatron.forks import fork_of, in_doubt
 from ..schemas.message import verbatim
 from ..schemas.named_module import named_module
-from .adjustments import at_fault, softened
+from .adjustments import attribute_refusals, downgrade_inert_keys
 from .catalog.defects import advisories
 from .catalog_compiled import ROLES, YIELDS_TO
 from .comparison import DIFFERENCES, differences
 from .messages_compiled import say
 from .places import places_of
-from .registry import compared, functions, rule
+from .registry import compared_fields, functions, rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 
 
 class Selection(NamedTuple):
-    """Which rules are heard, and how loudly: codes or their first letters."""
+    """The rules that are enabled, and their severities, by code or by its first letters."""
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     severities: Mapping[str, Severity] = {}
 
-    def heard(self, code: str) -> bool:
-        """Whether a code is reported; the longest prefix that fits it decides."""
+    def is_enabled(self, code: str) -> bool:
+        """True if a code is reported; the longest prefix that fits it decides."""
         if not self.select and not self.ignore:
             return True
-        chosen = _reach(self.select, code)
+        chosen = _match_length(self.select, code)
         if self.select and chosen < 0:
             return False
-        dropped = _reach(self.ignore, code)
+        dropped = _match_length(self.ignore, code)
         return dropped < 0 or chosen > dropped
 
     def severity(self, kind: Kind) -> Kind:
@@ -51,14 +51,14 @@ class Selection(NamedTuple):
         return kind if wanted is None or wanted == kind.severity else kind._replace(severity=wanted)
 
 
-def _reach(prefixes: Iterable[str], code: str) -> int:
-    """How much of a code the longest of the prefixes names; ALL names every code, and nothing of it."""
+def _match_length(prefixes: Iterable[str], code: str) -> int:
+    """Length of the longest prefix that fits a code; ALL fits every code, with length 0."""
     named = ["" if prefix == "ALL" else prefix for prefix in prefixes]
     return max((len(prefix) for prefix in named if code.startswith(prefix)), default=-1)
 
 
 class Outcome(NamedTuple):
-    """What a run of the rules found, and whether every rule ran to its end."""
+    """The findings of a run, and if a rule crashed."""
 
     diagnostics: tuple[Diagnostic, ...]
     crashed: bool = False
@@ -73,14 +73,14 @@ def check(subject: Subject, selection: Selection | None = None, more: Sequence[R
         run.comparisons()
         frameworks = frozenset(side.framework for side in subject.sides)
         for entry in (*functions(frameworks, subject.profile), *more):
-            if run.selection.heard(entry.code) and subject.profile in entry.profiles:
+            if run.selection.is_enabled(entry.code) and subject.profile in entry.profiles:
                 run.function(entry)
         run.advisories()
-        run.found = run.put_together()
+        run.found = run.link()
     return Outcome(tuple(sorted(run.found, key=_position)), run.crashed)
 
 
-def crashed(rule: str, error: Exception, file: str) -> Diagnostic:
+def crash_finding(rule: str, error: Exception, file: str) -> Diagnostic:
     """The finding that a bug of ours makes."""
     return diagnose(say.rule_crashed(rule=rule, why=verbatim(f"{type(error).__name__}: {error}")), file)
 
@@ -93,43 +93,43 @@ class _Run:
         self.crashed = False
 
     def problems(self) -> None:
-        """What the readers of the files already had to say."""
+        """Add the problems that the readers of the files found."""
         for side in self.subject.sides:
             self._problems_of(side)
 
     def _problems_of(self, side: Side) -> None:
         for problem in side.config.problems:
-            if self.selection.heard(problem.kind.code):
+            if self.selection.is_enabled(problem.kind.code):
                 kind = problem.kind
-                if self.subject.paired and kind.code in ROLES["validated-value"]:
+                if self.subject.is_pair and kind.code in ROLES["validated-value"]:
                     kind = kind._replace(severity="info")
                 kind = self.selection.severity(kind)
-                from .repairs import mended
+                from .repairs import with_fix
 
-                self.found.append(_where_it_stands(mended(problem._replace(kind=kind), side)))
+                self.found.append(_where_it_stands(with_fix(problem._replace(kind=kind), side)))
 
     def comparisons(self) -> None:
         """Fields that differ between the two files."""
-        if self.subject.paired:
-            self._named("comparison", self._differences())
+        if self.subject.is_pair:
+            self._add_all("comparison", self._differences())
 
     def _differences(self) -> Iterator[tuple[str, Found]]:
         """The differences, kept for the rules that ask which fields are not the same."""
         found: list[tuple[str, Found]] = []
-        for one in differences(self.subject, compared(self.subject.profile)):
+        for one in differences(self.subject, compared_fields(self.subject.profile)):
             found.append(one)
             yield one
         self.subject.worked_out[DIFFERENCES] = found
 
     def advisories(self) -> None:
         """Known defects of the frameworks."""
-        self._named("advisories", advisories(self.subject))
+        self._add_all("advisories", advisories(self.subject))
 
-    def _named(self, what: str, found: Iterable[tuple[str, Found]]) -> None:
+    def _add_all(self, what: str, found: Iterable[tuple[str, Found]]) -> None:
         """Findings that come with their codes."""
         try:
             for code, one in found:
-                if self.selection.heard(code):
+                if self.selection.is_enabled(code):
                     self._add(rule(code, self.subject.profile), one)
         except Exception as error:  # noqa: BLE001 - a crash is a finding
             self._crash(what, error)
@@ -142,18 +142,18 @@ class _Run:
         except Exception as error:  # noqa: BLE001 - a crash is a finding
             self._crash(entry.code, error)
 
-    def put_together(self) -> list[Diagnostic]:
-        """What was found, each thing once, with what it follows from."""
-        found = _unlike(self.found)
-        if self.subject.paired:
-            found = softened(self.subject, found)
-        found = _of_forks(self.subject, found)
+    def link(self) -> list[Diagnostic]:
+        """The findings, each once, with the one that it follows from."""
+        found = _deduplicate(self.found)
+        if self.subject.is_pair:
+            found = downgrade_inert_keys(self.subject, found)
+        found = _doubt_forks(self.subject, found)
         if any(entry.kind.severity != "info" for entry in found):
-            from .root_cause import grouped
+            from .root_cause import group_by_root_cause
 
-            if self.subject.paired:
-                found = at_fault(self.subject, found)
-            found = grouped(self.subject, found, self.selection.severities)
+            if self.subject.is_pair:
+                found = attribute_refusals(self.subject, found)
+            found = group_by_root_cause(self.subject, found, self.selection.severities)
         return found
 
     def _crash(self, code: str, error: Exception) -> None:
@@ -162,7 +162,7 @@ class _Run:
         self.crashed = True
         tell_crash(error)
         side = self.subject.sides[-1]
-        self.found.append(crashed(code, error, side.config.file))
+        self.found.append(crash_finding(code, error, side.config.file))
 
     def _add(self, entry: Rule, found: Found) -> None:
         if self.subject.profile not in entry.profiles:
@@ -239,7 +239,7 @@ def _position(diagnostic: Diagnostic) -> tuple[str, bool, int, int, str]:
     return diagnostic.file, later, span.line if span else 0, span.column if span else 0, diagnostic.kind.code
 
 
-def _of_forks(subject: Subject, found: Sequence[Diagnostic]) -> list[Diagnostic]:
+def _doubt_forks(subject: Subject, found: Sequence[Diagnostic]) -> list[Diagnostic]:
     """A fork's script is not refused for what the framework that it forked would refuse: that depends on the fork."""
     side = subject.megatron
     if side is None:
@@ -255,7 +255,7 @@ def _files_of_megatron(side: Side) -> frozenset[str]:
     return frozenset((side.config.file, *(span.file for span in spans if span is not None and span.file is not None)))
 
 
-def _unlike(found: Sequence[Diagnostic]) -> list[Diagnostic]:
+def _deduplicate(found: Sequence[Diagnostic]) -> list[Diagnostic]:
     """Every finding once, and none whose place has one that says more."""
     known = {(entry.kind.code, entry.file, entry.span) for entry in found}
     return deduplicate(

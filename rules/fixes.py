@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 MOST_ROUNDS = 20
 
 
-class Seen(NamedTuple):
-    """What the linter finds in some texts, and the recipes that it read, those of a pair together."""
+class LintedTexts(NamedTuple):
+    """The findings in some texts, and the recipes that were read, those of a pair together."""
 
     findings: Sequence[Diagnostic]
     groups: Sequence[Sequence[Recipe]] = ()
@@ -40,7 +40,9 @@ class Mended(NamedTuple):
     """What a fix would not have mended, or only by another fault."""
 
 
-def apply(sources: Mapping[str, SourceText], fixes: Sequence[Diagnostic]) -> tuple[dict[str, str], list[Diagnostic]]:
+def apply_fixes(
+    sources: Mapping[str, SourceText], fixes: Sequence[Diagnostic]
+) -> tuple[dict[str, str], list[Diagnostic]]:
     """The texts after every fix that fits, and the findings that were fixed."""
     chosen: dict[str, list[tuple[int, int, str]]] = {}
     done: list[Diagnostic] = []
@@ -58,11 +60,11 @@ def apply(sources: Mapping[str, SourceText], fixes: Sequence[Diagnostic]) -> tup
         for file, start, end, text in wanted:
             chosen.setdefault(file, []).append((start, end, text))
         done.append(entry)
-    return {file: _edited(sources[file].text, edits) for file, edits in chosen.items()}, done
+    return {file: _apply_edits(sources[file].text, edits) for file, edits in chosen.items()}, done
 
 
-def mend(
-    sources: Mapping[str, SourceText], look: Callable[[Mapping[str, SourceText]], Seen], *, unsafe: bool
+def fix_texts(
+    sources: Mapping[str, SourceText], look: Callable[[Mapping[str, SourceText]], LintedTexts], *, unsafe: bool
 ) -> Mended:
     """Fix, look again, and fix again, until no fix is left to make.
 
@@ -79,7 +81,7 @@ def mend(
     first: list[Diagnostic] = []
     has_changed = False  # since a fix began to wait
     while True:
-        changed, done = apply(texts, first or _wanted(seen, waiting, unsafe=unsafe))
+        changed, done = apply_fixes(texts, first or _applicable(seen, waiting, unsafe=unsafe))
         if not changed and waiting and has_changed:
             waiting, has_changed = [], False
             continue
@@ -99,27 +101,27 @@ def mend(
         known.add(_state(texts))
 
 
-def _wanted(seen: Seen, waiting: Sequence[Diagnostic], *, unsafe: bool) -> list[Diagnostic]:
+def _applicable(seen: LintedTexts, waiting: Sequence[Diagnostic], *, unsafe: bool) -> list[Diagnostic]:
     """The findings with a fix that does not wait."""
-    left_out = set(map(_name, waiting))
-    return [one for one in seen.findings if _is_wanted(one, unsafe=unsafe) and _name(one) not in left_out]
+    left_out = set(map(_identity, waiting))
+    return [one for one in seen.findings if _is_wanted(one, unsafe=unsafe) and _identity(one) not in left_out]
 
 
 def _is_wanted(entry: Diagnostic, *, unsafe: bool) -> bool:
     return entry.fix is not None and (unsafe or entry.fix.applicability == "safe")
 
 
-def _is_better(before: Seen, fixed: Sequence[Diagnostic], after: Seen) -> bool:
-    """Whether what was fixed is gone, nothing that must be seen to has come, and the rest is as it was."""
-    had, has = Counter(map(_name, before.findings)), Counter(map(_name, after.findings))
-    if any(has[name] >= had[name] for name in map(_name, fixed)):
+def _is_better(before: LintedTexts, fixed: Sequence[Diagnostic], after: LintedTexts) -> bool:
+    """True if what was fixed is gone, nothing that must be seen to has come, and the rest is as it was."""
+    had, has = Counter(map(_identity, before.findings)), Counter(map(_identity, after.findings))
+    if any(has[name] >= had[name] for name in map(_identity, fixed)):
         return False
-    loud = {_name(entry) for entry in after.findings if entry.kind.severity != "info"}
+    loud = {_identity(entry) for entry in after.findings if entry.kind.severity != "info"}
     return all(had[name] for name in loud) and _keeps_the_rest(before, fixed, after)
 
 
-def _keeps_the_rest(before: Seen, fixed: Sequence[Diagnostic], after: Seen) -> bool:
-    """Whether every field that no fixed finding is about is as it was, or is now as the partner has it."""
+def _keeps_the_rest(before: LintedTexts, fixed: Sequence[Diagnostic], after: LintedTexts) -> bool:
+    """True if every field that no fixed finding is about is as it was, or is now as the partner has it."""
     had = {recipe.file: recipe for group in before.groups for recipe in group}
     return all(
         name in _about(fixed, had[recipe.file], recipe)
@@ -127,7 +129,7 @@ def _keeps_the_rest(before: Seen, fixed: Sequence[Diagnostic], after: Seen) -> b
         for group in after.groups
         for recipe in group
         if recipe.file in had
-        for name in _changed(had[recipe.file], recipe)
+        for name in _changed_fields(had[recipe.file], recipe)
     )
 
 
@@ -156,7 +158,7 @@ def _of_one_make(recipe: Recipe, named: set[str], lines: set[int]) -> set[FieldN
     return own
 
 
-def _changed(before: Recipe, after: Recipe) -> Iterator[FieldName]:
+def _changed_fields(before: Recipe, after: Recipe) -> Iterator[FieldName]:
     """The fields that are another thing now; what is computed follows from them."""
     for row in differences(before, after):
         if row.field is None or row.field.startswith(COMPUTED) or row.status == "equal":
@@ -174,8 +176,8 @@ def _agree(name: FieldName, one: Recipe, other: Recipe) -> bool:
     return row is not None and row.status == "equal"
 
 
-def _name(entry: Diagnostic) -> tuple[str, str, tuple[str, ...], str]:
-    """What a finding is about, wherever it stands: a fix moves lines."""
+def _identity(entry: Diagnostic) -> tuple[str, str, tuple[str, ...], str]:
+    """The subject of a finding, wherever it stands: a fix moves lines."""
     words = (value for _, value in entry.values if isinstance(value, str))
     about = "" if entry.fields else next(words, "")
     return entry.kind.code, entry.file, tuple(entry.fields), about
@@ -195,7 +197,7 @@ def _overlap(one: tuple[int, int, str], other: tuple[int, int, str]) -> bool:
     return one[0] < other[1] and other[0] < one[1]
 
 
-def _edited(text: str, edits: Sequence[tuple[int, int, str]]) -> str:
+def _apply_edits(text: str, edits: Sequence[tuple[int, int, str]]) -> str:
     for start, end, replacement in sorted(edits, reverse=True):
         text = text[:start] + replacement + text[end:]
     return text

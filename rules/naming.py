@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .subject import Side
 
 
-def shown(value: object) -> str:
+def display_value(value: object) -> str:
     """A value for a person."""
     if value is None:
         return say.unset()
@@ -40,7 +40,7 @@ def _mix(value: object) -> str | None:
     return " ".join(words) or None
 
 
-def spelled(spot: Spot, framework: Framework) -> str:
+def key_spelling(spot: Spot, framework: Framework) -> str:
     """A key as the file spells it."""
     if framework == "mindformers":
         return spot.key
@@ -52,11 +52,11 @@ def spelled(spot: Spot, framework: Framework) -> str:
 def key_of(side: Side, field: FieldName) -> str:
     """The key that decides a recipe field in this file."""
     spot = places_of(side).main_spot(field)
-    return spelled(spot, side.framework) if spot is not None else field
+    return key_spelling(spot, side.framework) if spot is not None else field
 
 
-def _made_of(value: object, written: list[Spot]) -> bool:
-    """Whether the one written key has another number than what the framework makes of it."""
+def _is_converted(value: object, written: list[Spot]) -> bool:
+    """True if the one written key has another number than what the framework makes of it."""
     if len(written) != 1 or written[0].setting is None:
         return False
     own = written[0].setting.value
@@ -65,19 +65,19 @@ def _made_of(value: object, written: list[Spot]) -> bool:
 
 
 def describe_origin(side: Side, name: FieldName, spots: list[Spot]) -> Words:
-    """Where a value comes from."""
+    """The origin of a value."""
     field = side.field(name)
     if field is None or not spots:
         return say.not_given()
-    keys = ", ".join(dict.fromkeys(spelled(spot, side.framework) for spot in spots if spot.written))
+    keys = ", ".join(dict.fromkeys(key_spelling(spot, side.framework) for spot in spots if spot.is_written))
     if field.origin == "default" or not keys:
-        return say.default_of(key=spelled(spots[0], side.framework))
-    if field.origin == "explicit" and not _made_of(field.value, [spot for spot in spots if spot.written]):
+        return say.default_of(key=key_spelling(spots[0], side.framework))
+    if field.origin == "explicit" and not _is_converted(field.value, [spot for spot in spots if spot.is_written]):
         return Words(keys, keys)
     return say.from_keys(keys=keys)
 
 
 def labels(field: FieldName) -> Words:
-    """What a recipe field is."""
+    """The label of a recipe field."""
     found = vocabulary().get(field)
     return Words(field, field) if found is None else Words(found.en, found.zh)

@@ -1,4 +1,4 @@
-"""What explains a code: one page in English and Chinese, made from the catalog, a reader's messages or a docstring.
+"""The page of a code in English and Chinese, made from the catalog, a reader's messages or a docstring.
 
 They are `docs/rules/`; `accmap explain CODE` prints one.
 """
@@ -35,7 +35,7 @@ class Page(NamedTuple):
 
 
 def heading(section: str, language: Language) -> str:
-    """What a page calls one of its sections."""
+    """The heading of a section."""
     return _words("headings", language)(section)
 
 

@@ -38,8 +38,8 @@ class Spot(NamedTuple):
     setting: Setting | None
 
     @property
-    def written(self) -> bool:
-        """Whether the file itself gives the key."""
+    def is_written(self) -> bool:
+        """True if the file itself gives the key."""
         return self.setting is not None and self.setting.origin == "explicit"
 
 
@@ -80,13 +80,13 @@ def places_of(side: Side) -> Places:
     return found
 
 
-def says_it_again(problem: Diagnostic) -> bool:
-    """Whether a key is written twice with one value: nothing follows from that."""
+def is_harmless_repetition(problem: Diagnostic) -> bool:
+    """True if a key is written twice with one value: nothing follows from that."""
     return (SAME_VALUE, True) in problem.values
 
 
 def _has(spot: Spot, value: object) -> bool:
-    """Whether a key has the very value that came of it and others."""
+    """True if a key has the very value that came of it and others."""
     held = None if spot.setting is None else spot.setting.value
     return held is not None and not isinstance(held, bool) and held == value
 
@@ -129,10 +129,10 @@ class Places:
         return None
 
     def field_span(self, name: FieldName) -> Span:
-        """Where a recipe field is decided."""
+        """The place at which a recipe field is decided."""
         spots = self.spots(name)
         for spot in spots:
-            elsewhere = None if spot.written or spot.key.startswith("resolved.") else self._elsewhere(spot.key)
+            elsewhere = None if spot.is_written or spot.key.startswith("resolved.") else self._misplaced_span(spot.key)
             if elsewhere is not None:
                 return elsewhere
         field = self.side.field(name)
@@ -150,9 +150,9 @@ class Places:
     def _main_of(self, name: FieldName) -> Spot | None:
         spots = self.spots(name)
         field = self.side.field(name)
-        written = [spot for spot in spots if spot.written]
+        written = [spot for spot in spots if spot.is_written]
         same = [spot for spot in written if field is not None and _has(spot, field.value)]
-        odd = [spot for spot in written if spot.span in self._doubtful()]
+        odd = [spot for spot in written if spot.span in self._doubtful_spans()]
         return next(iter(odd or same or written or spots), None)
 
     def spots(self, name: FieldName) -> list[Spot]:
@@ -172,36 +172,40 @@ class Places:
         found: dict[str, Spot] = {}
         if len(canonical) == 1:  # the row gives several fields one key each: this one is the field's own
             self._collect(canonical[0], found, 0)
-            if any(spot.written for spot in found.values()) or field is None or self._decides(canonical[0], field):
+            if any(spot.is_written for spot in found.values()) or field is None or self._decides(canonical[0], field):
                 return list(found.values())
         for key in () if field is None else field.keys:
             self._collect(key, found, 0)
         for key in canonical:
             if key not in found:
                 self._collect(key, found, 0)
-        doubtful = self._doubtful()
-        ordered = sorted(found.values(), key=lambda spot: (not spot.written, spot.span not in doubtful))
+        doubtful = self._doubtful_spans()
+        ordered = sorted(found.values(), key=lambda spot: (not spot.is_written, spot.span not in doubtful))
         return ordered[:_MOST_CONTRIBUTORS]
 
     def suspects(self, name: FieldName) -> bool:
-        """Whether the reader found a slip in what makes a field: a key given twice, of the wrong kind, or misspelt."""
-        doubtful = self._doubtful()
-        for spot in self.spots(name) if doubtful or self._slips() else ():
-            if spot.span in doubtful if spot.written else self._elsewhere(spot.key) is not None:
+        """True if the reader found a slip in what makes a field: a key given twice, of the wrong kind, or misspelt."""
+        doubtful = self._doubtful_spans()
+        for spot in self.spots(name) if doubtful or self._settings_without_effect() else ():
+            if spot.span in doubtful if spot.is_written else self._misplaced_span(spot.key) is not None:
                 return True
         return False
 
-    def _doubtful(self) -> frozenset[Span | None]:
-        """Where the reader found something odd: of several keys that make a value, the likeliest to be to blame."""
+    def _doubtful_spans(self) -> frozenset[Span | None]:
+        """Places with a doubtful value: of several keys that make a value, the likeliest to be to blame."""
         if self._odd is None:
             problems = self.side.config.problems
             self._odd = frozenset(
-                [one.span for one in problems if one.kind.code in ROLES["doubtful-value"] and not says_it_again(one)]
+                [
+                    one.span
+                    for one in problems
+                    if one.kind.code in ROLES["doubtful-value"] and not is_harmless_repetition(one)
+                ]
             )
         return self._odd
 
     def _decides(self, key: str, field: RecipeValue) -> bool:
-        """Whether a key that is not given has, by default, the very value of the field, though others may take part."""
+        """True if a key that is not given has, by default, the very value of the field, though others may take part."""
         setting = self.side.setting(key)
         return setting is not None and setting.value is not None and setting.value == field.value
 
@@ -241,15 +245,15 @@ class Places:
             found[key] = Spot(key, self.key_span(key), setting)
 
     def key_span(self, key: str) -> Span:
-        """Where a key stands, or would be written."""
+        """The place of a key, or the one at which it would be written."""
         setting = self.side.setting(key)
         if setting is not None and setting.span is not None:
             return setting.span
-        return self._elsewhere(key) or self.end_of(key)
+        return self._misplaced_span(key) or self.end_of(key)
 
-    def _elsewhere(self, key: str) -> Span | None:
-        """Where a key that is not given stands misspelt, or under its own name in a section that does not read it."""
-        slips = self._slips()
+    def _misplaced_span(self, key: str) -> Span | None:
+        """The place of a key that is misspelt, or stands in a section that does not read it."""
+        slips = self._settings_without_effect()
         if not slips or key.startswith("resolved."):
             return None
         section, _, name = key.rpartition(".")
@@ -262,14 +266,14 @@ class Places:
             found = next((one for (place, other), one in slips.items() if place == section and slip(other, name)), None)
         return None if found is None else found.span
 
-    def _slips(self) -> Mapping[tuple[str, str], Setting]:
-        """What the file gives and does nothing where it stands."""
+    def _settings_without_effect(self) -> Mapping[tuple[str, str], Setting]:
+        """Settings of the file that do nothing in their place."""
         if self._meant is None:
-            self._meant = dict(_meant(self.side))
+            self._meant = dict(_inert_settings(self.side))
         return self._meant
 
     def environment_span(self, name: str) -> Span:
-        """Where an environment variable is set, or would be: before the launch."""
+        """The place at which an environment variable is set, or would be: before the launch."""
         launch = self.side.config.launch
         if launch is None:
             return Span(1, 1, 1, 1)
@@ -303,7 +307,9 @@ class Places:
         launch = self.side.config.launch
         if launch is not None:
             span = launch.span
-            own = [word.span for word in launch.arguments if word.span.file == span.file and _inside(word.span, span)]
+            own = [
+                word.span for word in launch.arguments if word.span.file == span.file and _is_inside(word.span, span)
+            ]
             last = own[-1] if own else span
             return Span(last.end_line, last.end_column, last.end_line, last.end_column, span.file)
         spans = [setting.span for setting in self.side.config.settings.values() if setting.span is not None]
@@ -334,10 +340,10 @@ class Places:
             yield sections, span
 
 
-def _meant(side: Side) -> Iterator[tuple[tuple[str, str], Setting]]:
-    """What does nothing where it stands: by section and name, and by the name alone for what may be misplaced."""
+def _inert_settings(side: Side) -> Iterator[tuple[tuple[str, str], Setting]]:
+    """Settings that do nothing in their place: by section and name, and by the name alone if they may be misplaced."""
     if side.framework == "megatron":
-        yield from _misspelt(side)
+        yield from _misspelt_arguments(side)
         return
     unread = {entry.key for entry in side.recipe.unmapped if not entry.sure}
     unused = unread | {
@@ -352,7 +358,7 @@ def _meant(side: Side) -> Iterator[tuple[tuple[str, str], Setting]]:
             yield (section, name), setting
 
 
-def _misspelt(side: Side) -> Iterator[tuple[tuple[str, str], Setting]]:
+def _misspelt_arguments(side: Side) -> Iterator[tuple[tuple[str, str], Setting]]:
     for setting in side.config.settings.values():
         if setting.acceptance == "unknown" and setting.flag is not None:
             from ..schemas.megatron.forks import catalog, fork_of
@@ -390,5 +396,5 @@ def _end_position(span: Span) -> tuple[int, int]:
     return span.end_line, span.end_column
 
 
-def _inside(span: Span, outer: Span) -> bool:
+def _is_inside(span: Span, outer: Span) -> bool:
     return (outer.line, outer.column) <= (span.line, span.column) and _end_position(span) <= _end_position(outer)

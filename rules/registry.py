@@ -30,11 +30,11 @@ def rule(code: str, profile: str = "align") -> Rule:
     """The rule of a code."""
     found = _rules.get((code, profile))
     if found is None:
-        found = _rules[code, profile] = _made(code, profile) if code in RULES else rule_of(code)
+        found = _rules[code, profile] = _make_rule(code, profile) if code in RULES else rule_of(code)
     return found
 
 
-def _made(code: str, profile: str) -> Rule:
+def _make_rule(code: str, profile: str) -> Rule:
     row = RULES[code]
     messages = row[_MESSAGES]
     return Rule(
@@ -80,8 +80,8 @@ def _concerns(scope: str, frameworks: frozenset[str]) -> bool:
     return scope == "any" or scope in frameworks or (scope == "pair" and len(frameworks) == 2)
 
 
-def compared(profile: str) -> dict[FieldName, Compared]:
-    """How each recipe field is compared."""
+def compared_fields(profile: str) -> dict[FieldName, Compared]:
+    """The rule and severity of each recipe field's comparison."""
     table = _compared.get(profile)
     if table is None:
         table = _compared[profile] = {
@@ -107,7 +107,7 @@ def every_code() -> tuple[str, ...]:
     return tuple(dict.fromkeys((*codes(), *PAGES, *(kind.code for kind in say.kinds.values()))))
 
 
-def expanded(given: Iterable[str]) -> tuple[str, ...]:
+def expand_groups(given: Iterable[str]) -> tuple[str, ...]:
     """Codes with the word EQUAL written out: every rule that compares the two sides."""
     found: list[str] = []
     for code in given:
@@ -125,5 +125,5 @@ def expanded(given: Iterable[str]) -> tuple[str, ...]:
 
 
 def is_known(code: str, known: Iterable[str]) -> bool:
-    """Whether a code, or the first letters of some codes, exists."""
+    """True if a code, or the first letters of some codes, exists."""
     return code in ("ALL", "EQUAL") or any(name.startswith(code) for name in known)

@@ -42,7 +42,7 @@ def _own_document(side: Side) -> YamlDocument | None:
     return side.config.document if side.config.launch is None else None
 
 
-def mended(problem: Diagnostic, side: Side) -> Diagnostic:
+def with_fix(problem: Diagnostic, side: Side) -> Diagnostic:
     """A reader's problem with a fix where its message already says what to write."""
     code, span = problem.kind.code, problem.span
     document = _own_document(side)
@@ -51,7 +51,7 @@ def mended(problem: Diagnostic, side: Side) -> Diagnostic:
     if side.source.name != problem.file:
         return problem
     if code in ROLES["ignored-name"]:
-        return _renamed(problem, side, document)
+        return _with_rename(problem, side, document)
     if code not in REWRITES:
         return problem
     text = str(dict(problem.values)[REWRITES[code]])
@@ -64,7 +64,7 @@ def mended(problem: Diagnostic, side: Side) -> Diagnostic:
     return problem._replace(fix=Fix("safe", *say.write(text=text).both(), (edit,)))
 
 
-def _renamed(problem: Diagnostic, side: Side, document: YamlDocument) -> Diagnostic:
+def _with_rename(problem: Diagnostic, side: Side, document: YamlDocument) -> Diagnostic:
     """An ignored model key under the name that works, where that one is not there yet."""
     from .catalog.keys import working_name
 
@@ -103,7 +103,7 @@ def _edit(change: Change, side: Side, document: YamlDocument) -> Edit | None:
 
 
 def _replaceable(node: Node) -> bool:
-    """Whether nothing else is lost with a value."""
+    """True if nothing else is lost with a value."""
     return (node.kind == "scalar" or _short(node)) and node.anchor is None and node.anchor_span is None
 
 

@@ -21,10 +21,10 @@ from ..mapper.recipe.vocabulary import COMPUTED
 from ..mappings.tables import rows_of
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
 from ..schemas.yaml_reader.node import KEPT_AT
-from .adjustments import decided_by, key_of, names_of
-from .catalog.computed import feeding
+from .adjustments import fields_of_key, key_names, names_of_key
+from .catalog.computed_quantities import source_fields
 from .catalog_compiled import CAUSES, COMPARED, REPEATS, ROLES, RULES
-from .places import places_of, says_it_again
+from .places import is_harmless_repetition, places_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -52,7 +52,9 @@ class _Row(NamedTuple):
     codes: tuple[str, ...]
 
 
-def grouped(subject: Subject, found: Sequence[Diagnostic], settled: Mapping[str, Severity]) -> list[Diagnostic]:
+def group_by_root_cause(
+    subject: Subject, found: Sequence[Diagnostic], settled: Mapping[str, Severity]
+) -> list[Diagnostic]:
     """The findings, each with what it follows from; `settled` are severities that a user has chosen."""
     if not any(entry.kind.severity != "info" for entry in found):
         return list(found)  # advice alone: nothing is wrong that anything could follow from
@@ -75,7 +77,7 @@ def _all_begin(fields: Sequence[str], beginnings: tuple[str, ...]) -> bool:
 
 
 def _root(number: int, causes: Mapping[int, int]) -> int:
-    """Where a chain of causes begins."""
+    """The beginning of a chain of causes."""
     while number in causes:
         number = causes[number]
     return number
@@ -116,7 +118,7 @@ class _Links:
     def _note_key(self, number: int, entry: Diagnostic) -> None:
         """Of what key, at what place, something was said."""
         code, span = entry.kind.code, entry.span
-        if says_it_again(entry):
+        if is_harmless_repetition(entry):
             return
         if span is not None and (span[:2] != span[2:4] or code in ROLES["wrong-type"]):
             place = entry.file, span._replace(file=None)
@@ -143,17 +145,17 @@ class _Links:
             self.of.setdefault((side.config.file, dest), number)
 
     def _note_loss(self, number: int, entry: Diagnostic) -> None:
-        """What arguments do not reach the program as they stand there."""
+        """Note the arguments that do not reach the program as they are written."""
         code = entry.kind.code
         if code in ROLES["lost-arguments"]:
-            self.lost.append((number, self._lost(entry, "flags")))
+            self.lost.append((number, self._lost_arguments(entry, "flags")))
         elif code in ROLES["line-ends"]:
-            self.lost.append((number, self._all()))
+            self.lost.append((number, self._all_arguments()))
         elif code in ROLES["stray-word"]:
             first = self.strays.setdefault((entry.file, str(dict(entry.values).get("flag"))), number)
-            self.lost.append((first, self._lost(entry, "text")))
+            self.lost.append((first, self._lost_arguments(entry, "text")))
         elif code in ROLES["misread-argument"]:
-            self.lost.append((number, self._lost(entry, "near")))
+            self.lost.append((number, self._lost_arguments(entry, "near")))
 
     def _fork(self, number: int) -> None:
         """One warning stands for all the arguments of a fork."""
@@ -163,8 +165,8 @@ class _Links:
                     span = setting.span
                     self.at.setdefault((span.file or side.config.file, span._replace(file=None)), number)
 
-    def _lost(self, entry: Diagnostic, value: str) -> frozenset[str]:
-        """What arguments would have decided that the program's parser does not see as such."""
+    def _lost_arguments(self, entry: Diagnostic, value: str) -> frozenset[str]:
+        """Destinations of the arguments that the program's parser does not see as such."""
         from ..schemas.megatron.forks import catalog, fork_of
 
         side = self.subject.megatron
@@ -174,13 +176,13 @@ class _Links:
         flags = (f"--{word.lstrip(_DASHES)}" for word in str(dict(entry.values).get(value)).split())
         return frozenset(known[flag].dest for flag in flags if flag in known)
 
-    def _all(self) -> frozenset[str]:
-        """What any argument decides."""
+    def _all_arguments(self) -> frozenset[str]:
+        """The destinations of all arguments."""
         side = self.subject.megatron
         return frozenset() if side is None else frozenset(side.config.settings)
 
     def _compares(self, entry: Diagnostic) -> bool:
-        """Whether a finding is the comparison of one field; of a file alone nothing is compared."""
+        """True if a finding is the comparison of one field; of a file alone nothing is compared."""
         if None in (self.subject.megatron, self.subject.mindformers) or len(entry.fields) != 1:
             return False
         return entry.kind.code in _PAIR and not entry.fields[0].startswith(COMPUTED)
@@ -194,7 +196,7 @@ class _Links:
                 yield number, _Row(*CAUSES[name][:3])
 
     def causes(self) -> dict[int, int]:
-        """What each finding follows from: the surest relation is asked first of all, and nothing goes round."""
+        """The cause of each finding that has one: the surest relation is asked first, and there are no circles."""
         causes: dict[int, int] = {}
         for relation in (
             self._by_row,
@@ -207,7 +209,7 @@ class _Links:
             self._by_key,
             self._by_gate,
             self._by_derivation,
-            self._by_feeding,
+            self._by_source_field,
         ):
             for number in range(len(self.found)):
                 if number not in causes:
@@ -232,7 +234,7 @@ class _Links:
 
     @staticmethod
     def _is_of(row: _Row, entry: Diagnostic, head: Diagnostic) -> bool:
-        """Whether every field of an entry is one that a row says to follow from its head."""
+        """True if every field of an entry is one that a row says to follow from its head."""
         return bool(row.fields) and entry.fields != head.fields and _all_begin(entry.fields, row.fields)
 
     def _leaves_open(self, row: _Row, entry: Diagnostic, head: Diagnostic) -> bool:
@@ -243,19 +245,19 @@ class _Links:
             and all(self._is_open(cast("FieldName", name), head.file) for name in entry.fields)
         )
 
-    def _by_feeding(self, number: int) -> int | None:
+    def _by_source_field(self, number: int) -> int | None:
         """A computed quantity, where one of the fields that feed it differs."""
         entry = self.found[number]
         if len(entry.fields) != 1 or not entry.fields[0].startswith(COMPUTED):
             return None
-        fed = [name for side in self.subject.sides for name in feeding(side, cast("FieldName", entry.fields[0]))]
+        fed = [name for side in self.subject.sides for name in source_fields(side, cast("FieldName", entry.fields[0]))]
         causes = [self.differing[name] for name in fed if name in self.differing]
         if entry.kind.severity != "info":  # a remark says that no number differs: nothing follows from it
             causes = [cause for cause in causes if self.found[cause].kind.severity != "info"]
         return max(causes, key=lambda cause: _RANKS[self.found[cause].kind.severity], default=None)
 
     def _by_line_end(self, number: int) -> int | None:
-        """What is said of a word that holds the CR of a line's end."""
+        """The line ends of a file, for a finding about a word that holds a CR."""
         entry = self.found[number]
         if not any("\r" in str(value) for _, value in entry.values):
             return None
@@ -263,7 +265,7 @@ class _Links:
         return next((cause for cause in heads if self.found[cause].file == entry.file), None)
 
     def _by_loss(self, number: int) -> int | None:
-        """What an argument would have decided that bash takes for a command of its own."""
+        """Arguments that bash takes for a command of their own, for a field that they would have decided."""
         entry, side = self.found[number], self.subject.megatron
         if not self.lost or side is None or entry.kind.code in ROLES["lost-arguments"]:
             return None
@@ -285,14 +287,14 @@ class _Links:
         return self.strays.get((entry.file, str(dict(entry.values).get("flag"))))
 
     def _by_slip(self, number: int) -> int | None:
-        """What a framework refuses for want of an argument that stands there misspelt."""
+        """A misspelt argument, for what a framework refuses for want of it."""
         entry = self.found[number]
         if entry.kind.code in _PAIR or entry.span is None or entry.kind.code in ROLES["misread-argument"]:
             return None
         return self.slips.get((entry.file, *entry.span[:2]))
 
     def _by_refusal(self, number: int) -> int | None:
-        """What a framework's own validation refuses is said once: by the rule that knows what to do, if there is one.
+        """The rule that knows what to do about a refusal, for what the framework's own validation says of it.
 
         The same for a class that does not run at all: what it does with its arguments follows.
         """
@@ -339,7 +341,7 @@ class _Links:
         return None
 
     def _is_open(self, name: FieldName, file: str) -> bool:
-        """Whether a field is undecided in a file."""
+        """True if a field is undecided in a file."""
         side = next((side for side in self.subject.sides if side.config.file == file), None)
         field = None if side is None else side.field(name)
         return field is not None and not field.decided
@@ -349,19 +351,19 @@ class _Links:
         if entry.kind.code not in _PAIR or len(entry.fields) != 1:
             return None
         name = cast("FieldName", entry.fields[0])
-        cause = self._said_of_places(entry, name) if self.at else None
+        cause = self._cause_of_keys(entry, name) if self.at else None
         if cause is not None and self.found[cause].kind.code not in ROLES["number-notation"]:
             return cause
         for number in self.idle:
             idle = self.found[number]
             if entry.kind.severity == "info" or self._is_written(name, idle.file):
                 continue  # what is written in a way that counts does not follow from what does not
-            if key_of(idle) & names_of((name,), main=True):
+            if names_of_key(idle) & key_names((name,), main=True):
                 return number  # before the notation of the key's value
         return cause
 
-    def _said_at(self, file: str, span: Span) -> int | None:
-        """What was said of a place, of the value that holds it and counts, or of a part of it."""
+    def _cause_at(self, file: str, span: Span) -> int | None:
+        """The finding about a place, about the value that holds it and counts, or about a part of it."""
         cause = self.at.get((file, span))
         if cause is not None or span[:2] == span[2:4]:  # what is not written stands within nothing else
             return cause
@@ -374,7 +376,7 @@ class _Links:
         )
 
     def _is_written(self, name: FieldName, file: str) -> bool:
-        """Whether a file gives a field by a key that its framework takes."""
+        """True if a file gives a field by a key that its framework takes."""
         return any(
             spot.setting is not None and spot.setting.origin == "explicit" and spot.setting.acceptance == "accepted"
             for side in self.subject.sides
@@ -382,29 +384,29 @@ class _Links:
             for spot in places_of(side).spots(name)
         )
 
-    def _said_of_places(self, entry: Diagnostic, name: FieldName) -> int | None:
-        """What was said of a key that may be why a field differs, in both files."""
+    def _cause_of_keys(self, entry: Diagnostic, name: FieldName) -> int | None:
+        """A finding about a key, in either file, by which a field may differ."""
         others: set[tuple[str, Span]] = set()
         for side in self.subject.sides:
             for spot in places_of(side).spots(name):
                 place = spot.span.file or side.config.file, spot.span._replace(file=None)
-                cause = self._said_at(*place)
+                cause = self._cause_at(*place)
                 if cause is None:
                     cause = self.of.get((side.config.file, spot.key))
-                if cause is not None and self._may_decide(cause, side, spot.key, name):
+                if cause is not None and self._can_decide(cause, side, spot.key, name):
                     return cause
                 others.add(place)
         span = entry.span
         if span is None or span[:2] == span[2:4] or (entry.file, span._replace(file=None)) in others:
             return None
-        return self._said_at(entry.file, span._replace(file=None))
+        return self._cause_at(entry.file, span._replace(file=None))
 
-    def _may_decide(self, cause: int, side: Side, key: str, name: FieldName) -> bool:
-        """Whether what was said of a key may be why a field differs: not if both sides have the key's own fields alike.
+    def _can_decide(self, cause: int, side: Side, key: str, name: FieldName) -> bool:
+        """True if what was said of a key may be why a field differs: not if both sides have the key's own fields alike.
 
         The value of a number in another notation is certain: it is told by the key's own fields alone.
         """
-        fields = decided_by(side, key)
+        fields = fields_of_key(side, key)
         if name in fields:
             return True
         return self.found[cause].kind.code not in ROLES["number-notation"] and not (
@@ -412,8 +414,8 @@ class _Links:
         )
 
     def _is_same(self, name: str) -> bool:
-        """Whether a field is known on both sides, and compared without a word."""
-        return name not in self.differing and self.subject.decided(cast("FieldName", name)) is not None
+        """True if a field is known on both sides, and compared without a word."""
+        return name not in self.differing and self.subject.decided_pair(cast("FieldName", name)) is not None
 
     def _by_gate(self, number: int) -> int | None:
         left, right = self.subject.megatron, self.subject.mindformers
@@ -441,13 +443,13 @@ class _Links:
         for side in self.subject.sides:
             if _stands_there(side, name):
                 continue
-            own = self._behind(side, name)
+            own = self._deciding_keys(side, name)
             for other, cause in self.differing.items():
                 if str(other) == name or self.found[cause].kind.severity == "info":
                     continue
-                theirs = self._behind(side, other)
+                theirs = self._deciding_keys(side, other)
                 shared = len(own & theirs)
-                if own < theirs or not (shared or other in self._asked(side, name)):
+                if own < theirs or not (shared or other in self._helper_fields(side, name)):
                     continue
                 if best is not None and shared <= best[0]:
                     continue
@@ -458,7 +460,7 @@ class _Links:
         return None if best is None else best[1]
 
     def _follows(self, side: Side, name: FieldName, other: FieldName) -> bool:
-        """Whether one field of a side is what it is because of another one."""
+        """True if one field of a side is what it is because of another one."""
         known = self._known.get((side.framework, name, other))
         if known is None:
             known = not _in_one_row(side, name, other) and (
@@ -468,7 +470,7 @@ class _Links:
         return known
 
     def _derives(self, side: Side, name: FieldName, other: FieldName) -> bool:
-        """Whether the framework works the one out from the other's key, and all else that it takes is agreed on."""
+        """True if the framework works the one out from the other's key, and all else that it takes is agreed on."""
         places, sources = places_of(side), _sources(side, name)
         own, main = places.main_spot(name), places.main_spot(other)
         if own is None or main is None or main.key not in sources:
@@ -476,32 +478,32 @@ class _Links:
         if own.key == main.key:
             return True
         rest = [key for key in sources if key != main.key and not _sources_of(side, key)]
-        return all(self._agreed(side, key) for key in rest)
+        return all(self._is_agreed(side, key) for key in rest)
 
-    def _agreed(self, side: Side, key: str) -> bool:
-        """Whether a key decides a field that both sides have alike."""
-        fields = decided_by(side, key)
+    def _is_agreed(self, side: Side, key: str) -> bool:
+        """True if a key decides a field that both sides have alike."""
+        fields = fields_of_key(side, key)
         return bool(fields) and not any(name in self.differing for name in fields)
 
     def _would_agree(self, side: Side, name: FieldName, other: FieldName) -> bool:
-        """Whether a field would agree if the other one did: it is read again as if."""
+        """True if a field would agree if the other one did: it is read again as if."""
         there = next(entry for entry in self.subject.sides if entry is not side)
         wanted = there.field(name)
         if wanted is None or not wanted.decided or name not in COMPARED:
             return False
-        supposed = _supposing(side, other, there)
+        supposed = _read_as_if(side, other, there)
         return supposed is not None and is_equal_field(name, supposed.value(name), wanted.value)
 
     def _comes_first(self, other: FieldName, name: FieldName) -> bool:
         """Of two values worked out from the same keys, the one that the vocabulary names first."""
         for there in self.subject.sides:
-            one, two = self._behind(there, other), self._behind(there, name)
+            one, two = self._deciding_keys(there, other), self._deciding_keys(there, name)
             if one != two and (one < two or two < one):
                 return one < two
         order = tuple(COMPARED)
         return other in COMPARED and name in COMPARED and order.index(other) < order.index(name)
 
-    def _asked(self, side: Side, name: FieldName) -> frozenset[str]:
+    def _helper_fields(self, side: Side, name: FieldName) -> frozenset[str]:
         """The fields that were needed to work one out."""
         known = self._helpers.get((side.framework, name))
         if known is None:
@@ -511,7 +513,7 @@ class _Links:
             known = self._helpers[side.framework, name] = reading.helpers(name)
         return known
 
-    def _behind(self, side: Side, name: FieldName) -> frozenset[str]:
+    def _deciding_keys(self, side: Side, name: FieldName) -> frozenset[str]:
         """Every key that decides a field on one side."""
         known = self._keys.get((side.framework, name))
         if known is None:
@@ -521,12 +523,12 @@ class _Links:
 
 
 def _holds(whole: Span, part: Span) -> bool:
-    """Whether a place lies in another one, which is not empty."""
+    """True if a place lies in another one, which is not empty."""
     return whole[:2] <= part[:2] and part[2:4] <= whole[2:4] and whole[:2] != whole[2:4]
 
 
 def _stands_there(side: Side, name: FieldName) -> bool:
-    """Whether a field is what one key says, so that nothing is worked out."""
+    """True if a field is what one key says, so that nothing is worked out."""
     field = side.field(name)
     if field is None or len(field.keys) != 1:
         return field is None
@@ -562,12 +564,12 @@ def _sources_of(side: Side, key: str) -> tuple[str, ...]:
 
 
 def _in_one_row(side: Side, name: FieldName, other: FieldName) -> bool:
-    """Whether two fields are read from the same keys at once, each from its part."""
+    """True if two fields are read from the same keys at once, each from its part."""
     return any(str(other) in row.fields for row in rows_of(name)) or _keys(side, name) == _keys(side, other)
 
 
-def _written(wanted: RowSide, put: Written) -> dict[str, Setting]:
-    """What the keys of a row hold once a lens has written them, under the names that are read, too."""
+def _settings_of(wanted: RowSide, put: Written) -> dict[str, Setting]:
+    """The settings of a row's keys once a lens has written them, under the names that are read, too."""
     from ..mapper.lenses.lens import Omitted
     from ..schemas.config import Setting
 
@@ -580,7 +582,7 @@ def _written(wanted: RowSide, put: Written) -> dict[str, Setting]:
     return settings
 
 
-def _supposing(side: Side, name: FieldName, there: Side) -> RecipeReading | None:
+def _read_as_if(side: Side, name: FieldName, there: Side) -> RecipeReading | None:
     """One side as it would be read if a field had the other side's value."""
     from ..mapper.lenses import LENSES
     from ..mapper.lenses.lens import Scope
@@ -594,11 +596,11 @@ def _supposing(side: Side, name: FieldName, there: Side) -> RecipeReading | None
         if any(field is not None and not field.decided for field in fields):
             return None
 
-        def known(field: FieldName, own: Sequence[FieldName] = row.fields) -> Value:
+        def value_if_agreed(field: FieldName, own: Sequence[FieldName] = row.fields) -> Value:
             return (there if str(field) in own else side).value(field)
 
-        scope = Scope(dialect, version, wanted.options, known)
+        scope = Scope(dialect, version, wanted.options, value_if_agreed)
         put = LENSES[wanted.lens].put(tuple(there.value(field) for field in row.fields), scope)
-        reading = RecipeReading(side.config._replace(settings={**side.config.settings, **_written(wanted, put)}))
+        reading = RecipeReading(side.config._replace(settings={**side.config.settings, **_settings_of(wanted, put)}))
         return reading if is_equal(reading.value(name), there.value(name)) else None
     return None

@@ -1,4 +1,4 @@
-"""What a rule is, and what it says: places named symbolically, a message's values, and a repair.
+"""A rule and its findings: places named symbolically, a message's values, and a repair.
 
 A rule never touches a line or a column. It names a recipe field, a key, an environment variable or the launch, and
 `places.py` turns that into a span once, at the end: where the value stands, or where it would be written.

@@ -1,4 +1,4 @@
-"""Where a source of a rule is to be read: the framework's file at its tag, a pull request, the guide's page.
+"""The address of a source of a rule: the framework's file at its tag, a pull request, the guide's page.
 
 Used when the pages are made. A source in which no file is named leads to the whole tree of its version.
 """
@@ -28,7 +28,7 @@ def _links() -> dict[str, Any]:
 
 @cache
 def _tags() -> dict[str, dict[str, str]]:
-    """Where each version's files stand in its repository; one that is only a wheel has no entry."""
+    """The repository path of each version's files; one that is only a wheel has no entry."""
     versions = load_table((ROOM.parent / "schemas" / "versions.yaml").read_text("utf-8"))
     return {
         "megatron": {row["name"]: row["tag"] for row in versions["megatron"]},
@@ -94,11 +94,11 @@ def _framework(framework: str, rest: str) -> str | None:
 def _whole(framework: str, path: str) -> str:
     """A path from the top of the repository; sources leave out the folders that all of them share."""
     if framework == "mindformers":
-        return path if path.startswith(_MINDFORMERS_TOP) else f"mindformers/{_below(path)}"
+        return path if path.startswith(_MINDFORMERS_TOP) else f"mindformers/{_without_root(path)}"
     if path.startswith(_MEGATRON_TOP):
         return path
     return f"megatron/training/{path}" if path in ("arguments.py", "training.py") else f"megatron/{path}"
 
 
-def _below(path: str) -> str:
+def _without_root(path: str) -> str:
     return f"parallel_core/{path}" if path.startswith("training_graph/") else path

@@ -1,4 +1,4 @@
-"""What a rule looks at: one file, or the two files of a pair, with everything that was read from them."""
+"""The subject of a rule: one file, or the two files of a pair, with everything that was read from them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Decided(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """What one run of the rules is about. A side is None where there is no such file."""
+    """The files of one run of the rules. A side is None if there is no such file."""
 
     megatron: Side | None
     mindformers: Side | None
@@ -86,11 +86,11 @@ class Subject(NamedTuple):
         return (left,) if right is None else (left, right)
 
     @property
-    def paired(self) -> bool:
-        """Whether there are two files to compare."""
+    def is_pair(self) -> bool:
+        """True if there are two files to compare."""
         return self.megatron is not None and self.mindformers is not None
 
-    def decided(self, name: FieldName) -> Decided | None:
+    def decided_pair(self, name: FieldName) -> Decided | None:
         """A recipe field where both files have it and neither leaves it open."""
         left, right = self.megatron, self.mindformers
         if left is None or right is None:
@@ -103,5 +103,5 @@ class Subject(NamedTuple):
         return self.megatron if framework == "megatron" else self.mindformers
 
     def option(self, name: str, default: object) -> object:
-        """What the configuration says for `code.name`."""
+        """The configured value of `code.name`."""
         return self.options.get(name, default)

@@ -32,7 +32,7 @@ class Suppression(NamedTuple):
     last: int | None
 
     def covers(self, code: str, file: str, span: Span | None) -> bool:
-        """Whether a finding with this code and place is meant."""
+        """True if a finding with this code and place is meant."""
         if file != self.file or (self.codes and not any(code.startswith(prefix) for prefix in self.codes)):
             return False
         if self.first is None or self.last is None:
@@ -210,7 +210,7 @@ class _Script:
             self._plain(char, mode)
 
     def _is_quoted(self) -> bool:
-        """Whether the innermost thing that is open, braces aside, is a double quote."""
+        """True if the innermost thing that is open, braces aside, is a double quote."""
         return next((one for one in reversed(self.open) if one != "{"), "") == '"'
 
     def _plain(self, char: str, mode: str) -> None:
@@ -230,9 +230,9 @@ class _Script:
             end = self.text.find("\n", self.at)
             self.at = len(self.text) if end < 0 else end
         elif char == "<":
-            self._redirected(mode)
+            self._read_redirection(mode)
 
-    def _redirected(self, mode: str) -> None:
+    def _read_redirection(self, mode: str) -> None:
         if self.text.startswith("<<", self.at):
             self.at += 2  # <<< hands over a word
         elif mode != "((" and (begun := self.heredoc.match(self.text, self.at - 1)) is not None:

@@ -64,7 +64,7 @@ MEMORIES: dict[str, str] = {
     "mappings/tables.py:_rows_of": TABLE,
     "mappings/tables.py:_tables": TABLE,
     "mappings/transformer_config.py:_loaded": TABLE,
-    "rules/catalog/computed.py:_ROWS": ARGUMENTS,
+    "rules/catalog/computed_quantities.py:_ROWS": ARGUMENTS,
     "rules/engine.py:_functions": "a function of a module, by both names",
     "rules/catalog/files.py:_filled_in": TEXT,
     "rules/places.py:_kept": AT_HAND,

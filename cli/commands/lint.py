@@ -182,10 +182,10 @@ def _close_diff(report: Report, language: Language) -> int:
 
 def _against_baseline(report: Report, path: str | None, args: LintArgs) -> Report:
     if args.write_baseline is not None:
-        from ...rules.baseline import written
+        from ...rules.baseline import baseline_text
 
         folder = os.path.dirname(os.path.abspath(args.write_baseline))
-        text = written(report.diagnostics, report.sources, report.files, folder)
+        text = baseline_text(report.diagnostics, report.sources, report.files, folder)
         _replace(args.write_baseline, text, force=args.force)
         return report._replace(diagnostics=(), suppressed=report.suppressed + len(report.diagnostics))
     return report if path is None else subtract_baseline(report, path)

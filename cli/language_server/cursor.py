@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from ...mapper.recipe.vocabulary import COMPUTED
-from ...rules.naming import describe_origin, labels, shown
+from ...rules.naming import describe_origin, display_value, labels
 from ...rules.places import places_of
 from ...schemas.border.text_output import markdown, markdown_code
 from ...schemas.config import explicit_of
@@ -154,7 +154,7 @@ def _value(side: Side, name: FieldName, language: Language) -> str:
     if not field.decided:
         return f"{framework}: {say.lsp_cannot_be_known().text(language)}"
     origin = describe_origin(side, name, places_of(side).spots(name)).text(language)
-    return f"{framework}: {markdown_code(shown(field.value))} ({markdown(origin)})"
+    return f"{framework}: {markdown_code(display_value(field.value))} ({markdown(origin)})"
 
 
 def _flags(config: Config | None, before: str) -> Iterator[Choice]:
@@ -175,7 +175,7 @@ def _flags(config: Config | None, before: str) -> Iterator[Choice]:
 def _argument_detail(fact: ArgumentFact) -> str:
     if fact.action != "store":
         return ""
-    default = "" if fact.default is None else f" = {shown(fact.default)}"
+    default = "" if fact.default is None else f" = {display_value(fact.default)}"
     return f"{fact.type or 'str'}{default}"
 
 

@@ -114,17 +114,19 @@ class OpenFiles:
 
     def fixed_texts(self, path: str) -> Mapping[str, str]:
         """The texts after every safe fix of what was found with a file, for those that become others."""
-        from ...rules.fixes import Seen, mend
+        from ...rules.fixes import LintedTexts, fix_texts
 
         group, _, configuration = self._group(path)
 
-        def look(texts: Mapping[str, SourceText]) -> Seen:
+        def look(texts: Mapping[str, SourceText]) -> LintedTexts:
             reader = Reader(texts={**self._texts, **texts}, encoding=self._options.encoding)
             found = self._report(group, reader, configuration)
-            return Seen(found.diagnostics, [[side.recipe for side in subject.sides] for subject in found.subjects])
+            return LintedTexts(
+                found.diagnostics, [[side.recipe for side in subject.sides] for subject in found.subjects]
+            )
 
         known = {name: source for name in group if (source := self.source(name)) is not None}
-        after = mend(known, look, unsafe=False).texts
+        after = fix_texts(known, look, unsafe=False).texts
         return {name: after[name].text for name, source in known.items() if after[name].text != source.text}
 
     def _group(self, path: str) -> tuple[tuple[str, ...], Reader, Configuration]:

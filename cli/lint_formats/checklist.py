@@ -79,7 +79,7 @@ def _row_state(row: Row, subject: Subject, found: Sequence[Diagnostic]) -> State
         return "none"
     if found or row.by_person:
         return "undecided"
-    if not subject.paired:
+    if not subject.is_pair:
         return "alone"
     return "passed" if _is_known(row, subject) else "undecided"
 
@@ -96,13 +96,13 @@ def _concerns(entry: Diagnostic, fields: tuple[str, ...]) -> bool:
 
 def _evidence(side: Side | None, fields: tuple[FieldName, ...], language: Language) -> str:
     from ...mapper.computed.results import in_both
-    from ...rules.naming import shown
+    from ...rules.naming import display_value
 
     told: list[str] = []
     for name in fields:
         field = None if side is None else side.field(name)
         if field is not None:
-            value = shown(field.value)
+            value = display_value(field.value)
             words = in_both(value) if name.startswith("computed.") else value
             told.append(f"{name.rpartition('.')[2]}={in_chinese(words) if language == 'zh' else words}")
     return "; ".join(told)

@@ -32,19 +32,19 @@ def fix_files(
     show: Callable[[Outgoing], None] = emit,
 ) -> Report:
     """Fix the files (or show what would change), and lint what came out."""
-    from ...rules.fixes import Seen, mend
+    from ...rules.fixes import LintedTexts, fix_texts
 
     encoding = settings.options.encoding
     first = Reader(stdin_name, encoding=encoding)
     report = lint(settings, files, first)
     names = [first.stdin_name or "<stdin>" if name == "-" else name for name in files]
 
-    def look(texts: Mapping[str, SourceText]) -> Seen:
+    def look(texts: Mapping[str, SourceText]) -> LintedTexts:
         found = lint(settings, names, Reader(stdin_name, texts, encoding=encoding), with_subjects=True)
-        return Seen(found.diagnostics, [[side.recipe for side in subject.sides] for subject in found.subjects])
+        return LintedTexts(found.diagnostics, [[side.recipe for side in subject.sides] for subject in found.subjects])
 
     original = dict(report.sources)
-    mended = mend(original, look, unsafe=unsafe)
+    mended = fix_texts(original, look, unsafe=unsafe)
     changes: list[Outgoing] = []
     for name, source in mended.texts.items():
         before = original[name]

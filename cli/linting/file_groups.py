@@ -80,7 +80,7 @@ class Gathering:
             return list(self._remarks.values())
         from ...rules.engine import Selection
 
-        heard = Selection(self._settings.select, self._settings.ignore).heard
+        heard = Selection(self._settings.select, self._settings.ignore).is_enabled
         said = (
             one if heard(one.kind.code) else one._replace(kind=one.kind._replace(severity="info"))
             for one in self._open.values()
@@ -240,11 +240,11 @@ class Gathering:
         except (UsageError, ModuleNotFoundError):  # a mistake of the caller, and a checkout that is not built
             raise
         except Exception as error:  # noqa: BLE001 - a bug of a reader must not lose what the other files have to say
-            from ...rules.engine import crashed
+            from ...rules.engine import crash_finding
             from ...schemas.border.text_output import tell_crash
 
             tell_crash(error)
-            self._unreadable[name] = crashed("reading", error, name)
+            self._unreadable[name] = crash_finding("reading", error, name)
             return None
         if side.model is None or side.model.key == TOKENIZER_MODEL:
             side = side._replace(model=self._model or side.model)

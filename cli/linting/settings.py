@@ -196,9 +196,9 @@ def settings_of(
     if found.words("plugins"):
         plugins = plugin_rules(found.words("plugins"))
     if "EQUAL" in (*selected, *extended):
-        from ...rules.registry import expanded
+        from ...rules.registry import expand_groups
 
-        selected, extended = expanded(selected), expanded(extended)
+        selected, extended = expand_groups(selected), expand_groups(extended)
     return Settings(
         found,
         options,

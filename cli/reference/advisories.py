@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...mapper.recipe.reading import recipe_of
-from ...rules.catalog.defects import CANCELLED, mended
+from ...rules.catalog.defects import CANCELLED, is_mended
 from ...rules.engine import Selection, check
 from ...rules.subject import Side, Subject
 from ...schemas.fast_records import TYPE_CHECKING
@@ -38,7 +38,7 @@ def advisories_of(framework: str | None = None, version: str | None = None) -> M
 def has_defect(row: Mapping[str, Any], version: str) -> bool:
     """Whether a version of the advisory's framework has the defect, or some patch release of it."""
     minor = minor_of(version) or version
-    return minor in row["in"] and not mended(release_of(version), row["affected"]["patched"].get(minor, ""))
+    return minor in row["in"] and not is_mended(release_of(version), row["affected"]["patched"].get(minor, ""))
 
 
 def is_package_affected(row: Mapping[str, Any], versions: Mapping[str, str]) -> bool:

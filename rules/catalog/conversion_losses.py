@@ -1,4 +1,4 @@
-"""What a translation of the file drops although it changes numbers: the same rows that `accmap convert` reports.
+"""Settings that change numbers and that a translation of the file drops: the same rows that `accmap convert` reports.
 
 There is one source for both, the tables through `translate_recipe`. Of a pair only what the other side cannot say is
 said here: a field that both have is compared.
@@ -11,8 +11,8 @@ from ...mappings.keys_compiled import RUN_MODE
 from ...mappings.tables import rows_of
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import TYPE_CHECKING, cast
-from ..naming import shown
-from ..registry import compared
+from ..naming import display_value
+from ..registry import compared_fields
 from ..rule import Found, at_key, at_span
 
 if TYPE_CHECKING:
@@ -27,27 +27,27 @@ _TRAINS = (None, "train", "finetune")
 _LOST = ("dropped", "approximate")
 
 
-def not_carried_over(subject: Subject) -> Iterator[Found]:
+def settings_without_equivalent(subject: Subject) -> Iterator[Found]:
     """Written settings with numeric impact that the other framework has no equal for."""
     for side in subject.sides:
         if side.framework == "mindformers" and side.config.value(RUN_MODE) not in _TRAINS:
             continue
         other = next((one for one in subject.sides if one is not side), None)
-        if other is not None and not _suspicious(side, other, subject.profile):
+        if other is not None and not _has_settings_without_equivalent(side, other, subject.profile):
             continue
-        for row in lost(subject, side):
+        for row in loss_rows(subject, side):
             compared = other is not None and row.field is not None and other.field(row.field) is not None
-            place = None if compared else _written(side, row.source)
+            place = None if compared else _first_accepted_key(side, row.source)
             if place is not None:
-                yield _told(side, other, row, place)
+                yield _loss_finding(side, other, row, place)
 
 
-def _told(side: Side, other: Side | None, row: ReportRow, place: str) -> Found:
+def _loss_finding(side: Side, other: Side | None, row: ReportRow, place: str) -> Found:
     given = side.config.settings.get(place)
     values = {
         "key": (given.flag if given is not None else None) or place,
         # What the file says: a fork may take another value from it.
-        "value": shown(given.value if given is not None and given.origin == "explicit" else row.value),
+        "value": display_value(given.value if given is not None and given.origin == "explicit" else row.value),
         "target": _NAMES[side.framework],
         "why": row.en,
         "why_zh": row.zh,
@@ -60,7 +60,7 @@ def _told(side: Side, other: Side | None, row: ReportRow, place: str) -> Found:
 def post_training_of_one_side(subject: Subject) -> Iterator[Found]:
     """One file trains adapters, on dialogues or for a reward, and the other trains every weight on its text."""
     sides = [side for side in subject.sides if side.config.purpose is not None]
-    if not subject.paired or len(sides) != 1:
+    if not subject.is_pair or len(sides) != 1:
         return
     (side,) = sides
     config, purpose = side.config, side.config.purpose
@@ -78,16 +78,16 @@ def post_training_of_one_side(subject: Subject) -> Iterator[Found]:
     )
 
 
-def lost(subject: Subject, side: Side) -> tuple[ReportRow, ...]:
+def loss_rows(subject: Subject, side: Side) -> tuple[ReportRow, ...]:
     """The rows of the loss report that change numbers and that the file itself asks for."""
     known = subject.worked_out
     name = f"lost of {side.framework}"
     if name not in known:
-        known[name] = tuple(_lost(subject, side))
+        known[name] = tuple(_translated_losses(subject, side))
     return cast("tuple[ReportRow, ...]", known[name])
 
 
-def _lost(subject: Subject, side: Side) -> Iterable[ReportRow]:
+def _translated_losses(subject: Subject, side: Side) -> Iterable[ReportRow]:
     from ...mapper.translate.translation import translate_recipe
     from ...schemas.preconditions import unknown_class
 
@@ -103,12 +103,12 @@ def _lost(subject: Subject, side: Side) -> Iterable[ReportRow]:
     except UnreadableError:
         return  # of a class that is not known nothing can be translated, which the reading has said
     for row in rows:
-        if row.status in _LOST and row.impact == "numerics" and row.explicit and not _as_by_default(side, row):
+        if row.status in _LOST and row.impact == "numerics" and row.explicit and not _is_default_behaviour(side, row):
             yield row
 
 
-def _as_by_default(side: Side, row: ReportRow) -> bool:
-    """Whether the file only writes out what its framework does anyway, or switches something off."""
+def _is_default_behaviour(side: Side, row: ReportRow) -> bool:
+    """True if the file only writes out what its framework does anyway, or switches something off."""
     if row.field is not None:
         return False
     if row.value in (None, "") or (isinstance(row.value, bool) and not row.value):
@@ -130,16 +130,16 @@ def _as_by_default(side: Side, row: ReportRow) -> bool:
 
 
 def _is_sure(side: Side, row: ReportRow) -> bool:
-    """Whether a row without a field is known to change numbers, and not only part of a section that may."""
+    """True if a row without a field is known to change numbers, and not only part of a section that may."""
     return row.field is not None or all(entry.sure for entry in side.recipe.unmapped if entry.key in row.source)
 
 
-def _suspicious(side: Side, other: Side, profile: str) -> bool:
-    """Whether anything is written that the other side has no field for: most pairs have nothing, and cost nothing."""
+def _has_settings_without_equivalent(side: Side, other: Side, profile: str) -> bool:
+    """True if anything is written that the other side has no field for: most pairs have nothing, and cost nothing."""
     known = vocabulary()
     if any(entry.impact == "numerics" for entry in side.recipe.unmapped):
         return True
-    rules, there = compared(profile), other.recipe.fields
+    rules, there = compared_fields(profile), other.recipe.fields
     for name in side.recipe.fields.keys() - there.keys():
         entry = side.recipe.fields[name]
         if entry[1] == "explicit" and entry[0] not in (None, False):
@@ -148,18 +148,18 @@ def _suspicious(side: Side, other: Side, profile: str) -> bool:
                 rules.get(name) is not None
                 and row.impact == "numerics"
                 and entry[0] != row.default
-                and _may_be_lost(name)
+                and _can_change_numbers(name)
             ):
                 return True
     return False
 
 
-def _may_be_lost(name: str) -> bool:
-    """Whether the tables let a field change numbers when the other framework has no place for it."""
+def _can_change_numbers(name: str) -> bool:
+    """True if the tables let a field change numbers when the other framework has no place for it."""
     return any(row.impact in (None, "numerics") and row.loss != "one-way" for row in rows_of(name))
 
 
-def _written(side: Side, keys: tuple[str, ...]) -> str | None:
+def _first_accepted_key(side: Side, keys: tuple[str, ...]) -> str | None:
     """The first of some keys that the file gives and its framework takes, also where it makes another value of it."""
     for key in keys:
         given = side.config.settings.get(key)

@@ -61,7 +61,7 @@ def data_keys_missing(subject: Subject) -> Iterator[Found]:
     if side.config.value(f"{loader}.type") != "BlendedMegatronDatasetDataLoader":
         return
     for key in DATA_LENGTHS:
-        if side.config.value(f"{loader}.{key}") is None and f"{loader}.{key}" not in _undecided(side):
+        if side.config.value(f"{loader}.{key}") is None and f"{loader}.{key}" not in _undecided_keys(side):
             yield Found(at_key("mindformers", f"{loader}.{key}"), {"key": f"{loader}.{key}"}, variant="length")
     for name in (*(() if dynamic else DATA_REQUIRED), *_TOKENS):
         place = at_key("mindformers", f"{loader}.config.{name}")
@@ -75,7 +75,7 @@ def data_keys_missing(subject: Subject) -> Iterator[Found]:
             yield Found(place, {"key": name}, repair=repair, severity="info")
 
 
-def _undecided(side: Side) -> set[str]:
+def _undecided_keys(side: Side) -> set[str]:
     return {key for key, setting in side.config.settings.items() if not setting.decided}
 
 

@@ -49,7 +49,7 @@ def rule_of(code: str) -> Rule:
 
 def advisories(subject: Subject) -> Iterator[tuple[str, Found]]:
     """The code and the finding of every known defect that concerns one of the files."""
-    concerning = {side.framework: list(_concerning(side)) for side in subject.sides}
+    concerning = {side.framework: list(_matching_defects(side)) for side in subject.sides}
     met = {code for rows in concerning.values() for code, *_ in rows}
     for side in subject.sides:
         for code, place, doubts, cancels in concerning[side.framework]:
@@ -64,12 +64,12 @@ def advisories(subject: Subject) -> Iterator[tuple[str, Found]]:
                 yield code, Found(at)
 
 
-def _concerning(side: Side) -> Iterator[tuple[str, tuple[str, str], list[Words], tuple[str, ...]]]:
+def _matching_defects(side: Side) -> Iterator[tuple[str, tuple[str, str], list[Words], tuple[str, ...]]]:
     config = side.config
     for (code, patched, dialects, when, place, cancels, beside), doubtful in _candidates(config):
-        if (not dialects or config.dialect in dialects) and not mended(config.release, patched):
-            met = _all_met(when, side)
-            if met or (met is None and any(_met(condition, side) for condition in when)):
+        if (not dialects or config.dialect in dialects) and not is_mended(config.release, patched):
+            met = _are_all_met(when, side)
+            if met or (met is None and any(_is_met(condition, side) for condition in when)):
                 doubts = [*_doubts(side, patched, met), *doubtful]
                 if beside is not None:
                     doubts.append(say.runs_with_package(package=Words(*beside)))
@@ -96,8 +96,8 @@ def _candidates(config: Config) -> Iterator[tuple[tuple[Any, ...], list[Words]]]
             yield row, []
 
 
-def mended(release: str | None, patched: str) -> bool:
-    """Whether the patch release that a file names is the one that mended a defect, or a later one."""
+def is_mended(release: str | None, patched: str) -> bool:
+    """True if the patch release that a file names is the one that mended a defect, or a later one."""
     if release is None or not patched:
         return False
     ours, theirs = ([int(part) for part in name.split(".")] for name in (release, patched))
@@ -105,7 +105,7 @@ def mended(release: str | None, patched: str) -> bool:
 
 
 def _doubts(side: Side, patched: str, met: bool | None) -> Iterator[Words]:
-    """Why a defect may, and need not, be met."""
+    """Reasons for which a defect may, and need not, be met."""
     config = side.config
     if met is None:
         yield say.depends_on_unreadable()
@@ -115,21 +115,21 @@ def _doubts(side: Side, patched: str, met: bool | None) -> Iterator[Words]:
         yield say.runs_a_fork()
 
 
-def _all_met(when: tuple[tuple[Any, ...], ...], side: Side) -> bool | None:
+def _are_all_met(when: tuple[tuple[Any, ...], ...], side: Side) -> bool | None:
     answers: list[bool | None] = []
     for condition in when:
-        answer = _met(condition, side)
+        answer = _is_met(condition, side)
         if answer is False:
             return False
         answers.append(answer)
     return None if None in answers else True
 
 
-def _met(condition: tuple[Any, ...], side: Side) -> bool | None:
-    """Whether a condition is true of a file; None where that cannot be read."""
+def _is_met(condition: tuple[Any, ...], side: Side) -> bool | None:
+    """True if a condition is true of a file; None where that cannot be read."""
     kind, name, *rest = condition
     if kind == "any":
-        answers = [_all_met(every, side) for every in rest[0]]
+        answers = [_are_all_met(every, side) for every in rest[0]]
         return True if True in answers else None if None in answers else False
     comparison, operand = rest
     if kind == "field":
@@ -144,7 +144,7 @@ def _met(condition: tuple[Any, ...], side: Side) -> bool | None:
 
 
 def _holds(name: FieldName, comparison: Comparison, operand: Value, side: Side) -> bool | None:
-    """Whether a condition on a recipe field is true; never of a field that says nothing in this run."""
+    """True if a condition on a recipe field is true; never of a field that says nothing in this run."""
     answer = all_hold(((name, comparison, operand),), side.recipe)
     idle = answer and comparison != "unset" and says_something(name, side.recipe) is False
     return False if idle else answer

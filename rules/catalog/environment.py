@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...mappings.keys_compiled import LOCAL_NORM, RUN_MODE
 from ...schemas.fast_records import TYPE_CHECKING
 from ..messages_compiled import say
-from ..naming import key_of, shown
+from ..naming import display_value, key_of
 from ..rule import Change, Found, Repair, at_environment, at_key, on
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def _variable(side: Side | None, name: str, wanted: tuple[str, ...]) -> Iterator
     value = side.environment(name)
     if (value or "").lower() not in wanted:
         place: Place = at_environment(side.framework, name)
-        yield Found(place, {"value": shown(value)})
+        yield Found(place, {"value": display_value(value)})
 
 
 def overflow_mode(subject: Subject) -> Iterator[Found]:
@@ -86,7 +86,7 @@ def ends_early(subject: Subject) -> Iterator[Found]:
         if isinstance(stop, int) and length is not None and 0 < stop < length:
             yield _ends(side, "run.stop_step", _where(side, stop, length))
         minutes = side.value("run.stop_minutes")
-        if isinstance(minutes, int) and minutes and not subject.paired:  # a pair compares it
+        if isinstance(minutes, int) and minutes and not subject.is_pair:  # a pair compares it
             yield _ends(side, "run.stop_minutes", say.after_minutes(minutes=minutes))._replace(severity="info")
 
 

@@ -16,9 +16,9 @@ from ...mappings.keys_compiled import (
     SHARED_EXPERTS,
 )
 from ...schemas.fast_records import TYPE_CHECKING
-from ..comparison import difference, repaired
+from ..comparison import difference, with_repair
 from ..messages_compiled import say
-from ..naming import key_of, shown
+from ..naming import display_value, key_of
 from ..rule import Change, Found, Note, Repair, at_key, on
 
 if TYPE_CHECKING:
@@ -48,15 +48,15 @@ def aux_loss_large(subject: Subject) -> Iterator[Found]:
         value = _largest(side.value("moe.aux_loss_coefficient"))
         place, key = on(side.framework, "moe.aux_loss_coefficient"), key_of(side, "moe.aux_loss_coefficient")
         if value >= limit:
-            yield Found(place, {"key": key, "value": shown(value), "maximum": limit}, variant="large")
+            yield Found(place, {"key": key, "value": display_value(value), "maximum": limit}, variant="large")
         elif value and subject.profile == "align":
-            yield Found(place, {"key": key, "value": shown(value)}, variant="on")
+            yield Found(place, {"key": key, "value": display_value(value)}, variant="on")
 
 
 def balancing_differs(subject: Subject) -> Iterator[Found]:
     """The same balancing loss on both sides, by its formula rather than its name."""
     name = "moe.router.balancing"
-    both = subject.decided(name)
+    both = subject.decided_pair(name)
     if both is None:
         return
     left, right, a, b = both
@@ -71,9 +71,11 @@ def balancing_differs(subject: Subject) -> Iterator[Found]:
         return
     if a.value == "seq_aux_loss" and b.value == "aux_loss":
         micro = next((size for side in subject.sides if (size := side.value("batch.micro_size")) != 1), None)
-        yield found._replace(values={**found.values, "micro": shown(micro)}, variant="batch", severity="warning")
+        yield found._replace(
+            values={**found.values, "micro": display_value(micro)}, variant="batch", severity="warning"
+        )
         return
-    yield repaired(found._replace(variant="differs"), name, left, right)
+    yield with_repair(found._replace(variant="differs"), name, left, right)
 
 
 def _other_word(value: Value, left: Side, right: Side) -> Iterator[Found]:

@@ -12,7 +12,7 @@ from ...schemas.preconditions import NOT_KNOWN
 from ...schemas.versions import TITLES
 from ..catalog_compiled import ROLES
 from ..messages_compiled import say
-from ..naming import shown
+from ..naming import display_value
 from ..rule import Change, Found, Repair, at_key, at_span, on
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _MARKS = ("/path/to", "path/to/", "your_", "your-", "/your/", "todo", "fixme", "
 
 
 def unresolved_values(subject: Subject) -> Iterator[Found]:
-    """What the file does not decide is not compared, and that is said."""
+    """Words that the file leaves open: nothing that depends on them is compared."""
     for side in subject.sides:
         if not side.config.unresolved:
             continue
@@ -42,7 +42,7 @@ def unresolved_values(subject: Subject) -> Iterator[Found]:
         for entry in side.config.unresolved:
             if entry.reason == NOT_KNOWN:
                 continue  # the reader has said it in a sentence of its own
-            setting = _holding(named.values(), entry.span)
+            setting = _setting_at(named.values(), entry.span)
             if setting is None and not entry.may_split:
                 continue
             key, key_zh = say.what_follows_it().both() if setting is None else (setting.key, setting.key)
@@ -55,10 +55,10 @@ def another_model(subject: Subject) -> Iterator[Found]:
     """The run trains the model that the folder which it names holds."""
     for side in subject.sides:
         if side.model is not None:
-            yield from differs(side, side.model)
+            yield from folder_differences(side, side.model)
 
 
-def _holding(settings: Iterable[Setting], span: Span) -> Setting | None:
+def _setting_at(settings: Iterable[Setting], span: Span) -> Setting | None:
     for setting in settings:
         place = setting.span
         if place is None or place.file != span.file:
@@ -72,7 +72,7 @@ def _holding(settings: Iterable[Setting], span: Span) -> Setting | None:
 
 
 def stops_when_built(subject: Subject) -> Iterator[Found]:
-    """What Megatron-LM builds after its validation, and cannot."""
+    """Parts that Megatron-LM cannot build, which its validation lets through."""
     from ...schemas.megatron.build_requirements import unmet_requirements
 
     side = subject.megatron
@@ -92,7 +92,7 @@ def placeholders_left(subject: Subject) -> Iterator[Found]:
                 continue
             text = None if setting.span is None else _placeholder(setting)
             if text is not None:
-                yield Found(at_key(side.framework, setting.key), {"value": shown(text)})
+                yield Found(at_key(side.framework, setting.key), {"value": display_value(text)})
 
 
 def _placeholder(setting: Setting) -> str | None:
@@ -126,14 +126,14 @@ def integer_where_float(subject: Subject) -> Iterator[Found]:
         given = side.explicit(key)
         if given is None or given.acceptance != "accepted" or isinstance(given.value, bool):
             continue
-        if isinstance(given.value, int) and not _reported(side, key):
+        if isinstance(given.value, int) and not _is_reported(side, key):
             better = f"{given.value}.0"
             place = at_key("mindformers", key)
             repair = Repair("safe", *say.write(text=better).both(), (Change("set", place, better),))
             yield Found(place, {"key": name, "value": given.value, "better": better}, repair=repair)
 
 
-def _reported(side: Side, key: str) -> bool:
+def _is_reported(side: Side, key: str) -> bool:
     return any(
         problem.kind.code in ROLES["wrong-number"] and dict(problem.values).get("key") == key
         for problem in side.config.problems
@@ -149,13 +149,13 @@ _LARGEST_STEP = 1024
 """More rows than a padded vocabulary adds, for one device of tensor parallelism."""
 
 
-def differs(side: Side, folder: Folder) -> Iterator[Found]:
+def folder_differences(side: Side, folder: Folder) -> Iterator[Found]:
     """One finding for everything that parts the two networks, at the first field that the run says."""
-    found = [row for row in differences(side.recipe, folder.recipe) if _parts(row, side, folder)]
+    found = [row for row in differences(side.recipe, folder.recipe) if _is_another_network(row, side, folder)]
     if not found:
         return
     found.sort(key=lambda row: row.a is None or row.a.origin != "explicit")
-    told = ", ".join(_told(row) for row in found[:_MOST])
+    told = ", ".join(_difference_text(row) for row in found[:_MOST])
     more = "" if len(found) <= _MOST else f", … (+{len(found) - _MOST})"
     first = found[0].field
     assert first is not None
@@ -168,8 +168,8 @@ def differs(side: Side, folder: Folder) -> Iterator[Found]:
     )
 
 
-def _parts(row: Difference, side: Side, folder: Folder) -> bool:
-    """Whether a difference makes another network for the same weights."""
+def _is_another_network(row: Difference, side: Side, folder: Folder) -> bool:
+    """True if a difference makes another network for the same weights."""
     name = row.field
     if name is None or row.status not in ("different", "only-a", "only-b") or row.impact != "numerics":
         return False
@@ -181,24 +181,24 @@ def _parts(row: Difference, side: Side, folder: Folder) -> bool:
         return False  # said by the reader, which knows why
     if name == _PATTERN and side.recipe.value("model.num_layers") != folder.recipe.value("model.num_layers"):
         return False  # the number of layers says it
-    return name != _ROWS or not _padded(row, side)
+    return name != _ROWS or not _has_padding_only(row, side)
 
 
-def _padded(row: Difference, side: Side) -> bool:
-    """Whether the run has only the rows more that padding adds."""
+def _has_padding_only(row: Difference, side: Side) -> bool:
+    """True if the run has only the rows more that padding adds."""
     here, there = (None if one is None else one.value for one in (row.a, row.b))
     size = side.recipe.value("parallel.tensor_size")
     step = _LARGEST_STEP * (size if isinstance(size, int) and size > 0 else 1)
     return isinstance(here, int) and isinstance(there, int) and 0 <= here - there < step
 
 
-def _told(row: Difference) -> str:
+def _difference_text(row: Difference) -> str:
     here, there = (None if one is None else one.value for one in (row.a, row.b))
-    return f"{row.field} {shown(here)} / {shown(there)}"
+    return f"{row.field} {display_value(here)} / {display_value(there)}"
 
 
 def will_not_run(subject: Subject) -> Iterator[Found]:
-    """What the framework stops at after it has loaded the file; what another rule says is left to it."""
+    """Settings at which the framework stops after it has loaded the file, but for those of other rules."""
     for side in subject.sides:
         if side.framework == "mindformers" and side.config.value(RUN_MODE) not in (None, "train", "finetune"):
             continue
@@ -217,6 +217,6 @@ def will_not_run(subject: Subject) -> Iterator[Found]:
 
 
 def _may_stand(config: Config) -> bool:
-    """Whether a launch may hold an argument that it does not show."""
+    """True if a launch may hold an argument that it does not show."""
     launch = config.launch
     return launch is not None and (launch.not_given is not None or more_may_stand(config.unresolved, config.problems))

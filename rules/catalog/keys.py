@@ -10,7 +10,7 @@ from ...mappings.tables import rows_of, within
 from ...schemas.fast_records import TYPE_CHECKING
 from ..catalog_compiled import KEYS, ROLES
 from ..messages_compiled import say
-from ..naming import shown
+from ..naming import display_value
 from ..rule import Found, Note, at_key, on
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..subject import Side, Subject
 
 
-def switched_off(subject: Subject) -> Iterator[Found]:
+def inert_arguments(subject: Subject) -> Iterator[Found]:
     """A Megatron-LM argument whose switch is off."""
     side = subject.megatron
     if side is None:
@@ -31,7 +31,7 @@ def switched_off(subject: Subject) -> Iterator[Found]:
         switch = side.setting(switched_by)
         if switch is None or not switch.decided or switch.value not in off:
             continue
-        for key, given in _standing(side, keys):
+        for key, given in _active_arguments(side, keys):
             gate = say.key_is_not_given(key=flag)
             other = None if rival is None else side.setting(rival)
             lacks = other is None or not other.value
@@ -51,7 +51,7 @@ def switched_off(subject: Subject) -> Iterator[Found]:
             )
 
 
-def _standing(side: Side, keys: Iterable[str]) -> Iterator[tuple[str, Setting]]:
+def _active_arguments(side: Side, keys: Iterable[str]) -> Iterator[tuple[str, Setting]]:
     """The arguments that are on, but for those that stop the run."""
     refused = {problem.span for problem in side.config.problems if problem.kind.code in ROLES["refusal"]}
     for key in keys:
@@ -101,7 +101,7 @@ def never_read(subject: Subject) -> Iterator[Found]:
         given = side.explicit(f"model.model_config.{name}")
         if given is not None and given.acceptance == "accepted" and given.value not in alike:
             yield Found(
-                at_key("mindformers", given.key), {"key": name, "value": shown(given.value), "version": version}
+                at_key("mindformers", given.key), {"key": name, "value": display_value(given.value), "version": version}
             )
 
 
@@ -115,14 +115,14 @@ def decided_by_class(subject: Subject) -> Iterator[Found]:
     family = family_of(kind, dialect)
     for name in () if family is None else family.fixes:
         effective = side.value(name)
-        for key in _alone(name, dialect, side.config.framework_version):
+        for key in _single_keys(name, dialect, side.config.framework_version):
             given = side.explicit(key)
             if given is not None and given.acceptance == "accepted" and (given.value or None) != (effective or None):
-                values = {"key": _last(given.key), "class": kind, "value": shown(effective or False)}
+                values = {"key": _last(given.key), "class": kind, "value": display_value(effective or False)}
                 yield Found(at_key("mindformers", given.key), values)
 
 
-def _alone(name: FieldName, dialect: SideName, version: str) -> Iterator[str]:
+def _single_keys(name: FieldName, dialect: SideName, version: str) -> Iterator[str]:
     """The keys that say a field as it is, each by itself."""
     for row in rows_of(name):
         wanted = row.side(dialect, version)
@@ -145,7 +145,13 @@ def two_names(subject: Subject) -> Iterator[Found]:
         used = first if other.acceptance != "accepted" else second
         yield Found(
             at_key("mindformers", one.key),
-            {"first": first, "a": shown(one.value), "second": second, "b": shown(other.value), "used": used},
+            {
+                "first": first,
+                "a": display_value(one.value),
+                "second": second,
+                "b": display_value(other.value),
+                "used": used,
+            },
             (Note(at_key("mindformers", other.key), *say.key_is_here(key=second).both()),),
         )
 

@@ -13,9 +13,9 @@ from ...mappings.keys_compiled import (
     VOCABULARY_DIVISOR,
 )
 from ...schemas.fast_records import TYPE_CHECKING
-from ..comparison import difference, repaired
+from ..comparison import difference, with_repair
 from ..messages_compiled import say
-from ..naming import describe_origin, key_of, shown
+from ..naming import describe_origin, display_value, key_of
 from ..places import places_of
 from ..rule import Found, Note, at_key, on
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def position_types_differ(subject: Subject) -> Iterator[Found]:
     """The same kind of position embedding; YaRN that extends by a factor of 1 is the plain rotary one."""
     name = "position.type"
-    both = subject.decided(name)
+    both = subject.decided_pair(name)
     if both is None or both.a.value == both.b.value:
         return
     left, right, a, b = both
@@ -37,7 +37,7 @@ def position_types_differ(subject: Subject) -> Iterator[Found]:
     if all(_plain_rotary(side) for side in (left, right)):
         yield found._replace(variant="alike", severity="info")
     else:
-        yield repaired(found, name, left, right)
+        yield with_repair(found, name, left, right)
 
 
 def _plain_rotary(side: Side) -> bool:
@@ -74,12 +74,16 @@ def yarn_mscale(subject: Subject) -> Iterator[Found]:
     for side in subject.sides if scales else (left,):
         one, other = side.value("position.yarn.mscale"), side.value("position.yarn.mscale_all_dim")
         if one != other and counts("position.yarn.mscale", side.recipe) is not False:
-            values = {"mscale": shown(one), "all_dim": shown(other), "version": right.config.framework_version}
+            values = {
+                "mscale": display_value(one),
+                "all_dim": display_value(other),
+                "version": right.config.framework_version,
+            }
             yield Found(on(side.framework, "position.yarn.mscale"), values, variant="" if scales else "none")
 
 
 def _extends(subject: Subject) -> bool:
-    """Whether both sides turn positions by YaRN, and one of them to a greater length."""
+    """True if both sides turn positions by YaRN, and one of them to a greater length."""
     yarn = all(side.value("position.type") == "yarn" for side in subject.sides)
     return yarn and not all(_plain_rotary(side) for side in subject.sides)
 
@@ -91,7 +95,7 @@ def dropout_in_alignment(subject: Subject) -> Iterator[Found]:
             value = side.value(name)
             if isinstance(value, (int, float)) and value > 0:
                 yield Found(
-                    on(side.framework, name), {"key": key_of(side, name), "value": shown(value)}, fields=(name,)
+                    on(side.framework, name), {"key": key_of(side, name), "value": display_value(value)}, fields=(name,)
                 )
 
 
@@ -104,7 +108,7 @@ def attention_dropout_without_effect(subject: Subject) -> Iterator[Found]:
     one, other = left.value(name), right.value(name)
     if isinstance(one, float) and one > 0 and isinstance(other, float) and other > 0:
         note = Note(on("megatron", name), *say.drops_attention_weights().both())
-        values = {"key": key_of(right, name), "value": shown(other), "other": shown(one)}
+        values = {"key": key_of(right, name), "value": display_value(other), "other": display_value(one)}
         yield Found(on("mindformers", name), values, (note,))
 
 
@@ -182,14 +186,14 @@ def vocabulary_padded(subject: Subject) -> Iterator[Found]:
     at = at_key("megatron", VOCABULARY_DIVISOR)
     if padded is None:
         if left.explicit(at.name) is not None:
-            yield Found(at, {"divisor": shown(divisor)}, variant="unknown")
+            yield Found(at, {"divisor": display_value(divisor)}, variant="unknown")
         return
     given = right.explicit(VOCABULARY["dynamic" if right.config.dialect == "dynamic" else "static"])
     if given is None or given.value != padded or not isinstance(size, int):
         return
     if padded == size + (left.value("tokenizer.type") == "NullTokenizer") and left.explicit(at.name) is None:
         return  # the null tokenizer adds one token, and nothing is padded
-    values = {"size": shown(size), "padded": shown(padded), "divisor": shown(divisor)}
+    values = {"size": display_value(size), "padded": display_value(padded), "divisor": display_value(divisor)}
     note = Note(on("megatron", "model.vocab_size"), *say.tokens_before_padding(size=size).both())
     notes = (
         note,

@@ -6,7 +6,7 @@ from ...mapper.equality import is_equal
 from ...mappings.keys_compiled import DECAY_SCOPES, FUSED_OPTIMIZER, OPTIMIZER_RATE, RUN_MODE, SCHEDULE
 from ...schemas.fast_records import TYPE_CHECKING
 from ..messages_compiled import say
-from ..naming import key_of, shown
+from ..naming import display_value, key_of
 from ..rule import Change, Found, Repair, at_key, on
 
 if TYPE_CHECKING:
@@ -49,13 +49,13 @@ def schedule_missing(subject: Subject) -> Iterator[Found]:
         return
     if not has_schedule(side):
         severity = "info" if _same_rates(subject) else None
-        if not subject.paired and side.explicit(OPTIMIZER_RATE) is None:
+        if not subject.is_pair and side.explicit(OPTIMIZER_RATE) is None:
             severity = "warning"
         yield Found(at_key("mindformers", SCHEDULE["static"]), severity=severity)
 
 
 def has_schedule(side: Side) -> bool:
-    """Whether the file says which rates it trains with: `grouped_lr_schedule` stands in place of `lr_schedule`."""
+    """True if the file says which rates it trains with: `grouped_lr_schedule` stands in place of `lr_schedule`."""
     return any(
         key.startswith((SCHEDULE["static"], f"grouped_{SCHEDULE['static']}")) and entry.origin == "explicit"
         for key, entry in side.config.settings.items()
@@ -63,10 +63,10 @@ def has_schedule(side: Side) -> bool:
 
 
 def _same_rates(subject: Subject) -> bool:
-    """Whether the other file trains with the very rates that the default gives."""
-    from .schedule import differing
+    """True if the other file trains with the very rates that the default gives."""
+    from .schedule import differing_fields
 
-    return subject.paired and not differing(subject)
+    return subject.is_pair and not differing_fields(subject)
 
 
 def fused_first_steps(subject: Subject) -> Iterator[Found]:
@@ -89,7 +89,11 @@ def unusual_values(subject: Subject) -> Iterator[Found]:
             if isinstance(value, (int, float)) and not is_equal(value, recommended):
                 yield Found(
                     on(side.framework, name),
-                    {"key": key_of(side, name), "value": shown(value), "recommended": shown(recommended)},
+                    {
+                        "key": key_of(side, name),
+                        "value": display_value(value),
+                        "recommended": display_value(recommended),
+                    },
                     fields=(name,),
                 )
 
@@ -106,5 +110,5 @@ def weight_decay_scope(subject: Subject) -> Iterator[Found]:
                 continue
             value = " ".join(given.raw) if given.raw else given.value
             if value not in (None, False, "", [], ()):
-                yield Found(at_key(side.framework, key), {"key": given.flag or key, "value": shown(value)})
+                yield Found(at_key(side.framework, key), {"key": given.flag or key, "value": display_value(value)})
                 break

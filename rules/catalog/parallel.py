@@ -7,7 +7,7 @@ from math import prod
 from ...mappings.keys_compiled import INTERLEAVED_COPIES, SEQUENCE_FLAG, SEQUENCE_PARALLEL, UNEVEN_STAGES
 from ...schemas.fast_records import TYPE_CHECKING
 from ..messages_compiled import say
-from ..naming import key_of, shown
+from ..naming import display_value, key_of
 from ..rule import Change, Found, Note, Repair, at_key, at_span, on
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def on_in_alignment(subject: Subject) -> Iterator[Found]:
             value = side.value(name)
             if value is not None and value != off:
                 yield Found(
-                    on(side.framework, name), {"key": key_of(side, name), "value": shown(value)}, fields=(name,)
+                    on(side.framework, name), {"key": key_of(side, name), "value": display_value(value)}, fields=(name,)
                 )
 
 
@@ -73,7 +73,7 @@ def sequence_without_tensor(subject: Subject) -> Iterator[Found]:
 
 
 def _sequence_asked_for(side: Side) -> Place | None:
-    """Where sequence parallelism is switched on, whatever the framework makes of it."""
+    """The place at which sequence parallelism is switched on, whatever the framework makes of it."""
     if side.framework == "mindformers":
         given = side.explicit(SEQUENCE_PARALLEL)
         return at_key("mindformers", given.key) if given is not None and given.is_on else None
@@ -115,7 +115,7 @@ def dropout_with_recompute(subject: Subject) -> Iterator[Found]:
         if isinstance(value, (int, float)) and value > 0:
             yield Found(
                 on("mindformers", name),
-                {"dropout": shown(value)},
+                {"dropout": display_value(value)},
                 (Note(on("mindformers", "recompute.granularity"), *say.recomputation().both()),),
             )
             return

@@ -6,7 +6,7 @@ from ...mapper.lenses.lens import dtype_name
 from ...mappings.keys_compiled import EMBEDDING_TYPES, SOFTMAX_TYPES
 from ...schemas.fast_records import TYPE_CHECKING
 from ..messages_compiled import say
-from ..naming import key_of, shown
+from ..naming import display_value, key_of
 from ..rule import Found, Note, at_key, on
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def softmax_dtype_without_effect(subject: Subject) -> Iterator[Found]:
         given = side.explicit(key)
         if given is None or given.acceptance != "accepted" or dtype_name(given.value) in ("float32", True):
             continue  # float32 is what the kernel computes in
-        yield Found(at_key("mindformers", key), {"key": name, "value": shown(given.value)})
+        yield Found(at_key("mindformers", key), {"key": name, "value": display_value(given.value)})
 
 
 def embedding_precision(subject: Subject) -> Iterator[Found]:
@@ -43,10 +43,10 @@ def embedding_precision(subject: Subject) -> Iterator[Found]:
         Note(on("mindformers", "precision.compute_dtype"), *say.type_of_computation().both()),
         Note(on("megatron", "precision.compute_dtype"), *say.same_on_other_side().both()),
     )
-    values = {"params": shown(params), "compute": shown(compute), "other": shown(other)}
+    values = {"params": display_value(params), "compute": display_value(compute), "other": display_value(other)}
     loud = "warning" if subject.profile == "align" else None
     if own is not None and own.acceptance == "accepted" and dtype_name(own.value) != params:
-        values["params"] = shown(own.value)
+        values["params"] = display_value(own.value)
         yield Found(at_key("mindformers", own.key), values, notes, severity=loud)
     elif isinstance(other, str) and other != compute:
         yield Found(on("mindformers", "precision.compute_dtype"), values, notes[1:], variant="differs", severity=loud)

@@ -6,9 +6,9 @@ from ...mapper.equality import is_equal
 from ...mapper.recipe.run_length import open_because
 from ...mappings.keys_compiled import FUSED_OPTIMIZER, SCHEDULE, SCHEDULE_CLASS, SCHEDULE_PIECES, WARMUP_SHARE
 from ...schemas.fast_records import TYPE_CHECKING, cast
-from ..comparison import difference, repaired
+from ..comparison import difference, with_repair
 from ..messages_compiled import say
-from ..naming import shown
+from ..naming import display_value
 from ..rule import Found, Note, at_key, on
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _STEPS = 1000
 
 def values_differ(subject: Subject) -> Iterator[Found]:
     """Each value that draws the curve; where the curves do not differ within the run, that is said with it."""
-    if not differing(subject):
+    if not differing_fields(subject):
         return
     left, right = subject.megatron, subject.mindformers
     assert left is not None
@@ -44,7 +44,7 @@ def values_differ(subject: Subject) -> Iterator[Found]:
     if right.value("schedule.style") is None:
         return
     same, cut = _same(subject), _cut_to_whole_steps(subject)
-    for name in differing(subject):
+    for name in differing_fields(subject):
         a, b = left.field(name), right.field(name)
         found = difference(name, a and a.value, b and b.value, left, right)
         found = found._replace(notes=(*found.notes, *_pieces(right)))
@@ -52,7 +52,7 @@ def values_differ(subject: Subject) -> Iterator[Found]:
             said = {**found.values, "largest": cut}
             yield found._replace(values=said, variant="cut")
         elif not same:
-            yield found if name == "schedule.style" else repaired(found, name, left, right)
+            yield found if name == "schedule.style" else with_repair(found, name, left, right)
         elif "explicit" in (a and a.origin, b and b.origin):
             yield found._replace(variant="alike", severity="info")
 
@@ -63,7 +63,7 @@ def _pieces(side: Side) -> Iterator[Note]:
     for name in SCHEDULE_PIECES:
         given = side.explicit(f"{section}.{name}")
         if given is not None:
-            said = say.key_is(key=given.key, value=shown(given.value))
+            said = say.key_is(key=given.key, value=display_value(given.value))
             yield Note(at_key("mindformers", given.key), *said.both())
 
 
@@ -71,23 +71,23 @@ def curves_differ(subject: Subject) -> Iterator[Found]:
     """The first step at which the two learning rates part."""
     if subject.megatron is None or subject.mindformers is None:
         return
-    if not differing(subject) and not _particular(subject):
+    if not differing_fields(subject) and not _can_differ(subject):
         return
-    compared = _compared(subject)
+    compared = _compared_curves(subject)
     if compared is None or compared[0].first_difference is None:
         return
     comparison, a, b = compared
     step = comparison.first_difference
     assert step is not None
     yield Found(
-        on("mindformers", _blamed(subject)),
+        on("mindformers", _culprit(subject)),
         {
             "step": step,
-            "a": shown(a.value(step)),
-            "b": shown(b.value(step)),
+            "a": display_value(a.value(step)),
+            "b": display_value(b.value(step)),
             "largest": _share(comparison),
         },
-        (Note(on("megatron", _blamed(subject)), *say.other_curve().both()),),
+        (Note(on("megatron", _culprit(subject)), *say.other_curve().both()),),
     )
 
 
@@ -98,16 +98,16 @@ def length_open(subject: Subject) -> Iterator[Found]:
     for side in subject.sides:
         reasons = open_because(side.config, side.recipe)
         names: list[FieldName] = [name for name in reasons if name.startswith("schedule.")]
-        if names and _compared(subject) is None:
+        if names and _compared_curves(subject) is None:
             english, chinese = reasons[names[0]].both()
             yield Found(on(side.framework, names[-1]), {"reason": english, "reason_zh": chinese}, fields=tuple(names))
             return
 
 
 def remarks(subject: Subject) -> Iterator[Found]:
-    """What a schedule does against its words."""
+    """Remarks on a schedule that does not do what its words say."""
     for side in subject.sides:
-        schedule = _schedule(subject, side) if _unusual(side) else None
+        schedule = _schedule(subject, side) if _is_unusual(side) else None
         if schedule is None:
             continue
         for note in schedule.notes:
@@ -128,14 +128,16 @@ def for_alignment(subject: Subject) -> Iterator[Found]:
         if style is None:
             continue
         if style != "constant" or (isinstance(warmup, (int, float)) and warmup > 0):
-            yield Found(on(side.framework, "schedule.style"), {"style": shown(style), "warmup": shown(warmup)})
+            yield Found(
+                on(side.framework, "schedule.style"), {"style": display_value(style), "warmup": display_value(warmup)}
+            )
 
 
-def differing(subject: Subject) -> list[FieldName]:
+def differing_fields(subject: Subject) -> list[FieldName]:
     """The fields that draw the curve and have different values."""
     found: list[FieldName] = []
     for name in _DRAWN:
-        both = subject.decided(name)
+        both = subject.decided_pair(name)
         if both is None:
             continue
         values = both.a.value, both.b.value
@@ -146,8 +148,8 @@ def differing(subject: Subject) -> list[FieldName]:
     return found
 
 
-def _particular(subject: Subject) -> bool:
-    """Whether equal words may still draw different curves."""
+def _can_differ(subject: Subject) -> bool:
+    """True if equal words may still draw different curves."""
     right = subject.mindformers
     left = subject.megatron
     assert right is not None
@@ -161,8 +163,8 @@ def _particular(subject: Subject) -> bool:
     )
 
 
-def _blamed(subject: Subject) -> FieldName:
-    names = differing(subject)
+def _culprit(subject: Subject) -> FieldName:
+    names = differing_fields(subject)
     return names[0] if names else "schedule.style"
 
 
@@ -171,14 +173,14 @@ def _cut_to_whole_steps(subject: Subject) -> str | None:
 
     No YAML comes nearer, so there is nothing to mend.
     """
-    fields = [subject.decided(name) for name in differing(subject)]
+    fields = [subject.decided_pair(name) for name in differing_fields(subject)]
     parts = bool(fields) and all(both is not None and _is_part(both.a.value, both.b.value) for both in fields)
-    compared = _compared(subject) if parts else None
+    compared = _compared_curves(subject) if parts else None
     return None if compared is None or compared[0].same else _share(compared[0])
 
 
 def _is_part(length: object, whole: object) -> bool:
-    """Whether a length with a part of a step is next to a whole one."""
+    """True if a length with a part of a step is next to a whole one."""
     return isinstance(length, float) and isinstance(whole, int) and abs(length - whole) < 1 and length % 1 > 0
 
 
@@ -187,11 +189,11 @@ def _share(compared: Comparison) -> str:
 
 
 def _same(subject: Subject) -> bool:
-    compared = _compared(subject)
+    compared = _compared_curves(subject)
     return compared is not None and compared[0].same
 
 
-def _compared(subject: Subject) -> tuple[Comparison, Curve, Curve] | None:
+def _compared_curves(subject: Subject) -> tuple[Comparison, Curve, Curve] | None:
     from ...mapper.schedule.comparison import compare
 
     schedules = [_schedule(subject, side) for side in subject.sides]
@@ -203,8 +205,8 @@ def _compared(subject: Subject) -> tuple[Comparison, Curve, Curve] | None:
     return compare(a, b, min(lengths) if lengths else _STEPS), a, b
 
 
-def _unusual(side: Side) -> bool:
-    """Whether the schedule is one of those about which there is something to say."""
+def _is_unusual(side: Side) -> bool:
+    """True if the schedule is one of those about which there is something to say."""
     if side.framework == "megatron":
         return side.value("schedule.style") == "inverse-square-root" or bool(side.config.value(WARMUP_SHARE))
     kind, length = side.config.value(SCHEDULE_CLASS), side.value("schedule.decay_steps")

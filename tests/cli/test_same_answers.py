@@ -27,7 +27,7 @@ from accmap.mapper.translate.read_back import as_read, text_of
 from accmap.mapper.translate.translation import translate
 from accmap.rules.catalog_compiled import COMPARED
 from accmap.rules.engine import check
-from accmap.rules.registry import compared
+from accmap.rules.registry import compared_fields
 from accmap.rules.subject import Side, Subject
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.diagnostic import UnreadableError
@@ -224,7 +224,7 @@ def assert_judged_alike(script: Config, yaml: Config, texts: tuple[str, str]) ->
     recipes = subject.megatron.recipe, subject.mindformers.recipe
     rows = {row.field: row for row in compare((script, yaml), recipes).rows if row.field is not None}
     grave = grave_fields(subject)
-    severities = compared("train")
+    severities = compared_fields("train")
     for name in COMPARED:
         row = rows.get(name)
         counted = row is not None and row.status in _UNEQUAL and row.impact == "numerics" and row.counts is not False

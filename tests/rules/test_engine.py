@@ -48,12 +48,12 @@ def test_a_rule_that_crashes_becomes_a_finding_and_the_others_are_heard() -> Non
 
 def test_the_longest_prefix_decides() -> None:
     chosen = Selection(("NET", "OPT003"), ("NET00",), {"NET010": "error"})
-    assert chosen.heard("NET010")
-    assert not chosen.heard("NET001")
-    assert chosen.heard("OPT003")
-    assert not chosen.heard("OPT004")
-    assert Selection().heard("ANY001")
-    assert Selection(("ALL",), ("NET",)).heard("MOE001")
+    assert chosen.is_enabled("NET010")
+    assert not chosen.is_enabled("NET001")
+    assert chosen.is_enabled("OPT003")
+    assert not chosen.is_enabled("OPT004")
+    assert Selection().is_enabled("ANY001")
+    assert Selection(("ALL",), ("NET",)).is_enabled("MOE001")
     assert chosen.severity(Kind("NET010", "", "info", "", "")).severity == "error"
 
 
@@ -87,7 +87,7 @@ def test_a_baseline_matches_by_content() -> None:
     after = SourceText("a.yaml", "# new\na: 1\nb:   2\n")
     entry = Diagnostic(KIND, "a.yaml", Span(2, 1, 2, 5))
     moved = Diagnostic(KIND, "a.yaml", Span(3, 1, 3, 7))
-    text = baseline.written([entry], {"a.yaml": before}, ["a.yaml"], os.getcwd())
+    text = baseline.baseline_text([entry], {"a.yaml": before}, ["a.yaml"], os.getcwd())
     accepted = baseline.read(json.loads(text), os.getcwd())
     kept, known = baseline.without([moved, moved], accepted, {"a.yaml": after}, ["a.yaml"])
     assert known == 1
@@ -103,7 +103,7 @@ def test_edits_never_mix(edits: list[tuple[int, int, str]]) -> None:
         Diagnostic(KIND, "f", fix=Fix("safe", "", "", (Edit("f", source.span(start, start + length), new),)))
         for start, length, new in edits
     ]
-    changed, done = fixes.apply({"f": source}, found)
+    changed, done = fixes.apply_fixes({"f": source}, found)
     if not done:
         assert not changed
         return
@@ -116,14 +116,14 @@ def test_edits_never_mix(edits: list[tuple[int, int, str]]) -> None:
 
 
 def test_fixes_that_undo_each_other_are_not_made() -> None:
-    def find(texts: object) -> fixes.Seen:
+    def find(texts: object) -> fixes.LintedTexts:
         assert isinstance(texts, dict)
         text = texts["f"].text
         new = "off" if text.startswith("on") else "on"
         edit = Edit("f", Span(1, 1, 1, len(text) + 1), new)
-        return fixes.Seen([Diagnostic(KIND, "f", fix=Fix("safe", "", "", (edit,)))])
+        return fixes.LintedTexts([Diagnostic(KIND, "f", fix=Fix("safe", "", "", (edit,)))])
 
-    done = fixes.mend({"f": SourceText("f", "on")}, find, unsafe=False)
+    done = fixes.fix_texts({"f": SourceText("f", "on")}, find, unsafe=False)
     assert (done.texts["f"].text, len(done.undone)) == ("on", 1)
 
 

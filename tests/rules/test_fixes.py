@@ -12,7 +12,7 @@ from planting import SETTINGS, planted_pair
 from accmap.cli.linting.linter import lint
 from accmap.cli.linting.settings import Reader
 from accmap.mapper.recipe.reading import recipe_of
-from accmap.rules.fixes import Seen, mend
+from accmap.rules.fixes import LintedTexts, fix_texts
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.diagnostic import Diagnostic, Edit, Fix, Kind
 from accmap.schemas.reader import config_of
@@ -36,12 +36,12 @@ def finding(code: str, line: int = 0, text: str = "", severity: str = "error") -
 def mended(text: str, rules: dict[str, tuple[int, str]], comes: dict[str, str]) -> tuple[str, list[str], list[str]]:
     """`rules`: the fix of each wrong letter (line, new letter); `comes`: the finding that a letter brings."""
 
-    def look(texts: Mapping[str, SourceText]) -> Seen:
+    def look(texts: Mapping[str, SourceText]) -> LintedTexts:
         letters = texts["a"].text.split("\n")
         found = [finding(f"BAD{letter}", *fix) for letter, fix in rules.items() if letters[fix[0] - 1] == letter]
-        return Seen(found + [finding(code) for letter, code in comes.items() if letter in letters])
+        return LintedTexts(found + [finding(code) for letter, code in comes.items() if letter in letters])
 
-    done = mend({"a": SourceText("a", text)}, look, unsafe=False)
+    done = fix_texts({"a": SourceText("a", text)}, look, unsafe=False)
     assert done.converged
     return done.texts["a"].text, [one.kind.code for one in done.fixed], [one.kind.code for one in done.undone]
 
@@ -66,25 +66,25 @@ def test_one_that_only_another_one_makes_possible_is_tried_again() -> None:
     """`a` is wrong beside `y`, `c` always: only when `y` is mended can `x` be, in the same run."""
     fixes = {"x": (1, "a"), "y": (2, "b"), "z": (3, "c")}
 
-    def look(texts: Mapping[str, SourceText]) -> Seen:
+    def look(texts: Mapping[str, SourceText]) -> LintedTexts:
         letters = texts["a"].text.split("\n")
         found = [finding(f"BAD{letter}", *fix) for letter, fix in fixes.items() if letter in letters]
         comes = [finding("NEW")] if "c" in letters or {"a", "y"} <= set(letters) else []
-        return Seen(found + comes)
+        return LintedTexts(found + comes)
 
-    done = mend({"a": SourceText("a", "x\ny\nz")}, look, unsafe=False)
+    done = fix_texts({"a": SourceText("a", "x\ny\nz")}, look, unsafe=False)
     assert done.converged
     assert done.texts["a"].text == "a\nb\nz"
     assert [one.kind.code for one in done.undone] == ["BADz"]
-    again = mend(done.texts, look, unsafe=False)
+    again = fix_texts(done.texts, look, unsafe=False)
     assert (again.texts, again.undone) == (done.texts, done.undone)
 
 
 def test_a_remark_may_come() -> None:
-    def look(texts: Mapping[str, SourceText]) -> Seen:
-        return Seen([finding("BADx", 1, "a")] if texts["a"].text == "x" else [finding("SAID", severity="info")])
+    def look(texts: Mapping[str, SourceText]) -> LintedTexts:
+        return LintedTexts([finding("BADx", 1, "a")] if texts["a"].text == "x" else [finding("SAID", severity="info")])
 
-    assert mend({"a": SourceText("a", "x")}, look, unsafe=False).texts["a"].text == "a"
+    assert fix_texts({"a": SourceText("a", "x")}, look, unsafe=False).texts["a"].text == "a"
 
 
 def repaired(text: str, written: str, fields: tuple[str, ...], partner: str | None) -> tuple[str, list[str]]:
@@ -94,12 +94,12 @@ def repaired(text: str, written: str, fields: tuple[str, ...], partner: str | No
     fix = Fix("safe", "", "", (Edit("b.yaml", span, f"    {written}"),))
     wrong = Diagnostic(Kind("BAD001", "bad", "error", "", ""), "b.yaml", None, (), (), fields, fix)
 
-    def look(texts: Mapping[str, SourceText]) -> Seen:
+    def look(texts: Mapping[str, SourceText]) -> LintedTexts:
         files = [texts["b.yaml"], *([] if partner is None else [SourceText("a.sh", partner)])]
         recipes = [recipe_of(config_of(file, ReadOptions(), path=file.name)) for file in files]
-        return Seen([wrong] if "rms_norm_eps: 1.0e-5" in texts["b.yaml"].text else [], [recipes])
+        return LintedTexts([wrong] if "rms_norm_eps: 1.0e-5" in texts["b.yaml"].text else [], [recipes])
 
-    done = mend({"b.yaml": SourceText("b.yaml", text)}, look, unsafe=False)
+    done = fix_texts({"b.yaml": SourceText("b.yaml", text)}, look, unsafe=False)
     return done.texts["b.yaml"].text, [one.kind.code for one in done.undone]
 
 
@@ -126,19 +126,19 @@ def test_a_fix_changes_no_other_field(written: str, fields: tuple[str, ...], wit
     assert ((after != text), undone) == (is_made, [] if is_made else ["BAD001"])
 
 
-def looking(texts: Mapping[str, SourceText]) -> Seen:
+def looking(texts: Mapping[str, SourceText]) -> LintedTexts:
     """What the linter sees in a pair."""
     found = lint(SETTINGS, list(texts), Reader(None, texts), with_subjects=True)
-    return Seen(found.diagnostics, [[side.recipe for side in subject.sides] for subject in found.subjects])
+    return LintedTexts(found.diagnostics, [[side.recipe for side in subject.sides] for subject in found.subjects])
 
 
 def is_at_its_end(seed: int) -> None:
     texts = {name: SourceText(name, text) for name, text in planted_pair(Random(seed), most=8).items()}
-    safe = mend(texts, looking, unsafe=False)
-    ends = [mend(texts, looking, unsafe=True), mend(safe.texts, looking, unsafe=True)]
+    safe = fix_texts(texts, looking, unsafe=False)
+    ends = [fix_texts(texts, looking, unsafe=True), fix_texts(safe.texts, looking, unsafe=True)]
     for unsafe, done in ((False, safe), *((True, end) for end in ends)):
         assert done.converged
-        again = mend(done.texts, looking, unsafe=unsafe)
+        again = fix_texts(done.texts, looking, unsafe=unsafe)
         assert again.fixed == ()
         assert [one.mark for one in again.undone] == [one.mark for one in done.undone]
     assert {name: one.text for name, one in ends[0].texts.items()} == {

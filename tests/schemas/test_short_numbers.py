@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from accmap.mapper.equality import is_equal
-from accmap.rules.naming import shown
+from accmap.rules.naming import display_value
 from accmap.schemas.plain_values import plain
 
 
@@ -24,7 +24,7 @@ from accmap.schemas.plain_values import plain
     ],
 )
 def test_a_number_is_short(value: object, text: str) -> None:
-    assert (shown(value), plain(value)) == (text, text)
+    assert (display_value(value), plain(value)) == (text, text)
 
 
 @pytest.mark.parametrize(
@@ -33,4 +33,4 @@ def test_a_number_is_short(value: object, text: str) -> None:
 )
 def test_values_that_differ_are_told_apart(one: float, other: float) -> None:
     assert not is_equal(one, other)
-    assert shown(one) != shown(other)
+    assert display_value(one) != display_value(other)

@@ -1,4 +1,4 @@
-"""Rules about computed quantities: what each framework makes of its file by its own formulas is the same on both sides.
+"""Rules about computed quantities: each framework's own formulas make the same of both files.
 
 The fields are compared through the tables, and an error of a table is made on both sides at once. A computed quantity
 takes another way; where it differs although nothing that feeds it does, that is said.
@@ -14,7 +14,7 @@ from ...schemas.fast_records import TYPE_CHECKING, cast
 from ...schemas.plain_values import is_mapping
 from ..comparison import DIFFERENCES, differences
 from ..messages_compiled import say
-from ..naming import labels, shown, spelled
+from ..naming import display_value, key_spelling, labels
 from ..places import Places, Spot, places_of
 from ..rule import Found, Note, Place, at_span
 
@@ -63,7 +63,7 @@ def run(subject: Subject) -> Iterator[Found]:
     A run of another length is a warning of its own (RUN002), and so are its samples. Its middle and its end are other
     updates: the rates there are compared where the whole curves are (SCH050).
     """
-    other_length = _LENGTH in _apart(subject)
+    other_length = _LENGTH in _differing_fields(subject)
     for found in _first(subject, ("computed.samples",)):
         yield found._replace(severity="warning") if other_length else found
     for found in _first(subject, ("computed.learning_rates",)):
@@ -72,14 +72,14 @@ def run(subject: Subject) -> Iterator[Found]:
 
 
 def _agree_at_the_start(subject: Subject) -> bool:
-    both = subject.decided("computed.learning_rates")
+    both = subject.decided_pair("computed.learning_rates")
     if both is None or not (is_mapping(both.a.value) and is_mapping(both.b.value)):
         return False
     one, other = ({name: rates.get(name) for name in _EARLY} for rates in (both.a.value, both.b.value))
     return is_same_quantity(one, other)
 
 
-def weighting(subject: Subject) -> Iterator[Found]:
+def token_weights(subject: Subject) -> Iterator[Found]:
     """The same tokens count alike."""
     yield from _first(subject, ("computed.loss_weighting",))
 
@@ -106,32 +106,32 @@ def documents(subject: Subject) -> Iterator[Found]:
 
 def _first(subject: Subject, names: Sequence[FieldName]) -> Iterator[Found]:
     for name in names:
-        found = _differing(subject, name)
+        found = _difference_of(subject, name)
         if found is not None:
             yield found
             return
 
 
-def _differing(subject: Subject, name: FieldName) -> Found | None:
-    both = subject.decided(name)
+def _difference_of(subject: Subject, name: FieldName) -> Found | None:
+    both = subject.decided_pair(name)
     if both is None or is_same_quantity(both.a.value, both.b.value):
         return None
     left, right, a, b = both
     from ...mapper.computed.results import in_both  # only where something differs
 
-    one, other = map(in_both, _told(a.value, b.value))
+    one, other = map(in_both, _value_texts(a.value, b.value))
     english, chinese = labels(name).both()
     values = {
         "label": english, "label_zh": chinese, "a": one, "b": other,
-        "a_from": _fed_by(left, name), "b_from": _fed_by(right, name),
+        "a_from": _source_keys(left, name), "b_from": _source_keys(right, name),
     }  # fmt: skip
-    apart = _apart(subject)
-    alone = not any(field in apart for side in (left, right) for field in feeding(side, name))
+    apart = _differing_fields(subject)
+    alone = not any(field in apart for side in (left, right) for field in source_fields(side, name))
     note = Note(_place(left, name, apart), *say.in_megatron(value=one).both())
     return Found(_place(right, name, apart), values, (note,), (name,), variant="alone" if alone else "")
 
 
-def _told(one: object, other: object) -> tuple[str, str]:
+def _value_texts(one: object, other: object) -> tuple[str, str]:
     """Two values for a person; of mappings what differs."""
     if not (is_mapping(one) and is_mapping(other)):
         return _number(one), _number(other)
@@ -145,22 +145,22 @@ def _number(value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     if isinstance(value, (list, tuple)):
-        return "; ".join(map(shown, cast("list[object]", value)))
-    return shown(value)
+        return "; ".join(map(display_value, cast("list[object]", value)))
+    return display_value(value)
 
 
-def feeding(side: Side, name: FieldName) -> list[FieldName]:
+def source_fields(side: Side, name: FieldName) -> list[FieldName]:
     """The fields of the recipe that are decided by what a formula of this side asked for."""
     field, places = side.field(name), places_of(side)
     if field is None:
         return []
     known = places.feeding.get(name)
     if known is None:
-        known = places.feeding[name] = _feeding(side, field.keys, places)
+        known = places.feeding[name] = _fields_of_keys(side, field.keys, places)
     return known
 
 
-def _feeding(side: Side, keys: Sequence[str], places: Places) -> list[FieldName]:
+def _fields_of_keys(side: Side, keys: Sequence[str], places: Places) -> list[FieldName]:
     asked = _sources(side, keys)
     rows = _rows_by_key(side_of(side.config), side.config.framework_version)
     found: dict[FieldName, None] = {}
@@ -199,44 +199,44 @@ def _sources(side: Side, keys: Sequence[str]) -> set[str]:
     return found
 
 
-def _apart(subject: Subject) -> frozenset[str]:
+def _differing_fields(subject: Subject) -> frozenset[str]:
     """The fields that a comparison finds to differ, or that a function compares and that are not the same."""
     known = subject.worked_out.get(__name__)
     if known is None:
         from ..catalog_compiled import OWNED
 
         apart = {field for _, found in _differences(subject) if found.severity != "info" for field in found.fields}
-        apart.update(name for name in OWNED if _unlike(subject, name))
+        apart.update(name for name in OWNED if _has_difference(subject, name))
         known = subject.worked_out[__name__] = frozenset(apart)
     return known  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
 
 
 def _differences(subject: Subject) -> Iterable[tuple[str, Found]]:
-    """What the comparison of the fields finds, which the engine has kept where it went before."""
+    """The differences of the fields, which the engine has kept if it compared them before."""
     known = subject.worked_out.get(DIFFERENCES)
     if known is not None:
         return cast("Sequence[tuple[str, Found]]", known)
-    from ..registry import compared
+    from ..registry import compared_fields
 
-    return differences(subject, compared(subject.profile))
+    return differences(subject, compared_fields(subject.profile))
 
 
-def _unlike(subject: Subject, name: FieldName) -> bool:
+def _has_difference(subject: Subject, name: FieldName) -> bool:
     if name.startswith("computed."):
         return False
     row = difference_of(name, *(side.recipe for side in subject.sides))
     return row is not None and row.status == "different" and row.counts is not False
 
 
-def _fed_by(side: Side, name: FieldName) -> str:
+def _source_keys(side: Side, name: FieldName) -> str:
     """The keys of the file itself that a formula asked for, as the file spells them."""
-    spots = _written(side, name)
-    told = list(dict.fromkeys(spelled(spot, side.framework) for spot in spots))
+    spots = _source_spots(side, name)
+    told = list(dict.fromkeys(key_spelling(spot, side.framework) for spot in spots))
     return ", ".join(told[:_MOST_NAMED]) + (", …" if len(told) > _MOST_NAMED else "")
 
 
-def _written(side: Side, name: FieldName) -> list[Spot]:
-    """What of the file feeds a quantity, in the order in which its formula asked."""
+def _source_spots(side: Side, name: FieldName) -> list[Spot]:
+    """The written keys that feed a quantity, in the order in which its formula asked."""
     field = side.field(name)
     found: dict[str, Spot] = {}
     waiting = [] if field is None else list(reversed(field.keys))
@@ -253,8 +253,10 @@ def _written(side: Side, name: FieldName) -> list[Spot]:
 
 
 def _place(side: Side, name: FieldName, apart: frozenset[str]) -> Place:
-    """What feeds a quantity and differs itself, or the first key of the file that feeds it, or where one would be."""
+    """A source that differs itself, or the first key of the file that feeds the quantity, or the place for one."""
     places = places_of(side)
-    spots = [spot for field in feeding(side, name) if field in apart and (spot := places.main_spot(field)) is not None]
-    spots = [spot for spot in spots if spot.written] or _written(side, name)
+    spots = [
+        spot for field in source_fields(side, name) if field in apart and (spot := places.main_spot(field)) is not None
+    ]
+    spots = [spot for spot in spots if spot.is_written] or _source_spots(side, name)
     return at_span(side.framework, spots[0].span if spots else places.end_of(""))
