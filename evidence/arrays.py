@@ -56,7 +56,7 @@ _FEWEST = 64
 """Of fewer elements neither a factor nor a quarter of them says anything."""
 
 _COARSER = ("float64", "float32", "float16", "bfloat16")
-_ELEMENT = 4.0
+ELEMENT = 4.0
 """How many tolerances a single element may be off, and the error may be that a quarter of the elements reaches.
 
 Measured on 108 runs of the models above, in a third of them activations of 1,000 times the others: if all else of a
@@ -68,7 +68,7 @@ _BLOCK = 1 << 16
 _BFLOAT16_BYTES = 2
 _LONGEST_HEADER = 1 << 16
 """numpy itself writes and reads some thousands of bytes (`lib/format.py:_MAX_HEADER_SIZE`)."""
-_MOST_AXES = 64
+MOST_AXES = 64
 _LARGEST = 1 << 62
 
 
@@ -125,7 +125,7 @@ def _map_array(np: Any, path: str, stream: BufferedReader, header: _Header) -> A
         raise UnreadableError(diagnose(say.array_objects(path=path, held=say.pickled_objects()), path))
     if dtype.kind not in "biufV" or (dtype.kind == "V" and (dtype.names or dtype.itemsize != _BFLOAT16_BYTES)):
         raise UnreadableError(diagnose(say.array_objects(path=path, held=str(dtype)[:80]), path))
-    if len(shape) > _MOST_AXES or not all(0 <= size < _LARGEST for size in shape):
+    if len(shape) > MOST_AXES or not all(0 <= size < _LARGEST for size in shape):
         raise _unreadable(path, say.its_shape_cannot_be(shape=str(shape)[:80]))
     expected = begins + math.prod(shape) * dtype.itemsize
     if found < expected:
@@ -209,9 +209,9 @@ def agreement(
     # Whole numbers: two of them can be different and the same as float64.
     if allowed == 0 or not measured.relative <= allowed:
         return Agreement(False, allowed, "far")
-    if measured.element > _ELEMENT * allowed:
+    if measured.element > ELEMENT * allowed:
         return Agreement(False, allowed, "element")
-    if measured.elements >= _FEWEST and measured.ranked > _ELEMENT * allowed:
+    if measured.elements >= _FEWEST and measured.ranked > ELEMENT * allowed:
         return Agreement(False, allowed, "widespread")
     limit = math.inf if tolerance is not None else FACTORS.get(precision, math.inf)
     if measured.elements >= _FEWEST and measured.factor > limit:

@@ -66,6 +66,16 @@ _NEAR = 32
 _BLANK = re.compile(r"[ \t\n\r]*")
 
 
+def as_object(value: object) -> dict[str, Any]:
+    """A JSON object; an empty one if the value is another."""
+    return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]
+
+
+def as_list(value: object) -> list[Any]:
+    """A JSON list; an empty one if the value is another."""
+    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
+
+
 class BrokenJsonError(ValueError):
     """A text that stops being JSON, or exceeds its bounds, with line and column."""
 

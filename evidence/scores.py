@@ -29,7 +29,7 @@ from ..schemas.diagnostic import UnreadableError, diagnose
 from ..schemas.fast_records import NamedTuple
 from ..schemas.message import Words, verbatim
 from ..schemas.yaml_reader.node import refuse_deep
-from .bounded_json import parse_json
+from .bounded_json import as_object, parse_json
 from .messages_compiled import say
 from .score_names_compiled import ACCURACY, NAMES, NOT_SCORES, SCORES
 
@@ -370,7 +370,7 @@ def _flat(written: Any) -> Iterator[tuple[str, float, int | None]]:
 
 def _named_items(items: list[Any]) -> Iterator[tuple[str, Any]]:
     for at, item in enumerate(items):
-        entries: dict[str, Any] = item if isinstance(item, dict) else {}  # pyright: ignore[reportUnknownVariableType]
+        entries = as_object(item)
         yield next((str(entries[key]) for key in NAMES if key in entries), str(at)), item
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import NamedTuple
 from ..arrays import read_array
-from ..bounded_json import bytes_of, parse_json
+from ..bounded_json import as_object, bytes_of, parse_json
 from .messages_compiled import say
 from .problems import RefusedError
 
@@ -165,7 +165,7 @@ def _description(path: str) -> dict[str, Any]:
         found = parse_json(bytes_of(path, _MOST_BYTES), 2)
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}  # pyright: ignore[reportUnknownVariableType]
+    return as_object(found)
 
 
 def _fits(stem: str, index: GptIndex) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ...schemas.fast_records import NamedTuple
 from ...schemas.message import verbatim
 from ...schemas.wording import system_reason
-from ..bounded_json import BrokenJsonError, Budget, members
+from ..bounded_json import BrokenJsonError, Budget, as_list, as_object, members
 from .messages_compiled import say
 from .problems import unreadable
 
@@ -69,7 +69,7 @@ def read_tokenizer(path: str) -> Tokenizer:
         why = say.model_vocab_does_not_give()
         unreadable(say.tokenizer(path=file, why=why), file)
     added: dict[int, str] = {}
-    for entry in map(_object, _list(content.get("added_tokens"))):
+    for entry in map(as_object, as_list(content.get("added_tokens"))):
         if _is_id(entry.get("id")) and isinstance(entry.get("content"), str):
             added[entry["id"]] = entry["content"]
     pieces.update(added)
@@ -89,7 +89,7 @@ def _vocabulary(file: str) -> tuple[dict[str, Any], dict[int, str] | None, bool]
             if within == _VOCABULARY:
                 pairs = [(value, key)]
             elif (*within, key) == _VOCABULARY and isinstance(value, list):
-                entries = map(_list, _list(value))
+                entries = map(as_list, as_list(value))
                 pairs = [(number, entry[0]) for number, entry in enumerate(entries) if entry]
             elif within:
                 content.setdefault("model", {})[key] = value
@@ -152,7 +152,7 @@ def special_ids(folder: str, numbers: Mapping[str, int]) -> dict[str, int]:
         content = read_json(file)
         for key in SPECIAL:
             value: Any = content.get(key)
-            word: Any = _object(value).get("content") if isinstance(value, dict) else value
+            word: Any = as_object(value).get("content") if isinstance(value, dict) else value
             if isinstance(word, str) and word in numbers:
                 found[key] = numbers[word]
     return found
@@ -162,27 +162,19 @@ def _piece_encoding(content: dict[str, Any]) -> str:
     kinds = _kinds(content.get("decoder")) | _kinds(content.get("pre_tokenizer"))
     if "ByteLevel" in kinds:
         return "bytes"
-    if _object(content.get("model")).get("byte_fallback") or kinds & {"Metaspace", "ByteFallback", "Replace"}:
+    if as_object(content.get("model")).get("byte_fallback") or kinds & {"Metaspace", "ByteFallback", "Replace"}:
         return "metaspace"
     return "plain"
 
 
 def _kinds(part: Any) -> set[str]:
     """The types of a decoder or pre-tokenizer and of all that stand in it."""
-    content = _object(part)
+    content = as_object(part)
     found = {str(content.get("type"))}
     for key in ("decoders", "pretokenizers"):
-        for entry in _list(content.get(key)):
+        for entry in as_list(content.get(key)):
             found |= _kinds(entry)
     return found
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
 
 
 def _bytes_of(piece: str, written_as: str) -> bytes:

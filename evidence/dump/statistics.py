@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import NamedTuple
-from ..arrays import TOLERANCES, WHOLE, agreement, coarser, measure, open_numpy, precision_of
+from ..arrays import ELEMENT, TOLERANCES, WHOLE, agreement, coarser, measure, open_numpy, precision_of
 from .trees_torch import read_tensor
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from ..array_sums import Measured
     from .records import Role, Tensor
 
-_ELEMENT = 4.0
 _MOST_AXES = 4
 _TWO = 2
 EXACT = WHOLE
@@ -238,15 +237,16 @@ def _furthest(a: Tensor, b: Tensor, allowed: float) -> tuple[float, str]:
     """The largest relative difference of the statistics, and the one that is furthest beyond its tolerance, if any."""
     error, furthest, beyond = 0.0, 1.0, ""
     for name, one, other, scale, factor in _scaled_rows(a, b):
-        relative = _relative(abs(one - other), scale) if math.isfinite(one) else 0.0
+        relative = relative_error(abs(one - other), scale) if math.isfinite(one) else 0.0
         error = max(error, relative / (factor or 1.0))
-        share = _relative(relative, factor * allowed)
+        share = relative_error(relative, factor * allowed)
         if share > furthest:
             furthest, beyond = share, f"{name}: {one:.6g} | {other:.6g}"
     return error, beyond
 
 
-def _relative(difference: float, scale: float) -> float:
+def relative_error(difference: float, scale: float) -> float:
+    """A difference as a share of a scale; infinite if the scale is nothing."""
     return difference / scale if scale else math.inf if difference else 0.0
 
 
@@ -276,8 +276,8 @@ def _scaled_rows(a: Tensor, b: Tensor) -> list[tuple[str, float, float, float, f
     spread = largest if norm is None or not elements else norm / math.sqrt(elements)
     rows = [
         ("norm", ours.norm, theirs.norm, norm or 0.0, 1.0),
-        ("max", ours.highest, theirs.highest, largest, 0.0 if exact else _ELEMENT),
-        ("min", ours.lowest, theirs.lowest, largest, 0.0 if exact else _ELEMENT),
+        ("max", ours.highest, theirs.highest, largest, 0.0 if exact else ELEMENT),
+        ("min", ours.lowest, theirs.lowest, largest, 0.0 if exact else ELEMENT),
         ("mean", ours.mean, theirs.mean, spread, 1.0),
     ]
     return [

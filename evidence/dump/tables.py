@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ...schemas.diagnostic import UnreadableError, diagnose
 from ...schemas.fast_records import NamedTuple
-from ..arrays import TOLERANCES, coarser
+from ..arrays import ELEMENT, TOLERANCES, coarser
 from ..bounded_json import Budget
 from .compare import unit_path
 from .compare_divergence import Divergence, UnitResult, first_divergence
@@ -27,7 +27,7 @@ from .compare_gaps import Alone, Gap, Incomplete, alone_counts, compared_places,
 from .messages_compiled import say
 from .places import lies_in
 from .records import Statistics, Tensor, Unit, dtype_name, number, sizes_in, unit_named
-from .statistics import EXACT, Judge, TensorResult, compare_tensors, smaller_end
+from .statistics import EXACT, Judge, TensorResult, compare_tensors, relative_error, smaller_end
 from .tables_sheet import broken, read_rows
 
 if TYPE_CHECKING:
@@ -43,7 +43,6 @@ _FORMS: tuple[tuple[Form, frozenset[str]], ...] = (
     ("precheck", frozenset(("API Name", "Forward Test Success", "Backward Test Success"))),
     ("precheck-details", frozenset(("API Name", "Bench Dtype", "Status"))),
 )
-_ELEMENT = 4.0
 _RECORD, _CELL = 1200, 50
 """Bytes of memory for a record of some twenty columns, and for a cell."""
 _COSINE_DIGITS = 2e-3
@@ -252,7 +251,7 @@ def _result(place: str, partner: str, record: Mapping[str, str], judge: Judge) -
     allowed = 0.0 if exact else given
     hidden = _COSINE_DIGITS if "EucDist" not in record else 0.0
     far = distance is not None and distance > max(allowed, hidden)
-    element = largest is not None and largest > _ELEMENT * allowed
+    element = largest is not None and largest > ELEMENT * allowed
     error = distance if distance is not None else largest
     why = "far" if far else "element" if element else "close" if error else "equal"
     if blank.agrees is False and not (far or element):
@@ -271,17 +270,13 @@ def _distance(record: Mapping[str, str]) -> tuple[float | None, float | None]:
     apart, most, cosine = (number(record.get(name)) for name in ("EucDist", "MaxAbsErr", "Cosine"))
     distance = None
     if norm is not None and apart is not None:
-        distance = _relative(apart, norm)
+        distance = relative_error(apart, norm)
     elif cosine is not None and None not in norms and norm:
         one, other = (float(value or 0.0) for value in norms)
         distance = math.sqrt(max(one * one + other * other - 2 * one * other * cosine, 0.0)) / norm
     known = any(None not in pair for pair in ends)
-    largest = _relative(most, magnitude) if most is not None and known else most
+    largest = relative_error(most, magnitude) if most is not None and known else most
     return distance, largest
-
-
-def _relative(error: float, scale: float) -> float:
-    return error / scale if scale else math.inf if error else 0.0
 
 
 def _tensor(place: str, role: Role, record: Mapping[str, str], side: str) -> Tensor:

@@ -1,4 +1,8 @@
-"""Tables from disk as rows of text: `.csv`, and the first sheet of an `.xlsx` (a zip of XML), read as a stream."""
+"""Tables from disk as rows of text: `.csv`, and the first sheet of an `.xlsx` (a zip of XML), read as a stream.
+
+`python-calamine` would not do: it has no limit of memory and ends the process (0.9.1: for a sheet of 1,417 bytes, whose
+two cells lie far apart, it asks for 550 GB).
+"""
 
 from __future__ import annotations
 

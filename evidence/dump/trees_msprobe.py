@@ -11,7 +11,7 @@ from sys import intern
 from typing import TYPE_CHECKING, Any
 
 from ...schemas.diagnostic import UnreadableError, diagnose
-from ..bounded_json import BrokenJsonError, Budget, members
+from ..bounded_json import BrokenJsonError, Budget, as_list, as_object, members
 from .messages_compiled import say
 from .places import cannot_be_read, file_names, lies_in, link_note
 from .records import PackedTensors, Role, Statistics, Tensor, Tree, Unit, dtype_name, is_whole, number, parse_unit_name
@@ -118,7 +118,7 @@ def _parents(path: str, notes: list[Words]) -> Mapping[str, str]:
     found: dict[str, str] = {}
     try:
         for _, name, parent in read_members(path):
-            listed = _as_list(parent)
+            listed = as_list(parent)
             first = listed[0] if listed else parent
             if isinstance(first, str):
                 found[name] = intern(first)
@@ -126,14 +126,6 @@ def _parents(path: str, notes: list[Words]) -> Mapping[str, str]:
         notes.append(error.diagnostic.words())
         return {}
     return found
-
-
-def _entries(written: object) -> dict[str, Any]:
-    return written if isinstance(written, dict) else {}  # pyright: ignore[reportUnknownVariableType]
-
-
-def _as_list(written: object) -> list[Any]:
-    return written if isinstance(written, list) else []  # pyright: ignore[reportUnknownVariableType]
 
 
 def _framework_of(units: Iterable[Unit]) -> str:
@@ -218,7 +210,7 @@ class _MsprobeReader:
         if found is None or not isinstance(entry, dict):
             return None
         scope, kind, direction, call, level = found
-        lists = _entries(entry)  # pyright: ignore[reportUnknownArgumentType]
+        lists = as_object(entry)  # pyright: ignore[reportUnknownArgumentType]
         tensors = [
             tensor for key, place, role in _ROLES if key in lists for tensor in self._leaves(lists[key], place, role)
         ]
@@ -230,9 +222,9 @@ class _MsprobeReader:
         if depth > _NESTED:
             self.notes.append(say.nested_too_deeply(place=place))
             return
-        for at, value in enumerate(_as_list(entry)):
+        for at, value in enumerate(as_list(entry)):
             yield from self._leaves(value, place if place.startswith("gradient.") else f"{place}.{at}", role, depth + 1)
-        entries = _entries(entry)
+        entries = as_object(entry)
         if isinstance(entries.get("type"), str):
             yield self._tensor(entries, place, role)
             return
@@ -242,7 +234,7 @@ class _MsprobeReader:
     def _tensor(self, entry: Mapping[str, Any], place: str, role: Role) -> Tensor:
         if "dtype" not in entry and "value" in entry:
             return Tensor(place, role, str(entry["type"]), None, value=entry["value"])
-        shape = _as_list(entry.get("shape"))
+        shape = as_list(entry.get("shape"))
         sizes = tuple(size for size in shape if isinstance(size, int))
         highest, lowest, mean, norm = (number(entry.get(key)) for key in ("Max", "Min", "Mean", "Norm"))
         checksum = None if entry.get("md5") is None else str(entry["md5"])

@@ -8,14 +8,13 @@ from typing import Any
 from ...schemas.border.inputs import open_regular
 from ...schemas.diagnostic import UnreadableError, diagnose
 from ...schemas.message import Words, verbatim
-from ..arrays import from_bfloat16, open_numpy, read_array
+from ..arrays import MOST_AXES, from_bfloat16, open_numpy, read_array
 from ..messages_compiled import say
 from ..weights.number_types_compiled import STORED
 from ..weights.pickled import Tensor
 from ..weights.torch_file import TorchFile
 
 _MOST_REPEATED = 1 << 24
-_MOST_AXES = 64
 
 
 def read_tensor(path: str) -> Any:
@@ -39,7 +38,7 @@ def read_torch(path: str) -> Any:
 def _map_tensor(np: Any, path: str, file: TorchFile) -> Any:
     tensor = file.content
     # What has a type of its own beside its storage's has numbers that numpy does not know.
-    if not isinstance(tensor, Tensor) or tensor.dtype != tensor.storage.dtype or len(tensor.shape) > _MOST_AXES:
+    if not isinstance(tensor, Tensor) or tensor.dtype != tensor.storage.dtype or len(tensor.shape) > MOST_AXES:
         raise _unreadable(path, say.holds_something_else())
     place = file.place(tensor.storage)
     if place is None:

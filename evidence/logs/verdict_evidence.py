@@ -18,6 +18,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from ...schemas.fast_records import NamedTuple
+from .departure import NORM_DECIMALS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,8 +32,6 @@ SAME_LOSS, SAME_NORM, FIRST_FEW = 0.0002, 0.01, 10
 """What rounding leaves between the first steps of two equal beginnings, as a share of a loss and of a norm. Measured on
 small models: 0.00003 of the loss between float32 and bfloat16; two seeds lie 0.0002 apart at the first step by chance,
 but not at ten."""
-_NORM_DECIMALS = 0.0005
-"""Megatron-LM prints three."""
 SAME_LOCAL = 0.01
 """Every parameter of two equal beginnings, as a share of its local norm. Measured on the first two steps of real runs:
 at most 0.7% between float32 and bfloat16; two seeds differ by 3% in the middle, the gate and the up projection of one
@@ -115,7 +114,7 @@ def beginning_agrees(loss: Pair, norm: Pair) -> bool:
     return all(
         abs(b - a) <= SAME_LOSS * max(1.0, abs(a)) for a, b in zip(loss.a[:FIRST_FEW], loss.b[:FIRST_FEW], strict=True)
     ) and all(
-        abs(b - a) <= SAME_NORM * abs(a) + _NORM_DECIMALS
+        abs(b - a) <= SAME_NORM * abs(a) + NORM_DECIMALS
         for a, b in zip(norm.a[:FIRST_FEW], norm.b[:FIRST_FEW], strict=True)
     )
 
