@@ -76,7 +76,7 @@ def version_table() -> Any:
 def version_sets() -> tuple[VersionSet, ...]:
     """The whole table: the sets of MindSpore Transformers, then those of Megatron-LM."""
     table = version_table()
-    found = [
+    sets = [
         VersionSet(
             "mindformers",
             row["mindformers"],
@@ -87,7 +87,7 @@ def version_sets() -> tuple[VersionSet, ...]:
         )
         for row in table["ascend"]
     ]
-    found.extend(
+    sets.extend(
         VersionSet(
             "megatron-core",
             row["megatron-core"],
@@ -98,7 +98,7 @@ def version_sets() -> tuple[VersionSet, ...]:
         )
         for row in table["gpu"]
     )
-    return tuple(found)
+    return tuple(sets)
 
 
 def set_of(owner: str, version: str) -> VersionSet | None:
@@ -172,24 +172,24 @@ def judge_versions(
     sets: list[VersionSet] = []
     findings: list[Diagnostic] = []
     for owner, framework in (("mindformers", "mindformers"), ("megatron-core", "megatron")):
-        given = by_name.get(owner)
+        installed_version = by_name.get(owner)
         files = [config for config in configs if config.framework == framework]
-        findings.extend(_read_as_another(owner, given, files))
-        version = given or (files[0].framework_version if files else None)
+        findings.extend(_read_as_another(owner, installed_version, files))
+        version = installed_version or (files[0].framework_version if files else None)
         if version is None:
             continue
-        found = set_of(owner, version)
-        if found is None:
+        version_set = set_of(owner, version)
+        if version_set is None:
             known = ", ".join(entry.version for entry in version_sets() if entry.owner == owner)
             findings.append(diagnose(say.unlisted(name=owner, version=version, known=known), HERE, None))
             continue
-        sets.append(found)
-        if given is not None or _is_partly_here(found, by_name):
-            findings.extend(_version_conflicts(found, version, by_name))
+        sets.append(version_set)
+        if installed_version is not None or _is_partly_here(version_set, by_name):
+            findings.extend(_version_conflicts(version_set, version, by_name))
         else:
-            findings.extend(_unmet_needs(found, version, by_name))
-        if given is not None:
-            findings.extend(_missing_packages(found, version, by_name))
+            findings.extend(_unmet_needs(version_set, version, by_name))
+        if installed_version is not None:
+            findings.extend(_missing_packages(version_set, version, by_name))
     return tuple(sets), tuple(findings)
 
 
@@ -232,24 +232,24 @@ def _missing_packages(belongs: VersionSet, version: str, by_name: Mapping[str, s
 def _version_conflicts(belongs: VersionSet, version: str, by_name: Mapping[str, str]) -> Iterator[Diagnostic]:
     common = {"owner": belongs.owner, "owner_version": version, "source": belongs.source}
     for name, wanted in belongs.exact.items():
-        given = by_name.get(name)
-        if given is None or name in belongs.needs or _same_release(given, wanted):
+        installed_version = by_name.get(name)
+        if installed_version is None or name in belongs.needs or _same_release(installed_version, wanted):
             continue
         if name == "driver":
-            if _release(given) < _release(wanted):
-                yield diagnose(say.older_driver(version=given, wanted=wanted, **common), HERE)
+            if _release(installed_version) < _release(wanted):
+                yield diagnose(say.older_driver(version=installed_version, wanted=wanted, **common), HERE)
             continue
-        yield diagnose(say.apart(name=name, version=given, wanted=wanted, **common), HERE)
+        yield diagnose(say.apart(name=name, version=installed_version, wanted=wanted, **common), HERE)
     for name, wanted in belongs.needs.items():
-        given = by_name.get(name)
-        if given is not None and not satisfies(given, wanted):
-            yield diagnose(say.apart(name=name, version=given, wanted=wanted, **common), HERE)
+        installed_version = by_name.get(name)
+        if installed_version is not None and not satisfies(installed_version, wanted):
+            yield diagnose(say.apart(name=name, version=installed_version, wanted=wanted, **common), HERE)
     for name, wanted in belongs.reference.items():
-        given = by_name.get(name)
-        if given is not None and not (
-            satisfies(given, wanted) if wanted[0] in "<>=~!" else _same_release(given, wanted)
+        installed_version = by_name.get(name)
+        if installed_version is not None and not (
+            satisfies(installed_version, wanted) if wanted[0] in "<>=~!" else _same_release(installed_version, wanted)
         ):
-            yield diagnose(say.not_reference(name=name, version=given, wanted=wanted, **common), HERE)
+            yield diagnose(say.not_reference(name=name, version=installed_version, wanted=wanted, **common), HERE)
 
 
 _PART = re.compile(r"([0-9]{1,15})|(a|b|rc|dev|alpha|beta|post)([0-9]{0,15})", re.IGNORECASE)
@@ -277,7 +277,7 @@ def _same_release(given: str, wanted: str) -> bool:
 
 def satisfies(version: str, wanted: str) -> bool:
     """True if a version meets all of pip's conditions such as `>=2.6.0a0,<2.8.0` or `~=2.7.1`."""
-    given = _comparable_release(_release(version))
+    release = _comparable_release(_release(version))
     for condition in wanted.split(","):
         parts = re.fullmatch(r"\s*(~=|==|>=|<=|!=|<|>)\s*([\w.]+)\s*", condition)
         if parts is None:
@@ -286,9 +286,9 @@ def satisfies(version: str, wanted: str) -> bool:
         limit = _comparable_release(_release(text))
         if sign == "~=":
             fixed = len(re.findall(r"\d+", re.split(r"[a-z]", text)[0])) - 1
-            met = given >= limit and given[:fixed] == limit[:fixed]
+            met = release >= limit and release[:fixed] == limit[:fixed]
         else:
-            met = _MEETS[sign](given, limit)
+            met = _MEETS[sign](release, limit)
         if not met:
             return False
     return True

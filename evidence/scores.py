@@ -164,23 +164,23 @@ def _pair_scores(
     both = scores, benchmark
     if min(map(len, both)) == 1 and any(list(one) == [ALONE] for one in both):
         notes.append(say.one_number_is_compared_with(count=max(map(len, both))))
-        score, known = (one[ALONE] if list(one) == [ALONE] else sum(one.values()) / len(one) for one in both)
-        return [("mean", score, known)], (), ()
-    known = {_plain(name): name for name in benchmark}
+        score, benchmark_names = (one[ALONE] if list(one) == [ALONE] else sum(one.values()) / len(one) for one in both)
+        return [("mean", score, benchmark_names)], (), ()
+    benchmark_names = {_plain(name): name for name in benchmark}
     pairs: list[tuple[str, float, float]] = []
     alone: list[str] = []
     tasks = _by_task(scores), _by_task(benchmark)
     for name, score in scores.items():
         task = _plain(name.partition("/")[0])
-        partner = known.pop(_plain(name), None)
-        if partner is None and tasks[0].get(task) == name and tasks[1].get(task) in known.values():
-            partner = known.pop(_plain(tasks[1][task]))
+        partner = benchmark_names.pop(_plain(name), None)
+        if partner is None and tasks[0].get(task) == name and tasks[1].get(task) in benchmark_names.values():
+            partner = benchmark_names.pop(_plain(tasks[1][task]))
             others += _of_other_metrics(name, partner)
         if partner is None:
             alone.append(name)
         else:
             pairs.append((name, score, benchmark[partner]))
-    return pairs, tuple(alone), tuple(known.values())
+    return pairs, tuple(alone), tuple(benchmark_names.values())
 
 
 def _of_other_metrics(score: str, benchmark: str) -> Iterator[SettingDifference]:
@@ -224,18 +224,18 @@ _MOST_VALUES = 200_000
 def _parse_scores(path: str, text: str) -> dict[str, float]:
     if len(text) > _MOST_TEXT:
         raise _unreadable(path, say.characters_are_no_report_of(count=len(text)))
-    found: dict[str, float] = {}
+    scores: dict[str, float] = {}
     spelt: dict[str, str] = {}
     for name, score, line in _scores_of(path, text.strip()):
-        before = found.get(spelt.setdefault(_plain(name), name), score)
+        before = scores.get(spelt.setdefault(_plain(name), name), score)
         if before != score and not (math.isnan(before) and math.isnan(score)):
             # Which of the two is meant cannot be told: no answer may rest on either.
             place = say.at_line(line=line) if line else verbatim("")
             raise _unreadable(path, say.task_stands_twice(name=name, first=before, second=score, place=place))
-        found[name] = score
-        if len(found) > _MOST_SCORES:
+        scores[name] = score
+        if len(scores) > _MOST_SCORES:
             raise _unreadable(path, say.it_has_more_than_scores(most_scores=_MOST_SCORES))
-    return found
+    return scores
 
 
 def _scores_of(path: str, stripped: str) -> Iterable[tuple[str, float, int | None]]:
@@ -514,22 +514,22 @@ def lower_is_better(name: str, *reports: Settings) -> bool:
 
 
 def _of_report(report: Any) -> Settings:
-    found: dict[tuple[str, str], str] = {}
+    settings: dict[tuple[str, str], str] = {}
     if not isinstance(report, dict):
-        return Settings(found, frozenset())
+        return Settings(settings, frozenset())
     whole = cast("dict[str, Any]", report)
     for key, what in _LISTS.items():
         for task, value in _items_of(whole.get(key)):
             known = value.get("effective") if isinstance(value, dict) else value  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
             if isinstance(known, (int, float, str)):
-                found[task, what] = str(known)
+                settings[task, what] = str(known)
     lower = {
         f"{task}/{metric}"
         for task, metrics in _items_of(whole.get("higher_is_better"))
         for metric, higher in _items_of(metrics)
         if higher is False
     }
-    return Settings(found, frozenset(lower))
+    return Settings(settings, frozenset(lower))
 
 
 def _items_of(written: Any) -> list[tuple[str, Any]]:

@@ -73,12 +73,12 @@ class Contents:
 
     def _ids(self, data: DataFile) -> str:
         """A checksum of lengths, documents and ids, whatever type these are stored in."""
-        found = hashlib.blake2b(digest_size=16)
+        digest = hashlib.blake2b(digest_size=16)
         if not isinstance(data, IndexedFile):
             return self._bytes(data)
         for array, kind in ((data.lengths, "<i4"), (data.marks, "<i8"), (data.modes, "<i1")):
             if array is not None:
-                found.update(array.astype(kind).tobytes())
+                digest.update(array.astype(kind).tobytes())
         per_block = _BLOCK // 8
         blocks = -(-data.tokens // per_block)
         read: Iterable[int] = range(blocks)
@@ -87,8 +87,8 @@ class Contents:
             self.unread.append(Unread(data.prefix, _QUICK_BLOCKS, blocks))
         for block in read:
             first = block * per_block
-            found.update(data.tokens_from(first, min(per_block, data.tokens - first)).astype("<i8").tobytes())
-        return found.hexdigest()
+            digest.update(data.tokens_from(first, min(per_block, data.tokens - first)).astype("<i8").tobytes())
+        return digest.hexdigest()
 
 
 def _sizes(data: DataFile) -> tuple[int, ...]:
@@ -165,7 +165,7 @@ class Agreement(NamedTuple):
 
 def differences(a: Plan, b: Plan) -> list[Difference]:
     """The settings of the data that are not equal."""
-    found: list[Difference] = []
+    different: list[Difference] = []
     of_rows = a.rows is not None or b.rows is not None
     for name in (
         "sample_length", "seed", "samples", "global_batch", "extra", "masks_after_eod", "resets_positions",
@@ -175,12 +175,12 @@ def differences(a: Plan, b: Plan) -> list[Difference]:
             continue  # rows are there, and not asked for
         left, right = getattr(a, name), getattr(b, name)
         if left != right and left is not None and right is not None:
-            found.append(Difference(name, left, right))
+            different.append(Difference(name, left, right))
     if a.split is not None and b.split is not None and _shares(a.split) != _shares(b.split):
-        found.append(Difference("split", a.split, b.split))
+        different.append(Difference("split", a.split, b.split))
     if a.blend is not None and b.blend is not None and _weights(a) != _weights(b):
-        found.append(Difference("blend", _blend_text(a), _blend_text(b)))
-    return found
+        different.append(Difference("blend", _blend_text(a), _blend_text(b)))
+    return different
 
 
 def agree(a: AnyDraws, b: AnyDraws, contents: Contents, count: int) -> Agreement:

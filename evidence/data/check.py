@@ -236,26 +236,26 @@ def _local(prefix: str, file: str, given: Mapping[str, DataFile]) -> str | Diagn
     return diagnose(say.absent(prefix=prefix, why=why), file, None)
 
 
-def _decode_samples(sides: Sequence[Side], datasets: Sequence[DataSet], asked: CheckOptions) -> tuple[Decoded, ...]:
+def _decode_samples(sides: Sequence[Side], datasets: Sequence[DataSet], options: CheckOptions) -> tuple[Decoded, ...]:
     """The first samples as text: of each side, or of the files where there is no configuration."""
-    tokenizer = asked.tokenizer
-    if tokenizer is None or not asked.decode:
+    tokenizer = options.tokenizer
+    if tokenizer is None or not options.decode:
         return ()
-    found: list[Decoded] = []
+    decoded: list[Decoded] = []
     drawn = [side for side in sides if side.draws is not None]
     for side in drawn:
         assert side.draws is not None
-        for number in range(min(asked.decode, side.draws.size)):
+        for number in range(min(options.decode, side.draws.size)):
             tokens = side.draws.tokens(number).tolist()
-            found.append(Decoded(side.plan.file, number, tokenizer.text(tokens[:-1]), tokenizer.text(tokens[1:])))
+            decoded.append(Decoded(side.plan.file, number, tokenizer.text(tokens[:-1]), tokenizer.text(tokens[1:])))
     if not drawn:
         for dataset in datasets:
-            for sequence in range(min(asked.decode, dataset.data.sequences) if dataset.data.sound else 0):
+            for sequence in range(min(options.decode, dataset.data.sequences) if dataset.data.sound else 0):
                 tokens = dataset.data.read(sequence).tolist()
-                found.append(
+                decoded.append(
                     Decoded(dataset.data.prefix, sequence, tokenizer.text(tokens[:-1]), tokenizer.text(tokens[1:]))
                 )
-    return tuple(found)
+    return tuple(decoded)
 
 
 def to_json(report: Report, language: Language) -> dict[str, Any]:

@@ -90,30 +90,30 @@ _ANY_ID = 1 << 62
 """Below this is every id that a vocabulary can have."""
 
 
-def dataset_of(data: DataFile, plans: Sequence[Plan], asked: CheckOptions) -> DataSet:
+def dataset_of(data: DataFile, plans: Sequence[Plan], options: CheckOptions) -> DataSet:
     """Look at the tokens of a file, for the plans that use it."""
     problems: list[Diagnostic] = []
     if any(entry.kind.name == "index-inconsistent" for entry in data.problems):
         return DataSet(data, None, ())
-    limits = _limits(plans, asked)
-    ids = ids_to_count(plans, asked.tokenizer)
-    if asked.eod is not None:
-        ids.append(asked.eod)
+    limits = _limits(plans, options)
+    ids = ids_to_count(plans, options.tokenizer)
+    if options.eod is not None:
+        ids.append(options.eod)
     # An id below 0 is wrong whatever the vocabulary is.
-    seen = scan(data, ids, list(limits) or [_ANY_ID], asked.quick)
+    seen = scan(data, ids, list(limits) or [_ANY_ID], options.quick)
     if not data.tokens:
         problems.append(data_finding(say.refused(why=say.it_holds_no_tokens()), data.idx, None))
     problems += _ids_findings(data, seen, limits)
     for plan in plans:
         others = [other for other in plans if other is not plan]
-        problems += special_findings(plan, data.prefix, seen, asked.tokenizer, others)
+        problems += special_findings(plan, data.prefix, seen, options.tokenizer, others)
     usual = usual_end(seen)
-    if asked.eod is not None and usual is not None and usual[0] != asked.eod:
+    if options.eod is not None and usual is not None and usual[0] != options.eod:
         ends = say.of_sequences_end_with_most(
-            eod=seen.ending(asked.eod), sequences=seen.sequences, eod2=asked.eod, usual=usual[0], usual2=usual[1]
+            eod=seen.ending(options.eod), sequences=seen.sequences, eod2=options.eod, usual=usual[0], usual2=usual[1]
         )
         problems.append(data_finding(say.eod(what=ends), data.bin, None))
-    trip = _round_trip(data, asked)
+    trip = _round_trip(data, options)
     if trip is not None and trip[0] < trip[1]:
         problems.append(
             data_finding(
@@ -158,10 +158,10 @@ def _limits(plans: Sequence[Plan], asked: CheckOptions) -> dict[int, str]:
     return found
 
 
-def _round_trip(data: DataFile, asked: CheckOptions) -> RoundTrip | None:
-    if asked.encoder is None or asked.tokenizer is None or not data.sound:
+def _round_trip(data: DataFile, options: CheckOptions) -> RoundTrip | None:
+    if options.encoder is None or options.tokenizer is None or not data.sound:
         return None
-    special = set(asked.tokenizer.special.values())
+    special = set(options.tokenizer.special.values())
     same = tried = 0
     for sequence in range(min(8, data.sequences)):
         ids = data.read(sequence, 0, min(int(data.lengths[sequence]), 65536)).tolist()
@@ -169,11 +169,11 @@ def _round_trip(data: DataFile, asked: CheckOptions) -> RoundTrip | None:
             ids.pop()
         while ids and ids[0] in special:
             ids.pop(0)
-        if not ids or max(ids) >= asked.tokenizer.size or min(ids) < 0:
+        if not ids or max(ids) >= options.tokenizer.size or min(ids) < 0:
             continue
-        text = asked.encoder.decode(ids, skip_special_tokens=False)
+        text = options.encoder.decode(ids, skip_special_tokens=False)
         tried += 1
-        same += asked.encoder.encode(text, add_special_tokens=False).ids == ids
+        same += options.encoder.encode(text, add_special_tokens=False).ids == ids
     return RoundTrip(same, tried) if tried else None
 
 
@@ -237,7 +237,7 @@ def _end_problem(plan: Plan, name: str, scan: Scan, eod: int | None) -> tuple[Wo
 def _masked_findings(
     plan: Plan, name: str, scan: Scan, tokenizer: Tokenizer | None, others: Sequence[Plan]
 ) -> list[Diagnostic]:
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     padding = {_pads(other, tokenizer) for other in others}
     for token, where in plan.unseen.items():
         count = scan.counts.get(token, 0)
@@ -245,7 +245,7 @@ def _masked_findings(
             continue
         key = plan.place("pad" if where == "loss" else "pad_token_id")
         text = say.in_the_loss() if where == "loss" else say.in_attention()
-        found.append(
+        diagnostics.append(
             data_finding(
                 say.masked(
                     what=say.is_masked_and_the_data(
@@ -260,7 +260,7 @@ def _masked_findings(
     if pads is not None and scan.counts.get(pads, 0) and not any(pads in other.unseen for other in others):
         lasting = within(plan.version, *PADS_OUT_FOR_GOOD) and not plan.ends_matter
         more = say.in_this_version_the_places() if lasting else NOTHING
-        found.append(
+        diagnostics.append(
             data_finding(
                 say.masked(
                     what=say.megatron_leaves_the_tokenizer_s(name=name, pads=pads, count=scan.counts[pads], more=more)
@@ -269,7 +269,7 @@ def _masked_findings(
                 None,
             )
         )
-    return found
+    return diagnostics
 
 
 def _pads(plan: Plan, tokenizer: Tokenizer | None) -> int | None:

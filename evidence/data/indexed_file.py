@@ -315,18 +315,18 @@ def _blocks(array: Any) -> Iterator[tuple[int, Any]]:
         yield start, array[start : start + _BLOCK]
 
 
-def _bin_size(path: str, itemsize: int, tokens: int, found: int) -> list[Diagnostic]:
+def _bin_size(path: str, itemsize: int, tokens: int, actual: int) -> list[Diagnostic]:
     expected = tokens * itemsize
-    if found == expected:
+    if actual == expected:
         return []
     others = [
-        f"{name} ({code})" for code, (name, size) in DTYPES.items() if tokens * size == found and "float" not in name
+        f"{name} ({code})" for code, (name, size) in DTYPES.items() if tokens * size == actual and "float" not in name
     ]
     if others:
         likely = " or ".join(others)
         what = say.the_sizes_fit_the_dtype(likely=likely)
-    elif found < expected:
-        what = say.the_tokens_end_at_byte(found=found)
+    elif actual < expected:
+        what = say.the_tokens_end_at_byte(found=actual)
     else:
-        what = say.bytes_follow_after_byte_which(found=found - expected, due=expected)
-    return [diagnose(say.size(tokens=tokens, itemsize=itemsize, due=expected, found=found, what=what), path)]
+        what = say.bytes_follow_after_byte_which(found=actual - expected, due=expected)
+    return [diagnose(say.size(tokens=tokens, itemsize=itemsize, due=expected, found=actual, what=what), path)]

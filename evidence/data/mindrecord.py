@@ -319,7 +319,7 @@ def _parse_header(header: dict[str, Any], length: int, size: int, path: str) -> 
 
 def _pages(entries: Sequence[dict[str, Any]], begin: int, page: int, size: int, path: str) -> tuple[_Page, ...]:
     """The pages of arrays: each has a place of its own, and its rows follow those of the one before it."""
-    found: list[_Page] = []
+    pages: list[_Page] = []
     taken: set[int] = set()
     rows = 0
     for entry in entries:
@@ -335,9 +335,9 @@ def _pages(entries: Sequence[dict[str, Any]], begin: int, page: int, size: int, 
         first, end = _whole(entry["start_row_id"], size), _whole(entry["end_row_id"], size)
         if first != rows or end < first:
             raise ValueError(say.record_page_rows(place=place, first=first, end=end, rows=rows))
-        found.append(_Page(start, used, end - first))
+        pages.append(_Page(start, used, end - first))
         rows = end
-    return tuple(found)
+    return tuple(pages)
 
 
 def _whole(value: object, most: int) -> int:

@@ -49,20 +49,20 @@ class Side(NamedTuple):
     def sources(self) -> list[Source]:
         """Every prefix, and the index that the settings give; or the rows."""
         blend, rows, draws = self.plan.blend, self.plan.rows, self.draws
-        found: list[Source] = []
+        listed: list[Source] = []
         for number, prefix in enumerate(() if blend is None else blend.prefixes):
             weight = None if blend is None or blend.weights is None else blend.weights[number]
             path = self.files[prefix].prefix if prefix in self.files else None
             index = None if draws is None else draws.indices[number]
             if draws is None or index is None:
-                found.append(Source(prefix, path, weight, None, None, None, None))
+                listed.append(Source(prefix, path, weight, None, None, None, None))
                 continue
             apart = index.separate_last_epoch
-            found.append(Source(prefix, path, weight, draws.requests[number], len(index), index.epochs, apart))
+            listed.append(Source(prefix, path, weight, draws.requests[number], len(index), index.epochs, apart))
         if rows is not None:
             first = next(iter(self.files), None)
-            found.append(Source(rows.names[0], first, None, None, self.plan.samples, rows.epochs, None))
-        return found
+            listed.append(Source(rows.names[0], first, None, None, self.plan.samples, rows.epochs, None))
+        return listed
 
 
 class Pair(NamedTuple):
@@ -74,35 +74,35 @@ class Pair(NamedTuple):
     found: list[Diagnostic]
 
 
-def pair_of(a: Side, b: Side, asked: CheckOptions) -> Pair:
+def pair_of(a: Side, b: Side, options: CheckOptions) -> Pair:
     """Two configurations against each other."""
     different = differences(a.plan, b.plan)
     agreement, contents = None, None
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     files = {data.prefix: data for side in (a, b) for data in side.files.values()}
     if files:
-        contents = Contents(files.values(), quick=asked.quick is not None)
-        found += _bytes(a, b, contents)
+        contents = Contents(files.values(), quick=options.quick is not None)
+        diagnostics += _bytes(a, b, contents)
     if a.draws is not None and b.draws is not None and contents is not None:
         try:
-            agreement = agree(a.draws, b.draws, contents, asked.samples)
+            agreement = agree(a.draws, b.draws, contents, options.samples)
         except RefusedError as refused:
-            found.append(diagnose(say.refused(why=refused.words), a.plan.file, None))
+            diagnostics.append(diagnose(say.refused(why=refused.words), a.plan.file, None))
     for difference in different:
         harmless = difference.name in ("seed", "samples", "split", "blend", "own_files") and (
             agreement is not None and agreement.one_order
         )
         said = setting_sentence(difference, a.plan, b.plan, harmless=harmless)
         span = b.plan.place(difference.name).span
-        found.append(data_finding(say.setting(what=said), b.plan.file, span, "info" if harmless else None))
+        diagnostics.append(data_finding(say.setting(what=said), b.plan.file, span, "info" if harmless else None))
     if agreement is not None:
-        found += _partings(a, b, agreement)
+        diagnostics += _partings(a, b, agreement)
     one, two = (a, b) if b.shuffled is not None else (b, a)
     samples = one.draws or one.shuffled
-    members = None if two.shuffled is None or samples is None else membership(samples, two.shuffled, asked.samples)
+    members = None if two.shuffled is None or samples is None else membership(samples, two.shuffled, options.samples)
     if members is not None:
-        found.append(_members(a, b, members))
-    return Pair(agreement, contents, members, found)
+        diagnostics.append(_members(a, b, members))
+    return Pair(agreement, contents, members, diagnostics)
 
 
 def _members(a: Side, b: Side, members: Membership) -> Diagnostic:
@@ -117,7 +117,7 @@ def _members(a: Side, b: Side, members: Membership) -> Diagnostic:
 def _bytes(a: Side, b: Side, contents: Contents) -> list[Diagnostic]:
     if a.plan.blend is None or b.plan.blend is None:
         return []
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     left, right = (list(side.plan.blend.prefixes if side.plan.blend else ()) for side in (a, b))
     if len(left) != len(right):
         return []
@@ -126,7 +126,7 @@ def _bytes(a: Side, b: Side, contents: Contents) -> list[Diagnostic]:
             here, there = a.files[one], b.files[two]
             if contents.name(here.prefix) == contents.name(there.prefix) and here.dtype != there.dtype:
                 same = say.same_ids_other_type(one=one, type_a=here.dtype, two=two, type_b=there.dtype)
-                found.append(data_finding(say.bytes(what=same), b.plan.file, b.plan.place("blend").span, "info"))
+                diagnostics.append(data_finding(say.bytes(what=same), b.plan.file, b.plan.place("blend").span, "info"))
             if contents.name(here.prefix) != contents.name(there.prefix):
                 sizes = (here.bin_bytes, there.bin_bytes)
                 how = (
@@ -134,18 +134,18 @@ def _bytes(a: Side, b: Side, contents: Contents) -> list[Diagnostic]:
                     if sizes[0] != sizes[1]
                     else say.same_size_other_checksum()
                 )
-                found.append(
+                diagnostics.append(
                     data_finding(
                         say.bytes(what=say.and_do_not_hold_the(one=one, two=two, how=how)),
                         b.plan.file,
                         b.plan.place("blend").span,
                     )
                 )
-    return found
+    return diagnostics
 
 
 def _partings(a: Side, b: Side, agreement: Agreement) -> list[Diagnostic]:
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     parted = agreement.parted or agreement.parting
     span = b.plan.place("blend").span
     begins_again = agreement.restart is not None and (
@@ -153,7 +153,7 @@ def _partings(a: Side, b: Side, agreement: Agreement) -> list[Diagnostic]:
     )
     if parted is not None and not parted.same_set and not begins_again:
         why = suggestion(a.plan, b.plan, (a.draws, b.draws))
-        found.append(
+        diagnostics.append(
             data_finding(
                 say.samples(
                     what=say.sample_step_is_not_the(
@@ -165,7 +165,7 @@ def _partings(a: Side, b: Side, agreement: Agreement) -> list[Diagnostic]:
             )
         )
     elif agreement.parting is not None and not begins_again:
-        found.append(
+        diagnostics.append(
             data_finding(
                 say.samples(what=say.the_steps_use_the_same(sample=agreement.parting.sample)),
                 b.plan.file,
@@ -174,7 +174,7 @@ def _partings(a: Side, b: Side, agreement: Agreement) -> list[Diagnostic]:
             )
         )
     if agreement.restart is not None and begins_again:
-        found.append(
+        diagnostics.append(
             data_finding(
                 say.samples(what=say.from_step_on_one_side(restart=agreement.restart + 1)),
                 b.plan.file,
@@ -183,8 +183,8 @@ def _partings(a: Side, b: Side, agreement: Agreement) -> list[Diagnostic]:
         )
     place = _OTHER_PLACES.get(agreement.placement)
     if place is not None and agreement.parted is None:
-        found.append(data_finding(say.samples(what=place()), b.plan.file, b.plan.place("ranks").span, "info"))
-    return found
+        diagnostics.append(data_finding(say.samples(what=place()), b.plan.file, b.plan.place("ranks").span, "info"))
+    return diagnostics
 
 
 _OTHER_PLACES = {"devices": say.on_other_devices, "micro-batches": say.in_other_micro_batches}
@@ -200,7 +200,7 @@ def piece_of(drawn: Drawn) -> Words:
 
 def setting_sentence(difference: Difference, a: Plan, b: Plan, *, harmless: bool) -> Words:
     """A difference and its consequence."""
-    said = {
+    sentence = {
         "sample_length": say.sample_length_differs,
         "seed": say.seed_differs,
         "samples": say.samples_differs,
@@ -213,7 +213,7 @@ def setting_sentence(difference: Difference, a: Plan, b: Plan, *, harmless: bool
         "split": say.split_differs,
         "blend": say.blend_differs,
     }[difference.name]
-    what = said(a=difference.a, file_a=a.file, b=difference.b, file_b=b.file)
+    what = sentence(a=difference.a, file_a=a.file, b=difference.b, file_b=b.file)
     return say.the_samples_are_the_same(what=what) if harmless else what
 
 

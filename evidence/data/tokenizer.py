@@ -144,7 +144,7 @@ def _report_errors(file: str) -> Generator[None]:
 
 def special_ids(folder: str, numbers: Mapping[str, int]) -> dict[str, int]:
     """The ids of the special tokens that the files of a folder name."""
-    found: dict[str, int] = {}
+    special: dict[str, int] = {}
     for name in ("special_tokens_map.json", "tokenizer_config.json"):
         file = os.path.join(folder, name)
         if not os.path.isfile(file):
@@ -154,8 +154,8 @@ def special_ids(folder: str, numbers: Mapping[str, int]) -> dict[str, int]:
             value: Any = content.get(key)
             word: Any = as_object(value).get("content") if isinstance(value, dict) else value
             if isinstance(word, str) and word in numbers:
-                found[key] = numbers[word]
-    return found
+                special[key] = numbers[word]
+    return special
 
 
 def _piece_encoding(content: dict[str, Any]) -> str:

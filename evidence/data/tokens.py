@@ -72,20 +72,20 @@ class Scan(NamedTuple):
 def scan(data: DataFile, ids: Sequence[int] = (), limits: Sequence[int] = (), quick: int | None = None) -> Scan:
     """The ids of a file: all of them, or those of `quick` sequences spread over it."""
     wanted = tuple(dict.fromkeys(ids))
-    found = _Tally(wanted, tuple(dict.fromkeys(limits)))
+    tally = _Tally(wanted, tuple(dict.fromkeys(limits)))
     complete = quick is None or quick >= data.sequences
     for first, tokens, ends in _every(data) if complete else _rows(data, _spread(data.sequences, quick or 1)):
-        found.add(data, first, tokens, ends)
-    ends = dict(sorted(found.ends.items(), key=lambda entry: -entry[1]))
+        tally.add(data, first, tokens, ends)
+    ends = dict(sorted(tally.ends.items(), key=lambda entry: -entry[1]))
     return Scan(
-        found.tokens,
-        sum(found.ends.values()),
+        tally.tokens,
+        sum(tally.ends.values()),
         complete,
-        found.minimum,
-        found.maximum,
-        found.counts,
+        tally.minimum,
+        tally.maximum,
+        tally.counts,
         ends,
-        tuple(Outside(limit, count, *first) for limit, (count, first) in found.outside.items()),
+        tuple(Outside(limit, count, *first) for limit, (count, first) in tally.outside.items()),
     )
 
 

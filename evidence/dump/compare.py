@@ -92,22 +92,22 @@ def compare_trees(
         hint = say.forms_differ() if a.form != b.form else say.names_differ()
         said = say.no_common(a=describe(a.units), b=describe(b.units), hint=hint)
         raise UnreadableError(diagnose(said, a.path))
-    found: list[UnitResult] = []
+    compared: list[UnitResult] = []
     norms = _Norms(a, b) if crossing else None
     work = _Work(judge, jobs, progress, len(paired.pairs))
     for one, other in paired.pairs:
         path = unit_path(one)
         if skipped := _skip_reason(one, other, path, crossing=crossing):
-            found.append(UnitResult(one, other, path, (), skipped=skipped))
+            compared.append(UnitResult(one, other, path, (), skipped=skipped))
             continue
         mine, theirs = (one, other) if norms is None else norms.unfuse(one, other)
         partners = pair_tensors(mine, theirs, crossing=crossing, routes=path.endswith(".router"))
         laid_out = path.rpartition(".")[2] in _LAID_OUT
-        work.add([Task(len(found), left, right, laid_out) for left, right in partners.pairs])
-        work.add([Task(len(found), left, right, routed=True) for left, right in partners.routed])
-        found.append(UnitResult(one, other, path, (), partners.only_a, partners.only_b))
+        work.add([Task(len(compared), left, right, laid_out) for left, right in partners.pairs])
+        work.add([Task(len(compared), left, right, routed=True) for left, right in partners.routed])
+        compared.append(UnitResult(one, other, path, (), partners.only_a, partners.only_b))
     results = work.results()
-    units = tuple(unit._replace(tensors=tuple(results.get(at, ()))) for at, unit in enumerate(found))
+    units = tuple(unit._replace(tensors=tuple(results.get(at, ()))) for at, unit in enumerate(compared))
     results.clear()
     answers = Counter(_what(tensor) for unit in units for tensor in unit.tensors)
     if not answers["says"]:

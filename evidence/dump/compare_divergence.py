@@ -122,21 +122,21 @@ def first_divergence(units: Sequence[UnitResult]) -> Divergence | None:
 
 
 def _at(units: Sequence[UnitResult], at: int, unit: UnitResult) -> Divergence | None:
-    given, made, weights = unit.wrong("input"), unit.wrong("output"), unit.wrong("parameter")
-    if not (given or made or weights):
+    inputs, made, weights = unit.wrong("input"), unit.wrong("output"), unit.wrong("parameter")
+    if not (inputs or made or weights):
         return None
-    if weights and not given and not made:
+    if weights and not inputs and not made:
         return _divergence(units, at, "weights", weights)
-    if given:
-        if any(tensor.why in ("nan", "infinite") for tensor in given):
-            return _divergence(units, at, "overflow", given)
+    if inputs:
+        if any(tensor.why in ("nan", "infinite") for tensor in inputs):
+            return _divergence(units, at, "overflow", inputs)
         nothing_before = not any(unit.error("output") is not None for unit in units[:at])
-        if nothing_before and any(tensor.dtype_a in _INTEGERS for tensor in given):
-            return _divergence(units, at, "data", given)
+        if nothing_before and any(tensor.dtype_a in _INTEGERS for tensor in inputs):
+            return _divergence(units, at, "data", inputs)
         if unit.a.level == "operator":
             # Every operator before it agrees, and nothing stands between operators: it came from outside the graph.
-            return _divergence(units, at, "weights", given)
-        return _divergence(units, at, "between", given)
+            return _divergence(units, at, "weights", inputs)
+        return _divergence(units, at, "between", inputs)
     inner = _first_inner(units, at)
     if inner is not None:
         return _at(units, inner, units[inner])

@@ -85,7 +85,7 @@ def pair_units(a: Tree, b: Tree, mapping: NameMapping | None = None) -> Paired:
 def _keys(tree: Tree, *, crossing: bool, mapping: NameMapping | None) -> list[tuple[tuple[object, ...], Unit]]:
     """Every unit with what identifies it: no two units of a tree have the same key."""
     seen: dict[tuple[object, ...], int] = {}
-    found: list[tuple[tuple[object, ...], Unit]] = []
+    keyed: list[tuple[tuple[object, ...], Unit]] = []
     kinds = {unit.scope: unit.kind for unit in tree.units if unit.level == "module"}
     heads = _heads(tree) if crossing else 0
     for unit in tree.units:
@@ -106,18 +106,18 @@ def _keys(tree: Tree, *, crossing: bool, mapping: NameMapping | None) -> list[tu
             base = (unit.level, unit.scope, unit.kind, unit.direction)
         turn = seen.get(base, 0)
         seen[base] = turn + 1
-        found.append(((*base, turn), unit))
+        keyed.append(((*base, turn), unit))
     # Backward passes of a module that ran several times go by the number of their call: each framework walks back in
     # its own order, and where layers are computed again, the calls that have a backward need not begin at 0.
     calls: dict[tuple[object, ...], list[int]] = {}
-    for key, unit in found:
+    for key, unit in keyed:
         if unit.direction == "backward" and unit.level == "module":
             calls.setdefault(key[:-1], []).append(unit.call)
     return [
         ((*key[:-1], sorted(calls[key[:-1]]).index(unit.call)), unit)
         if key[:-1] in calls and len(set(calls[key[:-1]])) == len(calls[key[:-1]])
         else (key, unit)
-        for key, unit in found
+        for key, unit in keyed
     ]
 
 
@@ -192,7 +192,7 @@ class NameMapping(NamedTuple):
         if whole is not None:
             return whole
         parts = unit.scope.split(".")
-        found = [parts[0]]
+        path = [parts[0]]
         at = 1
         while at < len(parts):
             # A list of layers is no module of its own in a dump: it goes by its name.
@@ -204,9 +204,9 @@ class NameMapping(NamedTuple):
                 if ".".join(parts[at : at + length]) == theirs:
                     name, taken = ours, length
                     break
-            found.append(name)
+            path.append(name)
             at += taken
-        return ".".join(found)
+        return ".".join(path)
 
 
 def read_mapping(path: str) -> NameMapping:

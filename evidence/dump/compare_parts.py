@@ -100,64 +100,64 @@ class Part(NamedTuple):
         return "" if self.step is None else f"step {self.step} rank {self.rank}"
 
 
-def part_of_dumps(found: Comparison, *, tree: bool) -> Part:
+def part_of_dumps(comparison: Comparison, *, tree: bool) -> Part:
     """The findings of two dumps; with a `tree` of all units if that is asked for."""
     return Part(
-        _counts(found),
-        found.divergence,
-        found.a.level,
-        found.a.content,
-        tuple(map(_light, found.units)),
-        tuple(unit.name for unit in found.only_a),
-        tuple(unit.name for unit in found.only_b),
-        found.gaps,
-        found.alone,
-        found.incomplete,
-        unreadable=tuple(tensor.unreadable for tensor in found.tensors if tensor.unreadable),
-        notes=(*found.a.notes, *found.b.notes, *_forward_note(found), *_statistics_note(found)),
-        a=_dump(found.a),
-        b=_dump(found.b),
-        tree=tuple(draw_tree(found)) if tree else None,
+        _counts(comparison),
+        comparison.divergence,
+        comparison.a.level,
+        comparison.a.content,
+        tuple(map(_light, comparison.units)),
+        tuple(unit.name for unit in comparison.only_a),
+        tuple(unit.name for unit in comparison.only_b),
+        comparison.gaps,
+        comparison.alone,
+        comparison.incomplete,
+        unreadable=tuple(tensor.unreadable for tensor in comparison.tensors if tensor.unreadable),
+        notes=(*comparison.a.notes, *comparison.b.notes, *_forward_note(comparison), *_statistics_note(comparison)),
+        a=_dump(comparison.a),
+        b=_dump(comparison.b),
+        tree=tuple(draw_tree(comparison)) if tree else None,
     )
 
 
-def part_of_table(found: Table) -> Part:
+def part_of_table(table: Table) -> Part:
     """The findings of a result table."""
-    by_elements = any(tensor.how == "elements" for unit in found.units for tensor in unit.tensors)
+    by_elements = any(tensor.how == "elements" for unit in table.units for tensor in unit.tensors)
     return Part(
-        _counts(found),
-        found.divergence,
-        "mix" if any(unit.a.level == "api" for unit in found.units) else "L0",
+        _counts(table),
+        table.divergence,
+        "mix" if any(unit.a.level == "api" for unit in table.units) else "L0",
         "tensor" if by_elements else "statistics",
-        tuple(map(_light, found.units)),
-        found.only_a,
-        found.only_b,
-        found.gaps,
-        found.alone,
-        found.incomplete,
-        found.marked,
+        tuple(map(_light, table.units)),
+        table.only_a,
+        table.only_b,
+        table.gaps,
+        table.alone,
+        table.incomplete,
+        table.marked,
     )
 
 
-def _counts(found: Comparison | Table) -> Counted:
-    tensors = [tensor for unit in found.units for tensor in unit.tensors]
-    missing = found.incomplete
+def _counts(comparison: Comparison | Table) -> Counted:
+    tensors = [tensor for unit in comparison.units for tensor in unit.tensors]
+    missing = comparison.incomplete
     return Counted(
-        units=sum(unit.agrees is not None for unit in found.units),
+        units=sum(unit.agrees is not None for unit in comparison.units),
         tensors=sum(tensor.agrees is not None for tensor in tensors),
         different=sum(tensor.agrees is False for tensor in tensors),
         missing=sum(tensor.why == "missing" for tensor in tensors),
         checksums=sum(tensor.why == "rounding" for tensor in tensors),
-        without_numbers=found.without_numbers,
-        inputs_alone=inputs_alone(found.units),
-        unmatched=len(found.alone),
-        parts=len(found.gaps),
+        without_numbers=comparison.without_numbers,
+        inputs_alone=inputs_alone(comparison.units),
+        unmatched=len(comparison.alone),
+        parts=len(comparison.gaps),
         units_alone=len(missing.units),
         arranged=missing.arranged,
         elements_alone=missing.elements,
         statistics_alone=missing.statistics,
         nan=len(missing.nan),
-        operations=sum(unit.skipped == "operation" for unit in found.units),
+        operations=sum(unit.skipped == "operation" for unit in comparison.units),
     )
 
 
@@ -230,25 +230,25 @@ def draw_tree(found: Comparison) -> Iterator[str]:
 def _parents(units: tuple[Unit, ...]) -> dict[str, str | None]:
     names = {unit.name for unit in units}
     by_path = {(unit.scope, unit.direction, unit.call): unit.name for unit in units}
-    found: dict[str, str | None] = {}
+    parents: dict[str, str | None] = {}
     for unit in units:
         parent = unit.parent if unit.parent in names and unit.parent != unit.name else None
         path = unit.scope
         while parent is None and "." in path:
             path = path.rpartition(".")[0]
             parent = by_path.get((path, unit.direction, unit.call))
-        found[unit.name] = parent
+        parents[unit.name] = parent
     rooted: set[str] = set()
-    for name in found:  # a file can say that two units ran inside each other: every unit is brought below the root
+    for name in parents:  # a file can say that two units ran inside each other: every unit is brought below the root
         walked: dict[str, None] = {}
         at: str | None = name
         while at is not None and at not in rooted and at not in walked:
             walked[at] = None
-            at = found[at]
+            at = parents[at]
         if at is not None and at in walked:
-            found[at] = None
+            parents[at] = None
         rooted.update(walked)
-    return found
+    return parents
 
 
 def _label(unit: Unit, depth: int) -> str:

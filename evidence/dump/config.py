@@ -178,7 +178,7 @@ class _Planning:
     def _scope(self, side: Side, chunks: Sequence[Chunk], parts: int) -> list[str]:
         scope = self.request.scope
         by_place = {module.mindformers: module for module in self.modules}
-        found: list[str] = []
+        scope_names: list[str] = []
         for record in scope if len(scope) != 1 else (scope[0], scope[0]):
             module = by_place[record.place]
             here = [chunk for chunk in chunks if self._holds(chunk, module)]
@@ -188,8 +188,8 @@ class _Planning:
                 name = f"Cell.{names.mindformers}.{module.mindformers_class}"
             else:
                 name = f"Module.{names.megatron}.{module.megatron_class}"
-            found.append(f"{name}.{record.direction}.{record.call}")
-        return found
+            scope_names.append(f"{name}.{record.direction}.{record.call}")
+        return scope_names
 
     @staticmethod
     def _holds(chunk: Chunk, module: ModulePair) -> bool:

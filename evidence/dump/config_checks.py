@@ -117,7 +117,7 @@ def in_graph_mode(subject: Subject) -> bool:
 def _graph_mode(request: Request, subject: Subject) -> Iterator[Diagnostic]:
     if not in_graph_mode(subject):
         return
-    asked = {
+    wishes = {
         "level": request.level != "L0",
         "scope": bool(request.scope),
         "ranks": bool(request.ranks),
@@ -126,9 +126,9 @@ def _graph_mode(request: Request, subject: Subject) -> Iterator[Diagnostic]:
     }
     file = subject.mindformers.file
     for name, wish, remedy in _GRAPH_LIMITS:
-        if asked[name]:
+        if wishes[name]:
             yield diagnose(say.graph(wish=wish(level=request.level), remedy=remedy()), file)
-    if request.precheck and not asked["level"]:
+    if request.precheck and not wishes["level"]:
         yield _advice(file, say.advice_precheck())
     if request.form == "8":
         yield _advice(file, say.advice_old_graph())

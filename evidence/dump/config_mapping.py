@@ -104,26 +104,26 @@ class _Stage:
         return StageMapping(stage, self._layers(), self._cells())
 
     def _layers(self) -> LayerMapping:
-        found: LayerMapping = {}
+        mapping: LayerMapping = {}
         classes = {module.mindformers: module.mindformers_class for module in self.modules}
         for module in self.modules:
             ours, theirs = naming(self.subject, module, self.chunks, self.parts)
             if theirs is None:
                 if module.mindformers == "output_layer":
-                    found.setdefault(TOP, {})[ours] = NO_PARTNER
+                    mapping.setdefault(TOP, {})[ours] = NO_PARTNER
                 continue
             parent, _, child = module.mindformers.rpartition(".")
             leaf = theirs.rpartition(".")[2]
             if self._starts_branch(module.mindformers, theirs):
                 if ours != theirs:
-                    found.setdefault(TOP, {})[ours] = theirs
+                    mapping.setdefault(TOP, {})[ours] = theirs
             elif child.isdigit():
-                self._add_numbered(found, child, leaf, parent)
+                self._add_numbered(mapping, child, leaf, parent)
             elif child != leaf:
                 for holder in (classes.get(parent), parent.rpartition(".")[2]):
                     if holder is not None and not holder.isdigit():
-                        found.setdefault(holder, {})[child] = leaf
-        return {holder: found[holder] for holder in sorted(found, key=lambda name: (name != TOP, name))}
+                        mapping.setdefault(holder, {})[child] = leaf
+        return {holder: mapping[holder] for holder in sorted(mapping, key=lambda name: (name != TOP, name))}
 
     def _starts_branch(self, ours: str, theirs: str) -> bool:
         """True if a name is to be given from the root on: it moves to another branch, or begins with its part."""
@@ -138,18 +138,18 @@ class _Stage:
                 found.setdefault(holder, {})[f"layers.{before}"] = f"layers.{after}"
 
     def _cells(self) -> dict[str, str]:
-        found: dict[str, str] = {}
+        cells: dict[str, str] = {}
         for module in self.modules:
             names = naming(self.subject, module, self.chunks, self.parts)
             ours = f"{names.mindformers}.{module.mindformers_class}"
             if names.megatron is None or module.megatron_class is None:
                 if module.mindformers == "output_layer":
-                    found[ours] = f"{NO_PARTNER}.{module.mindformers_class}"
+                    cells[ours] = f"{NO_PARTNER}.{module.mindformers_class}"
                 continue
             theirs = f"{names.megatron}.{module.megatron_class}"
             if ours != theirs:
-                found[ours] = theirs
-        return found
+                cells[ours] = theirs
+        return cells
 
 
 def api_mapping_of(subject: Subject) -> list[dict[str, object]]:

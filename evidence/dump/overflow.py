@@ -47,7 +47,7 @@ class Scan(NamedTuple):
 
 def scan(tree: Tree) -> Scan:
     """Look at every tensor of a tree, in the order of execution."""
-    found: list[Overflow] = []
+    overflows: list[Overflow] = []
     unreadable: list[Diagnostic] = []
     looked_at = unknown = 0
     origin: Unit | None = None
@@ -72,8 +72,8 @@ def scan(tree: Tree) -> Scan:
             origin = unit
         if any(one.what == "nan" for one in here):  # an infinity may be a mask's
             before.append(unit)
-        found += here
-    return Scan(tree, looked_at, unknown, tuple(found), origin, tuple(unreadable))
+        overflows += here
+    return Scan(tree, looked_at, unknown, tuple(overflows), origin, tuple(unreadable))
 
 
 def _state_of_statistics(tensor: Tensor) -> str | None:

@@ -169,14 +169,14 @@ class _MsprobeReader:
     def units(self) -> Iterator[Unit]:
         """The units in their order; gradients of parameters belong to the backward of their module."""
         gradients: dict[tuple[str, int], list[Tensor]] = {}
-        found: list[Unit] = []
+        ordered: list[Unit] = []
         for unit in self._found.values():
             if unit.kind == "":
                 gradients.setdefault((unit.scope, unit.call), []).extend(unit.tensors)
             else:
-                found.append(unit)
+                ordered.append(unit)
         backward: dict[str, dict[int, int]] = {}
-        for at, unit in enumerate(found):
+        for at, unit in enumerate(ordered):
             if unit.direction == "backward":
                 backward.setdefault(f"{unit.scope}.{unit.kind}", {})[unit.call] = at
         for (scope, call), tensors in gradients.items():
@@ -187,13 +187,13 @@ class _MsprobeReader:
                 path, _, kind = scope.rpartition(".")
                 kept = PackedTensors(tensors, self._tensors)
                 number = f".{call}" if call > 0 else ""
-                found.append(
+                ordered.append(
                     Unit(f"{scope}.parameters_grad{number}", path, kind, "backward", max(call, 0), "module", kept)
                 )
             else:
-                kept = PackedTensors((*found[at].tensors, *tensors), self._tensors)
-                found[at] = found[at]._replace(tensors=kept)
-        return iter(found)
+                kept = PackedTensors((*ordered[at].tensors, *tensors), self._tensors)
+                ordered[at] = ordered[at]._replace(tensors=kept)
+        return iter(ordered)
 
     def _unit(self, name: str, entry: object) -> Unit | None:
         parts = name.split(".")

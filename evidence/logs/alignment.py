@@ -80,18 +80,18 @@ def _average_like(pair: Pair, like: Pair) -> Pair:
     if pair.windows == like.windows and pair.steps == like.steps:
         return pair
     rows = dict(zip(pair.steps, range(pair.size), strict=True))
-    found = Pair(array("q"), array("d"), array("d"), array("q"))
+    pair_of_means = Pair(array("q"), array("d"), array("d"), array("q"))
     for step, window in zip(like.steps, like.windows, strict=True):
         row = rows.get(step)
         if row is None:
             continue
         means = [_mean(pair.steps, pair.windows, values, row, window) for values in (pair.a, pair.b)]
         if None not in means:
-            found.steps.append(step)
-            found.a.append(cast("float", means[0]))
-            found.b.append(cast("float", means[1]))
-            found.windows.append(window)
-    return found
+            pair_of_means.steps.append(step)
+            pair_of_means.a.append(cast("float", means[0]))
+            pair_of_means.b.append(cast("float", means[1]))
+            pair_of_means.windows.append(window)
+    return pair_of_means
 
 
 def align(a: Run, b: Run, losses: Losses, shift: int = 0) -> Alignment:
@@ -145,7 +145,7 @@ def _values(steps: array[int], a: array[float], b: array[float], rows: _Rows) ->
 def _loss(a: Run, b: Run, losses: Losses, rows: _Rows) -> tuple[Pair, int]:
     if max(a.windows, default=1) == 1 and max(b.windows, default=1) == 1:
         return _values(a.steps, losses.a, losses.b, rows), 0
-    found = Pair(array("q"), array("d"), array("d"), array("q"))
+    pair = Pair(array("q"), array("d"), array("d"), array("q"))
     uncovered = 0
     for row, other in zip(rows.a, rows.b, strict=True):
         ours, theirs = a.windows[row], b.windows[other]
@@ -155,11 +155,11 @@ def _loss(a: Run, b: Run, losses: Losses, rows: _Rows) -> tuple[Pair, int]:
         if one is None or two is None:
             uncovered += 1
         elif one != ABSENT and two != ABSENT:
-            found.steps.append(a.steps[row])
-            found.a.append(one)
-            found.b.append(two)
-            found.windows.append(window)
-    return found, uncovered
+            pair.steps.append(a.steps[row])
+            pair.a.append(one)
+            pair.b.append(two)
+            pair.windows.append(window)
+    return pair, uncovered
 
 
 def _mean(steps: Sequence[int], windows: Sequence[int], values: Sequence[float], row: int, window: int) -> float | None:

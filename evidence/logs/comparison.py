@@ -88,7 +88,7 @@ def compare(
     a, b, told_single = _as_single_steps(a, b, extras, grounds.shift)
     losses = _adopt_rounded(a, b, comparable(a, b, extras))
     aligned = align(a, b, losses, grounds.shift)
-    norms, told = _norms(a, b, recipes, grounds.shift)
+    norms, norm_notes = _norms(a, b, recipes, grounds.shift)
     if max(a.windows, default=1) == max(b.windows, default=1) == 1:
         grounds = grounds._replace(beside=correlate(_single(a, losses.a), _single(b, losses.b), grounds.shift))
     grounds = grounds._replace(same=same_run(a, b, twins, recipes))
@@ -106,7 +106,7 @@ def compare(
         *told_single,
         *_sides(a, b, aligned, grounds.shift),
         *_rates(a, b, aligned),
-        *told,
+        *norm_notes,
         *_where(verdict),
     ]
     return Comparison(a, b, losses, aligned, norms, verdict, tuple(notes))
@@ -153,22 +153,22 @@ def _adopt_rounded(a: Run, b: Run, losses: Losses) -> Losses:
 
 def _sides(a: Run, b: Run, aligned: Alignment, shift: int) -> list[Words]:
     """Notes on the alignment of the steps, and on those left over."""
-    found: list[Words] = []
+    notes: list[Words] = []
     if shift:
-        found.append(say.re_aligned(a=a.name, b=b.name, steps=f"{shift:+d}"))
+        notes.append(say.re_aligned(a=a.name, b=b.name, steps=f"{shift:+d}"))
     if max(aligned.loss.windows, default=1) > 1 and a.windows != b.windows:
-        found.append(say.averaged(interval=max(aligned.loss.windows)))
+        notes.append(say.averaged(interval=max(aligned.loss.windows)))
     if aligned.uncovered:
-        found.append(say.not_averaged(count=f"{aligned.uncovered:,}"))
+        notes.append(say.not_averaged(count=f"{aligned.uncovered:,}"))
     for run, count in ((a, aligned.only_a), (b, aligned.only_b)):
         if count:
-            found.append(say.only(count=f"{count:,}", name=run.name))
+            notes.append(say.only(count=f"{count:,}", name=run.name))
         if run.recovered:
-            found.append(say.recovered(name=run.name, steps=", ".join(map(str, run.recovered[:4]))))
+            notes.append(say.recovered(name=run.name, steps=", ".join(map(str, run.recovered[:4]))))
         skipped = sum(value for value in run.column(SKIPPED) if value != ABSENT and math.isfinite(value))
         if skipped:
-            found.append(say.skipped(name=run.name, count=f"{int(skipped):,}"))
-    return found
+            notes.append(say.skipped(name=run.name, count=f"{int(skipped):,}"))
+    return notes
 
 
 def _rates(a: Run, b: Run, aligned: Alignment) -> list[Words]:

@@ -91,9 +91,9 @@ def noisy_rows(
 
     `floors` is the size, for each candidate, from which on no noise excuses it.
     """
-    found: list[tuple[int, float]] = []
+    noisy: list[tuple[int, float]] = []
     if not candidates:
-        return found
+        return noisy
     usual: list[float] = []
     """The last rows that are not beyond the noise."""
     at = 0
@@ -112,11 +112,11 @@ def noisy_rows(
                 row = candidates[place]
                 size = abs(differences[row])
                 if size > min(limit, floors[place]):
-                    found.append((row, size))
+                    noisy.append((row, size))
                     out.add(row)
         usual += (differences[row] for row in range(start, end) if row not in out and math.isfinite(differences[row]))
         del usual[: -WINDOWS[-1] - 1]
-    return found
+    return noisy
 
 
 def _noise(values: Sequence[float], enough: float, *, from_start: bool = False) -> float:
@@ -152,19 +152,19 @@ def _spikes(steps: Sequence[int], differences: Sequence[float], levels: Sequence
         if not -absolute <= difference <= absolute and abs(difference) > relative * level
     ]
     floors = [max(CERTAIN[0], CERTAIN[1] * levels[row]) for row in candidates]
-    found: list[Spike] = []
+    spikes: list[Spike] = []
     before = -2
     for row, size in noisy_rows(differences, candidates, floors):
         wrong = exceeds(size, levels[row], WRONG)
         if row == before + 1:
-            last = found[-1]
+            last = spikes[-1]
             longer = last._replace(length=last.length + 1, wrong=last.wrong or wrong)
             larger = longer._replace(worst=row, size=size, difference=differences[row])
-            found[-1] = longer if size <= last.size else larger
+            spikes[-1] = longer if size <= last.size else larger
         else:
-            found.append(Spike(steps[row], row, row, size, differences[row], wrong=wrong))
+            spikes.append(Spike(steps[row], row, row, size, differences[row], wrong=wrong))
         before = row
-    return tuple(found)
+    return tuple(spikes)
 
 
 def _lasting_divergence(differences: Sequence[float], levels: Sequence[float]) -> int | None:

@@ -230,7 +230,7 @@ def _run(
     name: str,
     paths: tuple[str, ...],
     tags: Mapping[str, Mapping[int, float]],
-    known: Mapping[str, str],
+    tag_columns: Mapping[str, str],
     dialect: str,
     order: list[int],
     problems: list[Diagnostic],
@@ -241,8 +241,8 @@ def _run(
         if tag.startswith(_NORM):
             for step, value in values.items():
                 norms.setdefault(step, {})[tag.removeprefix(_NORM)] = value
-        elif tag in known or (is_loss(tag) and "/" not in tag and "validation" not in tag):
-            columns[known.get(tag) or own_name(tag)] = values
+        elif tag in tag_columns or (is_loss(tag) and "/" not in tag and "validation" not in tag):
+            columns[tag_columns.get(tag) or own_name(tag)] = values
     steps = array("q", sorted(columns[LOSS]))
     rising = rises(order)
     segments = segments_of(order, (), rising=rising)
@@ -252,7 +252,7 @@ def _run(
         problems.append(problem(say.restart(before=before, after=after, repeated=repeated), paths[-1]))
     return Run(
         name,
-        "megatron" if known is MEGATRON_TAGS else "mindformers",
+        "megatron" if tag_columns is MEGATRON_TAGS else "mindformers",
         dialect,
         "events",
         paths,

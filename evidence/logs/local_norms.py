@@ -167,16 +167,16 @@ class NormScanner:
             # With gradient accumulation the last micro step's gradients are the accumulated ones.
             self._at = int(groups["at"])
             return
-        found: _Found | None = None
+        norms: _Found | None = None
         if groups["torch"] is not None:
-            found = _torch(groups["torch"], line)
+            norms = _torch(groups["torch"], line)
         elif groups["mindspore"] is not None:
             sizes = groups["sizes"]
             values = [number_in(value) for value in groups["mindspore"].strip(b"[]").replace(b",", b" ").split()]
             # A size stands alone, or as the value of a tensor that is printed with shape and type.
             told = re.findall(rb"value= *\[?(\d+)", sizes) or re.findall(rb"\d+", sizes)
             counted = tuple(int(size) for size in told) if len(told) == len(values) else None
-            found = _squares(values, line, None, counted)
+            norms = _squares(values, line, None, counted)
         else:
             name, value = next(
                 (groups[name], groups[value])
@@ -188,11 +188,11 @@ class NormScanner:
             if groups["epoch"] is not None:
                 step = (int(groups["epoch"]) - 1) * int(groups["length"]) + int(groups["step"])
             if number is not None:
-                found = _Found(line, step, (name.decode("utf-8", "replace"),), (number,), None)
-        if found is None:
+                norms = _Found(line, step, (name.decode("utf-8", "replace"),), (number,), None)
+        if norms is None:
             self.broken.append(line)
         else:
-            self._found.append(found)
+            self._found.append(norms)
 
     def lists(self, steps: Sequence[int], numbers: Sequence[int]) -> list[NormList]:
         """The lists by step: one without a step of its own belongs to the training line that follows it."""

@@ -89,11 +89,11 @@ def _single(reading: _Reading, name: str, *, several: bool) -> Run:
     return run._replace(name=name, problems=tuple(problems))
 
 
-def _choose_worker(told: Sequence[_Reading], name: str) -> Run:
+def _choose_worker(readings: Sequence[_Reading], name: str) -> Run:
     """The run of the process whose loss counts, with what the others say of it."""
-    with_loss = [reading for reading in told if reading.run is not None and reading.run.has(LOSS)] or list(told)
-    first = any(reading.first_card for reading in told)
-    last = any(reading.last_card for reading in told) and not first
+    with_loss = [reading for reading in readings if reading.run is not None and reading.run.has(LOSS)] or list(readings)
+    first = any(reading.first_card for reading in readings)
+    last = any(reading.last_card for reading in readings) and not first
     chosen = with_loss[-1] if last else with_loss[0]
     run = chosen.run
     assert run is not None
@@ -104,7 +104,7 @@ def _choose_worker(told: Sequence[_Reading], name: str) -> Run:
         if len(with_loss) == 1
         else say.worker_that_is_first()
     )
-    workers = say.workers(count=len(told), chosen=chosen.stream.name, why=why)
+    workers = say.workers(count=len(readings), chosen=chosen.stream.name, why=why)
     problems = [*run.problems, problem(workers, name)]
     if not (first or last):
         for other in with_loss:

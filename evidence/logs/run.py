@@ -63,19 +63,19 @@ def read_start_lines(chunk: bytes, before: Beginning) -> Beginning:
     """The statements so far, with those of some lines before the first training line."""
     if not any(word in chunk for word in (b"accmap weights", b"checkpoint", b"loaded:", b"log_interval")):
         return before
-    found = before
+    start = before
     for match in _SAID.finditer(chunk):
-        if match["sum"] is not None and not found.checksum:
-            found = found._replace(checksum=f"{match['sum'].decode()}/{int(match['count'])}")
+        if match["sum"] is not None and not start.checksum:
+            start = start._replace(checksum=f"{match['sum'].decode()}/{int(match['count'])}")
         elif match["interval"] is not None:
-            found = found._replace(interval=int(match["interval"]))
+            start = start._replace(interval=int(match["interval"]))
         elif match["folder"] is not None:
-            found = found._replace(folder=match["folder"].decode("utf-8", "replace"))
+            start = start._replace(folder=match["folder"].decode("utf-8", "replace"))
         elif match["random"] is not None:
-            found = found._replace(random=True)
-        elif not found.unloaded:
-            found = found._replace(unloaded=_first_weight(match["list"] or match["lines"] or b""))
-    return found
+            start = start._replace(random=True)
+        elif not start.unloaded:
+            start = start._replace(unloaded=_first_weight(match["list"] or match["lines"] or b""))
+    return start
 
 
 def _first_weight(listed: bytes) -> str:
@@ -308,17 +308,17 @@ def run_of(
             recovered = _separate_second_loss(steps, segments, columns, windows)
     else:
         windows = array("q", [1]) * len(steps)
-    found = list(problems)
+    diagnostics = list(problems)
     file = files[-1]
     replaced = 0
     if len(segments) > 1 or not rising:
-        found += _repetitions(steps, columns.get(LOSS), segments, numbers, file)
+        diagnostics += _repetitions(steps, columns.get(LOSS), segments, numbers, file)
         last = dict(zip(steps, range(len(steps)), strict=True))
         rows = [last[step] for step in sorted(last)]
         replaced = _count_replaced(steps, columns.get(LOSS), windows, rows)
         windows = array("q", (windows[row] for row in rows))
         steps, numbers, columns = _chosen_rows(rows, steps, numbers, columns)
-    found += _gaps(steps, interval, numbers, file)
+    diagnostics += _gaps(steps, interval, numbers, file)
     return Run(
         name,
         framework,
@@ -329,7 +329,7 @@ def run_of(
         columns,
         windows,
         interval,
-        tuple(found),
+        tuple(diagnostics),
         tuple(norms),
         numbers,
         tuple(recovered),
@@ -368,7 +368,7 @@ def _separate_second_loss(
 ) -> list[int]:
     """Give the second line of a process, which is the mean of the first two iterations, its own losses."""
     skipped = columns.get(SKIPPED)
-    found: list[int] = []
+    separated: list[int] = []
     for segment in segments:
         row = segment.start + 1
         if row >= segment.end or windows[row] != 2:
@@ -381,8 +381,8 @@ def _separate_second_loss(
         for name, values in columns.items():
             if name.endswith("loss") and values[row] != ABSENT and values[row - 1] != ABSENT:
                 values[row] = 2 * values[row] - values[row - 1] if both else ABSENT
-        found.append(steps[row])
-    return found
+        separated.append(steps[row])
+    return separated
 
 
 def _with_unprinted_nan(columns: Mapping[str, array[float]], windows: array[int]) -> array[float]:
@@ -417,15 +417,15 @@ def _repetitions(
     steps: Sequence[int], losses: array[float] | None, segments: Sequence[Segment], numbers: Sequence[int], file: str
 ) -> list[Diagnostic]:
     """Restarts, and lines that repeat the step before them."""
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     seen: set[int] = set()
     for index, segment in enumerate(segments):
         own = steps[segment.start : segment.end]
         if index:
             repeated = len(seen.intersection(own))
             values = {"before": steps[segment.start - 1], "after": steps[segment.start], "repeated": repeated}
-            if len(found) < 20:
-                found.append(problem(say.restart(**values), file, _line(numbers, segment.start)))
+            if len(diagnostics) < 20:
+                diagnostics.append(problem(say.restart(**values), file, _line(numbers, segment.start)))
         seen.update(own)
     same: list[int] = []
     other: list[int] = []
@@ -434,13 +434,15 @@ def _repetitions(
             equal = losses is None or repr(losses[row]) == repr(losses[row - 1])
             (same if equal else other).append(row)
     if same:
-        found.append(problem(say.duplicate(count=len(same), step=steps[same[0]]), file, _line(numbers, same[0])))
+        diagnostics.append(problem(say.duplicate(count=len(same), step=steps[same[0]]), file, _line(numbers, same[0])))
     if other:
         row = other[0]
         assert losses is not None
         values = {"one": f"{losses[row - 1]:g}", "other": f"{losses[row]:g}"}
-        found.append(problem(say.conflict(count=len(other), step=steps[row], **values), file, _line(numbers, row)))
-    return found
+        diagnostics.append(
+            problem(say.conflict(count=len(other), step=steps[row], **values), file, _line(numbers, row))
+        )
+    return diagnostics
 
 
 def _gaps(steps: Sequence[int], interval: int, numbers: Sequence[int], file: str) -> list[Diagnostic]:

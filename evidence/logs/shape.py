@@ -95,7 +95,7 @@ class Shape(NamedTuple):
         for column in self.columns:
             texts = pieces[column.at :: self.width]
             if texts.count(column.piece) == lines:
-                found: tuple[float, Sequence[bytes]] = (column.value, ())
+                entry: tuple[float, Sequence[bytes]] = (column.value, ())
             elif not column.called:
                 if not self._is_alike(column, texts):
                     return None
@@ -104,9 +104,9 @@ class Shape(NamedTuple):
                 values = self._values(column, texts)
                 if values is None:
                     return None
-                found = (column.value, values)
+                entry = (column.value, values)
             if column.called:
-                columns[column.called] = found
+                columns[column.called] = entry
         return Taken(heads, lines, columns)
 
     def _heads(self, pieces: list[bytes], lines: int) -> Sequence[Sequence[bytes]] | None:

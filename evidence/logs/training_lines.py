@@ -210,7 +210,7 @@ class Lines:
     def _parts(self, chunk: bytes) -> list[Taken] | None:
         """The lines of a chunk, those of one length at once; None where one is of another shape."""
         assert self._shape is not None
-        found: list[Taken] = []
+        chunks: list[Taken] = []
         even = self._even
         for part, alike in [(chunk, False)] if even is None else even.parts(chunk):
             taken = even.match(part) if even is not None and alike else None
@@ -220,8 +220,8 @@ class Lines:
                     return None
                 if taken.lines >= FEWEST:  # from now on most lines may be as long as the last of these
                     self._even = even_of(_last_line(part), self._shape)
-            found.append(taken)
-        return found
+            chunks.append(taken)
+        return chunks
 
     def _of_part(self, taken: Taken) -> list[tuple[str, array[float]]] | None:
         """The values of a part; None where one of them is none."""
@@ -246,18 +246,18 @@ class Lines:
 
     def _append(self, rows: list[tuple[bytes, ...]], numbers: Sequence[int], *, one_by_one: bool) -> bool:
         columns = list(zip(*rows, strict=True))
-        found: list[tuple[str, array[float]]] = []
+        new_columns: list[tuple[str, array[float]]] = []
         for name, column in zip(self._wanted, columns[self._groups :], strict=True):
             values = self._values(column, one_by_one=one_by_one)
             if values is None and name not in self._strict:
                 values = array("d", [ABSENT]) * len(column)
             if values is None or (name == self._last and b"" in column):
                 return False
-            found.append((name, values))
+            new_columns.append((name, values))
             if name == LEARNING_RATE and self.rate_digits is None and self.form.fixed_rates:
                 printed = _RATE.fullmatch(column[0].strip())
                 self.rate_digits = None if printed is None else 1 + len(printed[1])
-        self._extend(columns[: self._groups], numbers, found)
+        self._extend(columns[: self._groups], numbers, new_columns)
         return True
 
     def _extend(

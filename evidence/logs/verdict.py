@@ -115,7 +115,7 @@ def judge(
 ) -> Verdict:
     """Judge run B against run A; `band` aligns the two runs (`twins`) of the benchmark."""
     loss = aligned.loss
-    found = departure(loss)
+    parting = departure(loss)
     criteria = [*_usable(a, b, *twins), *_update_criteria((a, b, *twins), loss.steps)]
     criteria += [] if grounds.same is None else [Criterion("runs", "undecided", grounds.same)]
     gaps = [*gaps_between(experiment, a, b, aligned, grounds.shift)]
@@ -123,12 +123,12 @@ def judge(
         criteria.append(_too_few(aligned, FEWEST[experiment]))
     else:
         criteria += _length(experiment, loss, grounds.steps)
-        criteria += _criteria_of(experiment, a, b, aligned, found, band, grounds.shift)
+        criteria += _criteria_of(experiment, a, b, aligned, parting, band, grounds.shift)
         criteria += _sample_alignment(grounds)
         criteria += _metrics(a, b, grounds.shift, decides=experiment == "repeat")
         gaps += [] if band is None else _beyond_the_band(aligned, band)
     if loss.size:
-        criteria += single_steps(a, b, aligned, found, decides=experiment == "standard", shift=grounds.shift)
+        criteria += single_steps(a, b, aligned, parting, decides=experiment == "standard", shift=grounds.shift)
     criteria += [*oddities(a), *oddities(b)]
     if norms is not None:
         criteria += _local_norms(norms, decides=experiment == "first-steps")
@@ -144,7 +144,7 @@ def judge(
     apart = [*_iterations(a, b, grounds.shift, decides=experiment == "repeat")]
     criteria += apart
     gaps += [Gap("iterations", "iterations", one.said) for one in apart]
-    verdict = _conclude(experiment, criteria, gaps, found, loss.size)
+    verdict = _conclude(experiment, criteria, gaps, parting, loss.size)
     if verdict.answer == "match" and experiment != "repeat" and grounds.settings is None:
         return verdict._replace(said=say.match_alone(count=f"{loss.size:,}"))
     return verdict
@@ -381,25 +381,25 @@ def _labels(criteria: Sequence[Criterion], unseen: Sequence[Unseen] = ()) -> Wor
 
 
 def _usable(*runs: Run) -> list[Criterion]:
-    found: list[Criterion] = []
+    criteria: list[Criterion] = []
     for run in runs:
         steps = run.bad_steps
         if steps:
             said = say.finite_bad(name=run.name, count=f"{len(steps):,}", step=f"{steps[0]:,}")
-            found.append(Criterion("finite", "fail", said, float(len(steps)), 0.0, steps[0]))
-    if not found:
-        found.append(Criterion("finite", "pass", say.finite_ok()))
+            criteria.append(Criterion("finite", "fail", said, float(len(steps)), 0.0, steps[0]))
+    if not criteria:
+        criteria.append(Criterion("finite", "pass", say.finite_ok()))
     for run in runs:
         bad = [problem for problem in run.problems if problem.kind.severity == "error"]
         if bad:
             said = say.readable_bad(name=run.name, count=len(bad), first=bad[0].words())
-            found.append(Criterion("readable", "fail", said, float(len(bad)), 0.0))
-    return found
+            criteria.append(Criterion("readable", "fail", said, float(len(bad)), 0.0))
+    return criteria
 
 
 def _update_criteria(runs: Sequence[Run], steps: Sequence[int]) -> list[Criterion]:
     """Criteria of runs that never updated their weights: if every step was skipped, nothing was trained."""
-    found: list[Criterion] = []
+    criteria: list[Criterion] = []
     whole = bool(steps) and steps[-1] - steps[0] == len(steps) - 1  # they rise
     wanted = range(steps[0], steps[-1] + 1) if whole else set(steps)
     for run in {run.name: run for run in runs}.values():
@@ -409,8 +409,8 @@ def _update_criteria(runs: Sequence[Run], steps: Sequence[int]) -> list[Criterio
         count = sum(1 for step in run.steps if step in wanted)
         if count:
             said = say.updates_none(name=run.name, count=f"{count:,}")
-            found.append(Criterion("updates", "undecided", said, 0.0, 1.0))
-    return found
+            criteria.append(Criterion("updates", "undecided", said, 0.0, 1.0))
+    return criteria
 
 
 def _too_few(aligned: Alignment, least: int) -> Criterion:
@@ -674,21 +674,21 @@ def _in_band(name: str, pair: Pair, band: Pair, rounding: float) -> Criterion:
 
 def _largest_around(values: list[float], reach: int) -> list[float]:
     """The largest value within `reach` places of each one; a NaN counts as none."""
-    known = [value if value == value else 0.0 for value in values]
+    finite = [value if value == value else 0.0 for value in values]
     waiting: list[int] = []
-    found: list[float] = []
+    largest: list[float] = []
     head = 0
-    for place in range(len(known) + reach):
-        if place < len(known):
-            while len(waiting) > head and known[waiting[-1]] <= known[place]:
+    for place in range(len(finite) + reach):
+        if place < len(finite):
+            while len(waiting) > head and finite[waiting[-1]] <= finite[place]:
                 waiting.pop()
             waiting.append(place)
         centre = place - reach
         if centre >= 0:
             while waiting[head] < centre - reach:
                 head += 1
-            found.append(known[waiting[head]])
-    return found
+            largest.append(finite[waiting[head]])
+    return largest
 
 
 def _around_zero(pair: Pair, band: Pair) -> Criterion:
@@ -713,12 +713,12 @@ def _local_norms(norms: Matching, *, decides: bool) -> list[Criterion]:
             return []
         status: Status = "fail" if norms.reason == "other-count" else "undecided" if decides else "info"
         return [Criterion("local norms", status, _match_failure(norms))]
-    found: list[Criterion] = []
+    criteria: list[Criterion] = []
     rows = norms.rows
     if rows:
         worst = max(rows, key=lambda row: row.relative)
         good = sum(1 for row in rows if row.relative <= LOCAL_NORM)
-        said = say.norms(
+        sentence = say.norms(
             good=good,
             count=len(rows),
             share=percent(LOCAL_NORM),
@@ -728,13 +728,13 @@ def _local_norms(norms: Matching, *, decides: bool) -> list[Criterion]:
             b=figure(worst.b),
         )
         status = "pass" if good == len(rows) else "fail"
-        found.append(Criterion("local norms", status, said, worst.relative, LOCAL_NORM, worst.step, decides))
+        criteria.append(Criterion("local norms", status, sentence, worst.relative, LOCAL_NORM, worst.step, decides))
     alone = [*norms.only_a, *norms.only_b]
     if alone:
         named = ", ".join(islice(alone, 4)) + (", …" if len(alone) > 4 else "")
-        said = say.norms_unmatched(count=len(alone), names=named)
-        found.append(Criterion("local norms", "undecided" if decides else "info", said, float(len(alone)), 0.0))
-    return found
+        sentence = say.norms_unmatched(count=len(alone), names=named)
+        criteria.append(Criterion("local norms", "undecided" if decides else "info", sentence, float(len(alone)), 0.0))
+    return criteria
 
 
 def _match_failure(norms: Matching) -> Words:

@@ -99,19 +99,19 @@ def plan_from(content: object, layout: Layout = Layout()) -> Plan:  # noqa: B008
     """The plan that a `plan.json` describes; PlanError where it describes none."""
     if not isinstance(content, dict):
         raise PlanError(say.is_no_plan())
-    found = cast("dict[str, object]", content)
-    if found.get("format") != FORMAT:
+    fields = cast("dict[str, object]", content)
+    if fields.get("format") != FORMAT:
         raise PlanError(say.is_of_another_version())
-    texts = [text for text in map(found.get, Names._fields) if isinstance(text, str) and text and text[0] != "-"]
+    texts = [text for text in map(fields.get, Names._fields) if isinstance(text, str) and text and text[0] != "-"]
     if len(texts) != len(Names._fields):
         raise PlanError(say.names_no_files())
     names = Names(*texts)
-    reading = _parse_reading(found.get("reading"))
-    rungs = _rungs(found.get("rungs"))
-    checks = found.get("checks")
+    reading = _parse_reading(fields.get("reading"))
+    rungs = _rungs(fields.get("rungs"))
+    checks = fields.get("checks")
     if not isinstance(checks, list):
         raise PlanError(say.lists_no_checks())
-    layout = layout._replace(devices=_devices(found.get("devices", {})), dynamic=found.get("dynamic") is True)
+    layout = layout._replace(devices=_devices(fields.get("devices", {})), dynamic=fields.get("dynamic") is True)
     plan = _build(names, reading, rungs, lambda _check: True, layout)
     return _keep_checks(plan, {str(check) for check in cast("list[object]", checks)})
 
