@@ -66,12 +66,12 @@ _NEAR = 32
 _BLANK = re.compile(r"[ \t\n\r]*")
 
 
-def as_object(value: object) -> dict[str, Any]:
+def as_object(value: Any) -> dict[str, Any]:
     """A JSON object; an empty one if the value is another."""
     return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]
 
 
-def as_list(value: object) -> list[Any]:
+def as_list(value: Any) -> list[Any]:
     """A JSON list; an empty one if the value is another."""
     return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
 
