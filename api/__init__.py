@@ -62,5 +62,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """What is public, whether or not it was used yet."""
+    """Public names, used before or not."""
     return sorted({*__all__, "__doc__", "__file__", "__name__", "__path__"})

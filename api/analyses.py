@@ -1,4 +1,4 @@
-"""What the public functions ask beyond one file and its translation: findings, pairs, rates, both models, logs, words.
+"""Public functions beyond one file and its translation: `lint`, `pair`, `lr`, `verify`, `logs`, `explain`.
 
 Each answers what its command answers, as a typed value; what the commands refuse is a `UsageError` with the sentence.
 """
@@ -38,7 +38,7 @@ EXPERIMENTS = ("standard", "repeat", "first-steps", "lr-zero")
 
 
 class Linted(NamedTuple):
-    """What `lint` found: every finding, the pairs and files that were looked at, and how many of each severity."""
+    """Result of `lint`: findings, the pairs and files that were looked at, and numbers by severity."""
 
     diagnostics: tuple[Diagnostic, ...]
     pairs: tuple[tuple[str, str], ...]
@@ -47,7 +47,7 @@ class Linted(NamedTuple):
 
     @property
     def fine(self) -> bool:
-        """Whether nothing was found that stops a run or changes its numbers."""
+        """True if nothing was found that stops a run or changes its numbers."""
         return not self.counts["error"]
 
     def _repr_html_(self) -> str:
@@ -238,7 +238,7 @@ def logs(*files: Name, benchmark: Sequence[Name] = (), experiment: Experiment = 
 
 
 class Explanation(NamedTuple):
-    """What a code means, or what a flag or key corresponds to, as Markdown."""
+    """Explanation of a code, a flag or a key, as Markdown."""
 
     word: str
     markdown: str
@@ -255,7 +255,7 @@ class Explanation(NamedTuple):
 
 @checked_call
 def explain(word: str, language: Language = "en") -> Explanation:
-    """What a finding's code, a flag, a key or a recipe field is."""
+    """Explain a finding's code, a flag, a key or a recipe field."""
     from accmap.cli.commands.explain import explanation_of, unknown_word
 
     require_word("language", language, LANGUAGES)

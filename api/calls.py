@@ -1,4 +1,4 @@
-"""How a public function is called: what is no file, no word of its own or none of its names is said in a sentence."""
+"""Checks of the arguments of public functions: a wrong one is a UsageError with a sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the public functions answer with: a file that knows its recipe, and a translation that knows its text."""
+"""Public functions for one or two files: `load`, `convert` and `diff`, and the classes of their results."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Loaded(Config):
 
 
 def _explicit_tree(config: Config) -> dict[str, Any]:
-    """What a YAML says, as nested as it says it."""
+    """Explicit values of a YAML, nested as in the file."""
     found: dict[str, Any] = {}
     for key, setting in config.settings.items():
         if setting.origin == "explicit" and setting.decided:
@@ -155,7 +155,7 @@ def load(path: str | os.PathLike[str], options: ReadOptions | None = None) -> Lo
 
 
 def as_config(source: Source, options: ReadOptions | None = None) -> Config:
-    """What was loaded, or the file at a path."""
+    """A loaded file, or the file at a path."""
     return Config(*(source if isinstance(source, Config) else load(source, options)))
 
 

@@ -1,4 +1,4 @@
-"""How answers look in a notebook: a heading and a table; whatever comes from a file is escaped."""
+"""Results as they are handed out: copies of lists and mappings, and tables for notebooks with all text escaped."""
 
 from __future__ import annotations
 

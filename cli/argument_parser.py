@@ -98,7 +98,7 @@ def _values_after(words: Sequence[str], at: int, option: Option) -> list[str]:
 
 
 def _defaults(command: Command) -> dict[str, object]:
-    """What options that are not given have."""
+    """Values of the options that are not given."""
     return {
         option.dest: False if option.kind == "flag" else [] if option.kind in ("list", "rest") else option.default
         for option in options_of(command)

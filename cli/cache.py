@@ -30,12 +30,12 @@ _ROOMS = ("", "api", "cli", "rules", "mapper", "mappings", "schemas")
 
 
 def cacheable(words: "Sequence[str]") -> bool:
-    """Whether a command line always gives the same answer for the same files."""
+    """True if a command line always gives the same answer for the same files."""
     return not any(word in _LIVE or word.startswith(_WRITES) for word in words)
 
 
 def directory() -> "str | None":
-    """Where entries are kept; None where this user has no place for them."""
+    """Folder of the entries; None if this user has no place for them."""
     chosen = os.environ.get("ACCMAP_CACHE_DIR")
     if chosen:
         return chosen
@@ -115,7 +115,7 @@ def store(words: "Sequence[str]", version: str, noted: "Mapping[str, bytes]", te
 
 
 def _is_private(folder: str, *, make: bool) -> bool:
-    """Whether the folder is this user's own, and closed to others."""
+    """True if the folder is this user's own, and closed to others."""
     try:
         if make:
             os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -132,7 +132,7 @@ def _is_private(folder: str, *, make: bool) -> bool:
 
 
 def _is_entry(name: str) -> bool:
-    """Whether a file of this name is the cache's own, whole or half-written."""
+    """True if a file of this name is the cache's own, whole or half-written."""
     return name.startswith(".accmap-") or (len(name) == 40 and not name.strip("0123456789abcdef"))
 
 

@@ -84,7 +84,7 @@ def _run(command: Command, parsed: Parsed) -> int:
 
 
 def _is_told_of(command: Command, files: Sequence[str], values: Mapping[str, object]) -> bool:
-    """Whether somebody wants to know how far a command is that takes long.
+    """True if somebody wants to know how far a command is that takes long.
 
     One that goes on until it is interrupted shows its answers instead, and what is typed in is not written over.
     """

@@ -35,7 +35,7 @@ _DEEPEST = 200
 
 
 class Configuration(NamedTuple):
-    """What a project has decided. `path` is None where there is no such file."""
+    """Decisions of a project. `path` is None if there is no such file."""
 
     path: str | None = None
     values: Mapping[str, object] = {}
@@ -93,7 +93,7 @@ class Configuration(NamedTuple):
         return () if row is None else tuple(cast("list[str]", row["branch"]))
 
     def pairs_with(self, file: str) -> bool:
-        """Whether a file belongs to a pair."""
+        """True if a file belongs to a pair."""
         return self._row_of(file, _SIDES) is not None
 
     def _row_of(self, file: str, keys: Collection[str]) -> Mapping[str, object] | None:
@@ -183,7 +183,7 @@ def find_configuration(
 
 
 def _candidate_files(folder: str, top: str | None, read: Callable[[str], str | None]) -> Iterator[tuple[str, str]]:
-    """What in a folder may be a configuration; a link that leads out of the repository is none of its own."""
+    """Files of a folder that may be a configuration, with their texts; links that leave the repository are left out."""
     for name in NAMES:
         path = os.path.join(folder, name)
         if top is not None and is_link(path) and not is_inside(path, top):
@@ -224,7 +224,7 @@ def configurations_in(folder: str) -> list[str]:
 
 
 def _is_trusted(path: str) -> bool:
-    """Whether a file and a link to it are this user's or the administrator's, as git asks of a repository's folder.
+    """True if a file and a link to it are this user's or the administrator's, as git asks of a repository's folder.
 
     In a folder that everybody may write to (`/tmp`), anybody could leave a configuration for what lies below.
     """
@@ -296,7 +296,7 @@ def configuration_text(path: str, data: bytes) -> str:
 
 
 def toml_table(path: str, text: str) -> dict[str, object]:
-    """What a file says of accmap; UsageError where it is no TOML."""
+    """Table of accmap in a TOML file; UsageError if it is not TOML."""
     return _table(path, text, required=True) or {}
 
 
@@ -406,7 +406,7 @@ def check_codes(given: Sequence[str], where: str) -> None:
 
 
 def _key_hint(given: str, known: Mapping[str, object]) -> Words:
-    """What was probably meant instead, or what there is."""
+    """Hint at the key that was probably meant, or a list of all."""
     if given == "cache-dir":  # what cannot be a key
         return say.cache_is_found_before()
     from ..schemas.suggestion import suggestion
@@ -415,7 +415,7 @@ def _key_hint(given: str, known: Mapping[str, object]) -> Words:
 
 
 def _match_pattern(pattern: str, path: str) -> tuple[str, ...] | None:
-    """What the stars of a pattern stand for, where the path fits it; each takes as much as it can.
+    """Texts that the stars of a pattern stand for, if the path fits it; each takes as much as it can.
 
     From the right, each star learns for every place of the path the farthest place at which the rest still fits: the
     cost is the length of the path for each star, whatever they say.

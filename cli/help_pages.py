@@ -196,7 +196,7 @@ def build_application(language: str = "en") -> typer.Typer:
 
 
 def _group_help(first: str, language: str) -> str:
-    """What a group of commands is for: the lines of its members."""
+    """Help of a group of commands: the lines of its members."""
     rows = [all_commands()[f"{first} {second}"] for second in group_members(first)]
     return "".join(row.help_zh for row in rows) if language == "zh" else " ".join(row.help for row in rows)
 

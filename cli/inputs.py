@@ -58,7 +58,7 @@ def open_input(name: str, options: ReadOptions, stdin_name: str | None = None) -
 
 
 def _of_its_pair(name: str, options: ReadOptions) -> ReadOptions:
-    """What the configuration says of the pair that a file belongs to: its length, and conditions that it settles."""
+    """Options with the settings of the pair that a file belongs to: its length, and conditions that it settles."""
     if not _is_configured(name):
         return options
     from .argument_parser import branches_of
@@ -77,7 +77,7 @@ def _of_its_pair(name: str, options: ReadOptions) -> ReadOptions:
 
 
 def _is_configured(name: str) -> bool:
-    """Whether some folder above a file has a configuration: looking for one costs nothing where there is none."""
+    """True if some folder above a file has a configuration: looking for one costs nothing where there is none."""
     folder = os.path.abspath(os.path.dirname(name) or ".")
     while True:
         if any(stands(os.path.join(folder, one)) for one in _NAMES):

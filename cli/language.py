@@ -34,10 +34,10 @@ _SAID = (
 
 
 def is_not_built(error: Exception) -> bool:
-    """Whether a product is what could not be imported."""
+    """True if a product is what could not be imported."""
     return isinstance(error, ModuleNotFoundError) and str(error.name).endswith("_compiled")
 
 
 def not_built(name: str | None, language: str) -> str:
-    """Which module is missing, and how it is made."""
+    """Sentence on the missing module and the command that makes it."""
     return _SAID[language == "zh"].format(name=name)

@@ -179,7 +179,7 @@ def _run(words: list[str]) -> int:
 
 
 def _unknown_command(words: list[str]) -> Words:
-    """What is wrong with the name of a command, and what was probably meant."""
+    """Sentence on an unknown command, with the one that was probably meant."""
     from ..schemas.suggestion import closest
     from ..schemas.wording import join_words
     from .messages_compiled import say

@@ -52,9 +52,9 @@ class Command(NamedTuple):
     options: tuple[Option, ...]
     reads: bool = True
     takes_flags: bool = False
-    """Whether an operand may be a flag of another program: `accmap explain --num-layers`."""
+    """True if an operand may be a flag of another program: `accmap explain --num-layers`."""
     runs_others: bool = False
-    """Whether it runs other commands on the same terminal, which tell there how far they are."""
+    """True if it runs other commands on the same terminal, which tell there how far they are."""
 
 
 def _options(rows: Iterable[tuple[Any, ...]]) -> tuple[Option, ...]:

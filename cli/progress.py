@@ -1,4 +1,4 @@
-"""How far a command has come, on stderr, once it has taken a second: only for a person who sits there."""
+"""Progress of a command on stderr, once it has taken a second: only for a person at a terminal."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _UNITS = (("T", 1e12), ("B", 1e9), ("M", 1e6), ("k", 1e3))
 
 
 def summary_line(fields: Mapping[FieldName, RecipeValue], language: Language) -> str:
-    """What is decided of it, in one sentence; nothing where nothing is."""
+    """Decided sizes of a network in one sentence; empty if nothing is decided."""
     parts = [*_size(fields, language), *_kinds(fields, language)]
     tokens = _number(fields, "computed.tokens_per_step")
     if tokens is not None:
@@ -80,7 +80,7 @@ def _number(fields: Mapping[FieldName, RecipeValue], name: FieldName) -> int | N
 
 
 def _layers(kinds: Sequence[Value]) -> list[tuple[int, str]]:
-    """How many layers there are of each kind, in the order in which the first of it stands: `3 latent, dense`."""
+    """Numbers of layers by kind, in the order of their first ones: `3 latent, dense`."""
     found: dict[str, int] = {}
     for entry in kinds:
         count, _, kind = str(entry).partition(" ")

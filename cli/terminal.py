@@ -1,4 +1,4 @@
-"""What the terminal can show: colour, width, and text measured as a terminal draws it."""
+"""Terminal: its colours and size, and texts measured in its columns."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _CLOSING = "\uff0c\u3002\uff1b\uff1a\uff09\u3001"
 
 
 def columns(text: str) -> int:
-    """How many columns a terminal gives the text."""
+    """Columns of a terminal that a text takes."""
     return sum(2 if letter >= _WIDE else 1 for letter in text)
 
 

@@ -26,7 +26,7 @@ def tell_about() -> None:
 
 
 def about() -> dict[str, str]:
-    """What there is, by name; nothing of the user's own files."""
+    """Facts of the installation by name; nothing of the user's own files."""
     found = installation()
     rows = {
         "installed from": f"{found.kind} {found.place}".rstrip(),

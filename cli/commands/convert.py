@@ -76,7 +76,7 @@ def run(args: ConvertArgs) -> int:
 
 
 def _is_model_wanted(to: Framework | None, output: str | None) -> bool:
-    """Whether a `config.json` is asked for: by name, or by the name of the file."""
+    """True if a `config.json` is asked for: by name, or by the name of the file."""
     return to == "huggingface" or (to is None and os.path.basename(output or "") == FILE)
 
 

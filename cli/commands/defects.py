@@ -98,7 +98,7 @@ class _At(NamedTuple):
 
 
 def _print_defects(name: str, options: ReadOptions, stdin_name: str | None, form: str, language: Language) -> int:
-    """What concerns a file."""
+    """Print the defects that concern a file."""
     here = _read(*open_input(name, options, stdin_name))
     if form == "json":
         found = [one.to_json(language) for one in here.found.values()]
@@ -112,7 +112,7 @@ def _print_defects(name: str, options: ReadOptions, stdin_name: str | None, form
 def _print_upgrade(
     name: str, options: ReadOptions, stdin_name: str | None, upgrade: tuple[str, str], form: str, language: Language
 ) -> int:
-    """What another version changes for a file."""
+    """Print the changes that another version makes for a file."""
     source, options = open_input(name, options, stdin_name)
     framework = require_run(config_of(source, options, path=source.name)).framework
     before, after = (_read(source, _at(framework, version, options)) for version in upgrade)
@@ -139,7 +139,7 @@ def _print_upgrade(
 
 
 def _parts(before: _At, after: _At) -> dict[str, list[Diagnostic]]:
-    """What an upgrade loses, gains and keeps, and what the new version alone says of the file."""
+    """Defects that an upgrade loses, gains and keeps, and problems that only the new version reports."""
     known = {(one.kind.code, one.span) for one in before.config.problems}
     return {
         "lost": [one for code, one in before.found.items() if code not in after.found],
@@ -156,7 +156,7 @@ def _at(framework: Framework, version: str, options: ReadOptions) -> ReadOptions
 
 
 def _read(source: SourceText, options: ReadOptions) -> _At:
-    """What concerns a file, as one version reads it."""
+    """A file as one version reads it, and the defects that concern it."""
     config = require_run(config_of(source, options, path=source.name))
     return _At(config, {one.kind.code: one for one in defects_of([config], [source])})
 
@@ -191,7 +191,7 @@ def _defaults_without_field(before: Config, after: Config, spoken_for: Collectio
 
 
 def _has_value(row: Difference) -> bool:
-    """Whether a value that one version alone has says something."""
+    """True if a value that one version alone has says something."""
     found = row.a or row.b
     return found is not None and found.value not in (None, False)
 

@@ -42,7 +42,7 @@ def run(args: DiffArgs) -> int:
 
 
 def totals(found: Comparison, language: Language) -> str:
-    """How many fields there are of each status, in a line."""
+    """Numbers of fields by status, in a line."""
     word: Callable[..., str] = usage.page("diff_status", language)
     return list_words((f"{count} {word(status)}" for status, count in found.summary.items()), language)
 
@@ -87,7 +87,7 @@ def row_name(row: Difference) -> str:
 
 
 def value_text(name: str, side: Found, language: Language) -> str:
-    """What one side says, as a person reads it."""
+    """Value of one side as a person reads it."""
     value = "?" if not side.decided else json.dumps(json_value(side.value), ensure_ascii=False)
     if language == "zh" and name.startswith("computed."):
         from ...mapper.computed.results import in_both
@@ -97,6 +97,6 @@ def value_text(name: str, side: Found, language: Language) -> str:
 
 
 def origin_text(side: Found, language: Language) -> str:
-    """Where it comes from: its origin, its place in the file, its key."""
+    """Source of a value: its origin, its place in the file, its key."""
     place = "" if side.span is None else f":{side.span.line}:{side.span.column}"
     return f"{term(side.origin, language)} {place} {side.key or ''}".rstrip()

@@ -31,7 +31,7 @@ def run(args: ExplainArgs) -> int:
 
 
 def explanation_of(word: str, language: Language, form: str) -> Outgoing | None:
-    """What a code, a flag or a key is, in one of the forms; None where it is none of them."""
+    """Explanation of a code, a flag or a key in one of the forms; None for any other word."""
     from ...rules.pages import page as page_of
 
     described = page_of(word.upper(), language) or _of_evidence(word.upper(), language)

@@ -76,7 +76,7 @@ class Candidate(NamedTuple):
 
     @property
     def words(self) -> frozenset[str]:
-        """What of the path tells this run from another."""
+        """Words of the path that tell this run from another."""
         return frozenset(_path_words(self.path)) - _SAYING_NOTHING
 
 
@@ -89,7 +89,7 @@ class Proposal(NamedTuple):
 
 
 class Proposals(NamedTuple):
-    """What is proposed; the files of which it is not known which belong together, with those they fit alike.
+    """Proposed pairs, and the files that fit several others alike, with those.
 
     `apart` are of one model, and not of one run.
     """
@@ -151,7 +151,7 @@ def _with_one_of_each(scripts: Sequence[Candidate], yamls: Sequence[Candidate]) 
 
 
 def _fit_of(script: Candidate, yaml: Candidate, alone: frozenset[str]) -> Fit | None:
-    """How well two files fit: sizes, then names and places; None where nothing speaks for it."""
+    """Quality of a match: sizes, then names and places; None if nothing speaks for it."""
     equal, other = _sizes(script, yaml)
     if _are_other_models(script, yaml):
         return None
@@ -167,7 +167,7 @@ def _fit_of(script: Candidate, yaml: Candidate, alone: frozenset[str]) -> Fit | 
 
 
 def _are_other_models(script: Candidate, yaml: Candidate) -> bool:
-    """Whether one of the two has experts or senses that the other has not."""
+    """True if one of the two has experts or senses that the other has not."""
     experts = [one.sizes.get(_EXPERTS) for one in (script, yaml)]
     if None not in experts and (experts[0] == 0) != (experts[1] == 0):
         return True
@@ -175,7 +175,7 @@ def _are_other_models(script: Candidate, yaml: Candidate) -> bool:
 
 
 def _are_other_stages(script: Candidate, yaml: Candidate) -> bool:
-    """Whether the one is named for pretraining and the other for fine-tuning."""
+    """True if the one is named for pretraining and the other for fine-tuning."""
     stages: list[str] = []
     for one in (script, yaml):
         said = set(_path_words(one.path))
@@ -189,7 +189,7 @@ def _best(fits: Mapping[str, Fit]) -> tuple[str, ...]:
 
 
 def _sizes(script: Candidate, yaml: Candidate) -> tuple[int, int]:
-    """How many sizes are the same, and how many are not, of those that both decide."""
+    """Numbers of equal and of different sizes among those that both files decide."""
     both = [name for name in SIZES if name in script.sizes and name in yaml.sizes]
     equal = sum(script.sizes[name] == yaml.sizes[name] for name in both)
     return equal, len(both) - equal
@@ -243,7 +243,7 @@ def run(args: InitArgs) -> int:
 
 
 def _require_none(folder: str, target: str, *, force: bool) -> None:
-    """What a folder has decided already is not replaced unasked, nor hidden by a file beside it."""
+    """UsageError if the folder has a configuration already, unless `force` replaces it."""
     if force:
         return
     known = find_configuration(os.path.join(folder, "")).path

@@ -167,7 +167,7 @@ def _write_report(report: Report, settings: Settings, args: LintArgs, language: 
 
 
 def _processes(files: int) -> int:
-    """How many processes so many files are worth: one a core, where each has some seconds of work."""
+    """Number of processes for so many files: one a core if each has some seconds of work."""
     if files < _MANY:
         return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

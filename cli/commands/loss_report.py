@@ -58,7 +58,7 @@ def _word(language: Language) -> LossReportWords:
 
 
 def _is_grave(problem: Diagnostic) -> bool:
-    """What a framework stops at, and what makes a file read otherwise than it looks; keys have rows of the report."""
+    """True if a framework stops at it, or it makes a file read otherwise than it looks; keys have rows already."""
     severity = problem.kind.severity
     return severity == "error" or (severity == "warning" and problem.kind.code.startswith("SYN"))
 
@@ -73,7 +73,7 @@ def print_obstacles(file: str, obstacles: Sequence[Obstacle], language: Language
 
 
 def tell_written(names: Iterable[str], language: Language) -> None:
-    """Which files were written, whatever is said of what they lack."""
+    """Print the names of the written files."""
     for name in names:
         tell(say.file_written(name=name).text(language))
 
@@ -104,7 +104,7 @@ _OF_THE_RUN = "run."
 
 
 def _is_told(row: ReportRow) -> bool:
-    """Whether a person needs to know; a default that is only about speed is in the report for programs."""
+    """True if a person needs to know; a default that is only about speed is in the report for programs."""
     if row.status not in _RANK or (row.status == "conditional" and not row.en):
         return False
     if row.status == "unresolved" or row.impact == "numerics":
@@ -114,7 +114,7 @@ def _is_told(row: ReportRow) -> bool:
 
 
 def _harm(row: ReportRow) -> tuple[bool, int, int]:
-    """What makes another network comes first, then what changes numbers, then speed."""
+    """Sort key: another network first, then other numbers, then speed."""
     return (not row.defines_model, _IMPACT.index(row.impact), _RANK.index(row.status))
 
 
@@ -147,7 +147,7 @@ def _count(translation: Translation, language: Language) -> str:
 
 
 def _proofs(translation: Translation, language: Language) -> str:
-    """How many exact rows that change numbers the real models have proved; the others are exact by reading."""
+    """Count of exact rows that change numbers and that the real models have proved; others are exact by reading."""
     versions = translation.proved_versions
     held = [row for row in translation.rows if row.impact == "numerics" and row.status == "exact" and row.field]
     words = Counter(str(proof["words"]) for row in held if (proof := row.proof(versions, language)) is not None)
@@ -195,7 +195,7 @@ def close_report(rows: Sequence[ReportRow], accepted: Sequence[str], language: L
 
 
 def _label(row: ReportRow) -> str:
-    """What a loss goes by; what makes a run more than training has neither a field nor a key."""
+    """Name of a loss; a value that makes a run more than training has neither a field nor a key."""
     return row.field or ", ".join(row.source) or str(row.value)
 
 

@@ -74,7 +74,7 @@ def curves(
 
 
 def verdict_of(report: Report) -> str | None:
-    """What is said of two curves; one alone is compared with nothing."""
+    """Verdict on two curves; None for one alone."""
     if report.comparison is None:
         return None
     return conclude(
@@ -97,7 +97,7 @@ _PARTS = ("decoupled", "grouped", "from_checkpoint")
 
 
 def not_compared(report: Report) -> list[Unseen]:
-    """What of two runs' rates was not compared: open words, steps of the longer one, curves of some parameters."""
+    """Parts of two runs that were not compared: open words, steps of the longer one, curves of some parameters."""
     if report.comparison is None:
         return []
     found = list(report.open_words)
@@ -115,7 +115,7 @@ def not_compared(report: Report) -> list[Unseen]:
 
 
 def problem_lines(problems: Sequence[Diagnostic], files: Sequence[str], language: Language) -> Iterator[str]:
-    """Why there is no curve; a problem without a file of its own concerns all of them."""
+    """Reasons for a missing curve; a problem without a file of its own concerns all files."""
     for problem in problems:
         place = problem.file or ", ".join(files)
         if problem.span is not None:
@@ -184,7 +184,7 @@ def _describe_curve(schedule: Schedule, steps: int, language: Language) -> str:
 
 
 def _remarks(a: Schedule, b: Schedule, steps: int, language: Language) -> tuple[str, ...]:
-    """What the run's length, the weight decay and the loss scale say about the pair."""
+    """Remarks on the length, the weight decay and the loss scale of the two runs."""
     word = say.page("lr", language)
     found: list[str] = []
     if a.steps and b.steps and a.steps != b.steps:

@@ -70,7 +70,7 @@ _POLICY = """<meta http-equiv="Content-Security-Policy" content="default-src 'no
 
 
 class ReportPair(NamedTuple):
-    """What is known of two files."""
+    """Two files, their findings, fields and rates."""
 
     configs: Sequence[Config]
     findings: Report
@@ -125,7 +125,7 @@ def _group_findings(
 
 
 def _verdict_html(pair: ReportPair, groups: _Grouped, language: Language) -> str:
-    """What was found, in a sentence, and what the two comparisons came to."""
+    """Summary of the findings in a sentence, and the results of the two comparisons."""
     word: Callable[..., str] = say.page("report", language)
     counts = {group: len(found) for group, found in groups.items()}
     said = [word(group, count) for group, count in counts.items() if count or group in _ALWAYS]
@@ -158,7 +158,7 @@ def _basis_html(configs: Sequence[Config], word: ReportWords, language: Language
 
 
 def _limits_html(pair: ReportPair, word: ReportWords, language: Language) -> str:
-    """What a page made by reading cannot show, and what shows it."""
+    """Limits of a page made by reading, and the command that goes beyond them."""
     runs = all(config.framework != "huggingface" for config in pair.configs)
     verify = " ".join(("accmap verify", *map(shell_word, pair.files if runs else ())))
     said = f"{markup(word('limits'))} <code>{markup(verify)}</code>"
@@ -224,7 +224,7 @@ def _place_html(file: str, span: Span | None, note: str, report: Report | None) 
 
 
 def _fields_html(found: Comparison, word: ReportWords, language: Language) -> str:
-    """What differs or stands on one side alone, as `diff` says it; what changes nothing is folded."""
+    """Fields that differ or that one side has, as `diff` prints them; harmless ones are folded."""
     rows = [row for row in found.rows if row.status != "equal"]
     telling = [row for row in rows if row.impact != "none"]
     harmless = [row for row in rows if row.impact == "none"]
@@ -257,7 +257,7 @@ def _rows_html(rows: Sequence[Difference], word: ReportWords, language: Language
 
 
 def _cell_html(letter: str, row: Difference, side: Found | None, language: Language) -> str:
-    """What one file says of a field, and where it comes from."""
+    """Value of a field in one file, and its source."""
     if side is None:
         return f'<td data-side="{letter}">–</td>'
     value = markup(shorten(value_text(row_name(row), side, language), _LONGEST))
@@ -310,7 +310,7 @@ def run(args: ReportArgs) -> int:
 
 
 def _findings(sides: Mapping[str, Side], settings: Settings, reader: Reader) -> Report:
-    """What `lint` says of these two, whatever partners a configuration gives them; less what was accepted before."""
+    """Findings of `lint` about these two, whatever partners a configuration gives them, less the accepted ones."""
     found = settings.configuration
     alone = settings._replace(configuration=found.without_pairs())
     report = lint(alone, tuple(sides), reader, sides=sides)

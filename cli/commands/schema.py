@@ -180,7 +180,7 @@ def _json(source: SourceText) -> Any:
 
 
 def _kind_of(name: str, value: Any) -> str:
-    """What a file is: its name says it, or its keys."""
+    """Name of the schema that a file belongs to, by its name or its keys."""
     found = "config" if os.path.basename(name) in _TOML or name.endswith(".toml") else None
     if isinstance(value, dict):
         keys = cast("dict[str, Any]", value).keys()
@@ -212,7 +212,7 @@ def _answer_of(keys: Any) -> str | None:
 
 
 def _meanings(source: SourceText) -> list[Fault]:
-    """What a configuration of the right shape gets wrong: codes that do not exist, `extend` that leads nowhere."""
+    """Faults of a configuration of the right shape: codes that do not exist, `extend` that leads nowhere."""
     try:
         find_configuration(
             "", lambda path: source.text if path == source.name else read_configuration(path), source.name

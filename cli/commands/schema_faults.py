@@ -1,4 +1,4 @@
-"""What in a value is not as its schema says, in sentences: jsonschema finds it, this says it in both languages."""
+"""Faults of a value against its schema, with their places: jsonschema finds them, this module words them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Place(NamedTuple):
-    """Where an entry is: its key, where it has one, and its value."""
+    """Spans of an entry: of its key, if it has one, and of its value."""
 
     key: Span | None
     value: Span
@@ -184,7 +184,7 @@ class Fault(NamedTuple):
 
     @property
     def is_about_key(self) -> bool:
-        """Whether the key itself, and not its value, is what does not fit."""
+        """True if the key itself, and not its value, is what does not fit."""
         return self.keyword == "additionalProperties"
 
 

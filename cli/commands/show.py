@@ -58,7 +58,7 @@ def summary_of(config: Config, language: Language) -> str:
 
 
 def _is_written(setting: Setting) -> bool:
-    """Whether the file says it, even where the framework then overrules what it says."""
+    """True if the file says it, even where the framework then overrules what it says."""
     return setting.origin == "explicit" or setting.raw is not None
 
 
@@ -198,7 +198,7 @@ class _Page:
 
 
 def _own_words(other: Launch, chosen: Launch | None) -> tuple[str, ...]:
-    """Where another start of the same launch differs from the one that is shown."""
+    """Words in which another start of the same launch differs from the one that is shown."""
     if chosen is None or other.span != chosen.span or len(other.arguments) != len(chosen.arguments):
         return ()
     found: list[str] = []

@@ -113,7 +113,7 @@ def run_verification(
     language: Language = "en",
     workers: Workers | None = None,
 ) -> tuple[Verification, Sequence[Diagnostic], Sequence[Config]]:
-    """What both models say of a pair, what the linter reports of it, and its files as they were read.
+    """Result of both models for a pair, the linter's findings, and the files as they were read.
 
     `workers` are processes that other pairs share.
     """
@@ -227,7 +227,7 @@ _CERTAIN = ("DEF", "MAP108", "MAP126")
 def unseen_errors(
     findings: Sequence[Diagnostic], shown: Sequence[Diagnostic], language: Language
 ) -> Iterator[NotCompared]:
-    """What is certain to change the numbers of the files, or to stop one, and did not show in what was run.
+    """Errors that are certain to change numbers, or to stop a run, and that the small models did not show.
 
     Small models are of legal sizes, and of few layers and experts.
     """
@@ -237,7 +237,7 @@ def unseen_errors(
 
 
 def findings_of(configs: Sequence[Config], sources: Sequence[SourceText]) -> Sequence[Diagnostic]:
-    """What the linter reports of the pair."""
+    """Findings of the linter about the pair."""
     from ...mapper.recipe.reading import recipe_of
     from ...rules.engine import check
     from ...rules.subject import Side, Subject
@@ -258,7 +258,7 @@ def unexercised_fields(
     asked: Collection[str] = (),
     matched: bool = False,
 ) -> list[NotCompared]:
-    """What is known to change numbers between the files and no model was asked about, with both values.
+    """Fields that are known to change numbers and that no model was asked about, with both values.
 
     Of two frameworks the linter knows it; two files of one framework have the same settings. Where the models
     `matched`, what they were asked about and certainly differs did not show: a capacity that no small expert meets.
@@ -282,7 +282,7 @@ def unexercised_fields(
 
 
 def _unknown_arguments(configs: Sequence[Config], language: Language) -> Iterator[NotCompared]:
-    """What a version does not know of a launch, where the other framework cannot have it, either.
+    """Arguments of a launch that its version does not know and the other framework cannot have.
 
     What a fork makes of it may change the numbers.
     """
@@ -296,7 +296,7 @@ def _unknown_arguments(configs: Sequence[Config], language: Language) -> Iterato
 
 
 def _counts(field: FieldName, a: Recipe, b: Recipe) -> bool:
-    """Whether a difference in a field changes numbers, as far as that can be read."""
+    """True if a difference in a field changes numbers, as far as that can be read."""
     from ...mapper.gates import counts
     from ...mapper.recipe.vocabulary import vocabulary
 
@@ -304,7 +304,7 @@ def _counts(field: FieldName, a: Recipe, b: Recipe) -> bool:
 
 
 def _may_hide(field: FieldName, a: Recipe, b: Recipe) -> bool:
-    """Whether a difference may change numbers that small models do not show."""
+    """True if a difference may change numbers that small models do not show."""
     from ...verifier.plan.optional_stages import is_settled
 
     return _counts(field, a, b) and not is_settled(field, a, b)
@@ -313,7 +313,7 @@ def _may_hide(field: FieldName, a: Recipe, b: Recipe) -> bool:
 def _by_rules(
     a: Recipe, b: Recipe, findings: Sequence[Diagnostic], language: Language
 ) -> Iterator[tuple[FieldName | None, NotCompared, bool]]:
-    """What the linter found, and whether it is certain: a field whose values differ, or, of a pair, a key without one.
+    """Fields whose values differ by the linter, or keys without one, each with True if that is certain.
 
     What a rule says of one file counts, too, where the other file's value is another.
     """
@@ -383,7 +383,7 @@ def _pair(configs: Sequence[Config], against: str | None) -> tuple[Config, Confi
 
 
 def _store() -> str | None:
-    """Where prepared frameworks stand; None where this user has no place for them."""
+    """Folder of prepared frameworks; None if this user has no place for them."""
     import os
 
     from ..cache import directory
@@ -424,7 +424,7 @@ def _limits(timeout: int | None, memory: int | None) -> Any:
 
 
 def missing_sentence(error: Any, language: Language) -> str:
-    """What is missing, and the one command that installs it."""
+    """Sentence on the missing packages, with the one command that installs them."""
     from ...schemas.installation import install_command
 
     if error.python is not None:

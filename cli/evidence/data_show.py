@@ -59,7 +59,7 @@ def run(args: DataShowArgs) -> int:
 
 
 def _answer(sides: Sequence[Side], step: int, count: int, read: Tokenizer | None) -> Answer:
-    """What the sides feed their models in these steps, and what stands in the way of showing it."""
+    """Samples that the sides feed their models in these steps, and the problems that prevent showing them."""
     found = [_steps(side, step, count) for side in sides]
     shown = [None if isinstance(one, Diagnostic) else one for one in found]
     problems = [entry for side in sides for entry in side.problems]
@@ -68,7 +68,7 @@ def _answer(sides: Sequence[Side], step: int, count: int, read: Tokenizer | None
 
 
 def _has_numpy(language: Language) -> bool:
-    """Whether the data can be read here; what is missing is told."""
+    """True if the data can be read here; what is missing is told."""
     from ...evidence.data.problems import MissingPackageError, need_numpy
 
     try:
@@ -105,7 +105,7 @@ def _steps(side: Side, first: int, count: int) -> list[Batch] | Diagnostic | Non
 
 
 class Answer(NamedTuple):
-    """What is told: some steps of one side or two."""
+    """Some steps of one side or two."""
 
     first: int
     length: int
@@ -138,7 +138,7 @@ class Answer(NamedTuple):
 
     @property
     def unseen(self) -> tuple[Unseen, ...]:
-        """What decides the batches, too, and is not read."""
+        """Inputs that decide the batches, too, and are not read."""
         from ...evidence.data.batches import not_read
 
         return () if len(self.sides) == 1 or None in self.shown else not_read(self.sides)

@@ -109,7 +109,7 @@ def _sides(configs: Sequence[Config]) -> list[str]:
 
 
 def _rules(configs: Sequence[Config], sources: Sequence[SourceText]) -> tuple[Diagnostic, ...]:
-    """What the linter's rules about the environment say of the files, as for an accuracy comparison."""
+    """Findings of the rules about the environment, as for an accuracy comparison."""
     if not configs:
         return ()
     from ...mapper.recipe.reading import recipe_of

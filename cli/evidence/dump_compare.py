@@ -98,7 +98,7 @@ def _configs(names: Sequence[str], options: ReadOptions, stdin_name: str | None)
 
 
 class Answer(NamedTuple):
-    """What was found of two dumps, of a table or of a precheck."""
+    """Result for two dumps, a table or a precheck."""
 
     kind: Literal["dumps", "table", "precheck"]
     files: tuple[str, ...]
@@ -123,7 +123,7 @@ class Answer(NamedTuple):
 
     @property
     def merged(self) -> list[Merged] | None:
-        """Where several steps and ranks part first."""
+        """First divergence of several steps and ranks."""
         parts = self.parts or ()
         return merge_places(parts) if len(parts) > 1 and has_diverged(self.parts or ()) else None
 
@@ -285,7 +285,7 @@ def divergence_context(part: Part, configs: Configs) -> Parting | None:
 
 
 def _graph_mode_hint(configs: Configs) -> str | None:
-    """What lets msprobe take more than modules, where a YAML runs in graph mode."""
+    """Setting with which msprobe takes more than modules, for a YAML in graph mode."""
     from ...mapper.recipe.reading import recipe_of
 
     static = [one for one, _ in configs if one.framework == "mindformers" and one.dialect == "static"]

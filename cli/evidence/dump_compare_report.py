@@ -47,7 +47,7 @@ def text_page(answer: Answer, language: Language, *, everything: bool) -> Outgoi
 
 
 def _gap_summary_lines(answer: Answer, word: DumpCompareWords) -> list[str]:
-    """What was not compared, but for steps and ranks, which have a line of their own."""
+    """Lines on parts that were not compared; steps and ranks have a line of their own."""
     several = len(answer["parts"]) > 1
     places = {first_of(names, _MOST) for names in answer.get("other_places", {}).values()}
     return [
@@ -58,7 +58,7 @@ def _gap_summary_lines(answer: Answer, word: DumpCompareWords) -> list[str]:
 
 
 def _merged_lines(answer: Answer, word: DumpCompareWords, language: Language) -> list[str]:
-    """Where the ranks part first, the earliest place first."""
+    """Lines on the first divergence of the ranks, the earliest place first."""
     merged = answer.get("merged", ())
     if not merged:
         return []

@@ -92,7 +92,7 @@ def _sort_inputs(
 
 
 def _grounds(count: int, steps: int | None, shift: int, weights: Sequence[str]) -> Grounds:
-    """What is known beside the logs; UsageError where it is no answer to what was asked."""
+    """Knowledge from beside the logs; UsageError for options that do not fit them."""
     if steps is not None and steps < 1:
         raise counts_from_one("--steps", steps)
     if len(weights) not in (0, 2) or (weights and count != 2):

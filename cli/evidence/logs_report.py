@@ -69,7 +69,7 @@ def report_of(
 
 
 def _off(criteria: Iterable[Criterion]) -> Iterator[str]:
-    """What may be off in a run that fails these criteria."""
+    """Quantities that may be off in a run that fails these criteria."""
     failed = [criterion.name for criterion in criteria if criterion.status == "fail" and criterion.decides]
     for name in failed:
         if name == "first loss":

@@ -37,7 +37,7 @@ _MOST = 1 << 16
 
 
 def given_settings(directory: str, source: Config) -> Settings:
-    """What `playbook.toml` says; where there is none yet, what the pair's own files say and stand-ins for the rest."""
+    """Settings of `playbook.toml`; if there is none yet, those of the pair's own files and stand-ins."""
     blend = data_plan_of(source).blend
     paths = dict.fromkeys(blend.prefixes if blend is not None else (PLACEHOLDER,))
     return settings_in(directory, {path: path for path in paths})
@@ -66,7 +66,7 @@ _DEEPEST = 64
 
 
 def layout_of(directory: str) -> Layout:
-    """Where a playbook that stands lies, and how its runs are started."""
+    """Folder of an existing playbook, and the way its runs are started."""
     settings = settings_in(directory)
     return Layout(os.path.abspath(directory), settings, trees=trees_here(settings, directory))
 
@@ -104,7 +104,7 @@ def previous_checksums(directory: str, plan: Plan) -> Mapping[str, str] | None:
 
 
 def can_overwrite(texts: Mapping[str, str], directory: str, before: Mapping[str, str] | None) -> bool:
-    """Whether every file that stands there is as it was written, or already as it is to be."""
+    """True if every file that stands there is as it was written, or already as it is to be."""
     if before is None:
         return False
     for name, text in texts.items():

@@ -96,7 +96,7 @@ class _Worker:
         return None
 
     def _run(self, check: Check, action: Action) -> bool:
-        """Whether a command has made what it should."""
+        """True if a command has made what it should."""
         tell(words.run_does(command=command_line(action.words)).text(self.language))
         command = [*PROGRAM, *action.words, "--lang", self.language]
         code = subprocess.run(command, cwd=self.directory, stdout=subprocess.DEVNULL, check=False).returncode
@@ -106,7 +106,7 @@ class _Worker:
         return bool(action.makes) and stands(os.path.join(self.directory, action.makes))
 
     def tell_stop(self) -> None:
-        """Why it ended where it did, and with which command it goes on."""
+        """Print the reason for the stop, and the command that goes on."""
         stopped = self.stopped
         if stopped is None:
             return

@@ -102,7 +102,7 @@ def judge(found: CheckState, directory: str, language: Language) -> CheckState:
 
 
 def _without_evidence(language: Language) -> tuple[str, ...]:
-    """How an answer begins that lacks its evidence, or some of it: nothing was found to be wrong."""
+    """First words of an answer that lacks its evidence, or some of it: nothing was found to be wrong."""
     word = usage.page("without_evidence", language)
     return word("undecided"), word("undecidable"), word("partial")
 
@@ -171,7 +171,7 @@ def _item(message: str, language: Language) -> str:
 
 
 def _steps(found: CheckState, language: Language) -> list[str]:
-    """What a person does about a check that has not passed."""
+    """Steps for a check that has not passed."""
     if found.state in ("failed", "undecided", "unusable"):
         again = [command_line(found.check.judge)] if found.check.judge else list(found.check.actions(language))
         return [found.check.otherwise[language], *again]

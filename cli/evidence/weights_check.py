@@ -107,7 +107,7 @@ def _checkpoints(
 
 
 def verdict_of(found: Check, findings: Sequence[Diagnostic]) -> str:
-    """What is said of a checkpoint: with nothing to compare it with, nothing is equal."""
+    """Verdict on a checkpoint: with nothing to compare it with, nothing is equal."""
     compared = 0 if found.kind == "alone" else len(found.rows)
     wrong = bool(found.bad or findings)
     return conclude("equal", "different", wrong=wrong, compared=compared, unseen=_unseen(found))
@@ -190,7 +190,7 @@ def _is_of_transformers(path: str) -> bool:
 
 
 def _foreign(found: Check) -> Mapping[str, int]:
-    """How many tensors of a side that is no model folder of transformers are called as those, by the side."""
+    """Numbers of tensors that are named as transformers names them, by side; none for one of its model folders."""
     sides = {"A": found.a, "B": found.b}
     if any(path and _is_of_transformers(path) for path in sides.values()):
         return {}
@@ -200,7 +200,7 @@ def _foreign(found: Check) -> Mapping[str, int]:
 
 
 def _title(row: Row, found: Check) -> str:
-    """What a weight is called; against a configuration as that one's framework writes it."""
+    """Name of a weight; against a configuration as that one's framework writes it."""
     side = (row.b or row.a) if found.kind == "configuration" else None
     return row.name if side is None else side.name
 

@@ -123,7 +123,7 @@ def _check_place(output: str, source: str, *, resume: bool, force: bool) -> None
 def _check_target(
     source: str, to: Framework | None, ranks: Ranks, implementation: str | None, ckpt_format: str
 ) -> None:
-    """What is asked of a Megatron-LM target is not passed over where there is none."""
+    """UsageError for options of a Megatron-LM target if the target is another one."""
     from ...evidence.weights.megatron_form import Ranks
     from ...evidence.weights.places import checkpoint_at
     from ...evidence.weights.stages import Cut

@@ -1,4 +1,4 @@
-"""What an editor shows of the word under the cursor, and what may be written where it stands.
+"""Hover texts and completions for the word under the cursor.
 
 Lines and columns count from 1 in characters, as everywhere in accmap.
 """
@@ -55,7 +55,7 @@ class Choice(NamedTuple):
 def hover_text(
     files: OpenFiles, path: str, line: int, column: int, language: Language
 ) -> tuple[str, Span | None] | None:
-    """What stands at a place, as Markdown: its value on both sides, and what the tables say of it."""
+    """Hover text of a place, as Markdown: its value on both sides, and its explanation from the tables."""
     source, seen = files.source(path), files.side_of(path)
     if source is None or line > source.line_count:
         return None
@@ -75,12 +75,12 @@ def hover_text(
 
 
 def word_text(name: str, language: Language) -> str | None:
-    """What the tables say of a flag or a key, as Markdown."""
+    """Explanation of a flag or a key from the tables, as Markdown."""
     return explain_key(name, language, "markdown")
 
 
 def completions(files: OpenFiles, path: str, line: int, column: int) -> list[Choice]:
-    """What may be written at a place: a flag, one of its values, or a key of the section."""
+    """Completions at a place: flags, values of one, or keys of the section."""
     source, config = files.source(path), files.last_read(path)
     if source is None or line > source.line_count:
         return []
@@ -130,7 +130,7 @@ def _holds(span: Span, line: int, column: int) -> bool:
 
 
 def _values(side: Side, subject: Subject, key: str, language: Language) -> str:
-    """What the key comes to: the fields of the recipe that it decides, on each side."""
+    """Fields of the recipe that a key decides, on each side."""
     told: list[str] = []
     for name in _fields_of(side, key):
         label = labels(name).text(language)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class _Checked(NamedTuple):
-    """What was found about a file and the one that it belongs to."""
+    """Report about a file and the one that it belongs to."""
 
     group: tuple[str, ...]
     report: Report
@@ -39,7 +39,7 @@ class _Checked(NamedTuple):
 
 
 class OpenFiles:
-    """What an editor has open, and the findings about it."""
+    """Files that an editor has open, and the findings about them."""
 
     def __init__(self, options: ReadOptions, profile: str | None, *, remarks: bool = True) -> None:
         self._options, self._profile, self._remarks = options, profile, remarks
@@ -84,7 +84,7 @@ class OpenFiles:
         return changed
 
     def findings(self, file: str) -> list[Diagnostic]:
-        """What there is to say of a file, each thing once."""
+        """Findings about a file, each once."""
         every = chain.from_iterable([known.report.diagnostics for known in self._checked.values()])
         return [
             entry

@@ -1,4 +1,4 @@
-"""What an editor asks and is told by the Language Server Protocol, over the files that it has open (`lsp_files.py`).
+"""Requests and answers of the Language Server Protocol, over the files that an editor has open (`open_files.py`).
 
 Each answer is made of what a lint found; nothing here knows a rule. Positions count in what the editor counts in.
 """
@@ -230,7 +230,7 @@ class _Editor:
         return lsp.TextEdit(self._range(os.path.abspath(edit.file), edit.span), edit.text)
 
     def hover(self, asked: lsp.HoverParams) -> lsp.Hover | None:
-        """What stands under the cursor."""
+        """Explain the word under the cursor."""
         place = self._place(asked.text_document.uri, asked.position)
         found = None if place is None else hover_text(self.files, *place, self.language)
         if found is None or place is None:
@@ -240,7 +240,7 @@ class _Editor:
         return lsp.Hover(held, None if span is None else self._range(place[0], span))
 
     def completion(self, asked: lsp.CompletionParams) -> list[lsp.CompletionItem]:
-        """What may be written at the cursor."""
+        """List the completions at the cursor."""
         place = self._place(asked.text_document.uri, asked.position)
         if place is None:
             return []
@@ -301,7 +301,7 @@ class _Editor:
 
 
 def _path(uri: str) -> str | None:
-    """Where a file is; None for what is no file, as a text without a name."""
+    """Path of a file; None for a document that is not a file."""
     path = to_fs_path(uri) if uri.startswith("file:") else None
     return None if path is None else os.path.abspath(path)
 
@@ -314,7 +314,7 @@ def _quick_fix(
 
 
 def _is_wanted(kind: str, wanted: Sequence[str] | None) -> bool:
-    """Whether an action is of a kind that was asked for: a kind stands for all that begin with it."""
+    """True if an action is of a kind that was asked for: a kind stands for all that begin with it."""
     return wanted is None or any(kind == one or kind.startswith(f"{one}.") for one in wanted)
 
 

@@ -1,1 +1,1 @@
-"""How `accmap lint` writes its findings: one module a format, imported only when it is asked for."""
+"""Formats of `accmap lint`, imported only when they are asked for."""

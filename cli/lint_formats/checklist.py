@@ -40,7 +40,7 @@ class Line(NamedTuple):
 
 
 def state_word(state: State, language: Language) -> str:
-    """What a state is called."""
+    """Name of a state."""
     return say.page("states", language)(state)
 
 
@@ -85,7 +85,7 @@ def _row_state(row: Row, subject: Subject, found: Sequence[Diagnostic]) -> State
 
 
 def _is_known(row: Row, subject: Subject) -> bool:
-    """Whether the files say all that the row is about."""
+    """True if the files say all that the row is about."""
     said = [value for side in subject.sides for name in row.fields if (value := side.field(name)) is not None]
     return all(value.decided for value in said) and (bool(said) or not row.compares)
 

@@ -89,7 +89,7 @@ def _rules(entries: Iterable[Diagnostic], codes: list[str], language: Language) 
 
 
 def _rule_help(code: str, language: Language) -> dict[str, object]:
-    """What the code's page says; a plugin's code has none."""
+    """Help of a rule from its page; a plugin's rule has none."""
     from ...rules.pages import heading, page
 
     found = page(code, language)

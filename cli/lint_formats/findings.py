@@ -1,4 +1,4 @@
-"""How places and totals are spelled, in every format."""
+"""Findings as every format shows them: places, totals, groups, order, and the findings that follow from another."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _SEVERITIES = ("error", "warning", "info")
 
 
 def group_of(entry: Diagnostic) -> str:
-    """What a finding means for the run; an effect that is not certain is one that depends."""
+    """Group of a finding by its effect on the run; an effect that is not certain is one that depends."""
     severity = entry.kind.severity
     if severity == "info":
         return REMARK
@@ -71,7 +71,7 @@ def group_of(entry: Diagnostic) -> str:
 
 
 def group_name(group: str) -> Words:
-    """What a group is called on a page."""
+    """Name of a group on a page."""
     if group == "stops":
         return say.will_not_start()
     if group == "numbers":
@@ -80,7 +80,7 @@ def group_name(group: str) -> Words:
 
 
 def harm(entry: Diagnostic) -> tuple[int, int]:
-    """How bad a finding is; the smallest is the worst."""
+    """Sort key of a finding; the smallest is the worst."""
     severity = _SEVERITIES.index(entry.kind.severity)
     return (severity, 0) if entry.kind.severity == "info" else (severity, GROUPS.index(group_of(entry)))
 
@@ -114,7 +114,7 @@ def group_by_cause(found: Sequence[Diagnostic]) -> tuple[list[Diagnostic], Mappi
 
 
 def because(cause: Diagnostic, language: Language) -> str:
-    """What the cause is, in a few words."""
+    """Description of a cause in a few words."""
     word = say.page("following", language)
     row = CAUSES.get(cause.kind.code)
     if row is not None and row[3]:

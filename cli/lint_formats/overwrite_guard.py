@@ -1,4 +1,4 @@
-"""Whether a file holds an earlier report of accmap, which the next run may replace without being asked.
+"""True if a file holds an earlier report of accmap, which the next run may replace without being asked.
 
 Every format has a mark that nothing else writes at that place; an empty file is what a run without findings leaves.
 """
@@ -37,7 +37,7 @@ _SUMMARY = (
 
 
 def is_ours(path: str) -> bool:
-    """Whether there is nothing at the place that a new report would take from anybody."""
+    """True if there is nothing at the place that a new report would take from anybody."""
     import re
 
     try:
@@ -56,7 +56,7 @@ def is_ours(path: str) -> bool:
 
 
 def _is_remark(head: bytes) -> bool:
-    """Whether the first line is a remark as `azure` writes it; other linters' lines look like it but for the code."""
+    """True if the first line is a remark as `azure` writes it; other linters' lines look like it but for the code."""
     import re
 
     from ...rules.registry import every_code

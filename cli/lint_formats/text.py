@@ -34,12 +34,12 @@ class Unit(NamedTuple):
 
     @property
     def badness(self) -> tuple[int, ...]:
-        """What orders units, the worst first."""
+        """Sort key of units, the worst first."""
         return tuple(-self.counts[group] for group in GROUPS)
 
     @property
     def is_loud(self) -> bool:
-        """Whether anything but remarks was found."""
+        """True if anything but remarks was found."""
         return any(self.counts[group] for group in GROUPS)
 
 
@@ -221,7 +221,7 @@ def _remarks(
 
 
 def _rows(lines: Iterable[str]) -> int:
-    """How many rows of a terminal some lines take; what paints them takes none."""
+    """Rows of a terminal that some lines take; colour codes take none."""
     wide = width()
     return sum(max(1, -(-columns(line) // wide)) for line in lines)
 
@@ -237,7 +237,7 @@ def _group(found: Sequence[Diagnostic]) -> tuple[Sequence[Diagnostic], Mapping[i
 def _follower_lines(
     cause: Diagnostic, follow: Sequence[Diagnostic], report: Report, language: Language, colour: bool
 ) -> Iterator[str]:
-    """How many findings follow from this one; each in a line where remarks are asked for."""
+    """Lines on the findings that follow from one: their number, or each if remarks are asked for."""
     if not follow:
         return
     from .findings import follower_count

@@ -1,4 +1,4 @@
-"""Which files belong together: the configuration says; of the others, one of each framework is a pair."""
+"""Groups of files: pairs of the configuration; of the others, one of each framework is a pair."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Gathering:
 
     @property
     def read(self) -> int:
-        """How many files were taken so far, read or not."""
+        """Number of files that were taken so far, read or not."""
         return len(self._files)
 
     def places(self) -> dict[str, int]:
@@ -75,7 +75,7 @@ class Gathering:
 
     @property
     def remarks(self) -> list[Diagnostic]:
-        """What is said of files in which there is nothing to check; no louder than the rules that were asked for."""
+        """Remarks on files without anything to check; no louder than the selected rules."""
         if not self._open:
             return list(self._remarks.values())
         from ...rules.engine import Selection
@@ -89,7 +89,7 @@ class Gathering:
 
     @property
     def unreadable(self) -> list[Diagnostic]:
-        """Why files could not be read, in the same order."""
+        """Problems of unreadable files, in the same order."""
         order = dict.fromkeys((*self._names, *self._unreadable))
         return [self._unreadable[name] for name in order if name in self._unreadable]
 
@@ -126,7 +126,7 @@ class Gathering:
             self._remarks.update({f"{file} {one.kind.code}": one for one in side.config.problems})
 
     def is_one_pair(self, names: Sequence[str]) -> bool:
-        """Whether there is just one file of each framework among the names."""
+        """True if there is just one file of each framework among the names."""
         for name in names:
             if len(self._of("megatron")) > 1 or len(self._of("mindformers")) > 1:
                 return False
@@ -197,7 +197,7 @@ class Gathering:
             self._remarks[f"{yaml.config.file} {script.config.file}"] = diagnose(said, yaml.config.file, mode.span)
 
     def _place(self, name: str) -> str:
-        """Where a file is, whatever it is called."""
+        """Absolute path of a file."""
         known = self._absolute.get(name)
         if known is None:
             known = self._absolute[name] = os.path.abspath(name)
@@ -257,7 +257,7 @@ _NOT_HERE = ("SYN900", "SYN944")
 
 
 def _as_sure_as_it_is(problem: Diagnostic, name: str) -> Diagnostic:
-    """Why a file could not be read: where that depends on what it does not say, nothing is known to be wrong.
+    """The problem of an unreadable file, as a warning if it depends on something that the file does not set.
 
     A file that a launch names by its absolute path may well be there where the run starts.
     """

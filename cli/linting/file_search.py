@@ -1,4 +1,4 @@
-"""Which files an operand of `lint` stands for: a folder is searched by content, and so is what a pattern finds."""
+"""Files that an operand of `lint` stands for: folders and patterns are searched by content, commits by git."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def training_files(folder: str) -> Iterator[str]:
 
 
 def looks_like_training(path: str) -> bool:
-    """Whether a file has words that a launch, or a YAML of either framework, does not go without.
+    """True if a file has words that a launch, or a YAML of either framework, does not go without.
 
     It is only a sieve: what passes is read, and what then turns out to train nothing is said to.
     """

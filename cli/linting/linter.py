@@ -27,7 +27,7 @@ _COMMENT = "accmap:"
 
 
 class Report(NamedTuple):
-    """What a run of the linter has to say."""
+    """Result of a run of the linter."""
 
     diagnostics: tuple[Diagnostic, ...]
     suppressed: int
@@ -41,25 +41,25 @@ class Report(NamedTuple):
     settings: tuple[str, str | None] = ("align", None)
     """The profile, and the configuration file that was used."""
     shows_remarks: bool = False
-    """Whether a page for people lists what is advice."""
+    """True if a page for people lists what is advice."""
     shows_all: bool = False
-    """Whether a page for people shows every finding at length, however many."""
+    """True if a page for people shows every finding at length, however many."""
     quiet: bool = False
-    """Whether it shows findings alone."""
+    """True if it shows findings alone."""
     versions: tuple[tuple[str, Basis], ...] = ()
     """Every file that was read, and the version whose facts were used for it."""
     written: tuple[Outgoing, ...] = ()
     """Each finding as JSON without its cause, where the process that found it has written it already."""
 
     def counts(self) -> dict[str, int]:
-        """How many findings of each severity; what follows from another one is not another one."""
+        """Numbers of findings by severity, without those that follow from another one."""
         return count_severities(self.diagnostics, causes_of(self.diagnostics))[0]
 
 
 def count_severities(
     found: Sequence[Diagnostic], causes: Sequence[int | None]
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """How many findings of each severity there are by themselves, and how many that follow from another one."""
+    """Numbers of findings by severity: of those by themselves, and of those that follow from another one."""
     alone: dict[str, int] = {"error": 0, "warning": 0, "info": 0}
     following = dict(alone)
     for entry, cause in zip(found, causes, strict=True):

@@ -35,12 +35,12 @@ _MAGIC = "*?["
 
 
 def is_plain(operands: Sequence[str]) -> bool:
-    """Whether every operand is a file's own name, so that nothing has to be searched."""
+    """True if every operand is a file's own name, so that nothing has to be searched."""
     return not any(is_folder(name) or is_pattern(name) for name in operands)
 
 
 def is_pattern(name: str) -> bool:
-    """Whether a name that no file has stands for those that fit it."""
+    """True if a name that no file has stands for those that fit it."""
     return any(mark in name for mark in _MAGIC) and not stands(name)
 
 
@@ -99,7 +99,7 @@ class Reader:
         return self._cached(path) or self._keep(read_named(path))
 
     def within(self, root: str) -> Callable[[str], SourceText]:
-        """What opens the files that another file names, below a folder only."""
+        """Opener of files that another file names, below a folder only."""
         return confine_to_folder(self.open_named, root)
 
     def _cached(self, path: str) -> SourceText | None:

@@ -46,11 +46,11 @@ class _Frame(NamedTuple):
     high: float
 
     def x(self, step: float) -> float:
-        """Where a step lies."""
+        """Horizontal position of a step."""
         return self.left + (step - self.first) / ((self.last - self.first) or 1) * self.width
 
     def y(self, value: float) -> float:
-        """Where a value lies."""
+        """Vertical position of a value."""
         return self.top + (self.high - value) / ((self.high - self.low) or 1) * self.height
 
 
@@ -88,7 +88,7 @@ def curve_svg(report: Report) -> str:
 
 
 def main_top(report: Report) -> float:
-    """Where the main panel begins, below the summary and the legend."""
+    """Top of the main panel, below the summary and the legend."""
     return _SUMMARY_TOP + _LINE * len(_lines(report.summary)) + 12 + _LEGEND_LINE * len(report.series) + 14
 
 
@@ -221,7 +221,7 @@ def _dot(frame: _Frame, step: float, value: float, style: str, radius: float) ->
 
 
 def _distance(report: Report, comparison: Comparison, box: tuple[float, float, float, float]) -> list[str]:
-    """How far apart the curves lie, on a logarithmic scale down to the tolerance."""
+    """Panel of the distance between the curves, on a logarithmic scale down to the tolerance."""
     floor = math.floor(math.log10(comparison.tolerance))
     gaps = [(step, distance_at(report, step, comparison)) for step in steps_drawn(report)]
     worst = max([gap for _, gap in gaps if math.isfinite(gap)] or [1.0])
@@ -253,7 +253,7 @@ def _distance(report: Report, comparison: Comparison, box: tuple[float, float, f
 
 
 def distance_at(report: Report, step: int, comparison: Comparison) -> float:
-    """How far the two curves lie apart at a step, as a share of the peak."""
+    """Distance between the two curves at a step, as a share of the peak."""
     a, b = (series.curve.value(step) for series in report.series)
     if a == b or (math.isnan(a) and math.isnan(b)):
         return 0.0
@@ -401,7 +401,7 @@ def _telling_settings(series: Series) -> dict[str, object]:
 
 
 def curve_notes(report: Report) -> list[str]:
-    """What to know about the curves beside the picture."""
+    """Remarks and notes that belong beside the picture."""
     language = report.language
     told = [f"{series.letter}: {note.message(language)}" for series in report.series for note in series.schedule.notes]
     return [*report.remarks, *told]

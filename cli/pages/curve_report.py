@@ -1,4 +1,4 @@
-"""What `accmap lr` found, whatever the format: the curves of one or two files, and what is said of them."""
+"""Result of `accmap lr`, whatever the format: the curves of one or two files, and the verdict on them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Series(NamedTuple):
 
     @property
     def log_shift(self) -> bool:
-        """Whether the curve is shown as Megatron logs it."""
+        """True if the curve is shown as Megatron logs it."""
         return bool(self.shift)
 
     @property

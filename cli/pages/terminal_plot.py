@@ -59,7 +59,7 @@ _LETTERS = "*ox+@%"
 
 
 def can_draw() -> bool:
-    """Whether standard output takes braille."""
+    """True if standard output takes braille."""
     try:
         "⣿█┤".encode(_encoding())
     except (UnicodeEncodeError, LookupError):

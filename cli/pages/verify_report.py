@@ -58,7 +58,7 @@ def text_page(answer: Answer, language: Language) -> Outgoing:
 
 
 def _failure_lines(answer: Answer, word: VerifyWords) -> list[str]:
-    """Why a side could not be run, and what to do about it."""
+    """Lines on sides that could not be run, with the remedy."""
     lines: list[str] = []
     for failure in answer["failures"]:
         place = f" ({failure['where']})" if failure["where"] else ""
@@ -71,7 +71,7 @@ def _failure_lines(answer: Answer, word: VerifyWords) -> list[str]:
 
 
 def _precision_lines(answer: Answer, word: VerifyWords) -> list[str]:
-    """How both sides round in the files' own types."""
+    """Lines on the rounding of both sides in the files' own types."""
     found = answer["precision"]
     if found is None or found["agrees"] is None:
         return []
@@ -83,7 +83,7 @@ def _precision_lines(answer: Answer, word: VerifyWords) -> list[str]:
 
 
 def _ran_lines(answer: Answer, word: VerifyWords) -> list[str]:
-    """What each side was run with, which graph of it or by whose reading, and from where."""
+    """Lines on the version, the graph and the path that each side was run with."""
     whole, small, unread = word("parsed"), word("parsed_small"), word("unparsed")
     read = {(True, True): whole, (True, False): small, (False, True): unread, (False, False): unread}
     said = (
@@ -95,12 +95,12 @@ def _ran_lines(answer: Answer, word: VerifyWords) -> list[str]:
 
 
 def _is_version(entry: dict[str, Any]) -> bool:
-    """Whether an entry says that another version ran."""
+    """True if an entry says that another version ran."""
     return str(entry["field"]).endswith(".version") and bool(entry.get("differs"))
 
 
 def _unexercised_lines(answer: Answer, word: VerifyWords) -> list[str]:
-    """What makes a match partial, with both values."""
+    """Lines on differences that make a match partial, with both values."""
     told = [entry for entry in answer["not_compared"] if entry.get("differs") and not _is_version(entry)]
     lines = [
         f"  {word('unexercised' if 'a' in entry else 'unproved')}: {_field_text(entry)}: {entry['reason']}"
@@ -211,7 +211,7 @@ def _html_failure(failure: Mapping[str, Any], word: VerifyWords) -> Iterator[str
 
 
 def _conditions(answer: Answer, word: VerifyWords) -> dict[str, list[tuple[str, ...]]]:
-    """What the models were given and run with, by the title of its table."""
+    """Inputs and conditions of the models, by the title of their table."""
 
     def padding(token: object) -> str:
         return "" if token is None else f"pad {token}"

@@ -36,13 +36,13 @@ def advisories_of(framework: str | None = None, version: str | None = None) -> M
 
 
 def has_defect(row: Mapping[str, Any], version: str) -> bool:
-    """Whether a version of the advisory's framework has the defect, or some patch release of it."""
+    """True if a version of the advisory's framework has the defect, or some patch release of it."""
     minor = minor_of(version) or version
     return minor in row["in"] and not is_mended(release_of(version), row["affected"]["patched"].get(minor, ""))
 
 
 def is_package_affected(row: Mapping[str, Any], versions: Mapping[str, str]) -> bool:
-    """Whether the package that decides beside the framework is installed in a release that has the defect."""
+    """True if the package that decides beside the framework is installed in a release that has the defect."""
     package = row["affected"]["package"]
     if package is None:
         return True
@@ -52,7 +52,7 @@ def is_package_affected(row: Mapping[str, Any], versions: Mapping[str, str]) -> 
 
 
 def _parse_release(version: str) -> tuple[tuple[int, ...], bool] | None:
-    """Where a version stands among the others: `2.8.0+cu12` as `2.8`, `2.8.0rc1` before it; None for no version."""
+    """Sort key of a release: `2.8.0+cu12` as `2.8`, `2.8.0rc1` before it; None for a text that is not a version."""
     import re
 
     found = re.match(r"v?(\d+(?:\.\d+)*)(.*)", version.strip(), re.ASCII | re.DOTALL)

@@ -151,7 +151,7 @@ def _flag(dest: str) -> str:
 
 
 def _reasons(found: Named, language: Language) -> list[dict[str, Any]]:
-    """Why what was asked for has no row."""
+    """Reasons for names that have no row."""
     if found.rows:
         return []
     rows = table()

@@ -1,4 +1,4 @@
-"""What each version makes of an argument or a key: whether it is known, ignored or refused, and its default."""
+"""History of an argument or a key: the versions that know, ignore or refuse it, and its defaults."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ model: {{model_config: {{model_type: {model}, architectures: [{architecture}], {
 
 
 class ArgumentState(NamedTuple):
-    """What versions of Megatron-LM say of an argument; `known` is False where they have none."""
+    """State of an argument in some versions of Megatron-LM; `known` is False if they do not have it."""
 
     versions: tuple[str, ...]
     known: bool
@@ -37,7 +37,7 @@ class ArgumentState(NamedTuple):
 
 
 class KeyState(NamedTuple):
-    """What versions of MindSpore Transformers make of a key."""
+    """State of a key in some versions of MindSpore Transformers."""
 
     versions: tuple[str, ...]
     dialect: str
@@ -96,7 +96,7 @@ def key_history(path: str) -> tuple[KeyState, ...]:
 
 
 def class_defaults(path: str, version: str = DEFAULT_STATIC) -> tuple[ClassDefault, ...]:
-    """What the model types that can be trained take where a key of `model_config` is not written."""
+    """Defaults of a key of `model_config`, by the model types that can be trained."""
     if not path.startswith(MODEL_CONFIG):
         return ()
     key = path.removeprefix(MODEL_CONFIG)

@@ -1,4 +1,4 @@
-"""What a word names: a Megatron-LM argument, keys of MindSpore Transformers, a recipe field, a variable."""
+"""Search for the things that a word names: arguments of Megatron-LM, keys of MindSpore Transformers, recipe fields."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Named(NamedTuple):
 
 
 def find_named(word: str) -> Named | None:
-    """What a word names; None where it names nothing that is known."""
+    """Everything that a word names; None if it names nothing that is known."""
     name = word.strip().partition("=")[0]
     arguments = _arguments(name)
     keys = _keys_of_rows(name)
