@@ -42,7 +42,10 @@ class Parsed(NamedTuple):
 def parse(command: Command, words: Sequence[str]) -> Parsed:
     """The words after the command's name, as values."""
     by_name = {name: option for option in options_of(command) for name in option.names}
-    values = _defaults(command)
+    values: dict[str, object] = {
+        option.dest: False if option.kind == "flag" else [] if option.kind in ("list", "rest") else option.default
+        for option in options_of(command)
+    }
     operands: list[str] = []
     borrowed: list[str] = []
     lender = ""
@@ -61,11 +64,13 @@ def parse(command: Command, words: Sequence[str]) -> Parsed:
         if option is None:
             from ..schemas.suggestion import suggestion
 
-            if (command.name, name) in _REMOVED:
-                raise UsageError(_REMOVED[command.name, name]())
+            if (command.name, name) == ("verify", "--ranks"):  # which an earlier version had
+                raise UsageError(say.verify_ranks_removed())
             raise UsageError(say.has_no_option(name=command.name, name2=name, hint=suggestion(name, by_name)))
         if option.kind == "flag":
-            _set_flag(values, option, name, equals)
+            if equals:
+                raise UsageError(say.takes_no_value(name=name))
+            values[option.dest] = True
             continue
         taken = [attached] if equals else _values_after(words, at, option)
         if not equals:
@@ -74,16 +79,6 @@ def parse(command: Command, words: Sequence[str]) -> Parsed:
                 borrowed, lender = taken, option.dest
         _store(values, option, name, taken)
     return Parsed(_operands(command, operands, borrowed, lender, values), values)
-
-
-_REMOVED = {("verify", "--ranks"): say.verify_ranks_removed}
-"""Options that an earlier version had, and the sentence about each."""
-
-
-def _set_flag(values: dict[str, object], option: Option, name: str, equals: str) -> None:
-    if equals:
-        raise UsageError(say.takes_no_value(name=name))
-    values[option.dest] = True
 
 
 def _values_after(words: Sequence[str], at: int, option: Option) -> list[str]:
@@ -95,14 +90,6 @@ def _values_after(words: Sequence[str], at: int, option: Option) -> list[str]:
     while end < last and not (words[end].startswith("-") and words[end] != "-"):
         end += 1
     return list(words[at:end])
-
-
-def _defaults(command: Command) -> dict[str, object]:
-    """Values of the options that are not given."""
-    return {
-        option.dest: False if option.kind == "flag" else [] if option.kind in ("list", "rest") else option.default
-        for option in options_of(command)
-    }
 
 
 def _store(values: dict[str, object], option: Option, name: str, taken: list[str]) -> None:
