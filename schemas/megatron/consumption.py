@@ -52,7 +52,7 @@ class Consumption(NamedTuple):
         """Samples consumed before iteration `step`."""
         if len(self.stretches) == 1:
             return self.stretches[0].samples(step)
-        index = bisect_right(self.stretches, step, key=_start_of) - 1
+        index = bisect_right(self.stretches, step, key=lambda stretch: stretch.start) - 1
         return self.stretches[max(0, index)].samples(step)
 
     def samples_at(self, step: float) -> int:
@@ -74,10 +74,6 @@ class Consumption(NamedTuple):
             if following.consumed > samples:
                 return max(stretch.start, stretch.first_after(samples))
         return max(self.stretches[-1].start, self.stretches[-1].first_after(samples))
-
-
-def _start_of(stretch: Stretch) -> int:
-    return stretch.start
 
 
 def constant_batch(batch: int) -> Consumption:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 from ..fast_records import TYPE_CHECKING, cast
 from ..versions import number_of
 
@@ -81,10 +83,6 @@ def _entries(node: Any) -> Any:
     return _value(node.value) if type(node).__name__ == "Starred" else [_value(node)]
 
 
-def _sum(left: Any, right: Any) -> Any:
-    return left + right
-
-
 def _product(left: Any, right: Any) -> Any:
     """A list (or number) times a number, within bounds."""
     items, times = (right, left) if isinstance(left, int) else (left, right)
@@ -100,7 +98,7 @@ def _power(left: Any, right: Any) -> Any:
 
 
 _MOST_BITS = 64
-_OPERATIONS: Mapping[str, Callable[[Any, Any], Any]] = {"Add": _sum, "Mult": _product, "Pow": _power}
+_OPERATIONS: Mapping[str, Callable[[Any, Any], Any]] = {"Add": operator.add, "Mult": _product, "Pow": _power}
 
 
 def _truth(text: str, version: str) -> Value:

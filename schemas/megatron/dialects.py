@@ -517,7 +517,9 @@ def recognise_fork(parsed: Parsed, launch: Launch | None, tree: str | None = Non
     """The fork whose signs a launch bears, in the version on `tree`, else in the lowest that knows most arguments."""
     from .dialect_signs_compiled import SIGNS
 
-    spoken = _launch_words(parsed)
+    given = parsed.given.values()
+    # the flags, each once, and each flag with the values that count, however they are written
+    spoken = [one.flag for one in given] + [f"{one.flag} {word}" for one in given for word in one.raw]
     script = "" if launch is None or launch.script is None else launch.script.replace("\\", "/").rpartition("/")[2]
     # Megatron-DeepSpeed's words are not all its own: forks took some over, and none of them is started by DeepSpeed
     other = launch is not None and launch.launcher == "deepspeed"
@@ -525,15 +527,10 @@ def recognise_fork(parsed: Parsed, launch: Launch | None, tree: str | None = Non
         sure = [*(one for one in scripts if one == script), *_signs(parsed, values)]
         own = [word for word in spoken if word in alone]
         if sure or (not other and _most_are(own, parsed)):
-            at = _newest_on(tree, bases) if tree in bases else _lowest(spoken, masks, len(versions), like)
+            newest_on_tree = max((at for at, base in enumerate(bases) if base == tree), default=None)
+            at = _lowest(spoken, masks, len(versions), like) if newest_on_tree is None else newest_on_tree
             return _recognition(f"{fork}-{versions[at]}", [*sure, *own])
     return None
-
-
-def _launch_words(parsed: Parsed) -> list[str]:
-    """The flags of a launch, each once, and each flag with the values that count, however they are written."""
-    given = parsed.given.values()
-    return [one.flag for one in given] + [f"{one.flag} {word}" for one in given for word in one.raw]
 
 
 def _most_are(own: Sequence[str], parsed: Parsed) -> bool:
@@ -557,11 +554,6 @@ def _recognition(name: str, signs: Sequence[str]) -> Recognised:
     assert found is not None
     more = ", …" if len(signs) > _SHOWN else ""
     return Recognised(found, say.dialect_of(label=found.label, signs=", ".join(signs[:_SHOWN]) + more))
-
-
-def _newest_on(tree: str | None, bases: Sequence[str]) -> int:
-    """The newest version that stands on one of Megatron-LM's."""
-    return max(at for at, base in enumerate(bases) if base == tree)
 
 
 def _lowest(spoken: Sequence[str], masks: Mapping[str, int], versions: int, like: int) -> int:

@@ -21,7 +21,7 @@ from .validation import validate
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..config import Argument, Launch, ReadOptions, VersionOrigin
+    from ..config import Argument, Launch, ReadOptions
     from ..diagnostic import Diagnostic
     from ..file_kind import Purpose
     from ..source import Span
@@ -62,7 +62,7 @@ def megatron_config(
     validated = validate(settings, version, file=file, options=options, launch=launch, fork=beside)
     settings, outside = with_overridable(validated.settings, file)
     settings = _replaceable(settings, fork, parsed.overridable)
-    origin = _origin(options, chosen)
+    origin = "given" if options.megatron is not None else "assumed" if chosen is None else "detected"
     said: tuple[Diagnostic, ...] = ()
     if parsed.problems:
         from .unknown_arguments import explain_unknown
@@ -129,13 +129,6 @@ def _read_as(
     return read
 
 
-def _origin(options: ReadOptions, chosen: Chosen | None) -> VersionOrigin:
-    """Origin of the version."""
-    if options.megatron is not None:
-        return "given"
-    return "assumed" if chosen is None else "detected"
-
-
 def _parse_vector(
     arguments: Sequence[Argument], version: str, options: ReadOptions, file: str, fork: Dialect | None = None
 ) -> tuple[Catalog, Parsed]:
@@ -180,12 +173,11 @@ def _replaceable(
     """The settings with those marked that something may replace: a later word, or what a program reads elsewhere."""
     if fork is not None and fork.alone is not None:
         settings = {key: one if one.decided else one._replace(overridable=True) for key, one in settings.items()}
-    return settings if decided is None else {key: _as_overridable(entry, decided) for key, entry in settings.items()}
-
-
-def _as_overridable(entry: Setting, decided: frozenset[str]) -> Setting:
-    """A value that a later word may override that nobody can decide."""
-    return entry if entry.key in decided else entry._replace(overridable=True)
+    return (
+        settings
+        if decided is None
+        else {key: one if key in decided else one._replace(overridable=True) for key, one in settings.items()}
+    )
 
 
 def _explicit(parsed: Parsed) -> dict[str, Setting]:

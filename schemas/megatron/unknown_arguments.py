@@ -30,7 +30,11 @@ def explain_unknown(
         problems = tuple(_stray_or_own(problem, file) for problem in problems)
     if not any(problem.kind.name == "unknown-argument" for problem in problems):
         return problems
-    version, words = known.version, _words_of(known)
+    from .catalog import catalog
+    from .versions import FORK, versions_of
+
+    version = known.version
+    words = known if known.own_program else catalog(version)  # the arguments that a slip may be of
     misspelt = say.misspelt_or_own if own else say.misspelt
     told: list[Diagnostic] = []
     strange: list[int] = []
@@ -41,7 +45,7 @@ def explain_unknown(
             continue
         values = dict(problem.values)
         flag, near = str(values["flag"]), str(values["near"])
-        versions = _versions_with(flag, known)
+        versions = () if known.own_program else versions_of(flag)
         if versions:
             later.append(len(told) - 1)
             said = _of_other_versions(certain=certain, own=own)
@@ -52,30 +56,9 @@ def explain_unknown(
             told[-1] = diagnose(misspelt(program=known.program, flag=flag, near=" ".join(apart)), file, problem.span)
         else:
             strange.append(len(told) - 1)
-    if _may_be_a_forks(strange, known):
+    if len(strange) >= FORK and not known.own_program:
         return _as_a_forks(told, problems, version, file, strange, later)
     return tuple(_less_strange(problem, known.program, words, file, misspelt) for problem in told)
-
-
-def _words_of(known: Catalog) -> Catalog:
-    """The arguments that a slip may be of: Megatron-LM's own, or a program's where it takes none of those."""
-    from .catalog import catalog
-
-    return known if known.own_program else catalog(known.version)
-
-
-def _versions_with(flag: str, known: Catalog) -> tuple[str, ...]:
-    """The versions of Megatron-LM that have a flag, where one of them reads it."""
-    from .versions import versions_of
-
-    return () if known.own_program else tuple(versions_of(flag))
-
-
-def _may_be_a_forks(strange: list[int], known: Catalog) -> bool:
-    """True if so many are strange that they are a fork's of Megatron-LM."""
-    from .versions import FORK
-
-    return len(strange) >= FORK and not known.own_program
 
 
 def _less_strange(

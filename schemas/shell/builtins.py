@@ -71,18 +71,19 @@ def _echo(shell: Shell, fields: list[Field], place: Place) -> int | None:
         return 0
     text = join_with_blanks(words, place)
     if escapes:
-        text = tuple([_with_escapes(piece) for piece in text])
+        text = tuple(
+            [
+                piece
+                if piece.doubt is not None or "\\" not in piece.text
+                else piece._replace(text=_decode_escapes(piece.text), verbatim=False)
+                for piece in text
+            ]
+        )
     shell.emit((*text, *plain("\n", place)) if newline else text)
     return 0
 
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b"}
-
-
-def _with_escapes(piece: Piece) -> Piece:
-    if piece.doubt is not None or "\\" not in piece.text:
-        return piece
-    return piece._replace(text=_decode_escapes(piece.text), verbatim=False)
 
 
 def _decode_escapes(text: str) -> str:
@@ -199,7 +200,10 @@ def _cd(shell: Shell, fields: list[Field], _place: Place) -> int | None:
         return 1
     target = words[0].string() if len(words) == 1 else None
     if target is None or target == "-":
-        return _lose_directory(shell, known_name=not words)
+        shell.state.cwd = None
+        if words:
+            shell.state.variables.pop("PWD", None)
+        return None
     if target == "":
         return 0
     full = shell.absolute(target)
@@ -208,12 +212,6 @@ def _cd(shell: Shell, fields: list[Field], _place: Place) -> int | None:
     shell.went_to = full[1:] if full.startswith("//") else full
     shell.state.cwd = shell.went_to if shell.went_to in shell.directories else None
     return None if shell.state.cwd is None else 0
-
-
-def _lose_directory(shell: Shell, *, known_name: bool) -> None:
-    shell.state.cwd = None
-    if not known_name:
-        shell.state.variables.pop("PWD", None)
 
 
 def _pwd(shell: Shell, _fields: list[Field], place: Place) -> int | None:
@@ -320,9 +318,12 @@ class _Declaration:
         if self._names_no_variable():
             return
         refers = not flags.isdisjoint(("n", "+n")) and self.command != "export"
-        target = self._target(assignment) if refers else None
+        value = None if assignment is None else assignment.value
+        target = shell.text(value) if refers and isinstance(value, Word) else None
         if target is not None and string_of(target) == name:
-            self._forget_local(name)
+            # bash warns of a reference to itself and takes the global variable of that name
+            if any(name in frame for frame in state.frames):
+                shell.forget(name, self.place)
             return
         self._keep_outer(name)
         found = name if refers else shell.plain_name(name, self.place)
@@ -338,16 +339,6 @@ class _Declaration:
     def _names_no_variable(self) -> bool:
         """True if it is about aliases or functions, or prints."""
         return self.command == "alias" or not self.flags.isdisjoint("fFp")
-
-    def _forget_local(self, name: str) -> None:
-        """Bash warns of a reference to itself and takes the global variable of that name."""
-        if any(name in frame for frame in self.shell.state.frames):
-            self.shell.forget(name, self.place)
-
-    def _target(self, assignment: Assignment | None) -> Text | None:
-        """The name that a reference is given."""
-        value = None if assignment is None else assignment.value
-        return self.shell.text(value) if isinstance(value, Word) else None
 
     def _keep_outer(self, name: str) -> None:
         """A local variable: what its name held before waits for the function's end."""

@@ -148,14 +148,10 @@ def _between(first: str, last: str, step: int, spend: Callable[[int], None]) -> 
     start, end = (ord(first), ord(last)) if letters else (int(first), int(last))
     spend(abs(end - start) // step)
     numbers = range(start, end + 1, step) if start <= end else range(start, end - 1, -step)
-    width = 0 if letters else _width(first, last)
-    return [chr(number) if letters else f"{number:0{width}d}" for number in numbers]
-
-
-def _width(first: str, last: str) -> int:
-    """Width of the numbers of a sequence; 0 unless one is written with leading zeros."""
+    # numbers are as wide as the widest if one is written with leading zeros
     zeros = any(side.lstrip("-").startswith("0") and len(side.lstrip("-")) > 1 for side in (first, last))
-    return max(len(first), len(last)) if zeros else 0
+    width = max(len(first), len(last)) if zeros and not letters else 0
+    return [chr(number) if letters else f"{number:0{width}d}" for number in numbers]
 
 
 def _assemble_parts(chars: list[_Char]) -> tuple[Part, ...]:
@@ -618,7 +614,9 @@ class Expander(Variables):
             self.note(say.bad_substitution(text=place.snippet()), place)
             raise Discard
         if form == "names":
-            return self._names(part.name, place), True
+            # `${!start@}`: the names of the variables that begin so
+            names = sorted(name for name in self.state.variables if name.startswith(part.name))
+            return [plain(name, place) for name in names], True
         name, index = part.name, part.subscript
         subscript = None if index is None else index.literal()
         if part.indirect:
@@ -632,10 +630,6 @@ class Expander(Variables):
         if name in ("@", "*") or subscript in ("@", "*"):
             return self._many(part, name, index, "@" if "@" in (name, subscript) else "*", quoted=quoted)
         return [self._form_value(part, name, index) if form else self._plain_value(name, index, place)], False
-
-    def _names(self, start: str, place: Place) -> list[Text]:
-        """`${!start@}`: the names of the variables that begin so."""
-        return [plain(name, place) for name in sorted(self.state.variables) if name.startswith(start)]
 
     def _plain_value(self, name: str, index: Word | None, place: Place) -> Text:
         """The value of a parameter without an operator."""
@@ -805,7 +799,8 @@ class Expander(Variables):
         elif form[0] == ":":
             absent = _is_empty(value)
         else:
-            absent = None if _can_be_unset(value) else False
+            unsure = len(value) == 1 and value[0].doubt is not None and not value[0].doubt.atomic
+            absent = None if unsure else False
         if form[-1] == "+" and absent is not None:
             return not absent
         return absent
@@ -926,16 +921,17 @@ class Expander(Variables):
         )
 
 
-def _capitalize(string: str) -> str:
-    return string[:1].upper() + string[1:]
-
-
 def shell_quoted(string: str) -> str:
     """The string in single quotes, as `${X@Q}` gives it."""
     return "'" + string.replace("'", "'\\''") + "'"
 
 
-_CHANGES = {"U": str.upper, "L": str.lower, "u": _capitalize, "Q": shell_quoted}
+_CHANGES: dict[str, Callable[[str], str]] = {
+    "U": str.upper,
+    "L": str.lower,
+    "u": lambda string: string[:1].upper() + string[1:],
+    "Q": shell_quoted,
+}
 
 
 def _assignment_end(string: str) -> int:
@@ -968,10 +964,6 @@ def _is_empty(value: Text) -> bool | None:
     if any(piece.doubt is not None and piece.doubt.atomic for piece in value):
         return False
     return None
-
-
-def _can_be_unset(value: Text) -> bool:
-    return len(value) == 1 and value[0].doubt is not None and not value[0].doubt.atomic
 
 
 def _may_match(string: str, *, extended: bool) -> bool:

@@ -427,10 +427,7 @@ class Shell(Expander):
             return [*statuses, self.state.status]
         return [*statuses, self.run_in_subshell(lambda: self.execute(last))]
 
-    def _if(self, command: If) -> None:
-        self._clause(command, 0)
-
-    def _clause(self, command: If, number: int) -> None:
+    def _if(self, command: If, number: int = 0) -> None:
         if number == len(command.clauses):
             self.state.status = 0
             self.run(command.otherwise)
@@ -440,11 +437,11 @@ class Shell(Expander):
         place = condition[0].command.place
         taken = self.answer_of(place) if status is None else status == 0
         if taken is None:
-            self.either(place, lambda: self._body(body), lambda: self._clause(command, number + 1))
+            self.either(place, lambda: self._body(body), lambda: self._if(command, number + 1))
         elif taken:
             self._body(body)
         else:
-            self._clause(command, number + 1)
+            self._if(command, number + 1)
 
     def _body(self, body: Sequence[Item]) -> None:
         self.state.status = 0
@@ -540,7 +537,9 @@ class Shell(Expander):
         for count in range(MOST_ITERATIONS + 1):
             going, once = rounds(), None
             if going is None:
-                going = once = self._goes_round(question, until=until)
+                # answered from outside, the loop goes round once
+                answer = None if question is None else self.answer_of(question)
+                going = once = None if answer is None else answer != until
             if going is None:
                 self._uncertain(body, question or place)
             elif going:
@@ -566,11 +565,6 @@ class Shell(Expander):
         self.note(say.endless_loop(), place)
         self.ended = place
         raise Exit(None)
-
-    def _goes_round(self, question: Place | None, *, until: bool) -> bool | None:
-        """True if a loop goes round once more, where its condition was answered from outside."""
-        answer = None if question is None else self.answer_of(question)
-        return None if answer is None else answer != until
 
     def _rejoin(self, states: list[State], place: Place) -> State:
         """One of the states in which a loop goes on or ends."""

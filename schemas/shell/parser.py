@@ -1075,15 +1075,9 @@ class Parser:
             return Unary("", left)
         self.at += len(operator)
         self._blanks()
-        right = self._regular_expression() if operator == "=~" else self._pattern()
+        # `==` takes what is like a word, but `(`, `)` and `|` may belong to an extended pattern
+        right = self._right_side(" \t\n", "()") if operator == "=~" else self._right_side(" \t\n;&|<>", "")
         return Binary(operator, left, right)
-
-    def _pattern(self) -> Word:
-        """The right side of `==`: like a word, but `(`, `)` and `|` may belong to an extended pattern."""
-        return self._right_side(" \t\n;&|<>", "")
-
-    def _regular_expression(self) -> Word:
-        return self._right_side(" \t\n", "()")
 
     def _right_side(self, ends: str, signs: str) -> Word:
         """A word in which parentheses nest; `signs` are characters that are parts of their own."""

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     import re
 
     from .session import Session
-    from .state import State
 
 LONGEST_SUBJECT = 100_000
 MOST_COMPARISONS = 2_000_000
@@ -41,7 +40,7 @@ def to_regex(parts: list[tuple[str, bool]], *, extended: bool = False, shortest:
         char, quoted = flat[at]
         if quoted:
             out.append(_escape(char))
-        elif extended and _opens(flat, at):
+        elif extended and char in "?*+@!" and flat[at + 1 : at + 2] == [("(", False)]:
             out.append(_group_start(char, closers))
             at += 1
         elif closers and char in "|)":
@@ -70,10 +69,6 @@ def _characters(parts: list[tuple[str, bool]]) -> list[tuple[str, bool]]:
             flat.append((text[at], quoted or escaped))
             at += 1
     return flat
-
-
-def _opens(flat: list[tuple[str, bool]], at: int) -> bool:
-    return flat[at][0] in "?*+@!" and flat[at + 1 : at + 2] == [("(", False)]
 
 
 def _group_start(char: str, closers: list[str]) -> str:
@@ -230,7 +225,9 @@ def matching_files(shell: Session, written: str) -> list[str] | None:
     No match is not certain either: the files may be there when the script runs.
     """
     state = shell.state
-    if state.cwd is None or not _is_certain(state, written):
+    if state.cwd is None or "\\" in written or written.endswith("/"):
+        return None
+    if "GLOBIGNORE" in state.variables or not state.options.isdisjoint(_OTHERWISE):
         return None
     found = ["/" if written.startswith("/") else ""]
     plain = True
@@ -243,12 +240,6 @@ def matching_files(shell: Session, written: str) -> list[str] | None:
         if not found or len(found) > MOST_MATCHES:
             return None
     return found
-
-
-def _is_certain(state: State, written: str) -> bool:
-    """True if nothing but the pattern and the names decide what it matches."""
-    settled = "GLOBIGNORE" not in state.variables and state.options.isdisjoint(_OTHERWISE)
-    return settled and "\\" not in written and not written.endswith("/")
 
 
 def _match_level(shell: Session, cwd: str, paths: list[str], part: str) -> list[str]:

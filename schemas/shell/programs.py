@@ -31,7 +31,7 @@ def lines_of(text: str, *, ends: bool = False) -> list[str]:
 def _basename(arguments: list[str], _: str | None) -> Printed:
     if not arguments:
         return "", 1
-    if not arguments or (arguments[0].startswith("-") and len(arguments[0]) > 1):
+    if arguments[0].startswith("-") and len(arguments[0]) > 1:
         return None
     path = arguments[0]
     found = path.rstrip("/").rpartition("/")[2] or ("/" if path.startswith("/") else "")
@@ -64,17 +64,13 @@ def _seq(arguments: list[str], _: str | None) -> Printed:
         return None
     if "\\" in separator or (equal and any(argument.startswith(("-", "0")) for argument in waiting)):
         return None
-    first, step, last = _bounds([int(argument) for argument in waiting])
+    numbers = [int(argument) for argument in waiting]  # LAST, FIRST LAST, or FIRST STEP LAST
+    first, step, last = numbers[0] if numbers[1:] else 1, numbers[1] if numbers[2:] else 1, numbers[-1]
     if step == 0 or abs(last - first) // abs(step) > LONGEST_SEQUENCE:
         return None
     width = equal * max(len(str(first)), len(str(last)))
     listed = [str(number).zfill(width) for number in range(first, last + (1 if step > 0 else -1), step)]
     return (separator.join(listed) + "\n" if listed else ""), 0
-
-
-def _bounds(numbers: list[int]) -> tuple[int, int, int]:
-    """`seq LAST`, `seq FIRST LAST`, `seq FIRST STEP LAST`: the first, the step and the last."""
-    return numbers[0] if numbers[1:] else 1, numbers[1] if numbers[2:] else 1, numbers[-1]
 
 
 def _seq_options(arguments: list[str]) -> tuple[str, bool, list[str]]:

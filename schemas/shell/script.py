@@ -109,7 +109,8 @@ def _answer(shell: Shell, source: SourceText, options: ReadOptions) -> ScriptRea
     home = source.name
     found = shell.launches.found
     best = max([one.launch.rank for one in found], default=-1)
-    kept = sorted([one for one in found if one.launch.rank == best], key=lambda one: _position(one, source))
+    kept = [one for one in found if one.launch.rank == best]
+    kept.sort(key=lambda one: (one.place.source is not source, one.place.start))
     if not kept:
         _no_launch(shell, source)
     launches = tuple([_launch(one, home) for one in kept])
@@ -120,7 +121,7 @@ def _answer(shell: Shell, source: SourceText, options: ReadOptions) -> ScriptRea
     words = [(word, launch.arguments[number], number) for number, word in enumerate(chosen.launch.arguments)]
     words += [(word, _argument(word, chosen, home), None) for word in chosen.launch.before]
     unresolved = [
-        _unresolved_word(word, argument, doubt_reason(word), number)
+        Unresolved(argument.text, doubt_reason(word), argument.span, number, word.split)
         for word, argument, number in words
         if word.string() is None
     ]
@@ -187,10 +188,6 @@ def _branches(shell: Shell, source: SourceText, options: ReadOptions) -> None:
         lines = ", ".join(open_)
         said = say.branch_not_asked(line=key, lines=lines) if open_ else say.branch_none_asked(line=key)
         shell.problems.append(diagnose(said, source.name, span))
-
-
-def _position(found: Found, source: SourceText) -> tuple[bool, int]:
-    return found.place.source is not source, found.place.start
 
 
 def _no_launch(shell: Shell, source: SourceText) -> NoReturn:
@@ -270,10 +267,6 @@ def _argument(field: Field, found: Found, home: str) -> Argument:
 
 
 _argument_of = Argument._make
-
-
-def _unresolved_word(field: Field, argument: Argument, reason: str, number: int | None) -> Unresolved:
-    return Unresolved(argument.text, reason, argument.span, number, field.split)
 
 
 def _stray_backslashes(shell: Shell, found: Found, launch: Launch) -> None:

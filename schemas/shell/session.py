@@ -64,11 +64,6 @@ def is_within(path: str, roots: Iterable[str]) -> bool:
         return False
 
 
-def _is_readable(path: str, roots: Iterable[str]) -> bool:
-    """True if the text of a file may stand for words of the script. One that is not there is for its reader to say."""
-    return not is_stream(path) and is_within(path, roots)
-
-
 class Start(NamedTuple):
     """Options, file access and place of a reading."""
 
@@ -239,7 +234,7 @@ class Session:
             return self.written.get(full)
         if full is None or not {path, full}.isdisjoint(self.changed_files) or full in self.removed_files:
             return None
-        if not _is_readable(full, self.roots):
+        if is_stream(full) or not is_within(full, self.roots):
             return None
         try:
             source = self.open_file(full if self.state.cwd != self.start_cwd or path.startswith(("-", "/")) else path)

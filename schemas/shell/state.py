@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ..message import Words
     from .syntax import Function
-    from .text import Piece, Place, Text
+    from .text import Place, Text
 
     T = TypeVar("T")
     from collections.abc import Collection
@@ -145,23 +145,22 @@ def joined_variable(left: Variable | None, right: Variable | None, doubt: Doubt)
         return shape._replace(value=_joined_value(a.value, b.value, doubt))
     ours, theirs = a.entries(), b.entries()
     if shape.keyed:
-        items = {key: _joined_entry(ours.get(key), theirs.get(key), doubt) for key in {**ours, **theirs}}
+        items = {
+            key: joined_text(ours[key], theirs[key], doubt)
+            if key in ours and key in theirs
+            else hole(doubt.reason, doubt.place, loose=True)
+            for key in {**ours, **theirs}
+        }
         return shape._replace(value=None, items=items)
     listed = _joined_list(tuple(ours.values()), tuple(theirs.values()), doubt)
     return shape._replace(value=None, items=dict(enumerate(listed)))
-
-
-def _joined_entry(one: Text | None, other: Text | None, doubt: Doubt) -> Text:
-    if one is None or other is None:
-        return hole(doubt.reason, doubt.place, loose=True)
-    return joined_text(one, other, doubt)
 
 
 def joined_text(one: Text, other: Text, doubt: Doubt) -> Text:
     """A text that is one of the two: their common beginning and end, and something unknown between."""
     if same(one, other):
         return one
-    start, end = _common_ends(one, other, _is_same_piece)
+    start, end = _common_ends(one, other, lambda a, b: a.text == b.text and a.doubt == b.doubt)
     return (*one[:start], *hole(doubt.reason, doubt.place), *(one[-end:] if end else ()))
 
 
@@ -181,10 +180,6 @@ def _common_ends(one: Sequence[T], other: Sequence[T], equal: Callable[[T, T], b
     while end < shortest - start and equal(one[-1 - end], other[-1 - end]):
         end += 1
     return start, end
-
-
-def _is_same_piece(one: Piece, other: Piece) -> bool:
-    return one.text == other.text and one.doubt == other.doubt
 
 
 class WrittenFiles(NamedTuple):

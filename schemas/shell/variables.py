@@ -323,7 +323,7 @@ class Variables(Session):
             self._assign_item(name, old, key, value, place, append=append)
             return
         if append and old.value:
-            value = self._append(old.value, value, place, integer=old.integer)
+            value = self._as_integer_sum(old.value, value, place) if old.integer else (*old.value, *value)
             self.spend(len(value) // 8)
         self.state.variables[name] = Variable(
             value, None, False, old.exported or export or "allexport" in self.state.options, old.integer, False,
@@ -354,9 +354,6 @@ class Variables(Session):
         items[key] = (*items[key], *value) if append and key in items else value
         self.spend(len(items) // 16)
         self.state.variables[name] = old._replace(value=None, items=items, place=place, own=self.not_given or old.own)
-
-    def _append(self, held: Text, value: Text, place: Place, *, integer: bool) -> Text:
-        return self._as_integer_sum(held, value, place) if integer else (*held, *value)
 
     def _with_attributes(self, variable: Variable, value: Text, place: Place) -> Text:
         """A value as `declare -i`, `-u` and `-l` make it."""

@@ -96,15 +96,11 @@ def experiment_of_launch(launch: Launch, open_file: Callable[[str], SourceText])
         except UnreadableError:  # it may be anybody's, and not be here
             continue
         if is_experiment(source.text):
-            return _with_surroundings(_Reader(source, path, open_file, source.name, changes).read(), launch)
+            made = _Reader(source, path, open_file, source.name, changes).read()
+            environment = {**launch.env, **made.launch.env}  # of the script that starts it, then its own
+            spans = {**launch.env_spans, **made.launch.env_spans}
+            return made._replace(launch=made.launch._replace(env=environment, env_spans=spans))
     return None
-
-
-def _with_surroundings(made: Experiment, launch: Launch) -> Experiment:
-    """With the environment that the script sets for it."""
-    environment = {**launch.env, **made.launch.env}
-    spans = {**launch.env_spans, **made.launch.env_spans}
-    return made._replace(launch=made.launch._replace(env=environment, env_spans=spans))
 
 
 class _Reader:

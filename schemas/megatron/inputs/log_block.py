@@ -61,7 +61,7 @@ def block_entries(source: SourceText) -> tuple[tuple[LogEntry, ...], tuple[Diagn
         which = 1 if found.group(1) else 2
         span = whole._replace(column=found.start(which) + 1, end_column=found.end(3) + 1)
         entries.append(LogEntry(found.group(which), found.group(3), span))
-    if _end_missing(source):
+    if source.text.find(BLOCK_END, source.text.rfind(BLOCK_START)) < 0:
         last = entries[-1].span if entries else None
         line = start if last is None else last.line
         problems.append(diagnose(say.log_cut(line=line), source.name, last))
@@ -77,10 +77,6 @@ def _last_block(source: SourceText) -> tuple[int, int | None]:
     end = source.text.find(BLOCK_END, at)
     refuse_larger(source.name, (len(source.text) if end < 0 else end) - at, MAX_ARGUMENTS)
     return start, None if end < 0 else source.position(end)[0]
-
-
-def _end_missing(source: SourceText) -> bool:
-    return source.text.find(BLOCK_END, source.text.rfind(BLOCK_START)) < 0
 
 
 def read_log(source: SourceText, options: ReadOptions) -> Config:

@@ -149,14 +149,11 @@ class _Reader:
         if text == "true" or (text in ("", "null", "~") and node.tag.endswith(":null")):
             return
         values = self.words(node, len(words), again=self.re_read)
-        if len(values) == 1 and " " in values[0].text and self._takes_several(flag):
+        fact = catalog(self.version).by_option.get(flag)
+        takes_several = fact is not None and fact.nargs not in (None, "?", 1)
+        if takes_several and len(values) == 1 and " " in values[0].text:
             self.problem(say.recipe_value(key=flag, why=say.one_word(text=text)), node)
         words.extend(values)
-
-    def _takes_several(self, flag: str) -> bool:
-        """True if an argument takes more words than one."""
-        fact = catalog(self.version).by_option.get(flag)
-        return fact is not None and fact.nargs not in (None, "?", 1)
 
     def words(self, node: Any, index: int, *, again: bool) -> list[Argument]:
         span = self.span(node)
