@@ -135,7 +135,9 @@ class _Parser:
     def is_option(self, word: Argument) -> bool:
         text = word.text
         if not word.resolved:
-            return _decided_flag(text) is not None
+            # `--tp=$TP`: the name of the flag is decided
+            name, equals, _ = _strip_quotes(text).partition("=")
+            return bool(equals) and name.startswith("--") and not set(name) & set("$`{}*?\"'")
         if not text.startswith("-"):
             return False
         if text in self.known.by_option:
@@ -388,12 +390,6 @@ def _through(flag: Argument, values: Sequence[Argument]) -> Span:
             return flag.span
         end = span
     return flag.span.through(end)
-
-
-def _decided_flag(text: str) -> str | None:
-    """The flag of an undecided word such as `--tp=$TP`, where its name is decided."""
-    name, equals, _ = _strip_quotes(text).partition("=")
-    return name if equals and name.startswith("--") and not set(name) & set("$`{}*?\"'") else None
 
 
 def _strip_quotes(text: str) -> str:

@@ -34,26 +34,17 @@ class NotBuilt(NamedTuple):
 
 def unmet_requirements(config: Config) -> Iterator[NotBuilt]:
     """Every requirement that is not met; none where values are open that may meet it."""
-    if config.framework != "megatron" or _is_open(config):
+    if config.framework != "megatron" or config.unresolved or any(map(_OVERRIDABLE, config.settings.values())):
+        return
+    if any(problem.kind.code in _STOPPED for problem in config.problems):
         return
     for condition, when, read in unmet_rows(config):
         names = sorted(read, key=lambda name: name not in condition)
         written = next((name for name in names if config.settings[name].origin == "explicit"), None)
         missing = next((name for name in names if config.value(name) is None), names[0])
-        why = say.is_required(condition=condition, when=_when(when))
+        # what the training script does by itself is not the arguments' affair
+        by_script = when.startswith("script_default")
+        counts = NOTHING if by_script else say.when_so(when=verbatim(when.split(" and script_default")[0]))
+        why = say.is_required(condition=condition, when=counts)
         given = written is not None or config.launch is None or config.launch.not_given is None
         yield NotBuilt(written or missing, condition, why, given and not may_take_it(config))
-
-
-def _is_open(config: Config) -> bool:
-    """True if another value may stand than the file gives, or nothing gets as far as building."""
-    if config.unresolved or any(map(_OVERRIDABLE, config.settings.values())):
-        return True
-    return any(problem.kind.code in _STOPPED for problem in config.problems)
-
-
-def _when(condition: str) -> Words:
-    """When a requirement counts; nothing where that is the training script's affair."""
-    if condition.startswith("script_default"):
-        return NOTHING
-    return say.when_so(when=verbatim(condition.split(" and script_default")[0]))

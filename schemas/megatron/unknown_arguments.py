@@ -48,7 +48,8 @@ def explain_unknown(
         versions = () if known.own_program else versions_of(flag)
         if versions:
             later.append(len(told) - 1)
-            said = _of_other_versions(certain=certain, own=own)
+            said = say.other_version_or_own if own else say.other_version
+            said = said if certain else say.other_version_assumed
             told[-1] = diagnose(said(version=version, flag=flag, known=", ".join(versions)), file, problem.span)
         elif near and slip(flag, near):
             told[-1] = diagnose(misspelt(program=known.program, flag=flag, near=near), file, problem.span)
@@ -100,22 +101,7 @@ def _stray_or_own(problem: Diagnostic, file: str) -> Diagnostic:
     return said._replace(values=problem.values)
 
 
-def _of_other_versions(*, certain: bool, own: bool) -> Callable[..., Problem]:
-    """The problem of an argument that other versions have."""
-    if not certain:
-        return say.other_version_assumed
-    return say.other_version_or_own if own else say.other_version
-
-
 # The argument that an unknown flag is a slip of.
-
-
-def _misspelt(flag: str, better: str) -> bool:
-    """True if `flag` is `better` with a slip: underscores, letters swapped, one too many or too few.
-
-    A flag that a fork adds is seldom that near to one of Megatron-LM's; what is, its parser refuses.
-    """
-    return flag in MEANT or slip(flag, better)
 
 
 def cut_or_denied(flag: str, known: Catalog) -> str | None:
@@ -161,7 +147,8 @@ def intended_argument(flag: str, known: Catalog) -> str | None:
     if apart is not None:
         return known.by_option[apart[0]].dest
     better = suggestion(flag, known)
-    if better is None or not _misspelt(flag, better):
+    # a flag that a fork adds is seldom so near to one of Megatron-LM's; what is, its parser refuses
+    if better is None or not (flag in MEANT or slip(flag, better)):
         better = cut_or_denied(flag, known)
     return None if better is None else known.by_option[better].dest
 

@@ -328,7 +328,8 @@ class Run(rows.Run):
                 names.update(dict.fromkeys(setting.derived_from))
         given = [found for name in names if (found := self.settings.get(name)) is not None and found.span is not None]
         return sorted(
-            given, key=lambda one: (one.key in _OF_THE_LAUNCH, one.value in _NEUTRAL, _place_in(row.more.to, one.key))
+            given,
+            key=lambda one: (one.key in _OF_THE_LAUNCH, one.value in _NEUTRAL, len(row.more.to.partition(one.key)[0])),
         )
 
     def report(self, problem: Problem, at: Setting | None, span: Span | None = None) -> None:
@@ -371,12 +372,6 @@ _NEUTRAL = (None, False, 1, 0)
 
 def _when(row: Row) -> Words:
     return say.when_so(when=verbatim(row.more.when)) if row.more.when else verbatim("")
-
-
-def _place_in(condition: str, name: str) -> int:
-    """Place in a condition at which it names an argument; its end if it does not."""
-    at = condition.find(name)
-    return at if at >= 0 else len(condition)
 
 
 def unmet_rows(config: Config) -> Iterator[tuple[str, str, tuple[str, ...]]]:

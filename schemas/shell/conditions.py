@@ -171,7 +171,10 @@ def _expression(shell: Expander, words: list[Text], start: int, end: int) -> tup
     if count < 2:
         return (unary(shell, "-n", words[start]) if count else False), end
     if count == 3 and strings[1] in (*_BINARY, "-a", "-o"):
-        return _two_operands(shell, words[start], str(strings[1]), words[start + 2]), end
+        left, operator, right = words[start], str(strings[1]), words[start + 2]
+        if operator in ("-a", "-o"):
+            return _combine(operator, unary(shell, "-n", left), unary(shell, "-n", right)), end
+        return _binary(shell, left, operator, right), end
     if strings[0] == "!" and count <= 4:
         return _negate(_expression(shell, words, start + 1, end)[0]), end
     if count > 3:
@@ -184,12 +187,6 @@ def _expression(shell: Expander, words: list[Text], start: int, end: int) -> tup
     if None in strings[: 3 if count == 3 else 1]:
         return None, end
     raise BadTestError
-
-
-def _two_operands(shell: Expander, left: Text, operator: str, right: Text) -> bool | None:
-    if operator in ("-a", "-o"):
-        return _combine(operator, unary(shell, "-n", left), unary(shell, "-n", right))
-    return _binary(shell, left, operator, right)
 
 
 def _or(shell: Expander, words: list[Text], at: int, end: int, depth: int) -> tuple[bool | None, int]:

@@ -14,7 +14,7 @@ from ..dialects import base_of, dialect_of
 from . import fact_store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
 FOLDER = Path(__file__).parents[1] / "dialects"
 
@@ -70,23 +70,17 @@ def _signs(content: dict[str, Any]) -> tuple[Any, ...]:
     own = given.get("words", own)
     values = tuple(tuple(one) for one in given.get("values", ()))
     like = sum(1 for one in content["versions"].values() if "like" in one)
-    name = str(content["name"])
+    bases = tuple(base_of(content, version) for version in order)
     return (
-        name,
+        str(content["name"]),
         tuple(order),
         tuple(given.get("scripts", ())),
         values,
         tuple(own),
         masks,
         like,
-        _bases(content, order),
+        bases if len(set(bases)) > 1 else (),  # one base for all tells nothing
     )
-
-
-def _bases(content: dict[str, Any], order: Sequence[str]) -> tuple[str, ...]:
-    """The version of Megatron-LM that each version stands on; none where it is one for all, which tells nothing."""
-    bases = tuple(base_of(content, version) for version in order)
-    return bases if len(set(bases)) > 1 else ()
 
 
 def _words(arguments: Iterable[dict[str, Any]]) -> set[str]:

@@ -43,7 +43,11 @@ def with_named_yaml(
         return words
     if _names_a_file(words):
         return (*_words(open_file(words[0].text), ray=False), *words[1:])
-    if not (script == _PREFERENCES and _starts_ray([word.text for word in words])):
+    # `cli/_megatron/rlhf.py:_use_ray`: the option alone says yes; no other spelling is looked for
+    texts = [word.text for word in words]
+    if script != _PREFERENCES or _RAY not in texts:
+        return words
+    if any(text.lower() == "false" for text in texts[texts.index(_RAY) + 1 :][:1]):
         return words
     for at, (word, named) in enumerate(pairwise(words)):
         if word.text == _CONFIG and named.resolved:
@@ -76,13 +80,6 @@ def with_environment(launch: Launch, open_file: Callable[[str], SourceText]) -> 
 def _names_a_file(words: Sequence[Argument]) -> bool:
     """True if the first word is a file of options."""
     return bool(words) and words[0].resolved and words[0].text.endswith(_ENDINGS)
-
-
-def _starts_ray(words: Sequence[str]) -> bool:
-    """`cli/_megatron/rlhf.py:_use_ray`: the option alone says yes; no other spelling is looked for."""
-    if _RAY not in words:
-        return False
-    return not any(word.lower() == "false" for word in words[words.index(_RAY) + 1 :][:1])
 
 
 def _words(source: SourceText, *, ray: bool) -> Iterator[Argument]:
