@@ -93,6 +93,7 @@ def columns(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str, Any]])
     single: dict[str, dict[str, Any]] = {"repeats": {}, "rewrite": {}, "yields_to": {}}
     for code, row in (*_explained_rows(), *rules.items()):
         for name in row.get("roles", ()):
+            assert name in roles, f"{code}: roles.yaml does not describe {name}"
             roles[name].add(code)
         for name, found in single.items():
             if name in row:

@@ -45,7 +45,6 @@ MEMORIES: dict[str, str] = {
     "evidence/playbook/plan.py:stages": TABLE,
     "mapper/align/readme.py:_words": TABLE,
     "mapper/align/table.py:alignment_table": TABLE,
-    "mapper/computed/results.py:_phrases": TABLE,
     "mapper/families.py:_families": TABLE,
     "mapper/huggingface_weights.py:_others": TABLE,
     "mapper/huggingface_weights.py:_rows": ARGUMENTS,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from functools import cache
 from math import pi
 
 from ...mappings.keys_compiled import MEGATRON_DATA
@@ -233,14 +231,11 @@ def has_masked_tokens(config: Values, kind: str, masks_end: str, columns: str) -
 
 def in_both(told: str) -> Words:
     """A value's text, with its Chinese beside it: phrase by phrase, the longest first."""
-    phrases, chinese = _phrases()
-    said = phrases.sub(lambda found: chinese[found[0]], told)
-    return Words(told, re.sub(r' alike(?="|$)', "", said))
+    import re  # a value is seldom shown in Chinese: see `cli/lean.py`
 
-
-@cache
-def _phrases() -> tuple[re.Pattern[str], Mapping[str, str]]:
     from .message_texts_compiled import FOREIGN
 
     longest_first = sorted(FOREIGN, key=len, reverse=True)
-    return re.compile(rf"\b(?:{'|'.join(map(re.escape, longest_first))})\b"), FOREIGN
+    phrases = "|".join(map(re.escape, longest_first))
+    said = re.sub(rf"\b(?:{phrases})\b", lambda found: FOREIGN[found[0]], told)
+    return Words(told, re.sub(r' alike(?="|$)', "", said))

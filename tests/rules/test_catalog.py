@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -89,3 +90,18 @@ def test_rules_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     ids = set(load_table((ROOT / "rules" / "checklist.yaml").read_text("utf-8")))
     assert ids <= named
     assert len({row["code"] for row in rows}) == len(rows)
+
+
+def test_columns_name_what_exists() -> None:
+    """Each code and role of a column exists: a misspelt one would never hold."""
+    known = {*codes(), *every_page()}
+    columns = compiling.columns(compiling.catalog(), compiling.recipe_fields())
+    named = {code for row in columns["CAUSES"].values() for entry in row[2] for code in entry.split()[:1]}
+    named |= {code for later in columns["REPEATS"].values() for code in later} | {*columns["YIELDS_TO"].values()}
+    assert named <= known
+    source = "".join(path.read_text("utf-8") for path in Path(compiling.ROOM).rglob("*.py"))
+    asked = set(re.findall(r'ROLES\["([a-z-]+)"\]', source))
+    assert asked == columns["ROLES"].keys()
+    strange = {**compiling.catalog(), "NET001": {"roles": ["no-such-role"]}}
+    with pytest.raises(AssertionError, match=r"NET001: roles.yaml does not describe no-such-role"):
+        compiling.columns(strange, compiling.recipe_fields())
