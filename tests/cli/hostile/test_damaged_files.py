@@ -116,7 +116,7 @@ def test_what_nests_without_end(bench: Path, line: str) -> None:
     )
     assert done.returncode == 2, done.returncode
     assert "Traceback" not in done.stderr
-    assert "deep" in done.stderr or "level" in done.stderr
+    assert re.search("deep|level|nesting", done.stderr)  # the last one is what PyYAML 6.0.4 answers itself
 
 
 PLACES = [
