@@ -1,1 +1,1 @@
-"""What corresponds to what: tables by topic, the model families, and their loader."""
+"""Tables of the keys that correspond in both frameworks, by topic; the model families, and their loader."""

@@ -28,7 +28,7 @@ def sections() -> list[dict[str, Any]]:
 
 
 def names(facts: dict[str, Any], family: str) -> Names:
-    """What the expressions of a family may read: what its class takes, in any version."""
+    """The names that the expressions of a family may read: the keys that its class takes, in any version."""
     classes = [facts[version]["families"][family] for version in facts]
     known = {key for one in classes for key in (*one["defaults"], *one["renamed"])} | _COMMON
 

@@ -35,7 +35,7 @@ def activation(name: str) -> str:
 
 
 def gelu_form(name: str) -> str | None:
-    """Which formula of GELU a name of `ACT2FN` computes."""
+    """The formula of GELU that a name of `ACT2FN` computes."""
     return _ACTIVATIONS[name][1]
 
 
@@ -113,7 +113,7 @@ def first(values: Sequence[int]) -> int:
 
 
 def whole(width: int | None, one: int | None) -> int:
-    """How many experts of `one` width are as wide as the shared one; undecided where it is no whole number of them."""
+    """The number of experts of `one` width that are as wide as the shared one; undecided unless it is whole."""
     if not width or not one:
         return 0
     if width % one:
@@ -127,7 +127,7 @@ def dense_layers(pattern: Sequence[int] | None) -> list[int]:
 
 
 def leading_dense(pattern: Sequence[int] | None) -> int:
-    """How many layers without experts come first."""
+    """The number of first layers without experts."""
     found = list(pattern or ())
     return found.index(1) if 1 in found else len(found)
 

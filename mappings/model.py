@@ -142,7 +142,7 @@ class UnmappedFile(_Strict):
 
 
 class FamilyInDynamic(_Strict):
-    """What a model class fixes besides in the dynamic graph, and what it needs there in a model without experts."""
+    """The values that a model class fixes besides in the dynamic graph, and its needs there without experts."""
 
     fixes: dict[FieldName, str | int | float | bool | None] = {}
     without_experts: dict[str, str | int | float | bool | None] = {}
@@ -172,7 +172,7 @@ class FamiliesFile(_Strict):
 
 
 class Skeleton(_Strict):
-    """What a written file of one dialect needs besides the recipe."""
+    """The parts that a written file of one dialect needs besides the recipe."""
 
     order: list[str]
     until: dict[str, dict[str, str | int | float | bool | None]] = {}
@@ -181,7 +181,7 @@ class Skeleton(_Strict):
 
 
 class Closed(_Strict):
-    """Why nothing reads a field of the TransformerConfig whose gate is closed."""
+    """The reason why nothing reads a field of the TransformerConfig whose gate is closed."""
 
     en: str
     zh: str
@@ -189,7 +189,7 @@ class Closed(_Strict):
 
 
 class Harmless(Closed):
-    """Why a field of the TransformerConfig may differ without effect."""
+    """The reason why a field of the TransformerConfig may differ without effect."""
 
     when: list[Condition]
     megatron: list[str | int | float | bool | None] | None = None
@@ -306,7 +306,7 @@ class FieldProof(_Strict):
 
 
 class FieldUnproved(_Strict):
-    """Why they say nothing of it in some pairs."""
+    """The reason why the models say nothing of it in some pairs."""
 
     pairs: Annotated[list[str], Field(min_length=1)]
     reason: str
@@ -325,7 +325,7 @@ class FieldProofs(_Strict):
 
 
 class ProofsFile(_Strict):
-    """What `tests/verifier/prove.py` found."""
+    """The results of `tests/verifier/prove.py`."""
 
     reasons: dict[str, Text]
     fields: dict[str, FieldProofs]

@@ -1,4 +1,4 @@
-"""What the real models have said of the rows: `proofs.yaml`, written by `tests/verifier/prove.py`.
+"""Proofs of the rows by the real models: `proofs.yaml`, written by `tests/verifier/prove.py`.
 
 Only what explains or reports rows reads it. A proof is of one field, in pairs of versions that form a star: every
 Megatron-LM with one MindSpore Transformers, and one Megatron-LM with every MindSpore Transformers.
@@ -41,12 +41,12 @@ class Proof(NamedTuple):
 
     @property
     def is_one_sided(self) -> bool:
-        """Whether only the side that has the field was run with and without it: the other has not even its context."""
+        """True if only the side that has the field was run with and without it: the other has not even its context."""
         return not self.carried and self.agrees is None
 
 
 class Unproved(NamedTuple):
-    """Why the models say nothing of a field in some pairs."""
+    """The reason why the models say nothing of a field in some pairs."""
 
     pairs: tuple[Pair, ...]
     en: str
@@ -61,7 +61,7 @@ def proofs_of(field: str) -> tuple[Proof, ...]:
 
 
 def unproved_reasons(field: str) -> tuple[Unproved, ...]:
-    """Why there is none, where that was tried."""
+    """The reasons why a field has no proof although one was tried."""
     from .proofs_compiled import UNPROVED
 
     return tuple(Unproved(*one) for one in UNPROVED.get(field, ()))
@@ -77,7 +77,7 @@ def quantity_proofs(name: str) -> Sequence[tuple[str, tuple[Pair, ...]]]:
 def proof_json(
     field: str, megatron: str, mindformers: str, status: Status, language: Language
 ) -> dict[str, object] | None:
-    """What stands beside a status in the report; None where nothing of the kind was proved in these versions."""
+    """The proof beside a status in the report; None if nothing of the kind was proved in these versions."""
     if status == "unresolved":
         return None
     known = [one for one in proofs_of(field) if one.carried == (status in CARRIED)]
@@ -103,7 +103,7 @@ def _words(proofs: Sequence[Proof], pair: Pair, *, exact: bool) -> Words:
 
 
 def proof_words(proofs: Sequence[Proof], where: Words) -> Words:
-    """How proofs are told: where both sides were held to each other, or as the less that all of them come to."""
+    """The words for proofs: each side held to the other, or the least that all of them show."""
     if all(one.is_one_sided for one in proofs):
         return say.shown_on_one_side()
     return say.shown_by_rounding() if all(one.rounds is not None for one in proofs) else where

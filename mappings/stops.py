@@ -35,7 +35,7 @@ class Stop(NamedTuple):
     zh: str
 
     def covers(self, side: SideName, version: str) -> bool:
-        """Whether it speaks of a side and a version of it."""
+        """True if it speaks of a side and a version of it."""
         return self.side == side and within(version, self.since, self.until)
 
 

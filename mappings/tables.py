@@ -69,7 +69,7 @@ class Caveat(NamedTuple):
     """The target takes the key in and acts as without it: one value on both sides is two behaviours."""
 
     def covers(self, version: str, source: str) -> bool:
-        """Whether it speaks of a version of the target, and of one of what it comes from."""
+        """True if it speaks of a version of the target, and of one of what it comes from."""
         return within(version, self.since, self.until) and within(source, self.source_since, self.source_until)
 
 
@@ -110,17 +110,17 @@ class Row(NamedTuple):
 
     @property
     def caveats(self) -> tuple[Caveat, ...]:
-        """What is to be said of some values, and what stands for them on the other side."""
+        """A note on some values, and their replacement on the other side."""
         return _notes_of(self.number).caveats if self.has_caveats else ()
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Where it was read or measured."""
+        """The sources in which it was read or measured."""
         return _notes_of(self.number).sources
 
     @property
     def en(self) -> str:
-        """What is said of the row in every case."""
+        """The notes on the row in every case."""
         return _notes_of(self.number).en
 
     @property
@@ -138,7 +138,7 @@ class Row(NamedTuple):
 
 
 class Notes(NamedTuple):
-    """What is said of a row; a file that agrees with its partner never asks for it."""
+    """The notes on a row; a file that agrees with its partner never needs them."""
 
     caveats: tuple[Caveat, ...] = ()
     sources: tuple[str, ...] = ()
@@ -166,7 +166,7 @@ class Gate(NamedTuple):
 
 
 class Reason(NamedTuple):
-    """Why keys have no row."""
+    """The reason why keys have no row."""
 
     impact: Impact
     en: str
@@ -192,12 +192,12 @@ class Table(NamedTuple):
     """Fields with a caveat that says so: of the others the caveats need not be loaded."""
 
     def megatron_reason(self, dest: str) -> Reason | None:
-        """Why an argument of Megatron-LM has no row."""
+        """The reason why an argument of Megatron-LM has no row."""
         number = self.megatron_reasons.get(dest)
         return None if number is None else self.reasons[number]
 
     def mindformers_reason(self, path: str) -> Reason | None:
-        """Why a path of a MindSpore Transformers file has no row."""
+        """The reason why a path of a MindSpore Transformers file has no row."""
         known = self.mindformers_reasons
         while path and path not in known:
             path = path[: max(path.rfind("."), path.rfind("["), 0)]

@@ -31,7 +31,7 @@ class Harmless(NamedTuple):
     zh: str
 
     def covers(self, dialect: str, version: str) -> bool:
-        """Whether it speaks of a dialect and a version of MindSpore Transformers."""
+        """True if it speaks of a dialect and a version of MindSpore Transformers."""
         return self.dialect in (None, dialect) and within(version, self.since, self.until)
 
 
@@ -71,7 +71,7 @@ def shared_fields() -> tuple[SharedField, ...]:
 
 
 def closed_reasons() -> Mapping[FieldName, tuple[str, str]]:
-    """Why nothing reads a field, by what its gate asks for and a run does not have."""
+    """The reasons why nothing reads a field, by the value that its gate needs and a run does not have."""
     from .transformer_config_compiled import CLOSED
 
     return CLOSED

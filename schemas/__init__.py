@@ -1,1 +1,1 @@
-"""What each framework accepts: readers with positions, catalogs of facts by version, typed models."""
+"""Readers with positions, catalogs of facts by version, and typed models of what each framework accepts."""

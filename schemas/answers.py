@@ -185,7 +185,7 @@ class DiagnosticJson(Open):
 
 
 class PurposeJson(Open):
-    """What a file does where that is not plainly the training of a GPT model."""
+    """The purpose of a file that is not plainly the training of a GPT model."""
 
     kind: str
     message: Annotated[str, Said("problem.message")]

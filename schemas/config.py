@@ -1,4 +1,4 @@
-"""What a framework makes of a file: every effective value, where it comes from and where it stands.
+"""The configuration of one file: every effective value, its origin and its place.
 
 Both readers answer with a `Config`. It is the contract's `show` as values: `settings` in a stable order
 (explicit ones first, in file order), the tokens that could not be decided, and the problems met on the way.
@@ -45,7 +45,7 @@ class Setting(NamedTuple):
 
     @property
     def is_on(self) -> bool:
-        """Whether a switch is on; the readers have made True or False of what is written."""
+        """True if a switch is on; the readers have made True or False of what is written."""
         return self.decided and bool(self.value)
 
     def to_json(self) -> dict[str, object]:
@@ -94,7 +94,7 @@ class Argument(NamedTuple):
 
 
 def reason_words(why: str) -> Words:
-    """Why a word could not be decided, for a message."""
+    """The reason why a word could not be decided, for a message."""
     if isinstance(why, Words) and why:
         return why
     return verbatim(why) if why else say.not_known()
@@ -130,7 +130,7 @@ class Launch(NamedTuple):
 
 
 class Purpose(NamedTuple):
-    """What a file does instead of training a GPT model, or on top of it."""
+    """The purpose of a file that does something else than train a GPT model, or more."""
 
     kind: str
     problem: Diagnostic
@@ -140,17 +140,17 @@ class Purpose(NamedTuple):
 
     @property
     def trains_gpt(self) -> bool:
-        """Whether the file is to be compared and translated."""
+        """True if the file is to be compared and translated."""
         return self.kind == "post-training"
 
     @property
     def reads_arguments(self) -> bool:
-        """Whether the program reads the framework's own arguments."""
+        """True if the program reads the framework's own arguments."""
         return self.kind in ("post-training", "other-model", "outside")
 
 
 class Basis(NamedTuple):
-    """What an answer about a file rests on: the version whose facts were used, where it comes from, and the purpose."""
+    """The basis of an answer about a file: the version whose facts were used, its origin, and the purpose."""
 
     framework: Framework
     version: str
@@ -170,7 +170,7 @@ class Basis(NamedTuple):
 
     @property
     def label(self) -> str | None:
-        """What the framework itself calls a version that is no release."""
+        """The framework's own name of a version that is not a release."""
         return label_of(self.framework, self.version)
 
     def why(self, language: Language) -> str:
@@ -221,7 +221,7 @@ class Config(NamedTuple):
 
     @property
     def basis(self) -> Basis:
-        """What the answer rests on."""
+        """The basis of the answer."""
         return Basis(
             self.framework,
             self.framework_version,
@@ -233,7 +233,7 @@ class Config(NamedTuple):
         )
 
     def writes(self, key: str) -> bool:
-        """Whether the user wrote a key."""
+        """True if the user wrote a key."""
         setting = self.settings.get(key)
         return setting is not None and setting.origin == "explicit"
 
@@ -243,13 +243,13 @@ class Config(NamedTuple):
         return None if setting is None else setting.value
 
     def is_on(self, key: str, *, otherwise: bool = False) -> bool:
-        """Whether a switch is on; `otherwise` if there is no such key, or it is left open."""
+        """True if a switch is on; `otherwise` if there is no such key, or it is left open."""
         setting = self.settings.get(key)
         return otherwise if setting is None or not setting.decided else setting.is_on
 
 
 def explicit_of(settings: Mapping[str, Setting]) -> tuple[Setting, ...]:
-    """What a file itself says, in order."""
+    """The settings that the file itself writes, in order."""
     return tuple([setting for setting in settings.values() if setting[2] == "explicit"])
 
 
@@ -259,7 +259,7 @@ def partner(framework: Framework) -> Framework:
 
 
 class ReadOptions(NamedTuple):
-    """What the user adds to the file: the command line's reading options."""
+    """The command line's reading options, which the user adds to the file."""
 
     megatron: str | None = None
     mindformers: str | None = None

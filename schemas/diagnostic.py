@@ -1,4 +1,4 @@
-"""What accmap has to say about a place in a file, in both languages.
+"""Diagnostics: messages about a place in a file, in both languages.
 
 A `Kind` is one sort of finding: its code, name, default severity and its message in English and Chinese, with
 `{name}` fields. Kinds stand in the catalogues (`messages.yaml` of each folder) and in the rules; a `Diagnostic` is one
@@ -69,7 +69,7 @@ class Diagnostic(NamedTuple):
 
     @property
     def mark(self) -> Mark:
-        """What names this finding among others, whatever becomes of its severity."""
+        """The identity of this finding among others, whatever becomes of its severity."""
         return self.kind.code, self.file, self.span, self.message()
 
     @property
@@ -87,12 +87,12 @@ class Diagnostic(NamedTuple):
 
     @property
     def effect(self) -> str:
-        """What the finding means for the run: it stops, its numbers differ, that depends, or this is advice."""
+        """The effect of the finding on the run: it stops, its numbers differ, that depends, or this is advice."""
         return self.kind.effect or _EFFECTS[self.kind.severity]
 
     @property
     def url(self) -> str:
-        """Where the code is explained."""
+        """The address of the page that explains the code."""
         return f"https://github.com/accmap/accmap/blob/main/docs/{_page(self.kind.code)}"
 
     def to_json(self, language: Language = "en", because_of: int | None = None) -> dict[str, object]:
@@ -103,7 +103,7 @@ class Diagnostic(NamedTuple):
 
 
 def _page(code: str) -> str:
-    """Where a code is explained: a page of its own, or its heading on the page of all codes of evidence."""
+    """The page that explains a code: its own, or its heading on the page of all codes of evidence."""
     return f"evidence-codes.md#{code.lower()}" if code.startswith("EVD") else f"rules/{code}.md"
 
 
@@ -119,14 +119,14 @@ class UnreadableError(Exception):
 
 
 class ReadBackError(Exception):
-    """What accmap wrote is not what its report says: an error of its own, exit code 3, and nothing is written."""
+    """The written file differs from its report: an error of its own, exit code 3, and nothing is written."""
 
     def __init__(self, en: str, zh: str) -> None:
         super().__init__(en)
         self.zh = zh
 
     def message(self, language: Language) -> str:
-        """What differs, what to send, and how to go on."""
+        """The sentence in a language: the difference, the report to send, and the way on."""
         return self.zh if language == "zh" else str(self)
 
 
@@ -169,7 +169,7 @@ def with_causes(found: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
 
 
 def diagnose(problem: Problem, file: str, span: Span | None = None, related: tuple[Related, ...] = ()) -> Diagnostic:
-    """What is wrong, and where."""
+    """The problem as a diagnostic at a place."""
     return Diagnostic(problem.kind, file, span, problem.values, related)
 
 
@@ -187,5 +187,5 @@ class UsageError(Exception):
         self.en, self.zh = str(said), said.zh
 
     def message(self, language: str) -> str:
-        """What is wrong, for a person."""
+        """The sentence in a language."""
         return self.said.text(language)

@@ -110,7 +110,7 @@ class Expression:
                 self._check(part)
 
     def _strange(self, node: ast.AST) -> str:
-        """Why an expression has no such thing; empty where it may."""
+        """The reason why a part may not stand in an expression; empty if it may."""
         if isinstance(node, ast.Call):
             name = node.func.id if isinstance(node.func, ast.Name) else ""
             known = not node.keywords and (name in self.functions or name in self.of_run)

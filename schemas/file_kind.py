@@ -1,4 +1,4 @@
-"""What a file is for, where that is not the training of a GPT model: recognised by content, and said first.
+"""The purpose of a file that is not the training of a GPT model: recognized by content, and reported first.
 
 The tables of `purposes.yaml` say what each program trains or does, which arguments name another network, and which keys
 make a YAML one of MindSpore Transformers'. What is no GPT training run is neither checked nor compared nor translated:
@@ -35,7 +35,7 @@ _MODEL_SIZES = ("num_layers", "hidden_size", "encoder_num_layers", "use_checkpoi
 
 
 def trains_gpt(config: Config) -> bool:
-    """Whether a file is the training of a GPT model."""
+    """True if a file is the training of a GPT model."""
     return config.purpose is None or config.purpose.trains_gpt
 
 
@@ -52,13 +52,13 @@ def require_schedule(config: Config) -> None:
 
 
 def program_kind(script: str | None) -> str | None:
-    """What a program does; None for one that the tables do not name."""
+    """The kind of a program; None for one that the tables do not name."""
     found = _program(script)
     return None if found is None else found[1]
 
 
 def purpose_of_program(launch: Launch | None, file: str) -> Purpose | None:
-    """What a launch's program says of its purpose."""
+    """The purpose that a launch's program states."""
     found = None if launch is None else _engine(launch) or _program(launch.script)
     if found is None or launch is None:
         return None
@@ -66,7 +66,7 @@ def purpose_of_program(launch: Launch | None, file: str) -> Purpose | None:
 
 
 def purpose_of_recipe(path: str, mode: str, file: str, *, empty: bool = False) -> Purpose | None:
-    """What a functional test's recipe is for: its folder names the family, its MODE says whether it trains.
+    """The purpose of a functional test's recipe: its folder names the family, its MODE tells training from inference.
 
     One with an `empty` MODEL_ARGS starts another program, which its job names.
     """
@@ -85,7 +85,7 @@ def purpose_of_recipe(path: str, mode: str, file: str, *, empty: bool = False) -
 
 
 def purpose_of_arguments(given: Mapping[str, Setting], launch: Launch | None, file: str) -> Purpose | None:
-    """What the arguments themselves say."""
+    """The purpose that the arguments state."""
     from .purposes_compiled import ARGUMENTS
 
     cfg = given.get("yaml_cfg")
@@ -132,7 +132,7 @@ def purpose_of_unknown_program(
 
 
 def _may_be_flags(arguments: Sequence[Argument], *, started: bool) -> bool:
-    """Whether a word that is not known stands where a flag may stand, and not behind one as its value.
+    """True if a word that is not known stands where a flag may stand, and not behind one as its value.
 
     A word that begins with what is no flag is none, whatever follows; nor is a single word of a program that no
     launcher has `started`: what trains is given many. Among words none of which is a flag (`key=value key=$VALUE`) one
@@ -182,12 +182,12 @@ def _commands_of(source: SourceText) -> str:
 
 
 def _seeks(command: str) -> bool:
-    """Whether a command of a pipeline looks for what others started, or for a line."""
+    """True if a command of a pipeline looks for what others started, or for a line."""
     return command.split(None, 1)[:1] in _SEEKERS
 
 
 def _speaks_of_training(text: str, *, programs: bool) -> bool:
-    """Whether a script names a launcher, or a training flag and something that may start a program."""
+    """True if a script names a launcher, or a training flag and something that may start a program."""
     words = text.split()
     if any(mark in text for mark in _LAUNCHERS) or "deepspeed" in words:
         return True
@@ -198,7 +198,7 @@ def _speaks_of_training(text: str, *, programs: bool) -> bool:
 
 
 def _of_program(programs: Mapping[str, tuple[Any, ...] | None], file: str) -> Diagnostic | None:
-    """What the first of a script's programs says of its purpose."""
+    """The purpose of the first of a script's programs, as a remark."""
     name, found = next(iter(programs.items()))
     purpose = _purpose(found or (), file, None, name=_base(name))
     return None if purpose is None else purpose.problem
@@ -232,7 +232,7 @@ _PROGRAM_WORDS = frozenset(("python", "python3", "srun", "mpirun", "accelerate",
 
 
 def is_mindformers(root: Mapping[Any, Any]) -> bool:
-    """Whether a YAML's values are a configuration of MindSpore Transformers: one key that only those have, or two."""
+    """True if a YAML's values are a configuration of MindSpore Transformers: one key that only those have, or two."""
     if "apiVersion" in root and "kind" in root:
         return False
     if "run_mode" in root:
@@ -266,7 +266,7 @@ def may_be_mindformers(source: SourceText) -> bool:
 
 
 def other_yaml(root: object, file: str) -> Purpose:
-    """What a YAML is that is no configuration of MindSpore Transformers."""
+    """The purpose of a YAML that is not a configuration of MindSpore Transformers."""
     from .purposes_compiled import OTHER_YAML
 
     if isinstance(root, dict):
@@ -300,7 +300,7 @@ def unread_yaml(file: str) -> Purpose:
 
 
 def purpose_of_run_mode(run_mode: object, file: str, span: Span | None) -> Purpose | None:
-    """What `run_mode` makes of a configuration."""
+    """The purpose that `run_mode` gives a configuration."""
     if run_mode in ("train", "finetune", None):
         return None
     from .purposes_compiled import RUN_MODES
@@ -384,7 +384,7 @@ def _last(words: Sequence[str], key: str) -> str | None:
 
 
 def _fits(pattern: str, name: str) -> bool:
-    """Whether a name is a pattern's, where each `*` stands for any text."""
+    """True if a name is a pattern's, where each `*` stands for any text."""
     first, star, rest = pattern.partition("*")
     if not star:
         return name == pattern

@@ -1,4 +1,4 @@
-"""How this accmap was installed, and the command that adds one of its extras to just this installation."""
+"""The way in which this accmap was installed, and the command that adds one of its extras to it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _NAME = "accmap"
 
 
 class Installation(NamedTuple):
-    """Where accmap comes from: a checkout (a folder), a file or an address, or the package index."""
+    """The source of an installation: a checkout (a folder), a file or an address, or the package index."""
 
     kind: Literal["checkout", "file", "index"]
     place: str
 
     def command(self, extra: str) -> str:
-        """What installs an extra beside it."""
+        """The command that installs an extra beside it."""
         if self.kind == "checkout":
             return f'pip install -e "{self.place}[{extra}]"'
         if self.kind == "file":
@@ -28,7 +28,7 @@ class Installation(NamedTuple):
 
 
 def installation() -> Installation:
-    """How this accmap was installed."""
+    """The source of this installation."""
     room = os.path.dirname(os.path.abspath(__file__))
     root = os.path.dirname(room)
     if os.path.isfile(os.path.join(root, "pyproject.toml")) and os.path.isdir(os.path.join(root, "api")):
@@ -38,7 +38,7 @@ def installation() -> Installation:
 
 
 def install_command(extra: str) -> str:
-    """What installs an extra beside this accmap."""
+    """The command that installs an extra beside this accmap."""
     return installation().command(extra)
 
 

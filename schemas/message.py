@@ -72,7 +72,7 @@ class Kind(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """What can be wrong somewhere: a kind, and what fills its text."""
+    """A problem: a kind, and the values that fill its text."""
 
     kind: Kind
     values: tuple[tuple[str, object], ...] = ()
@@ -98,11 +98,11 @@ class Catalogue:
         return made
 
     def foreign(self, said: str, key: str | None = None) -> Words:
-        """What a library or the system says, in its own English; `key` finds the Chinese where the words do not."""
+        """Words of a library or the system in their own English; `key` finds the Chinese if the words do not."""
         return Words(said, self._texts().FOREIGN.get(key or said, said))
 
     def page(self, name: str, language: str) -> Callable[..., str]:
-        """What says the words of one page in a language by their keys: headings, labels, the words of an answer."""
+        """The words of one page in a language by their keys: headings, labels, the words of an answer."""
         words, chinese = self._texts().PAGES[name], language == "zh"
 
         def word(key: str, /, *values: object, **named: object) -> str:
@@ -143,7 +143,7 @@ NOTHING = Words("", "")
 
 
 def verbatim(text: object) -> Words:
-    """What somebody else says, in their language: a system, a library, a file; an error of ours in both of its own."""
+    """Words of a system, a library or a file in their language; an error of ours in both of its own."""
     said = text.args[0] if isinstance(text, Exception) and text.args else text
     return said if isinstance(said, Words) else Words(str(text), str(text))
 

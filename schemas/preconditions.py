@@ -20,7 +20,7 @@ _NO_DIRECTORY = "MAP067"
 
 
 def what_stops(config: Config) -> list[Diagnostic]:
-    """What the framework's own checks at its start refuse."""
+    """The problems with which the framework's own checks stop at its start."""
     return [one for one in config.problems if one.effect == "stops"]
 
 
@@ -43,7 +43,7 @@ def require_accepted(config: Config) -> None:
 
 
 def unknown_class(config: Config) -> Diagnostic | None:
-    """Why nothing is known of the network that a file trains; None where its class is known."""
+    """The reason why nothing is known of the network that a file trains; None if its class is known."""
     if config.framework != "mindformers" or config.dialect == "dynamic":
         return None
     codes = _UNKNOWN if "resolved.model.class" in config.settings else (*_UNKNOWN, _NO_DIRECTORY)

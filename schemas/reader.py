@@ -75,7 +75,7 @@ def config_of(
 
 
 def _is_yaml(source: SourceText, path: str) -> bool:
-    """Whether a framework opens the file itself, and as UTF-8; a shell takes bytes as they come."""
+    """True if a framework opens the file itself, and as UTF-8; a shell takes bytes as they come."""
     return path.lower().endswith((*_YAML_SUFFIXES, ".json")) or format_of(source, path) == "mindformers"
 
 
@@ -108,7 +108,7 @@ def _read(
 
 
 def _of_megatron(source: SourceText, options: ReadOptions, found: Format) -> Config:
-    """What holds arguments alone: a list of them, a log that printed them, a tree of objects."""
+    """Files that hold arguments alone: a list of them, a log that printed them, a tree of objects."""
     from .megatron.effective import megatron_config
     from .megatron.inputs.argument_list import read_arguments
 
@@ -179,7 +179,7 @@ def _in_dialect(name: str, sign: str, options: ReadOptions) -> tuple[Chosen | No
 
 
 def format_of(source: SourceText, path: str) -> Format:
-    """What kind of file this is."""
+    """The format of the file."""
     name = path.lower()
     if name.endswith(_SCRIPT_SUFFIXES) or source.text.startswith("#!"):
         return "script"
@@ -200,7 +200,7 @@ def format_of(source: SourceText, path: str) -> Format:
 
 
 def _is_model(source: SourceText) -> bool:
-    """Whether this is a model's `config.json`, asked of what begins as JSON alone."""
+    """True if this is a model's `config.json`, asked of what begins as JSON alone."""
     if not source.text[:256].lstrip().startswith("{"):
         return False
     from .huggingface.reading import is_model

@@ -1,4 +1,4 @@
-"""What a framework's code makes of a configuration, as the rows of an ordered table over its values.
+"""An ordered table of rows over the values of a configuration: one run applies them.
 
 One engine for `megatron/validation.yaml` and `mindformers/resolution.yaml`. A row has an action, a condition and a
 value, both compiled to small functions of the run (`compile_rows.py`). What an action does to the values, and what
@@ -56,7 +56,7 @@ class Run:
     """What the row at hand has read, where the run notes it."""
 
     def source_paths(self, row: Row) -> tuple[str, ...]:
-        """What decided the value of the row at hand."""
+        """The sources that decided the value of the row at hand."""
         del row
         return tuple(self.reads)
 

@@ -1,4 +1,4 @@
-"""Where a value stands in a file: positions, spans and the text they point into.
+"""Positions in a file, spans and the text that they point into.
 
 Lines and columns count from 1, columns in characters, and an end is exclusive: the contract's `span`.
 `SourceText` turns the character offsets of the readers into such spans.
@@ -28,7 +28,7 @@ class Span(NamedTuple):
         return span_json(self)
 
     def at(self, file: str = "") -> str:
-        """Where it begins, as compilers say it, in a file of its own or else in this one."""
+        """The place at which it begins, as compilers write it, in a file of its own or else in this one."""
         return f"{self.file or file}:{self.line}:{self.column}"
 
     def through(self, last: Span) -> Span:
@@ -58,12 +58,12 @@ class SourceText:
 
     @property
     def has_byte_order_mark(self) -> bool:
-        """Whether a byte-order mark stood before the text. YAML drops it, bash does not."""
+        """True if a byte-order mark stood before the text. YAML drops it, bash does not."""
         return self.encoding == "utf-8-sig"
 
     @property
     def line_count(self) -> int:
-        """How many lines the text has; an empty text has one."""
+        """The number of lines; an empty text has one."""
         return len(self._starts)
 
     def position(self, offset: int) -> tuple[int, int]:

@@ -53,7 +53,7 @@ def tree_version(
 
 
 def folders_of(launch: Launch | None, path: str, cwd: str) -> list[str]:
-    """Where the tree of a launch may be: at its program, in the folder it changed to, at the script itself."""
+    """The folders in which the tree of a launch may be: of its program, the one it changed to, the script's own."""
     folders: list[str] = []
     if launch is not None:
         start = launch.directory or cwd

@@ -57,7 +57,7 @@ def suggestion(name: str, known: Iterable[str]) -> Words:
 
 
 def slip(name: str, other: str) -> bool:
-    """Whether one name is the other with a slip: a letter more, less, other or swapped; two in a long name."""
+    """True if one name is the other with a slip: a letter more, less, other or swapped; two in a long name."""
     one, two = (text.lstrip("-").replace("_", "-").lower() for text in (name, other))
     short, long = sorted((one, two), key=len)
     if len(short) < _WORD:
@@ -72,7 +72,7 @@ def slip(name: str, other: str) -> bool:
 
 
 def _has_other_word(words: list[str], others: list[str]) -> bool:
-    """Whether a short word stands in the place of another: --o-lora-rank is no misspelt --q-lora-rank."""
+    """True if a short word stands in the place of another: --o-lora-rank is no misspelt --q-lora-rank."""
     return len(words) == len(others) and any(
         len(word) == len(twin) < _WORD and sorted(word) != sorted(twin)
         for word, twin in zip(words, others, strict=True)

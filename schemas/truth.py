@@ -1,4 +1,4 @@
-"""Whether a switch is on: what a framework's code makes of a value that somebody wrote, by the way in which it asks.
+"""The state of a switch: on, off or refused, by the test that a framework's code makes of the written value.
 
 The readers ask once for every switch of a file, so that all later code sees True, False, or a value that is left open.
 `schemas/mindformers/switches.yaml` says for each key which test its code makes. transformers and Megatron-LM's YAML ask
@@ -28,7 +28,7 @@ TESTS = frozenset(_OF_NULL)
 
 
 def is_on(value: object, test: str = TRUTH) -> bool | None:
-    """Whether a value switches on; None for one that the framework refuses."""
+    """True if a value switches on; None for one that the framework refuses."""
     if isinstance(value, bool):
         return value
     if value is None:

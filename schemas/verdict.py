@@ -1,4 +1,4 @@
-"""What a verdict is made of: what was found wrong, how much was compared, and what was not.
+"""The verdict of a comparison: from the differences, the compared amount, and the parts that were not compared.
 
 Every command's verdict comes from `conclude`. Its good word ("equal", "match", "pass") is said only where everything
 that is relevant was compared; *partial* is compared in part, *undecided* is without the evidence, and neither is fine.
@@ -33,7 +33,7 @@ class Unseen(NamedTuple):
 
 
 def word_of(verdict: str, language: str) -> str | None:
-    """What a person is told of the two verdicts that are neither fine nor bad; None of any other."""
+    """The words for the two verdicts that are neither fine nor bad; None for any other."""
     return say.page("verdict", language)(verdict) if verdict in (PARTIAL, UNDECIDED) else None
 
 
@@ -62,7 +62,7 @@ def unresolved_words(config: Config) -> Iterator[tuple[str, Diagnostic]]:
 
 
 def unseen_words(configs: Iterable[Config]) -> list[Unseen]:
-    """What no comparison of these files has seen."""
+    """The words that no comparison of these files has seen."""
     return [
         Unseen(
             config.file if problem.span is None else f"{config.file}:{problem.span.line}",

@@ -1,4 +1,4 @@
-"""Which versions of the frameworks accmap knows, in which dialects, and what can be done with each.
+"""The versions of the frameworks that accmap knows, their dialects, and the uses of each.
 
 `versions.yaml` is the only list; nothing else names the versions there are. A version that is no release has a name
 without a number (`main`) and a place among the numbers all the same.
@@ -33,7 +33,7 @@ def minor_of(text: str) -> str | None:
 
 
 def names_a_file(text: str) -> bool:
-    """Whether what stands for a version is a file that describes a dialect."""
+    """True if what stands for a version is a file that describes a dialect."""
     return text.endswith((".yaml", ".yml"))
 
 
@@ -100,12 +100,12 @@ def stand_ins(framework: Framework, dialect: Dialect) -> dict[str, str]:
 
 
 def label_of(framework: Framework, name: str) -> str | None:
-    """What a version that is no release is called beside its name."""
+    """The label of a version that is not a release, beside its name."""
     return next((one.label for one in ALL if one.framework == framework and one.name == name), None)
 
 
 def number_of(name: str) -> tuple[int, ...]:
-    """Where a version stands: `1.10` after `1.9`, a patch with its release, `main` after all that were released."""
+    """The order of a version: `1.10` after `1.9`, a patch with its release, `main` after all that were released."""
     number = NUMBERS.get(name) or _numbers.get(name)
     if number is None:
         number = tuple([int(part) for part in name.split(".")[:2] if part.isdigit()])
@@ -126,7 +126,7 @@ _numbers: dict[str, tuple[int, ...]] = {}
 
 
 def within(version: str, since: str | None, until: str | None) -> bool:
-    """Whether a version lies between two others, both included; None leaves an end open."""
+    """True if a version lies between two others, both included; None leaves an end open."""
     if since is None and until is None:
         return True
     number = number_of(version)
@@ -156,7 +156,7 @@ def title_of(framework: Framework, version: str) -> str:
 
 
 def header_version(framework: Framework, text: str) -> str | None:
-    """What a header says; None where there is none."""
+    """The version of a header; None if the text has none."""
     head = text[:_HEAD]
     if "accmap" not in head:
         return None

@@ -36,7 +36,7 @@ def first_of(names: Sequence[str], most: int) -> str:
 
 
 def in_brackets(text: str, language: str) -> str:
-    """What follows in brackets; nothing where there is nothing."""
+    """A text in brackets; nothing for an empty one."""
     return say.page("marks", language)("brackets", text) if text else ""
 
 

@@ -84,7 +84,7 @@ def _join_lines(text: str, *, quoted: bool) -> str:
 
 
 def width(text: str) -> int:
-    """How many columns a text takes."""
+    """The number of columns that a text takes."""
     return sum(2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in text)
 
 
@@ -99,7 +99,7 @@ def _flow(node: Node) -> str:
 
 
 def _may_flow(node: Node) -> bool:
-    """Whether a part is small enough in kind to stand on one line."""
+    """True if a part is small enough in kind to stand on one line."""
     if node.kind == "scalar":
         return True
     if node.kind == "mapping":
@@ -168,7 +168,7 @@ class _Layout:
 
 
 def _is_run(node: Node) -> bool:
-    """Whether a list is one of plain words: it is wrapped and not set out one a line."""
+    """True if a list is one of plain words: it is wrapped and not set out one a line."""
     return node.kind == "list" and all(one.kind == "scalar" and width(one.text) < WIDTH // 3 for one in node.children)
 
 
@@ -201,7 +201,7 @@ def _fold_text(head: str, node: Node, indent: int) -> list[str]:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Where a text in double quotes may be broken: behind a blank, a bar or a wide character; never in an escape."""
+    """The parts of a text in double quotes, broken behind a blank, a bar or a wide character, never in an escape."""
     part = ""
     for place, one in enumerate(text):
         part += one
@@ -214,7 +214,7 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _closes(character: str) -> bool:
-    """Whether a character may not begin a line."""
+    """True if a character may not begin a line."""
     return character != "" and unicodedata.category(character) in ("Pe", "Pf", "Po")
 
 

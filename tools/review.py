@@ -1,4 +1,4 @@
-"""What a person has to review when a version comes in: `python tools/review.py 0.19 0.20`.
+"""A list of checks for a person when a version comes in: `python tools/review.py 0.19 0.20`.
 
 `python tools/review.py --mindformers 2.1 2.2` answers for MindSpore Transformers: what its facts say anew, and the
 rows of `resolution.yaml`, tables and programs that cite a function whose source changed. For Megatron-LM:
@@ -85,7 +85,7 @@ def citations(listed: Sequence[Line]) -> Iterator[tuple[str, str, Place]]:
 
 
 def is_cited(function: str, path: str, name: str) -> bool:
-    """Whether a citation means a function; one of a class means every method of it."""
+    """True if a citation means a function; one of a class means every method of it."""
     full, _, dotted = function.partition(":")
     return f"/{full}".endswith(f"/{path}") and (dotted == name or dotted.startswith(f"{name}."))
 

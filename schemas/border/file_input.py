@@ -61,7 +61,7 @@ def read_bytes(path: str, shown: str | None = None, limit: int = MAX_BYTES) -> b
 
 
 def is_pipe(path: str) -> bool:
-    """Whether the caller named standard input or `<(command)`, which is read once and to its end."""
+    """True if the caller named standard input or `<(command)`, which is read once and to its end."""
     return path == "/dev/stdin" or path.startswith(_PIPES)
 
 
@@ -157,7 +157,7 @@ def require_no_way_out(path: str, root: str) -> None:
 
 
 def is_inside(path: str, root: str) -> bool:
-    """Whether a path leads, with all links followed, to something below a folder."""
+    """True if a path leads, with all links followed, to something below a folder."""
     return real_path(path).startswith(os.path.join(real_path(root), ""))
 
 
@@ -190,7 +190,7 @@ def decode(data: bytes, name: str, encoding: str | None = None) -> SourceText:
 
 
 def encoding_problem(source: SourceText, *, must_be_utf8: bool) -> Diagnostic | None:
-    """What is to be said of a text that was read in another encoding than UTF-8; None where it was not."""
+    """The problem of a text that was read in another encoding than UTF-8; None for UTF-8."""
     if source.strange is None:
         return None
     offset, byte, place = source.strange

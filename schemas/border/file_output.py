@@ -216,7 +216,7 @@ def _open_already(path: str) -> int | None:
 
 
 def _is_stream(path: str) -> bool:
-    """Whether the place is a device or a pipe (/dev/null, /dev/stdout, >(command)), which takes bytes as they come."""
+    """True if the place is a device or a pipe (/dev/null, /dev/stdout, >(command)), which takes bytes as they come."""
     if _open_already(path) is not None:
         return True
     try:
@@ -270,7 +270,7 @@ def _make(folder: str, made: list[str]) -> None:
 
 
 def _lives(process: int, began: str) -> bool:
-    """Whether the process that began at a time still runs; its number may be another's by now."""
+    """True if the process that began at a time still runs; its number may be another's by now."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

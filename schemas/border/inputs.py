@@ -64,7 +64,7 @@ def remember_opened(status: os.stat_result, path: str) -> None:
 
 
 def is_input(status: os.stat_result) -> bool:
-    """Whether this command has read the file."""
+    """True if this command has read the file."""
     return (status.st_dev, status.st_ino) in _current[0].opened
 
 
@@ -99,7 +99,7 @@ def add_notes(others: Mapping[str, bytes] | None) -> None:
 
 
 def is_noting() -> bool:
-    """Whether the state of what is read has to be worked out."""
+    """True if the state of what is read has to be worked out."""
     return _current[0].notes is not None
 
 

@@ -24,27 +24,27 @@ MOST_NAMES = 5_000
 
 
 def exists(path: str) -> bool:
-    """Whether anything stands at a path; a link that leads nowhere does not."""
+    """True if anything stands at a path; a link that leads nowhere does not."""
     return _kinds(path)[1] != 0
 
 
 def stands(path: str) -> bool:
-    """Whether anything stands at a path, a link that leads nowhere included."""
+    """True if anything stands at a path, a link that leads nowhere included."""
     return _kinds(path)[0] != 0
 
 
 def is_file(path: str) -> bool:
-    """Whether a path leads to a regular file."""
+    """True if a path leads to a regular file."""
     return stat.S_ISREG(_kinds(path)[1])
 
 
 def is_folder(path: str) -> bool:
-    """Whether a path leads to a folder."""
+    """True if a path leads to a folder."""
     return stat.S_ISDIR(_kinds(path)[1])
 
 
 def is_link(path: str) -> bool:
-    """Whether a path is a link itself."""
+    """True if a path is a link itself."""
     return stat.S_ISLNK(_kinds(path)[0])
 
 
@@ -54,7 +54,7 @@ def kind_of(path: str) -> int:
 
 
 def real_path(path: str) -> str:
-    """Where a path leads, all links followed; ValueError for a path that cannot be one."""
+    """The place that a path leads to, all links followed; ValueError for a path that cannot be one."""
     found = os.path.realpath(path)
     if is_noting():
         note(path, _LEADS, _encode_state(found))

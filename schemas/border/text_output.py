@@ -29,7 +29,7 @@ _JOINERS = "\u200c\u200d"
 
 
 class _VisibleCharacters(dict[int, object]):
-    """How a character stands in a line for a person, found once for each."""
+    """The forms of characters in a line for a person, each worked out once."""
 
     def __init__(self, known: dict[int, object]) -> None:
         super().__init__(known)

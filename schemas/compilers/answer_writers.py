@@ -82,7 +82,7 @@ def _record(model: Model, name: str) -> str:
 
 
 def _condition(name: str, field: FieldInfo, it: str) -> str:
-    """Where a member is written at all; empty for always."""
+    """The condition under which a member is written; empty for always."""
     if only := _mark(field, OnlyWith):
         return f"{it}.{only.path} is not None"
     if (left := _mark(field, LeftOut)) is None:

@@ -28,7 +28,7 @@ _OPTIONAL = {"confidence", "effect"}
 
 
 def products() -> dict[str, str]:
-    """What is made of each catalogue, by path."""
+    """The modules of each catalogue, by path."""
     made: dict[str, str] = {}
     for room in ROOMS:
         for source in sorted((ROOT / room).rglob(SOURCE)):
@@ -89,7 +89,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def _source(folder: str, depth: int) -> str:
-    """Where `message` is, as seen from a folder."""
+    """The package of `message`, as seen from a folder."""
     return "." * depth if folder.startswith("schemas") else "." * (depth + 1) + "schemas."
 
 

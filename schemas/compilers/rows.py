@@ -51,7 +51,7 @@ def plain(value: Any) -> Any:
 
 
 class Names:
-    """What the expressions of a table may call and read."""
+    """The names that the expressions of a table may call and read."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class Names:
         return list(found)
 
     def is_function(self, name: str) -> bool:
-        """Whether a name is one of what expressions may call."""
+        """True if a name is one of what expressions may call."""
         return name in self.context or name in self.builtins or name in self.functions
 
     def resolve(self, dotted: str, *, is_call: bool = False) -> tuple[str, str]:

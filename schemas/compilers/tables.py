@@ -20,7 +20,7 @@ LOADER: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def load_table(text: str) -> Any:
-    """What the text says."""
+    """The value of a table's text."""
     return yaml.load(text, LOADER)
 
 

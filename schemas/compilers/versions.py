@@ -47,7 +47,7 @@ def _check(framework: str, entries: list[dict[str, Any]]) -> None:
 
 
 def _wrong_with(entry: dict[str, Any], dialects: tuple[str, ...], names: list[Any]) -> str:
-    """What is wrong with one version's line; empty where nothing is."""
+    """The mistake in one version's line; empty if there is none."""
     strange = set(entry) - _MEMBERS - set(dialects)
     if strange or not isinstance(entry.get("name"), str) or not set(entry) & set(dialects):
         return str(sorted(strange)) if strange else "its name is a text, and it has a dialect"

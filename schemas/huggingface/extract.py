@@ -73,7 +73,7 @@ def read_families() -> dict[str, Any]:
 
 
 def extract_facts(python: str) -> dict[str, Any]:
-    """What the transformers of an interpreter says of itself."""
+    """The facts that the transformers of an interpreter states."""
     command = [python, "-c", _PROBE, json.dumps(FAMILIES)]
     told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     found: dict[str, Any] = json.loads(told.splitlines()[-1])
@@ -81,7 +81,7 @@ def extract_facts(python: str) -> dict[str, Any]:
 
 
 def changes(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    """What differs between the facts of two readings."""
+    """The differences between the facts of two readings."""
     lines: list[str] = []
     before, after = old.get("families", {}), new["families"]
     for name in after:

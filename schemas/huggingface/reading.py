@@ -25,7 +25,7 @@ _SIGNS = ('"model_type"', '"architectures"')
 
 
 class ConfigurationClass(NamedTuple):
-    """How transformers reads the files of one family."""
+    """The way in which transformers reads the files of one family."""
 
     name: str
     model: str
@@ -39,7 +39,7 @@ class ConfigurationClass(NamedTuple):
 
 
 def is_model(source: SourceText) -> bool:
-    """Whether a text is a model's `config.json`."""
+    """True if a text is a model's `config.json`."""
     text = source.text
     return text[:256].lstrip()[:1] == "{" and any(sign in text for sign in _SIGNS)
 
@@ -60,7 +60,7 @@ def known_version(text: str, where: str = "--transformers") -> str:
 
 
 def huggingface_config(source: SourceText, asked: str | None = None) -> Config:
-    """What a `config.json` says to the version `asked`; UnreadableError where nothing is known of its model."""
+    """The configuration of a `config.json` in the version `asked`; UnreadableError for a model without facts."""
     keys = _keys(source)
     places = _places(source, keys)
     version, reason = _version(keys.get("transformers_version")) if asked is None else (known_version(asked), NOTHING)
@@ -114,7 +114,7 @@ def _keys(source: SourceText) -> dict[str, Any]:
 
 
 def _places(source: SourceText, keys: Mapping[str, Any]) -> dict[str, Span]:
-    """Where each key stands; the whole file where that cannot be told."""
+    """The place of each key; the whole file if the place is unknown."""
     from ..yaml_reader.document import read_yaml
 
     try:

@@ -88,7 +88,7 @@ def read_classes() -> list[dict[str, Any]]:
 
 
 def names_of(one: dict[str, Any]) -> Names:
-    """What the expressions of a class read: its constructor's arguments and the keys of moe_config, as `moe.<key>`."""
+    """The names that expressions of a class read: its constructor's arguments, and `moe.<key>` for moe_config."""
     known = {*one.get("arguments", ()), "hidden_size"}
     experts: set[str] = set()
     for version in versions("static"):

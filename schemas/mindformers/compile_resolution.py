@@ -89,7 +89,7 @@ def read_rows(source: str = SOURCE) -> tuple[list[dict[str, Any]], list[Row]]:
 
 
 def definition_sources(sections: list[dict[str, Any]]) -> dict[str, str]:
-    """What the table's constants and definitions, and those of the older classes, become: source text by name."""
+    """The sources of the table's constants and definitions, and of those of the older classes, by name."""
     found: dict[str, str] = {}
     older: dict[str, Any] = {"definitions": read_table(LEGACY)["definitions"], "source": LEGACY}
     for section in (*sections, older):
@@ -104,7 +104,7 @@ def definition_sources(sections: list[dict[str, Any]]) -> dict[str, str]:
 
 @cache
 def callable_names() -> frozenset[str]:
-    """What the expressions of this table and of the older classes may call, and the constants."""
+    """The functions that the expressions of this table and of the older classes may call, and the constants."""
     return frozenset((*FUNCTIONS, *definition_sources(read_table(SOURCE))))
 
 
@@ -144,7 +144,7 @@ def _with_names(raw: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _message_members(action: str, stage: str) -> set[str]:
-    """What a row that reports has to say."""
+    """The members of a row that reports, for its message."""
     if action in SAYING:
         return {"en", "zh"} if stage == CHECKS else {"at", "en", "zh"}
     if action in REPORTING:
@@ -199,7 +199,7 @@ class Compiler:
         self.known[DYNAMIC] = self.known[CHECKS]
 
     def names(self, row: Row) -> Names:
-        """What the row may call and read."""
+        """The names that the row may call and read."""
         own = self.known[row.stage]
         known = self.lets[row.stage].union(*(own.get(version, ()) for version in row.versions))
 
@@ -298,7 +298,7 @@ def _keys(stage: str, names: Iterable[str]) -> frozenset[str]:
 
 
 def _action_and_target(row: Row, known: Names) -> tuple[str, str]:
-    """What a row does, to what; the network's own names are values for the rows below, and nothing is recorded yet."""
+    """The action of a row and its target; the network's own names are values for the rows below."""
     if row.stage in NETWORK and row.action in ("set", "drop"):
         return "let" if row.action == "set" else row.action, known.resolve(row.target)[0]
     return row.action, row.target

@@ -1,4 +1,4 @@
-"""What the dynamic graph's `TrainConfig` makes of a YAML: every value, its type checked, defaults filled in.
+"""The dynamic graph's `TrainConfig` of a YAML: every value, its type checked, defaults filled in.
 
 From 2.0 on MindSpore Transformers trains in PyNative mode from a typed configuration: sections are classes with
 fields, some of which let further keys through to the optimizer, the schedule or the model. `DynamicReading` follows
@@ -255,7 +255,7 @@ class DynamicReading(Reading):
         return otherwise if setting is None else setting.value
 
     def span(self, *keys: str) -> Span | None:
-        """Where the first of the keys that the file holds stands."""
+        """The place of the first of the keys that the file holds."""
         for key in keys:
             setting = self.settings.get(key)
             if setting is not None and setting.span is not None:
@@ -263,7 +263,7 @@ class DynamicReading(Reading):
         return None
 
     def end(self, key: str) -> Span | None:
-        """Where a key beside that one would be written."""
+        """The place of a new key beside that one."""
         return _end(self.span(key))
 
     def _accept(self, path: str, acceptance: Acceptance) -> None:
@@ -273,7 +273,7 @@ class DynamicReading(Reading):
                 self.settings[key] = setting._replace(acceptance=acceptance)
 
     def fields_of(self, section: str) -> Mapping[str, Any]:
-        """What the class of a top-level section declares."""
+        """The fields that the class of a top-level section declares."""
         return self.facts.classes[self.facts.classes["TrainConfig"]["fields"][section]["type"]]["fields"]
 
     def derive(self, key: str, value: Value, *sources: str) -> None:
@@ -286,7 +286,7 @@ class DynamicReading(Reading):
 
 
 class Dynamic(Trainer):
-    """What the trainer makes of the values that the file and the classes' defaults give; what it says of them."""
+    """The run of the dynamic graph's rows over the values of the file and of the classes' defaults."""
 
     reading: DynamicReading
 
@@ -302,11 +302,11 @@ class Dynamic(Trainer):
         return self.reading.value(name, otherwise) if one is None else one.value
 
     def has(self, name: str) -> bool:
-        """Whether there is such a value."""
+        """True if there is such a value."""
         return name in self.locals or name in self.reading.settings
 
     def is_written(self, name: str) -> bool:
-        """Whether there is something in a section."""
+        """True if there is something in a section."""
         return any(key.startswith(f"{name}.") for key in self.reading.settings)
 
     def source_paths(self, row: Row) -> tuple[str, ...]:
@@ -344,7 +344,7 @@ class Dynamic(Trainer):
     # What a section names by `type`.
 
     def section_values(self, section: str) -> dict[str, Sourced]:
-        """What a section hands its class: all that is written, and the section's own fields."""
+        """The values that a section hands its class: all that is written, and the section's own fields."""
         switched = self.reading.switched
         given: dict[str, Sourced] = {}
         for key, value in self.reading.section(section).items():
@@ -356,7 +356,7 @@ class Dynamic(Trainer):
         return given
 
     def class_named(self, registry: str, section: str, kind: Any) -> Taken | None:
-        """What is known of a class; None where there is none of that name, which is reported."""
+        """The facts of a class; None for a name that has none, which is reported."""
         reading, key = self.reading, f"{section}.type"
         classes: Mapping[str, Any] = getattr(reading.facts, registry)
         facts = classes.get(str(kind))
@@ -381,7 +381,7 @@ class Dynamic(Trainer):
             self.reading.settings[path] = Setting(path, one.value, "default")
 
     def leave_open(self, row: Row) -> bool:
-        """What is computed from a section that is not there is nothing."""
+        """A value that is computed from a missing section is nothing."""
         if row.action in ("set", "let"):
             getattr(self, row.action)(row, None)
         return True
@@ -394,7 +394,7 @@ def _join(prefix: str, key: object) -> str:
 
 
 def _fits(value: Any, kind: str) -> bool:
-    """Whether `pynative/config/utils.py:check_type` accepts a value."""
+    """True if `pynative/config/utils.py:check_type` accepts a value."""
     alternatives = kind.split(" | ")
     if len(alternatives) > 1:
         return any((value is None) if option == "None" else _fits(value, option) for option in alternatives)

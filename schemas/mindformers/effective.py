@@ -133,7 +133,7 @@ _NEEDED = (("trainer", "type"), ("model", "model_config"))
 
 
 class Override(NamedTuple):
-    """What a launch script's `run_mindformer.py` option sets on top of the YAML."""
+    """A value that an option of a launch script's `run_mindformer.py` sets over the YAML."""
 
     path: str
     value: Any
@@ -203,7 +203,7 @@ def _foreign_config(file: str, root: Node, purpose: Purpose) -> Config:
 
 
 def _unread(source: SourceText, problem: Diagnostic) -> Purpose | None:
-    """What a text is that is no single YAML document of plain values; None where it may be a broken configuration."""
+    """The purpose of a text that is not one YAML document of plain values; None for a broken configuration."""
     if not may_be_mindformers(source):
         found = template(source)
         if found is None and problem.kind.code in _OTHERS_YAML:
@@ -277,7 +277,7 @@ def _static_config(
 
 
 def _option_values(options: ReadOptions, *, legacy: bool) -> dict[str, Sourced]:
-    """What the rows know besides the file."""
+    """The values that the rows know besides the file."""
     return {
         "option.world_size": Sourced(options.world_size),
         "option.steps": Sourced(options.steps, ("--steps",)),
@@ -287,7 +287,7 @@ def _option_values(options: ReadOptions, *, legacy: bool) -> dict[str, Sourced]:
 
 
 def _may_hold_placeholders(root: Node, source: SourceText) -> bool:
-    """Whether there is reason to look; what a file below says is not known here."""
+    """True if there is reason to look; what a file below says is not known here."""
     return "base_config" in root.value or any(mark in source.text for mark in _MAY_HOLD_PLACEHOLDERS)
 
 
@@ -331,7 +331,7 @@ def _check_depth(reading: Reading, root: Node) -> None:
 
 
 def _deeper(node: Node, limit: int) -> bool:
-    """Whether some key stands in more than `limit` mappings."""
+    """True if some key stands in more than `limit` mappings."""
     if limit == 0:
         return bool(node.items)
     return any(_deeper(child, limit - 1) for child in node.items.values() if child.items)

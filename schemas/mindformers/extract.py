@@ -197,7 +197,7 @@ def _replace_dialect(dialect: dict[str, Any] | None, version: str, new: Any) -> 
 
 
 def changes(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, str, Any, Any]]:
-    """What is `new`, `gone` or `changed` between two trees: the path, and the two values."""
+    """The entries that are `new`, `gone` or `changed` between two trees: the path, and the two values."""
     if is_mapping(old) and is_mapping(new):
         for key in {**old, **new}:
             here = f"{path}.{key}" if path else str(key)
@@ -212,7 +212,7 @@ def changes(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, str, Any,
 
 
 def _differences(old: Any, new: Any, path: str) -> Iterator[tuple[str, str, Any, Any]]:
-    """What of two values differs: of lists the entries, where it is not their order alone."""
+    """The differences of two values: of lists the entries, unless only their order differs."""
     lists = is_list(old) and is_list(new)
     if lists:
         yield from (("gone", path, one, None) for one in old if one not in new)
@@ -249,7 +249,7 @@ def _cited_functions(functions: set[str], file: str, listed: list[str]) -> Itera
 
 
 def stored_facts(version: str) -> dict[str, Any]:
-    """What stands here of a version: the facts by dialect, and the digests."""
+    """The stored facts of a version by dialect, and its digests."""
     digest = read_facts(DIGESTS)
     found: dict[str, Any] = {"digests": facts_of(digest["facts"], version, digest["versions"])}
     for dialect, content in read_facts().items():
@@ -337,7 +337,7 @@ def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
 
 
 def data_keys(package: Path) -> list[str]:
-    """What the Megatron data set's loader reads of its `config` (`init_gpt_dataset_config`), in its order."""
+    """The keys that the Megatron data set's loader reads of its `config` (`init_gpt_dataset_config`), in its order."""
     path = package / "dataset/dataloader/blended_megatron_dataloader.py"
     found: list[tuple[int, int, str]] = []
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):

@@ -36,7 +36,7 @@ def read_facts(path: Path = SOURCE) -> dict[str, Any]:
 
 
 def facts_of(tree: Any, version: str, versions: Sequence[str]) -> Any:
-    """What a tree says of one version; `versions` is the order in which they came."""
+    """The tree of one version; `versions` is the order in which they came."""
     if not is_mapping(tree):
         return tree
     if _WORDS in tree:
@@ -74,7 +74,7 @@ def _merge_mappings(trees: dict[str, dict[Any, Any]], versions: Sequence[str]) -
 def _other_orders(
     found: dict[Any, Any], trees: dict[str, dict[Any, Any]], versions: Sequence[str]
 ) -> dict[str, dict[str, str]]:
-    """What stands elsewhere in the versions that have another order: the framework goes through some in order."""
+    """The moves in the versions that have another order: the framework goes through some in order."""
     orders: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for version, tree in trees.items():
         usual = list(facts_of(found, version, versions))
@@ -326,7 +326,7 @@ def _targets(spec: Any) -> list[list[Any]]:
 
 
 def _meanings(rules: dict[str, Any]) -> dict[str, str]:
-    """Which field a key means in the common table, for advice about a key that a class does not map."""
+    """The field that a key means in the common table, for advice about a key that a class does not map."""
     return {key: targets[0][0] for key, spec in rules.items() if (targets := _targets(spec)) and targets[0][0] != key}
 
 

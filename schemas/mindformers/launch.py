@@ -24,7 +24,7 @@ DEFAULT_VERSION = default_name("mindformers", "static")
 
 
 class LaunchOverrides(NamedTuple):
-    """What a launch says about its configuration."""
+    """The YAML that a launch names, and its overrides."""
 
     config: str | None
     overrides: tuple[Override, ...] = ()
@@ -32,7 +32,7 @@ class LaunchOverrides(NamedTuple):
 
 
 def is_mindformers_launch(launch: Launch) -> bool:
-    """Whether this starts MindSpore Transformers: `run_mindformer.py`, or any script under msrun with a YAML."""
+    """True if this starts MindSpore Transformers: `run_mindformer.py`, or any script under msrun with a YAML."""
     name = posixpath.basename(launch.script or "")
     if name == "run_mindformer.py":
         return True
@@ -43,7 +43,7 @@ def is_mindformers_launch(launch: Launch) -> bool:
 
 
 def is_dynamic_launch(launch: Launch, version: str = DEFAULT_VERSION) -> bool:
-    """Whether the launch starts the dynamic graph's trainer: `--mode 1` from 1.9 on."""
+    """True if the launch starts the dynamic graph's trainer: `--mode 1` from 1.9 on."""
     from .launch_reading import DYNAMIC_SINCE, LaunchReading
 
     return number_of(version) >= DYNAMIC_SINCE and LaunchReading(launch, version, "").is_dynamic

@@ -41,7 +41,7 @@ class _Given(NamedTuple):
     values: list[Value]
 
     def value(self, *, several: bool) -> Value:
-        """What the option is given: one value, or all of them where it takes `several`."""
+        """The value of the option: one, or all of them if it takes `several`."""
         if not all(part.resolved for part in self.parts):
             return Undecided(" ".join([part.text for part in self.parts]))
         return self.values if several and len(self.values) > 1 else self.values[0]
@@ -297,7 +297,7 @@ def assigned_value(text: str) -> Value:
 
 
 def _comma(text: str) -> int:
-    """Where the first comma outside brackets stands; the length where there is none."""
+    """The place of the first comma outside brackets; the length if there is none."""
     if text.count("(") != text.count(")") or text.count("[") != text.count("]"):
         raise ValueError(text)
     parentheses = brackets = 0
@@ -310,7 +310,7 @@ def _comma(text: str) -> int:
 
 
 def _is_value(argument: Argument) -> bool:
-    """Whether argparse takes a token as a value rather than as an option."""
+    """True if argparse takes a token as a value rather than as an option."""
     text = argument.text
     if not text.startswith("-") or text == "-" or " " in text:
         return True

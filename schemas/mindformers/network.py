@@ -41,7 +41,7 @@ _WORDS = {"positive": "above_0", "seed": "of_32_bits", "float": "a_number", "str
 
 
 def fits(value: Any, kind: str) -> bool:
-    """Whether a value is of a kind."""
+    """True if a value is of a kind."""
     base = kind.rstrip("?")
     if value is None:
         return base != kind
@@ -212,7 +212,7 @@ class _Conversion:
         return next(iter([*(name for name in setting if name in self.signature), *own, *others]), None)
 
     def advice(self, key: str) -> Words:
-        """What to write in place of a key without effect."""
+        """The key to write in place of one without effect."""
         meant = self.reading.catalog["meant"].get(key)
         if meant is not None:
             found = self._replacement_key(meant, key)
@@ -227,7 +227,7 @@ class _Conversion:
 
 
 class Defaults(NamedTuple):
-    """What a (MLA)TransformerConfig has by itself."""
+    """The defaults of a (MLA)TransformerConfig."""
 
     names: Mapping[str, str]
     """Its fields, and what the rows call them."""
@@ -236,7 +236,7 @@ class Defaults(NamedTuple):
     catalog: Mapping[str, Any]
 
     def changed_names(self, now: Mapping[str, Sourced]) -> Iterator[str]:
-        """What of it is no longer what it is by itself, as the rows call it."""
+        """The names whose values are no longer the defaults, as the rows call them."""
         return compress(self.known, map(is_not, self.known.values(), map(now.__getitem__, self.known)))
 
 

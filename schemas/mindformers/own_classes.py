@@ -45,7 +45,7 @@ class _Registration(NamedTuple):
     line: int
 
     def serves(self, section: str, name: str) -> bool:
-        """Whether the class is, or may be, the one that a section names."""
+        """True if the class is, or may be, the one that a section names."""
         if self.given is None:
             return True
         if not _may_be_kind(self.given.get("module_type"), _KINDS.get(section)):
@@ -122,7 +122,7 @@ def _first(call: ast.Call) -> str | None:
 
 
 def _is_call(node: ast.AST, method: str, known: frozenset[str]) -> TypeGuard[ast.Call]:
-    """Whether a node calls a method of the register."""
+    """True if a node calls a method of the register."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != method:
         return False
     return _last_name(node.func.value) in known
@@ -144,14 +144,14 @@ def _call_arguments(call: ast.Call, before: int) -> dict[str, ast.expr] | None:
 
 
 def _may_be_kind(node: ast.expr | None, wanted: str | None) -> bool:
-    """Whether a module type is the wanted one; where none is given it is TOOLS, which no section has."""
+    """True if a module type is the wanted one; where none is given it is TOOLS, which no section has."""
     if isinstance(node, ast.Attribute):
         return node.attr == wanted
     return node is not None and wanted is not None and _may_be(node, wanted.lower())
 
 
 def _may_be(node: ast.expr, wanted: object) -> bool:
-    """Whether an argument is a value; it may be any where the program decides it."""
+    """True if an argument is a value; it may be any where the program decides it."""
     return not isinstance(node, ast.Constant) or node.value == wanted
 
 

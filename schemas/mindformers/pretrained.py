@@ -71,7 +71,7 @@ def nested_rope(reading: Reading) -> None:
 
 
 def _nested_overrides(nested: Mapping[str, Any], own: Mapping[str, Any], base: object) -> dict[str, Any]:
-    """What the nested settings say and the keys that are read do not."""
+    """The nested settings that differ from the keys that are read."""
     lost: dict[str, Any] = {}
     theta = nested.get("rope_theta")
     if theta is not None and base != theta:

@@ -121,7 +121,7 @@ def _config_class(name: str, one: Any) -> dict[str, Any]:
 
 
 def _model(one: Any) -> dict[str, Any]:
-    """Whether the static graph's network stands beside it, and as what the networks convert their configuration."""
+    """True if the static graph's network stands beside it, and as what the networks convert their configuration."""
     folder = os.path.dirname(inspect.getfile(one))
     static = dynamic = ""
     for name in sorted(os.listdir(folder)):
@@ -230,7 +230,7 @@ def _constructor(one: Any, *, further: bool = False) -> dict[str, Any]:
 
 
 def _keyword_defaults(function: Any, name: str) -> tuple[dict[str, Any], bool]:
-    """What a constructor reads of `**kwargs` by name with a default, and whether it refuses everything else."""
+    """The keys that a constructor reads of `**kwargs` by name with a default, and True if it refuses all others."""
     found: dict[str, Any] = {}
     refused = False
     try:
@@ -261,7 +261,7 @@ def _unwrap(function: Any) -> Any:
 
 
 def _is_a(one: Any, base: str) -> bool:
-    """Whether a class stands below the one of that name (the registry holds whole modules of MindSpore)."""
+    """True if a class stands below the one of that name (the registry holds whole modules of MindSpore)."""
     one = inspect.unwrap(one)
     return inspect.isclass(one) and any(klass.__name__ == base for klass in one.__mro__)
 

@@ -29,7 +29,7 @@ class Undecided(str):
 
 
 class Reading:
-    """What is known so far; filled step by step, and turned into a `Config` at the end."""
+    """The state of one reading; filled step by step, and turned into a `Config` at the end."""
 
     model = "model.model_config"
     """Where the keys of the model's configuration stand."""
@@ -66,7 +66,7 @@ class Reading:
         self.problems.append(diagnose(problem, self.file, span, related))
 
     def place(self, path: str) -> Span | None:
-        """Where the value at `path` was written; for a missing key, the section that would hold it."""
+        """The place of the value at `path`; for a missing key, of the section that would hold it."""
         while path:
             found = self.places.get(path)
             if found is not None:
@@ -217,7 +217,7 @@ def without_placeholders(value: Any, path: str, reading: Reading) -> Any:
 
 
 def holds_placeholder(text: str) -> bool:
-    """Whether a text has a part such as `${HIDDEN}` that some program would replace."""
+    """True if a text has a part such as `${HIDDEN}` that some program would replace."""
     import re
 
     return re.search(_PLACEHOLDER, text) is not None

@@ -1,4 +1,4 @@
-"""What MindSpore Transformers makes of a configuration: the rows of `resolution.yaml` over its values.
+"""The rows of `resolution.yaml`: the values that MindSpore Transformers makes of a configuration.
 
 Here are the rows as they are compiled; `trainer.py` is the run that they are applied to.
 """
@@ -22,7 +22,7 @@ STAGES = {"static": ("model", "attributes", "transformer", "trainer"), "dynamic"
 
 
 class More(NamedTuple):
-    """What a row says beside its action: `Row.more`."""
+    """The members of a row beside its action: `Row.more`."""
 
     because: tuple[str, ...]
     at: str
@@ -55,18 +55,18 @@ def sections(version: str, stage: str) -> tuple[Section, ...]:
 
 
 def words(version: str, row: Row, run: object) -> Words:
-    """What a row says of the values at hand."""
+    """The message of a row for the values at hand."""
     texts = _module(version, "words").WORDS.get(row.more.number, ("", ""))
     return Words(*[text if isinstance(text, str) else text(run) for text in texts])
 
 
 def definition(name: str) -> Callable[..., Any]:
-    """What the table defines under a name, for other programs."""
+    """A definition of the table by its name, for other programs."""
     return getattr(named_module("resolution_definitions_compiled", __package__), name)
 
 
 def suggest(name: str, known: Iterable[str]) -> Words:
-    """What was probably meant by a name; few files need the code for it."""
+    """The name that was probably meant; few files need the code for it."""
     from ..suggestion import suggestion
 
     return suggestion(name, known)

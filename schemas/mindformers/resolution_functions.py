@@ -1,4 +1,4 @@
-"""What the rows of `resolution.yaml` and the fields of `legacy_classes.yaml` call: plain values in, a plain value out.
+"""Functions that the rows of `resolution.yaml` and the fields of `legacy_classes.yaml` call: plain values in and out.
 
 Those under `do` are programs: they get the run whose values they change.
 """
@@ -75,22 +75,22 @@ def message(name: str, **facts: Any) -> Words:
 
 
 def raise_expected(name: str, **facts: Any) -> Any:
-    """What a converter says of a value that it cannot convert."""
+    """Raise TypeError with a converter's message about a value that it cannot convert."""
     raise TypeError(message(name, **facts))
 
 
 def raise_undecided() -> Any:
-    """What cannot be known, or has no word here."""
+    """Raise UndecidedError: the value cannot be known, or has no word here."""
     raise UndecidedError
 
 
 def is_known(value: Any) -> bool:
-    """Whether a value is the file's own, and not what a placeholder will be."""
+    """True if a value is the file's own, and not what a placeholder will be."""
     return not isinstance(value, Undecided)
 
 
 def try_or(make: Callable[[], Any], otherwise: Any = None) -> Any:
-    """What is made of values, or something else where nothing can be made of them, or nothing finite."""
+    """The value that `make` makes, or another one if it fails or makes nothing finite."""
     try:
         return make()
     except TOO_ODD:
@@ -98,7 +98,7 @@ def try_or(make: Callable[[], Any], otherwise: Any = None) -> Any:
 
 
 def is_regex(text: Any) -> bool:
-    """Whether a text is a regular expression that is not empty."""
+    """True if a text is a regular expression that is not empty."""
     import re
 
     try:

@@ -1,4 +1,4 @@
-"""Which switches a YAML of MindSpore Transformers sets: True or False in place of what is written.
+"""The switches that a YAML of MindSpore Transformers sets: True or False in place of the written form.
 
 `switches.yaml` says how the code asks for each. A value of another form that means the same is read as what it means; a
 value that stops the run is reported, and left open.
@@ -68,12 +68,12 @@ def switch_unread(reading: Reading) -> None:
 
 
 def is_written(reading: Reading, path: str) -> bool:
-    """Whether the file or an option of the launch gives a key."""
+    """True if the file or an option of the launch gives a key."""
     return path in reading.places or path in reading.options
 
 
 def test_of(rows: Rows, value_of: Callable[[str], Any]) -> str | None:
-    """How the code asks for a switch in one file; None if it does not."""
+    """The test that the code makes of a switch in one file; None if it makes none."""
     for test, only_with, where in rows:
         if all(value_of(key) in words for key, words in where.items()):
             return test if not only_with or any(is_on(value_of(key)) for key in only_with) else None
@@ -81,12 +81,12 @@ def test_of(rows: Rows, value_of: Callable[[str], Any]) -> str | None:
 
 
 def is_switch(reading: Reading, name: str) -> bool:
-    """Whether a field of TransformerConfig is a switch."""
+    """True if a field of TransformerConfig is a switch."""
     return reading.catalog["types"].get(name) in _KINDS
 
 
 def read_switch(reading: Reading, path: str, value: Any, test: str, severity: Severity | None = None) -> bool | None:
-    """Whether a written value switches on; a form that may mislead is reported, and None is a value that stops."""
+    """True if a written value switches on; a form that may mislead is reported, and None is a value that stops."""
     on = is_on(value, test)
     if on is None:
         wrong_kind(reading, path, value, say.true_or_false(), severity)

@@ -1,4 +1,4 @@
-"""What the trainer makes of a configuration: a path is its value until a row says what stands for it.
+"""The run of the rows over a configuration: a path is its value until a row sets another one.
 
 Every value carries the paths that decided it. What the real code refuses is a problem, and the reading goes on with
 the value as written; a section that meets a value of a kind it cannot compute with names it and ends.
@@ -42,7 +42,7 @@ class Taken(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What a `choose` row says, and the class that was chosen."""
+    """The result of a `choose` row, and the class that was chosen."""
 
     section: str
     registry: str = ""
@@ -120,16 +120,16 @@ class Trainer(Run):
     # What the expressions ask.
 
     def has(self, name: str) -> bool:
-        """Whether there is such a value."""
+        """True if there is such a value."""
         section, _, key = name.rpartition(".")
         return name in self.locals or key in self.reading.section(section)
 
     def is_written(self, name: str) -> bool:
-        """Whether the file has it."""
+        """True if the file has it."""
         return self.path(name) in self.reading.places
 
     def is_decided(self, name: str) -> bool:
-        """Whether a value can be known."""
+        """True if a value can be known."""
         one = self.locals.get(name)
         return "." in name if one is None else one.decided
 
@@ -142,17 +142,17 @@ class Trainer(Run):
         return self.reading.get(name, otherwise)
 
     def path(self, name: str) -> str:
-        """Where a value stands in the file."""
+        """The place of a value in the file."""
         prefix, _, key = name.partition(".")
         part = self.parts.get(prefix)
         return name if part is None else f"{part.section}.{key}"
 
     def file_value(self, name: str) -> Any:
-        """What the file itself has for it."""
+        """The value that the file itself has."""
         return self.reading.get(self.path(name))
 
     def has_problem(self, problem: ProblemName) -> bool:
-        """Whether there was such a problem."""
+        """True if there was such a problem."""
         return any(one.kind is say.kinds[problem] for one in self.reading.problems)
 
     # The actions of the rows.
@@ -195,7 +195,7 @@ class Trainer(Run):
             wrong_kind(self.reading, row.more.at, self.reading.get(row.more.at), words(self.version, row, self))
 
     def leave_open(self, row: Row) -> bool:
-        """What cannot be known leaves its target open."""
+        """A value that cannot be known leaves its target open."""
         if row.action == "set":
             self.reading.resolve(row.target, None, *self.source_paths(row), decided=False)
         return super().leave_open(row)
@@ -275,11 +275,11 @@ class Trainer(Run):
     # What the dynamic graph does in its own way.
 
     def section_values(self, section: str) -> dict[str, Sourced]:
-        """What a section of the file holds, by its keys."""
+        """The values of a section of the file, by its keys."""
         return {str(key): Sourced(value, (f"{section}.{key}",)) for key, value in self.reading.section(section).items()}
 
     def class_named(self, registry: str, section: str, kind: Any) -> Taken | None:
-        """What is known of a class; None where there is none of that name, which is reported."""
+        """The facts of a class; None for a name that has none, which is reported."""
         reading, path = self.reading, f"{section}.type"
         classes: dict[str, dict[str, Any]] = reading.catalog["registry"][registry]
         if not isinstance(kind, str) and path in reading.places:

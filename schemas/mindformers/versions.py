@@ -1,4 +1,4 @@
-"""Which facts belong to which version of MindSpore Transformers (static graph).
+"""The versions of MindSpore Transformers: their facts, and the version and the dialect of a file.
 
 Every version has one compiled module, and only the one that is asked for is imported.
 """

@@ -41,7 +41,7 @@ class YamlDocument(NamedTuple):
 
     @property
     def value(self) -> Any:
-        """What `yaml.safe_load` returns for the text; None for an empty document."""
+        """The value that `yaml.safe_load` returns for the text; None for an empty document."""
         return None if self.root is None else self.root.value
 
     def find(self, path: str | tuple[Any, ...]) -> Node | None:
@@ -123,12 +123,12 @@ class _Frame:
 
 
 def _is_same_value(a: Node, b: Node) -> bool:
-    """Whether two nodes have one value of one type; large ones are the same only if they are one node."""
+    """True if two nodes have one value of one type; large ones are the same only if they are one node."""
     return a is b or (a.size == b.size and a.size <= _MOST_COMPARED and _are_one(a.value, b.value))
 
 
 def _are_one(one: Any, other: Any) -> bool:
-    """Whether two values are the same and of one type, in whatever order their keys stand."""
+    """True if two values are the same and of one type, in whatever order their keys stand."""
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):
@@ -263,7 +263,7 @@ class Reader:
         return kind(text)
 
     def _odd_value(self, text: str, span: Span) -> Any:
-        """What starts like a number, by PyYAML's own patterns."""
+        """The value of a text that starts like a number, by PyYAML's own patterns."""
         import re
 
         for tag, pattern in self.yaml.SafeLoader.yaml_implicit_resolvers.get(text[:1], ()):
@@ -548,7 +548,7 @@ _NUMBER_CHARACTERS = frozenset("0123456789_.+-:eE xXabcdfABCDF infINF naNA tTzZ\
 
 
 def _usual_number(text: str) -> type[int | float | str] | None:
-    """What PyYAML makes of an everyday number: `1e-5` is a string; None where its own patterns have to say."""
+    """The value of an everyday number for PyYAML: `1e-5` is a string; None if its own patterns have to decide."""
     number = text[1:] if text[0] in "+-" else text
     if number.isdigit() and (number[0] != "0" or number == "0"):
         return int

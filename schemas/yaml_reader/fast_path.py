@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..source import SourceText
 
     class Reader(Protocol):
-        """What of the whole reader (`document.Reader`) this one needs."""
+        """The part of the whole reader (`document.Reader`) that this one needs."""
 
         source: SourceText
         problems: list[Diagnostic]
@@ -179,7 +179,7 @@ class _Lines:
         return Node("sequence", value, span, key, {}, tuple(entries), anchor, size=size)
 
     def value(self, number: int, at: int, rest: str, indent: int, depth: int, key: Span | None, *, after: int) -> Node:
-        """What stands behind a colon or a dash: `rest`, which starts at column `at`, or the block below it."""
+        """The value behind a colon or a dash: `rest`, which starts at column `at`, or the block below it."""
         self.at += 1
         anchor: tuple[str, int, int] | None = None
         first = rest[:1]
@@ -360,7 +360,7 @@ _names: set[str] = set()
 
 
 def _is_name(key: str) -> bool:
-    """Whether a key is surely a string: letters, digits and a few marks that mean nothing to YAML."""
+    """True if a key is surely a string: letters, digits and a few marks that mean nothing to YAML."""
     if not (key[:1].isalpha() and _is_word(key) and len(key) < 100 and key.lower() not in _WORDS):
         return False
     if len(_names) < _MOST_NAMES:
@@ -384,7 +384,7 @@ def _without_comment(text: str) -> str:
 
 
 def _closing_quote(text: str, start: int) -> int:
-    """Where the quotes that open at `start` are closed; no escapes, no doubled quotes."""
+    """The place at which the quotes that open at `start` close; no escapes, no doubled quotes."""
     quote = text[start]
     end = text.find(quote, start + 1)
     if end < 0 or text[end + 1 : end + 2] == quote or (quote == '"' and "\\" in text[start:end]):

@@ -1,4 +1,4 @@
-"""What a YAML file is read into: a value and its place; and how deep and how large it may be."""
+"""A node of a YAML document: a value and its place; and the limits of depth and size."""
 
 from __future__ import annotations
 
