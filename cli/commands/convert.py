@@ -26,38 +26,34 @@ if TYPE_CHECKING:
     from ...mapper.translate.result import Translation
     from ...mapper.translate.update import Updated
     from ...schemas.border.text_output import Outgoing
-    from ...schemas.config import Config, Framework, ReadOptions
+    from ...schemas.config import Config, ReadOptions
     from ...schemas.diagnostic import Language
     from ..arguments_compiled import ConvertArgs
 
 
 def run(args: ConvertArgs) -> int:
     """Write the translation; 1 where it cannot run, or something that changes numbers could not be carried over."""
-    _require_places(args.output, args.report, args.update, args.base)
+    _require_places(args)
     accepted = accepted_losses(args.files[0], args.accept_loss, args.lang)
     config = load(args.files[0], args.reading, args.stdin_filename, model=True)
     require_training(config)
     require_accepted(config)
-    _require_target(config, args.to)
-    if _is_model_wanted(args.to, args.output):
-        other = any((args.update, args.base, args.no_read_back, args.no_comments))
-        return _model_alone(
-            config, args.output, args.report, accepted, args.lang, strict=args.strict, force=args.force, other=other
-        )
-    if args.base is not None:
-        config, translation, text = _translate_onto_base(
-            config,
-            args.base,
-            args.reading,
-            args.to,
-            args.lang,
-            held=not args.no_read_back,
-            comments=not args.no_comments,
-        )
+    if config.framework == "huggingface" and args.to is None:
+        raise UsageError(say.which_framework())
+    # A model's `config.json` is asked for by the framework's name, or by the name of the file.
+    model_alone = args.to == "huggingface" or (args.to is None and os.path.basename(args.output or "") == FILE)
+    target = args.output or args.update
+    if model_alone:
+        translation, text = _translate_model(config, args)
+        stops = source_stops = network_obstacles(config)
+        target = target or FILE
     else:
-        translation = _translate(config, args.reading, args.to, args.update, args.lang, held=not args.no_read_back)
-        text = text_of(translation, comments=not args.no_comments, language=args.lang)
-    stops, source_stops = obstacles(translation, text), startup_obstacles(config)
+        if args.base is not None:
+            config, translation, text = _translate_onto_base(config, args.base, args)
+        else:
+            translation = _translate(config, args)
+            text = text_of(translation, comments=not args.no_comments, language=args.lang)
+        stops, source_stops = obstacles(translation, text), startup_obstacles(config)
     new_files: dict[str, str] = {}
     if args.output is not None:
         new_files[args.output] = text
@@ -66,52 +62,23 @@ def run(args: ConvertArgs) -> int:
     write_texts(new_files, force=args.force)
     if args.output is None and args.update is None:
         emit(trust_text(text))
-    print_obstacles(args.output or args.update or translation.source, stops, args.lang)
+    print_obstacles(target or translation.source, stops, args.lang)
     print_obstacles(config.file, source_stops, args.lang)
-    print_problems(config, args.lang)
+    print_problems(config, args.lang, of_run=not model_alone)
     print_report(translation, args.lang)
     tell_written(new_files, args.lang)
     code = close_report(translation.rows, accepted, args.lang, strict=args.strict)
     return BAD if stops or source_stops or config.purpose is not None else code
 
 
-def _is_model_wanted(to: Framework | None, output: str | None) -> bool:
-    """True if a `config.json` is asked for: by name, or by the name of the file."""
-    return to == "huggingface" or (to is None and os.path.basename(output or "") == FILE)
-
-
-def _model_alone(
-    config: Config,
-    output: str | None,
-    report: str | None,
-    accepted: Sequence[str],
-    language: Language,
-    *,
-    strict: bool,
-    force: bool,
-    other: bool,
-) -> int:
-    """Write the `config.json` of a run's network."""
+def _translate_model(config: Config, args: ConvertArgs) -> tuple[Translation, str]:
+    """The `config.json` of a run's network."""
     from ...mapper.translate.model_file import model_file
 
-    if other or config.framework == "huggingface":
+    if any((args.update, args.base, args.no_read_back, args.no_comments)) or config.framework == "huggingface":
         raise UsageError(say.a_model_is_written_alone())
     made = model_file(config)
-    text = json_text(made.keys, 2)
-    stops = network_obstacles(config)
-    files = {} if output is None else {output: text}
-    if report is not None:
-        files[report] = _report_text(made.translation, stops, stops, language)
-    write_texts(files, force=force)
-    if output is None:
-        emit(trust_text(text))
-    print_obstacles(output or FILE, stops, language)
-    print_obstacles(config.file, stops, language)
-    print_problems(config, language, of_run=False)
-    print_report(made.translation, language)
-    tell_written(files, language)
-    code = close_report(made.translation.rows, accepted, language, strict=strict)
-    return BAD if stops or config.purpose is not None else code
+    return made.translation, json_text(made.keys, 2)
 
 
 def _report_text(
@@ -123,50 +90,34 @@ def _report_text(
     return json_text({**translation.to_json(language), **told}, 2)
 
 
-def _require_places(output: str | None, report: str | None, update: str | None, base: str | None) -> None:
-    if base is not None and update is not None:
+def _require_places(args: ConvertArgs) -> None:
+    if args.base is not None and args.update is not None:
         raise UsageError(say.base_is_not_changed())
-    if output is not None and update is not None:
+    if args.output is not None and args.update is not None:
         raise UsageError(say.output_writes_a_new_file())
-    if report is not None and output == report:
-        raise one_file(report, report)
+    if args.report is not None and args.output == args.report:
+        raise one_file(args.report, args.report)
 
 
-def _require_target(config: Config, to: Framework | None) -> None:
-    if config.framework == "huggingface" and to is None:
-        raise UsageError(say.which_framework())
-
-
-def _translate(
-    config: Config, options: ReadOptions, to: Framework | None, update: str | None, language: Language, *, held: bool
-) -> Translation:
+def _translate(config: Config, args: ConvertArgs) -> Translation:
     """The translation; a file that is to be updated decides what is left open, and is brought to it.
 
-    Unless `held` is off, what is written has to be what the report says, read back.
+    Unless `--no-read-back` is given, what is written has to be what the report says, read back.
     """
-    existing = None if update is None else _Standing(update, options)
+    existing = None if args.update is None else _ExistingFile(args.update, args.reading)
     dialect, family = (None, None) if existing is None else (existing.dialect, existing.family)
-    asked = options._replace(dialect=options.dialect or dialect)
-    translation = translate_as_asked(config, asked, to, family)
-    if held:
+    options = args.reading._replace(dialect=args.reading.dialect or dialect)
+    translation = translate_as_asked(config, options, args.to, family)
+    if not args.no_read_back:
         require_said(translation)
     if existing is not None:
-        found = existing.bring_to(translation, language, held=held)
+        found = existing.bring_to(translation, args.lang, held=not args.no_read_back)
         left = (*translation.unsaid, *found.unsaid)
         translation = translation._replace(unsaid=left, written=found.config, rows=found.rows)
     return translation
 
 
-def _translate_onto_base(
-    model: Config,
-    base: str,
-    options: ReadOptions,
-    to: Framework | None,
-    language: Language,
-    *,
-    held: bool,
-    comments: bool,
-) -> tuple[Config, Translation, str]:
+def _translate_onto_base(model: Config, base: str, args: ConvertArgs) -> tuple[Config, Translation, str]:
     """The run of another file with the model of this one; a file of the target's framework keeps its own text."""
     from ...mapper.recipe.reading import recipe_of
     from ...mapper.translate.model_file import with_model
@@ -178,24 +129,24 @@ def _translate_onto_base(
 
     if model.framework != "huggingface":
         raise UsageError(say.base_is_for_a_model())
-    source, options = open_input(base, options)
+    source, options = open_input(base, args.reading)
     config = require_run(config_of(source, options, path=base))
     require_training(config)
     require_accepted(config)
     recipe = with_model(recipe_of(config), recipe_of(model))
-    version = options.version(to or partner(config.framework))
+    version = options.version(args.to or partner(config.framework))
     dialect = options.dialect
-    if to == config.framework:
+    if args.to == config.framework:
         version = version or config.framework_version
         dialect = "dynamic" if config.dialect == "dynamic" else dialect
-    made = translate_recipe(recipe, config, to, version, dialect)._replace(model=model.file)
+    made = translate_recipe(recipe, config, args.to, version, dialect)._replace(model=model.file)
     translation = read_back(made, config)
-    if held:
+    if not args.no_read_back:
         require_said(translation)
-    if to != config.framework:
-        return config, translation, text_of(translation, comments=comments, language=language)
+    if args.to != config.framework:
+        return config, translation, text_of(translation, comments=not args.no_comments, language=args.lang)
     found = update(source.text, translation, config, options)
-    _tell_by_hand(base, found, language)
+    _tell_by_hand(base, found, args.lang)
     return config, translation._replace(written=found.config, rows=found.rows), found.text
 
 
@@ -207,7 +158,7 @@ def _tell_by_hand(path: str, found: Updated, language: Language) -> None:
             tell(f"{path}: {', '.join(refusal.keys) or refusal.field}: {refusal.reason(language)}")
 
 
-class _Standing:
+class _ExistingFile:
     """A file that is there already and is brought to the translated run."""
 
     def __init__(self, path: str, options: ReadOptions) -> None:

@@ -45,9 +45,11 @@ def run(args: DoctorArgs) -> int:
     sources = [read_input(name, args.stdin_filename) for name in args.files]
     configs = [config_of(source, args.reading, path=source.name) for source in sources]
     sides = _sides(configs)
+    code = seeding_code(args.print_seed_code, args.lang) if args.print_seed_code else ""
+    seeding = code.rstrip("\n").split("\n") if code else []
     printed = [
         *(export_lines(sides, args.lang) if args.print_env else ()),
-        *_seeding_lines(args.print_seed_code, args.lang),
+        *seeding,
     ]
     if printed:
         emit(page(printed))
@@ -64,7 +66,9 @@ def run(args: DoctorArgs) -> int:
             "sets": [version_set_json(entry) for entry in sets],
             "table": [version_set_json(entry) for entry in version_sets()],
             "findings": [found.to_json(args.lang) for found in findings],
-            "environment": {side: _settled(side) for side in sides},
+            "environment": {
+                side: {variable.name: variable.value for variable in deterministic_variables(side)} for side in sides
+            },
             "verdict": verdict,
             "defects": [as_record(code, row, args.lang) for code, row in known.items()],
         }
@@ -74,10 +78,6 @@ def run(args: DoctorArgs) -> int:
         if known and not configs:
             _list_defects(known, args.lang)
     return FINE if verdict == "fine" else BAD
-
-
-def _seeding_lines(framework: str | None, lang: Language) -> list[str]:
-    return seeding_code(framework, lang).rstrip("\n").split("\n") if framework else []
 
 
 def _known_defects(here: Sequence[Installed]) -> dict[str, Mapping[str, Any]]:
@@ -159,8 +159,3 @@ def _page(
         say(word("none"))
     elif not any(found.kind.severity == "error" for found in findings):
         say(word("fine"))
-
-
-def _settled(side: str) -> dict[str, str]:
-    """The variables that make a side's run repeatable."""
-    return {variable.name: variable.value for variable in deterministic_variables(side)}

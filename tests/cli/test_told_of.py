@@ -7,7 +7,7 @@ import io
 import os
 import signal
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no such alarm")
 
 
-def busy(files: list[str], **_: object) -> int:
+def busy(args: Any) -> int:
     """A command that takes a tenth of a second over its first file."""
-    open_regular(files[0]).close()
+    open_regular(args.files[0]).close()
     until = time.monotonic() + 0.1
     while time.monotonic() < until:
         time.sleep(0.01)
