@@ -83,6 +83,7 @@ MEMORIES: dict[str, str] = {
     "schemas/megatron/dialects.py:_described_by": "a user's dialect, by the path and the whole text of its file",
     "schemas/megatron/dialects.py:_shipped": "a dialect that comes with accmap, by its name",
     "schemas/megatron/effective.py:_known": AT_HAND,
+    "schemas/megatron/facts/parser_dump.py:CALLABLES": DEVELOPERS,
     "schemas/megatron/facts/parser_dump.py:Inherited": DEVELOPERS,
     "schemas/megatron/facts/dataclass_fields.py:_parse": DEVELOPERS,
     "schemas/megatron/models.py:_model": VERSION,
