@@ -409,20 +409,27 @@ def _table(path: str, text: str) -> Iterator[tuple[str, float, int | None]]:
     names = next((header.index(name) for name in NAMES if name in header), 0)
     column = next((header.index(name) for name in SCORES if name in header), None)
     if column is None:
-        # Of several columns that could be that of the scores, which one is meant cannot be told.
-        named = [at for at in range(len(header)) if at != names and header[at] not in NOT_SCORES]
-        numbers = [at for at in named if any(at < len(row) and _number(row[at]) is not None for row in body)]
-        if len(numbers) > 1:
-            columns = ", ".join(header[at] for at in numbers)
-            raise _unreadable(path, say.several_columns(columns=columns))
+        _refuse_several(path, header, body, names)
     for line, row in enumerate(body, len(rows) - len(body) + 1):
         if header and len(row) != len(header):
             raise _unreadable(path, say.line_has_columns(line=line, found=len(row), count=len(header)))
         at = column if column is not None else _last_score(row, header)
         score = None if at is None else _number(row[at])
         if score is not None:
-            metric = row[header.index("metric")].strip() if "metric" in header else ""
-            yield (f"{row[names].strip()}/{metric}" if metric else row[names].strip()), score, line
+            yield _score_name(row, header, names), score, line
+
+
+def _score_name(row: Sequence[str], header: Sequence[str], names: int) -> str:
+    metric = row[header.index("metric")].strip() if "metric" in header else ""
+    return f"{row[names].strip()}/{metric}" if metric else row[names].strip()
+
+
+def _refuse_several(path: str, header: Sequence[str], body: Sequence[Sequence[str]], names: int) -> None:
+    """UnreadableError if several columns could be that of the scores: which one is meant cannot be told."""
+    named = [at for at in range(len(header)) if at != names and header[at] not in NOT_SCORES]
+    numbers = [at for at in named if any(at < len(row) and _number(row[at]) is not None for row in body)]
+    if len(numbers) > 1:
+        raise _unreadable(path, say.several_columns(columns=", ".join(header[at] for at in numbers)))
 
 
 def _last_score(row: Sequence[str], header: Sequence[str]) -> int | None:

@@ -194,10 +194,7 @@ def agree(a: AnyDraws, b: AnyDraws, contents: Contents, count: int) -> Agreement
     equal = 0
     placement = "same" if all(side.plan.ranks and side.plan.micro_batch for side in (a, b)) else "unknown"
     for step in range(steps):
-        left, right = (
-            [_Placed(slot, side.sample(slot.sample), name(side, slot.sample)) for slot in side.step(step)]
-            for side in (a, b)
-        )
+        left, right = (_samples_of_step(side, step, name) for side in (a, b))
         found = _first_in_step(left, right, step, step * batch)
         parting = parting or found
         if found is None or found.same_set:
@@ -206,8 +203,7 @@ def agree(a: AnyDraws, b: AnyDraws, contents: Contents, count: int) -> Agreement
         else:
             parted = parted or found
     one_order = parting is None and one_batch and _whole(a, b)
-    ours, theirs = a.plan.steps, b.plan.steps
-    lengths = (ours, theirs) if one_batch and ours and theirs and ours != theirs else None
+    lengths = _different_lengths(a.plan, b.plan) if one_batch else None
     return Agreement(
         steps, steps * batch, equal, parting, parted, _restart(a, b), one_order, lengths, placement
     )  # fmt: skip
@@ -240,6 +236,14 @@ def named_by_tokens(side: AnyDraws, number: int) -> bytes:
     if labels is not None:
         found.update(b"labels" + labels.astype("<i8").tobytes())
     return found.digest()
+
+
+def _different_lengths(a: Plan, b: Plan) -> tuple[int, int] | None:
+    return (a.steps, b.steps) if a.steps and b.steps and a.steps != b.steps else None
+
+
+def _samples_of_step(side: AnyDraws, step: int, name: Callable[[AnyDraws, int], Any]) -> list[_Placed]:
+    return [_Placed(slot, side.sample(slot.sample), name(side, slot.sample)) for slot in side.step(step)]
 
 
 def _first_in_step(left: list[_Placed], right: list[_Placed], step: int, before: int) -> Parting | None:

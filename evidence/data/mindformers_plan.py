@@ -69,12 +69,7 @@ def mindformers_plan(config: Config) -> Plan:
     compressed = reader.true(f"{own}.create_compressed_eod_mask", "resets_attention")
     if loader == _MEGATRON_LOADER:
         _columns(reader, base, own, dynamic=dynamic)
-        # Up to 2.0 the document boundaries are those of the first sample, unless something resets at them.
-        resets = any(
-            reader.true(f"{own}.{key}") for key in ("reset_position_ids", "reset_attention_mask", "eod_mask_loss")
-        )
-        if compressed and not resets and within(reader.config.framework_version, *BOUNDARIES_OF_THE_FIRST):
-            reader.report(say.columns(what=say.create_compressed_eod_mask_needs()), f"{own}.create_compressed_eod_mask")
+        _report_cached_mask(reader, own, compressed=compressed)
     given = reader.value(f"{own}.seed", "seed", needed=True)
     seed = DEFAULT_SEED if given is None else given if isinstance(given, int) else None
     return Plan(
@@ -105,6 +100,13 @@ def mindformers_plan(config: Config) -> Plan:
         undecided=tuple(reader.undecided),
         problems=tuple(reader.problems),
     )
+
+
+def _report_cached_mask(reader: Reader, own: str, *, compressed: bool) -> None:
+    """Up to 2.0 the document boundaries are those of the first sample, unless something resets at them."""
+    resets = any(reader.true(f"{own}.{key}") for key in ("reset_position_ids", "reset_attention_mask", "eod_mask_loss"))
+    if compressed and not resets and within(reader.config.framework_version, *BOUNDARIES_OF_THE_FIRST):
+        reader.report(say.columns(what=say.create_compressed_eod_mask_needs()), f"{own}.create_compressed_eod_mask")
 
 
 def _loader(reader: Reader, base: str) -> str | None:

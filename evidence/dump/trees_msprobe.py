@@ -60,17 +60,8 @@ def read_msprobe_tree(place: Place) -> Tree:
     has_tensors = "dump_tensor_data" in beside and os.path.isdir(tensors)
     files = file_names(tensors, root, notes) if has_tensors else set[str]()
     reader = _MsprobeReader(tensors if has_tensors else None, files, parents, _budget(place.path))
-    written: dict[str, str] = {}
-    has_data = False
-    for within, key, value in read_members(place.path, (("data",),)):
-        if within:
-            has_data = True
-            reader.take(key, value)
-        elif key == "data":
-            has_data = has_data or value == {}
-        elif key in ("framework", "task", "level"):
-            written[key] = str(value or "")
-    if not has_data:
+    written = _read_into(reader, place.path)
+    if written is None:
         raise UnreadableError(diagnose(say.not_a_dump(path=place.path, why=say.it_has_no_data()), place.path))
     units = tuple(reader.units())
     if not units and written.get("task") == _NO_VALUES:
@@ -86,6 +77,21 @@ def read_msprobe_tree(place: Place) -> Tree:
         units,
         (*notes, *reader.notes),
     )
+
+
+def _read_into(reader: _MsprobeReader, path: str) -> dict[str, str] | None:
+    """Give the reader every unit; the file's own settings, None if it has no units at all."""
+    written: dict[str, str] = {}
+    has_data = False
+    for within, key, value in read_members(path, (("data",),)):
+        if within:
+            has_data = True
+            reader.take(key, value)
+        elif key == "data":
+            has_data = has_data or value == {}
+        elif key in ("framework", "task", "level"):
+            written[key] = str(value or "")
+    return written if has_data else None
 
 
 def _budget(path: str) -> Budget:

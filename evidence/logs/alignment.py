@@ -278,9 +278,7 @@ def _as_sum(run: Run, extras: Extras | None) -> tuple[array[float], Words]:
         parts = ", ".join(balancing + depths)
         return losses, say.assumed_mixed(names=parts) if parts else say.assumed_plain()
     files = ", ".join(extras.files)
-    # The losses of the depths have to be of the steps that the line's loss is of.
-    of_same_steps = run.framework != "megatron" or extras.mtp_means or all(window == 1 for window in run.windows)
-    usable = depths if of_same_steps else []
+    usable = depths if _are_of_same_steps(run, extras) else []
     terms = (("load_balancing_loss", extras.balancing, balancing), ("mtp_N loss", extras.mtp, usable))
     wanted = [term for term in terms if term[1]]
     if not wanted:
@@ -292,6 +290,11 @@ def _as_sum(run: Run, extras: Extras | None) -> tuple[array[float], Words]:
     summands = [(scale, name) for _, scale, names in wanted for name in names]
     formula = " + ".join(["lm loss", *(f"{scale:g} * {name}" for scale, name in summands)])
     return _add_columns(run, losses, summands), say.rebuilt(formula=formula, files=files)
+
+
+def _are_of_same_steps(run: Run, extras: Extras) -> bool:
+    """True if the losses of further depths are of the steps that a line's loss is of."""
+    return run.framework != "megatron" or extras.mtp_means or all(window == 1 for window in run.windows)
 
 
 def _add_columns(run: Run, losses: array[float], summands: Sequence[tuple[float, str]]) -> array[float]:

@@ -54,11 +54,15 @@ def metrics(a: Run, b: Run, shift: int = 0) -> Iterator[Metric]:
         values = ((ours[row], theirs[rows[step]], step) for row, step in enumerate(a.steps) if step in rows)
         found = [entry for entry in values if entry[0] != ABSENT and entry[1] != ABSENT]
         if found:
-            count = len(found)
-            shares = [_relative_difference(one, two) for one, two, _ in found]
-            first = next((step for (_, _, step), share in zip(found, shares, strict=True) if share), None)
-            means = (sum(one for one, _, _ in found) / count, sum(two for _, two, _ in found) / count)
-            yield Metric(name, count, *means, sum(shares) / count, first)
+            yield _metric(name, found)
+
+
+def _metric(name: str, values: list[tuple[float, float, int]]) -> Metric:
+    count = len(values)
+    shares = [_relative_difference(one, two) for one, two, _ in values]
+    first = next((step for (_, _, step), share in zip(values, shares, strict=True) if share), None)
+    means = (sum(one for one, _, _ in values) / count, sum(two for _, two, _ in values) / count)
+    return Metric(name, count, *means, sum(shares) / count, first)
 
 
 def _relative_difference(one: float, two: float) -> float:
