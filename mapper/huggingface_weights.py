@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..schemas.fast_records import NamedTuple
 from ..schemas.message import Words
 from .weight_names import Beside
-from .weights import by_group, by_kind, fill_template
+from .weights import by_group, by_kind, fill_template, placeholder_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -129,6 +129,4 @@ def _others() -> tuple[tuple[re.Pattern[str], Beside], ...]:
 
 def _pattern(template: str) -> re.Pattern[str]:
     choices = {"n": r"\d+", "expert": r"\d+", "kind": "weight|bias"}
-    return re.compile(
-        re.sub(r"\\\{(\w+)\\\}", lambda found: f"(?P<{found[1]}>{choices[found[1]]})", re.escape(template))
-    )
+    return placeholder_pattern(template, choices)

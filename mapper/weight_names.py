@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from ..schemas.fast_records import NamedTuple
-from .weights import fill_template
+from .weights import fill_template, placeholder_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -186,6 +186,4 @@ def _pattern(template: str) -> re.Pattern[str]:
 
     block = "|".join(re.escape(name).replace(r"\{n\}", r"\d+") for name in BLOCKS)
     choices = {"block": block, "n": r"\d+", "expert": r"\d+", "norm": "weight|bias", "kind": "weight|bias"}
-    return re.compile(
-        re.sub(r"\\\{(\w+)\\\}", lambda found: f"(?P<{found[1]}>{choices[found[1]]})", re.escape(template))
-    )
+    return placeholder_pattern(template, choices)

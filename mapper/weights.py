@@ -288,11 +288,11 @@ def _rows(layout: Layout) -> Iterable[_Row]:
 
     there = {"norm": NORM[layout.norm], "kind": KIND}
     back = {key: {value: name for name, value in names.items()} for key, names in there.items()}
-    common = {
-        "block": "|".join(re.escape(name).replace(r"\{n\}", r"\d+") for name in BLOCKS),
-        "n": r"\d+",
-        "expert": r"\d+",
-    }
+    block = "|".join(re.escape(name).replace(r"\{n\}", r"\d+") for name in BLOCKS)
+    ours, theirs = (
+        {"block": block, "n": r"\d+", "expert": r"\d+", **{key: "|".join(map(re.escape, words)) for key, words in ends}}
+        for ends in (there.items(), back.items())
+    )
     for parameter in PARAMETERS:
         conditions = parameter.get("where", {})
         if any(getattr(layout, switch) != value for switch, value in conditions.items()):
@@ -300,8 +300,8 @@ def _rows(layout: Layout) -> Iterable[_Row]:
         names = parameter["megatron"]
         megatron = (names,) if isinstance(names, str) else tuple(names)
         patterns = {
-            "megatron": tuple(_pattern(name, common, there) for name in megatron),
-            "mindformers": (_pattern(parameter["mindformers"], common, back),),
+            "megatron": tuple(placeholder_pattern(name, ours) for name in megatron),
+            "mindformers": (placeholder_pattern(parameter["mindformers"], theirs),),
         }
         yield _Row(
             megatron,
@@ -313,10 +313,8 @@ def _rows(layout: Layout) -> Iterable[_Row]:
         )
 
 
-def _pattern(template: str, common: Mapping[str, str], endings: Mapping[str, Mapping[str, str]]) -> re.Pattern[str]:
-    def group(found: re.Match[str]) -> str:
-        name = found[1]
-        choices = common[name] if name in common else "|".join(map(re.escape, endings[name]))
-        return f"(?P<{name}>{choices})"
-
-    return re.compile(re.sub(r"\\\{(\w+)\\\}", group, re.escape(template)))
+def placeholder_pattern(template: str, choices: Mapping[str, str]) -> re.Pattern[str]:
+    """The names that a template of the table stands for; `choices` has an expression for each placeholder."""
+    return re.compile(
+        re.sub(r"\\\{(\w+)\\\}", lambda found: f"(?P<{found[1]}>{choices[found[1]]})", re.escape(template))
+    )

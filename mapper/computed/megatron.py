@@ -7,10 +7,10 @@ beside a loss that is a mean over tokens.
 
 from __future__ import annotations
 
-from math import isfinite, log, sqrt
+from math import isfinite, sqrt
 
 from ...mappings.keys_compiled import BALANCING_TYPE
-from ...schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
+from ...schemas.fast_records import TYPE_CHECKING, cast
 from .facts_compiled import BALANCING
 from .results import (
     ACROSS,
@@ -29,6 +29,7 @@ from .results import (
     Ends,
     Layer,
     Network,
+    Rotary,
     balancing_term,
     bend_frequency,
     blend_frequencies,
@@ -36,6 +37,7 @@ from .results import (
     pattern_of,
     round_digits,
     weights_of_groups,
+    yarn_mscale,
 )
 from .values import UndecidedError, layers_in, whole
 
@@ -53,13 +55,6 @@ _LONGEST_FUSED, _SHORT_FUSED = 4096, 128
 """`fused_softmax.py:FusedScaleMaskSoftmax.is_kernel_available`; of a short sequence a block takes more rows."""
 
 
-class Rotary(NamedTuple):
-    """The inverse frequencies, and what cosine and sine are multiplied with."""
-
-    frequencies: tuple[float, ...]
-    amplitude: float
-
-
 def scale(args: Values) -> float:
     """0.12–0.19 `dot_product_attention.py:DotProductAttention.__init__`, `multi_latent_attention.py`.
 
@@ -69,7 +64,7 @@ def scale(args: Values) -> float:
     if args.multi_latent_attention:
         width = float(args.qk_head_dim + args.qk_pos_emb_head_dim)
         power = args.mscale_all_dim if args.does("latent_scale_over_all") else args.mscale
-        return _mscale(args.rotary_scaling_factor, power) ** 2 / sqrt(width)
+        return yarn_mscale(args.rotary_scaling_factor, power) ** 2 / sqrt(width)
     channels = float(args.kv_channels)
     if args.use_mup:
         # transformer_config.py:TransformerConfig.__post_init__
@@ -141,13 +136,8 @@ def _yarn(args: Values) -> Rotary:
         powers = args.rope_scaling_mscale, args.rope_scaling_mscale_all_dim
     return Rotary(
         blend_frequencies(plain, factor, dim, base, longest, turns),
-        _mscale(factor, powers[0]) / _mscale(factor, powers[1]),
+        yarn_mscale(factor, powers[0]) / yarn_mscale(factor, powers[1]),
     )
-
-
-def _mscale(factor: float, power: float) -> float:
-    """`yarn_rotary_pos_embedding.py:_yarn_get_mscale`."""
-    return 1.0 if factor <= 1 else 0.1 * power * log(factor) + 1.0
 
 
 def windows(args: Values) -> list[tuple[int, int] | None]:

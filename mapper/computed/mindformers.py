@@ -30,7 +30,7 @@ from ...mappings.keys_compiled import (
     RESOLVED_RANKS,
     RUN_LENGTH,
 )
-from ...schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
+from ...schemas.fast_records import TYPE_CHECKING, cast
 from ...schemas.truth import is_on
 from .facts_compiled import BALANCING, CLASSES, PLAIN_OPTIMIZERS
 from .results import (
@@ -50,6 +50,7 @@ from .results import (
     Layer,
     ModelClass,
     Network,
+    Rotary,
     balancing_term,
     bend_frequency,
     group_of,
@@ -57,6 +58,7 @@ from .results import (
     pattern_of,
     round_digits,
     weights_of_groups,
+    yarn_mscale,
 )
 from .values import UndecidedError, layers_in, whole
 
@@ -68,13 +70,6 @@ if TYPE_CHECKING:
     from .values import Values
 
 
-class Rotary(NamedTuple):
-    """The inverse frequencies, and what cosine and sine are multiplied with."""
-
-    frequencies: tuple[float, ...]
-    amplitude: float
-
-
 def scale(config: Values, made_by: ModelClass) -> float:
     """1.6–2.1 `flash_attention.py:FlashAttention.__init__`, `multi_latent_attention.py:MultiLatentAttention.__init__`.
 
@@ -83,7 +78,7 @@ def scale(config: Values, made_by: ModelClass) -> float:
     config.require_known_network()
     if made_by.latent and config.multi_latent_attention:
         head = config.qk_head_dim + config.qk_pos_emb_head_dim
-        mscale = _get_mscale(config.rotary_scaling_factor, config.mscale)
+        mscale = yarn_mscale(config.rotary_scaling_factor, config.mscale)
         return mscale * mscale / math.sqrt(head)
     return 1.0 / math.sqrt(config.kv_channels)
 
@@ -110,8 +105,8 @@ def rotary(config: Values, made_by: ModelClass) -> Rotary | None:
         raise UndecidedError
     amplitude = 1.0
     if config.does("extended_amplitude"):
-        amplitude = _get_mscale(config.rotary_scaling_factor, config.mscale)
-        amplitude /= _get_mscale(config.rotary_scaling_factor, config.mscale_all_dim)
+        amplitude = yarn_mscale(config.rotary_scaling_factor, config.mscale)
+        amplitude /= yarn_mscale(config.rotary_scaling_factor, config.mscale_all_dim)
     width = int(config.qk_pos_emb_head_dim)
     return Rotary(tuple(one * amplitude for one in _yarn_frequencies(config, base, width)), 1.0)
 
@@ -124,7 +119,7 @@ def _of_old(config: Values, base: float) -> Rotary:
     width = int(int(config.kv_channels) * float(config.rotary_percent))
     if config.position_embedding_type == "yarn":
         factor = config.rotary_scaling_factor
-        amplitude = _get_mscale(factor, config.mscale) / _get_mscale(factor, config.mscale_all_dim)
+        amplitude = yarn_mscale(factor, config.mscale) / yarn_mscale(factor, config.mscale_all_dim)
         return Rotary(tuple(_yarn_frequencies(config, base, width)), amplitude)
     found = _inverse(width, base)
     if config.use_rope_scaling:
@@ -160,11 +155,6 @@ def _yarn_frequencies(config: Values, base: float, width: int) -> list[float]:
         kept = 1.0 - min(1.0, max(0.0, (place - low) / span))
         found.append(frequency / factor * (1 - kept) + frequency * kept)
     return found
-
-
-def _get_mscale(factor: float, mscale: float) -> float:
-    """`yarn_rotary_pos_embedding.py:_yarn_get_mscale`."""
-    return 1.0 if factor <= 1 else 0.1 * mscale * math.log(factor) + 1.0
 
 
 def windows(config: Values, dialect: str) -> list[tuple[int, int] | None]:

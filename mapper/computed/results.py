@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import pi
+import re
+from math import log, pi
 
 from ...mappings.keys_compiled import MEGATRON_DATA
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
@@ -123,6 +124,18 @@ RESTART, RUN_ON = "from the document's beginning", "from the sequence's beginnin
 """What attention sees, and what positions count from, where a sequence holds several documents."""
 
 
+class Rotary(NamedTuple):
+    """The inverse frequencies, and the factor of cosine and sine."""
+
+    frequencies: tuple[float, ...]
+    amplitude: float
+
+
+def yarn_mscale(factor: float, power: float) -> float:
+    """`yarn_rotary_pos_embedding.py:_yarn_get_mscale`, in both frameworks."""
+    return 1.0 if factor <= 1 else 0.1 * power * log(factor) + 1.0
+
+
 class Bend(NamedTuple):
     """`rotary_pos_embedding.py:RotaryEmbedding._apply_scaling`, `gpt_model.py:GPTModel.__init__`."""
 
@@ -231,8 +244,6 @@ def has_masked_tokens(config: Values, kind: str, masks_end: str, columns: str) -
 
 def in_both(told: str) -> Words:
     """A value's text, with its Chinese beside it: phrase by phrase, the longest first."""
-    import re  # a value is seldom shown in Chinese: see `cli/lean.py`
-
     from .message_texts_compiled import FOREIGN
 
     longest_first = sorted(FOREIGN, key=len, reverse=True)

@@ -7,6 +7,7 @@ import re
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.yaml_reader.document import parse_path, read_yaml
 from ..equality import is_identical
+from .megatron_file import PLAIN_WORD, quote_word
 from .yaml_text import block, scalar
 
 if TYPE_CHECKING:
@@ -42,7 +43,6 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> str | None:
     return "".join([*parts, text[at:]])
 
 
-_PLAIN = re.compile(r"[A-Za-z0-9_./:=,+@%-]+")
 _VARIABLE = re.compile(r"""[ \t]+("?\$(?:\{[A-Za-z_][A-Za-z0-9_]*\}|[A-Za-z_][A-Za-z0-9_]*)"?)(?=[\s"')\\]|$)""")
 
 
@@ -100,7 +100,7 @@ class ScriptEditor:
                 if used is None:
                     return
                 start, end = used.span(1)
-            yield Edit(start, end, " ".join(_quoted_word(word) for word in words), key)
+            yield Edit(start, end, " ".join(quote_word(word) for word in words), key)
 
     def drop(self, key: str) -> Iterator[Edit]:
         """Edits after which the argument is not given."""
@@ -161,7 +161,7 @@ class ScriptEditor:
             used = _VARIABLE.match(self.source.text, self.source.offsets(written.flag.span)[1])
             if used is None or len(words) != 1:
                 return
-            yield Edit(used.start(1), used.end(1), _quoted_word(new), key)
+            yield Edit(used.start(1), used.end(1), quote_word(new), key)
 
     def _replace_word(self, span: Span, word: str, key: str) -> Edit:
         """Another word in the quotes that stand there, where they can hold it."""
@@ -169,7 +169,7 @@ class ScriptEditor:
         quote = self.source.text[outer[0]] if inner != outer else ""
         if quote and not set(word) & set("'" if quote == "'" else '"\\$`'):
             return Edit(*inner, word, key)
-        return Edit(*outer, _quoted_word(word), key)
+        return Edit(*outer, quote_word(word), key)
 
     def _outer(self, span: Span) -> tuple[int, int]:
         """The place of a word with the quotes around it."""
@@ -182,8 +182,8 @@ class ScriptEditor:
     # --- a new argument, an argument less ---
 
     def _append(self, flag: str, words: list[str], key: str) -> Iterator[Edit]:
-        new = " ".join([flag, *(_quoted_word(word) for word in words)])
-        if any(not _PLAIN.fullmatch(word) for word in words) and (place := self._behind_script()) is not None:
+        new = " ".join([flag, *(quote_word(word) for word in words)])
+        if any(not PLAIN_WORD.fullmatch(word) for word in words) and (place := self._behind_script()) is not None:
             # Inside a variable's text quotes would be part of the word; on the command line they are quotes.
             yield Edit(place, place, f" {new}", key)
             return
@@ -244,12 +244,6 @@ class ScriptEditor:
         while not before and end < stop and text[end] in " \t":
             end += 1
         return Edit(start, end, "", key)
-
-
-def _quoted_word(word: str) -> str:
-    if _PLAIN.fullmatch(word):
-        return word
-    return "'" + word.replace("'", "'\\''") + "'"
 
 
 class YamlEditor:

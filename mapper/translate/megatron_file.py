@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import prod
 
 from ...mappings.keys_compiled import EVALUATION_INTERVAL, HEAD_WIDTH, TOKENIZER_FLAGS
@@ -35,7 +36,8 @@ _ORDER = (
     "MODEL_ARGS", "MOE_ARGS", "DATA_ARGS", "TRAINING_ARGS", "OPTIMIZER_ARGS", "PRECISION_ARGS", "PARALLEL_ARGS",
     "OUTPUT_ARGS",
 )  # fmt: skip
-_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=,+@%-")
+PLAIN_WORD = re.compile(r"[A-Za-z0-9_./:=,+@%-]+")
+"""A word that bash takes without quotes."""
 GPUS_PER_NODE = 8
 _LATENT_WIDTH: FieldName = "attention.latent.qk_head_dim"
 EVALUATES_EVERY = 1000
@@ -49,7 +51,7 @@ def megatron_text(translation: Translation, *, comments: bool = True, language: 
     """The script, its comments in a language."""
     arrays: dict[str, list[str]] = {}
     for array, words, note in _arguments(translation, language):
-        line = "    " + " ".join(_quote(word) for word in words)
+        line = "    " + " ".join(quote_word(word) for word in words)
         arrays.setdefault(array, []).append(f"{line}  # {visible(note)}" if comments and note else line)
     world = devices_of(translation.recipe)
     nodes, each = _nodes(world)
@@ -165,8 +167,9 @@ def _pattern(entries: list[Value]) -> str:
     return "(" + "+".join(f"[{entry}]*{count}" for entry, count in runs) + ")"
 
 
-def _quote(word: str) -> str:
-    if word and all(char in _PLAIN for char in word):
+def quote_word(word: str) -> str:
+    """A word as bash reads it back, in quotes if it needs them."""
+    if PLAIN_WORD.fullmatch(word):
         return word
     return "'" + word.replace("'", "'\\''") + "'"
 
