@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from ..mappings.tables import rows_of, table
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
-from .caveats import ignored_on_one_side, same_numbers
 from .equality import NOT_NONE, is_equal, is_equal_field, is_same_quantity
-from .gates import counts, meaningful
+from .gates import counts, ignored_on_one_side, meaningful, same_numbers
 from .recipe.vocabulary import COMPUTED, vocabulary
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from ...schemas.megatron.forks import catalog, fork_of
 from ...schemas.message import Words
 from ...schemas.plain_values import plain
 from ...schemas.versions import TITLES
-from ..caveats import FrameworkSide, caveat_of
+from ..gates import FrameworkSide, caveat_of
 from ..lenses import LENSES
 from ..lenses.lens import Omitted, Scope
 from ..recipe.reading import side_of

@@ -17,9 +17,8 @@ from ...schemas.megatron.forks import OWN, catalog, dialect_asked, normalise_ver
 from ...schemas.mindformers.versions import DEFAULT_DYNAMIC, DEFAULT_STATIC, WRITTEN, minor_version
 from ...schemas.plain_values import is_number
 from ...schemas.preconditions import unknown_class
-from ..caveats import applies
 from ..families import ALL_LAYERS, Choice, choose
-from ..gates import meaningful
+from ..gates import applies, meaningful
 from ..lenses import LENSES
 from ..lenses.lens import Omitted, Scope
 from ..recipe.reading import recipe_of
