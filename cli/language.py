@@ -38,6 +38,6 @@ def is_not_built(error: Exception) -> bool:
     return isinstance(error, ModuleNotFoundError) and str(error.name).endswith("_compiled")
 
 
-def not_built(name: str | None, language: str) -> str:
+def build_instruction(name: str | None, language: str) -> str:
     """Sentence on the missing module and the command that makes it."""
     return _SAID[language == "zh"].format(name=name)

@@ -82,11 +82,11 @@ def _run_guarded(given: list[str]) -> int:
         return UNUSABLE
     except ModuleNotFoundError as error:
         from ..schemas.border.text_output import tell
-        from .language import is_not_built, language_in, not_built
+        from .language import build_instruction, is_not_built, language_in
 
         if not is_not_built(error):
             raise
-        tell(not_built(error.name, language_in(given)))
+        tell(build_instruction(error.name, language_in(given)))
         return UNUSABLE
     except KeyboardInterrupt:
         return 130

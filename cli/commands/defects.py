@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from typing import Any
 
-    from ...mapper.recipe.values import Recipe
     from ...schemas.config import Config, Framework, ReadOptions
     from ...schemas.diagnostic import Diagnostic, Language
     from ...schemas.source import SourceText
@@ -166,14 +165,9 @@ def _changed_values(before: Config, after: Config) -> list[Difference]:
     a, b = recipe_of(before), recipe_of(after)
     rows = [row for row in differences(a, b) if row.field is not None and row.counts is not False]
     told = [row for row in rows if row.status == "different" or (row.status.startswith("only") and _has_value(row))]
-    told += _defaults_without_field(before, after, {key for recipe in (a, b) for key in _behind(recipe)})
+    spoken_for = {key for recipe in (a, b) for value in recipe.fields.values() for key in value.keys}
+    told += _defaults_without_field(before, after, spoken_for)
     return sorted(told, key=lambda row: (row.impact != "numerics", row.impact))
-
-
-def _behind(recipe: Recipe) -> Iterator[str]:
-    """The keys that some field speaks for."""
-    for value in recipe.fields.values():
-        yield from value.keys
 
 
 def _defaults_without_field(before: Config, after: Config, spoken_for: Collection[str]) -> Iterator[Difference]:

@@ -78,7 +78,7 @@ def verdict_of(report: Report) -> str | None:
     if report.comparison is None:
         return None
     return conclude(
-        "equal", "different", wrong=not report.comparison.same, compared=report.steps, unseen=not_compared(report)
+        "equal", "different", wrong=not report.comparison.same, compared=report.steps, unseen=uncompared_parts(report)
     )
 
 
@@ -87,7 +87,7 @@ def qualify_summary(report: Report) -> Report:
     verdict = word_of(verdict_of(report) or "", report.language)
     if verdict is None:
         return report
-    left = list_words((one.text(report.language) for one in not_compared(report)), report.language, "semicolon")
+    left = list_words((one.text(report.language) for one in uncompared_parts(report)), report.language, "semicolon")
     said = say.page("lr", report.language)("partly", verdict=verdict.capitalize(), left=left)
     return report._replace(summary=said + report.summary)
 
@@ -96,7 +96,7 @@ _PARTS = ("decoupled", "grouped", "from_checkpoint")
 """Other curves of the same run: for some of its parameters, or the one that a checkpoint holds."""
 
 
-def not_compared(report: Report) -> list[Unseen]:
+def uncompared_parts(report: Report) -> list[Unseen]:
     """Parts of two runs that were not compared: open words, steps of the longer one, curves of some parameters."""
     if report.comparison is None:
         return []
@@ -235,7 +235,7 @@ def to_json(report: Report) -> dict[str, object]:
         report,
         language,
         verdict=verdict_of(report),
-        not_compared=unseen_json(not_compared(report), language),
+        not_compared=unseen_json(uncompared_parts(report), language),
         versions=[{"file": series.file, **basis.to_json(language)} for series, basis in based],
     )
 

@@ -139,13 +139,13 @@ def _dump_answer(a: str, b: str, chosen: _Chosen, judge: Judge, configs: Configs
     parts: list[Part] = []
     frameworks: set[tuple[str, str]] = set()
     for found in _compare_places((a, b), pairs, chosen, judge, names):
-        parts.append(_told(part_of_dumps(found, tree=chosen.tree), configs))
+        parts.append(_with_divergence(part_of_dumps(found, tree=chosen.tree), configs))
         frameworks.add((found.a.framework, found.b.framework))
     of_two = len({config.framework for config, _ in configs}) > 1
     return Answer("dumps", (a, b), tuple(parts), coverage_gaps(parts, beside, frameworks if of_two else ()), beside)
 
 
-def _told(part: Part, configs: Configs) -> Part:
+def _with_divergence(part: Part, configs: Configs) -> Part:
     """A part, beside what the configurations say of its divergence."""
     return part._replace(parting=divergence_context(part, configs))
 
@@ -232,7 +232,7 @@ def _table_answer(path: str, judge: Judge, configs: Configs) -> Answer:
         )
     found = read_table(path, judge)
     if isinstance(found, Table):
-        part = _told(part_of_table(found), configs)
+        part = _with_divergence(part_of_table(found), configs)
         return Answer("table", (path,), (part,), coverage_gaps([part], None, ()))
     return Answer("precheck", (path,), unseen=skipped_apis(found) or None, precheck=found)
 

@@ -40,7 +40,7 @@ def run(args: WeightsCheckArgs) -> int:
         raise UsageError(usage.weights_check_needs_a_checkpoint())
     if not 0 <= args.tolerance < math.inf:
         raise UsageError(usage.tolerance_is_a_share_0())
-    checkpoints, others = _sorted_out(args.files, args.config, needed=args.log is None)
+    checkpoints, others = _sort_inputs(args.files, args.config, needed=args.log is None)
     if args.log is not None and checkpoints and args.format == "json":
         raise UsageError(
             usage.format_json_gives_one_answer(),
@@ -57,7 +57,7 @@ def run(args: WeightsCheckArgs) -> int:
     )
 
 
-def _sorted_out(files: Sequence[str], config: Sequence[str], *, needed: bool) -> tuple[list[str], list[str]]:
+def _sort_inputs(files: Sequence[str], config: Sequence[str], *, needed: bool) -> tuple[list[str], list[str]]:
     """Checkpoints and configurations; stops at what looks like a checkpoint and is none."""
     from ...evidence.weights.places import checkpoint_at, checkpoint_or_stop
 
@@ -110,10 +110,10 @@ def verdict_of(found: Check, findings: Sequence[Diagnostic]) -> str:
     """Verdict on a checkpoint: with nothing to compare it with, nothing is equal."""
     compared = 0 if found.kind == "alone" else len(found.rows)
     wrong = bool(found.bad or findings)
-    return conclude("equal", "different", wrong=wrong, compared=compared, unseen=_unseen(found))
+    return conclude("equal", "different", wrong=wrong, compared=compared, unseen=_uncompared_parts(found))
 
 
-def _unseen(found: Check) -> list[Unseen]:
+def _uncompared_parts(found: Check) -> list[Unseen]:
     if found.kind != "alone":
         return list(found.misfits)
     return [
@@ -136,7 +136,7 @@ def _answer(found: Check, findings: Sequence[Diagnostic], language: Language) ->
         "beside": {_of(what, language): amount.tensors for what, amount in found.beside.items()},
         "findings": [diagnostic.to_json(language) for diagnostic in findings],
         "verdict": verdict_of(found, findings),
-        "not_compared": unseen_json(_unseen(found), language),
+        "not_compared": unseen_json(_uncompared_parts(found), language),
     }
 
 

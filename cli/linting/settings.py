@@ -87,7 +87,7 @@ class Reader:
 
     def open(self, path: str, shown: str | None = None) -> SourceText:
         """The text of a file that was asked for."""
-        known = self._cached(path)
+        known = self._cached_source(path)
         if known is not None:
             return known
         if path == "-":
@@ -96,13 +96,13 @@ class Reader:
 
     def open_named(self, path: str) -> SourceText:
         """The text of a file that another file names."""
-        return self._cached(path) or self._keep(read_named(path))
+        return self._cached_source(path) or self._keep(read_named(path))
 
     def within(self, root: str) -> Callable[[str], SourceText]:
         """Opener of files that another file names, below a folder only."""
         return confine_to_folder(self.open_named, root)
 
-    def _cached(self, path: str) -> SourceText | None:
+    def _cached_source(self, path: str) -> SourceText | None:
         known = self.texts.get(path) or self.sources.get(path)
         if known is not None:
             self.sources[path] = known

@@ -46,21 +46,21 @@ def page(report: Report, *, to_file: bool = False) -> Outgoing:
     """The whole answer as text."""
     colour = wants_colour() and not to_file
     unicode = to_file or can_draw()
-    lines = _wrapped(report.summary)
-    lines += [line for remark in report.remarks for line in _wrapped(remark)]
+    lines = _wrap_line(report.summary)
+    lines += [line for remark in report.remarks for line in _wrap_line(remark)]
     lines += ["", *_plot(report, colour, unicode), ""]
     lines += _legend(report, colour, unicode)
     for series, basis in zip(report.series, report.bases, strict=False):
-        lines += _wrapped(f"{series.letter}  {basis.text(report.language)}", "    ")
+        lines += _wrap_line(f"{series.letter}  {basis.text(report.language)}", "    ")
     for series in report.series:
         for note in series.schedule.notes:
-            lines += _wrapped(f"{series.letter}  {_word(report)('note')}: {note.message(report.language)}", "    ")
+            lines += _wrap_line(f"{series.letter}  {_word(report)('note')}: {note.message(report.language)}", "    ")
     lines += _equivalent(report)
     text = as_page(line.rstrip() for line in lines)
     return text if unicode else trust_text(in_stdout_encoding(text))
 
 
-def _wrapped(text: str, indent: str = "") -> list[str]:
+def _wrap_line(text: str, indent: str = "") -> list[str]:
     return wrap(text, 79, indent)
 
 
@@ -143,7 +143,7 @@ def _equivalent(report: Report) -> list[str]:
     else:
         share = found.comparison.max_difference_of_peak * 100
         at = f"{found.comparison.at_step:,}"
-        lines = ["", *_wrapped(word("near-settings", framework=name, share=f"{share:.3g}", step=at))]
+        lines = ["", *_wrap_line(word("near-settings", framework=name, share=f"{share:.3g}", step=at))]
     if found.schedule.framework == "mindformers":
         lines.append("  lr_schedule:")
         lines += [f"    {key}: {yaml_number(value)}" for key, value in found.settings.items()]
