@@ -70,7 +70,7 @@ def _run(command: Command, parsed: Parsed) -> int:
     except OSError as error:
         if error.filename is None:
             raise  # nobody reads the answer, or it cannot be written
-        from ..schemas.wording import system_reason
+        from ..schemas.shared_words import system_reason
 
         said = say.of_file(file=error.filename, said=system_reason(error))
         tell(f"accmap: {said.text(str(values['lang']))}")

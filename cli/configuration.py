@@ -11,7 +11,7 @@ from ..schemas.border.file_input import is_inside, read_regular, require_inside
 from ..schemas.border.probes import is_link, owners, stands
 from ..schemas.diagnostic import UnreadableError
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
-from ..schemas.wording import join_words
+from ..schemas.shared_words import join_words
 from .argument_parser import UsageError
 from .messages_compiled import say
 

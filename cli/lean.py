@@ -71,7 +71,7 @@ def _run_guarded(given: list[str]) -> int:
     except BrokenPipeError:
         return _without_reader()
     except OSError as error:
-        from ..schemas.wording import system_reason
+        from ..schemas.shared_words import system_reason
         from .language import language_in
         from .messages_compiled import say
 
@@ -180,8 +180,8 @@ def _run(words: list[str]) -> int:
 
 def _unknown_command(words: list[str]) -> Words:
     """Sentence on an unknown command, with the one that was probably meant."""
+    from ..schemas.shared_words import join_words
     from ..schemas.suggestion import closest
-    from ..schemas.wording import join_words
     from .messages_compiled import say
     from .options import all_commands, group_members
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..schemas.border.text_output import say as print_line
 from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.plain_values import is_mapping
-from ..schemas.wording import list_words, mark
+from ..schemas.shared_words import list_words, mark
 from .messages_compiled import say
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from ..schemas.fast_records import NamedTuple
 from ..schemas.installation import install_command
 from ..schemas.message import Words, verbatim
 from ..schemas.messages_compiled import say as say_of_files
-from ..schemas.wording import system_reason
+from ..schemas.shared_words import system_reason
 from .array_sums import Array, Measured, Totals, distances, index_of, unequal
 from .messages_compiled import say
 

@@ -22,7 +22,7 @@ from ..schemas.compilers.tables import load_table
 from ..schemas.diagnostic import diagnose
 from ..schemas.fast_records import NamedTuple
 from ..schemas.message import Words, verbatim
-from ..schemas.wording import system_reason
+from ..schemas.shared_words import system_reason
 from .messages_compiled import say
 from .seeding_compiled import SEEDING
 

@@ -16,8 +16,8 @@ from ..mappings.tables import table
 from ..schemas.border.file_input import package_text
 from ..schemas.compilers.tables import load_table
 from ..schemas.fast_records import TYPE_CHECKING
+from ..schemas.shared_words import in_brackets, list_words, term
 from ..schemas.versions import known_names
-from ..schemas.wording import in_brackets, list_words, term
 from .recipe.vocabulary import COMPUTED, vocabulary
 from .row_words import (
     behaviour,

@@ -131,10 +131,10 @@ def pairs_words(pairs: Iterable[Pair]) -> Words:
         grouped.setdefault(tuple(listed), []).append(mindformers)
     commas, semicolons = say.between_versions(), say.between_groups()
 
-    def told(comma: str, semicolon: str) -> str:
+    def pairs_text(comma: str, semicolon: str) -> str:
         return semicolon.join(f"{comma.join(ours)} × {comma.join(theirs)}" for ours, theirs in grouped.items())
 
-    return say.proved_on(pairs=Words(told(commas.en, semicolons.en), told(commas.zh, semicolons.zh)))
+    return say.proved_on(pairs=Words(pairs_text(commas.en, semicolons.en), pairs_text(commas.zh, semicolons.zh)))
 
 
 def _on_side(known: Sequence[Proof], place: int, version: str) -> tuple[Proof, Pair] | None:

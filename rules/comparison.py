@@ -12,8 +12,8 @@ from ..mapper.recipe.reading import side_of
 from ..mapper.recipe.vocabulary import vocabulary
 from ..mappings.tables import rows_of
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
+from ..schemas.shared_words import join_words
 from ..schemas.versions import TITLES
-from ..schemas.wording import join_words
 from .messages_compiled import say
 from .naming import describe_origin, display_value, key_spelling, labels
 from .places import places_of

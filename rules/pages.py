@@ -6,7 +6,7 @@ They are `docs/rules/`; `accmap explain CODE` prints one.
 from __future__ import annotations
 
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
-from ..schemas.wording import term
+from ..schemas.shared_words import term
 from .messages_compiled import say
 
 if TYPE_CHECKING:

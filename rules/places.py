@@ -10,7 +10,7 @@ from ..mapper.recipe.reading import side_of
 from ..mappings.tables import field_named, rows_of
 from ..schemas.config import explicit_of
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
-from ..schemas.mindformers.reading import parent
+from ..schemas.mindformers.config_state import parent
 from ..schemas.source import Span
 from ..schemas.yaml_reader.node import SAME_VALUE
 from .catalog_compiled import ROLES

@@ -9,9 +9,9 @@ from __future__ import annotations
 from .fast_records import TYPE_CHECKING, NamedTuple
 from .message import NOTHING, Words, in_chinese, verbatim
 from .messages_compiled import say
+from .shared_words import in_brackets, mark
 from .versions import Framework as Framework
 from .versions import label_of
-from .wording import in_brackets, mark
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -116,18 +116,18 @@ class Catalogue:
 
 
 def _speaker(name: str, en: str, zh: str) -> Callable[..., Words]:
-    def said(**values: object) -> Words:
+    def make_words(**values: object) -> Words:
         return Words(en.format_map(values), zh.format_map(_in_chinese(values)))
 
-    said.__name__ = name
-    return said
+    make_words.__name__ = name
+    return make_words
 
 
 def _finder(kind: Kind) -> Callable[..., Problem]:
-    def found(**values: object) -> Problem:
+    def make_problem(**values: object) -> Problem:
         return Problem(kind, tuple(values.items()))
 
-    return found
+    return make_problem
 
 
 if TYPE_CHECKING:

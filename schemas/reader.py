@@ -60,12 +60,12 @@ def config_of(
     """
     opened = {source.name: source}
 
-    def remembered(name: str) -> SourceText:
+    def open_and_note(name: str) -> SourceText:
         found = open_file(name)
         opened[found.name] = found
         return found
 
-    bounded = remembered if options.confine is None else confine_to_folder(remembered, options.confine)
+    bounded = open_and_note if options.confine is None else confine_to_folder(open_and_note, options.confine)
     config = _read(source, options, path, bounded, list_directory)
     strange = [(name, text) for name, text in opened.items() if text.strange is not None]
     if not strange:
@@ -94,7 +94,7 @@ def _read(
 
         return mindformers_config(source, options, open_file)
     if found == "huggingface":
-        from .huggingface.reading import huggingface_config
+        from .huggingface.model_config import huggingface_config
 
         refuse_larger(source.name, len(source.text), MAX_ARGUMENTS)
         return huggingface_config(source, options.transformers)
@@ -203,7 +203,7 @@ def _is_model(source: SourceText) -> bool:
     """True if this is a model's `config.json`, asked of what begins as JSON alone."""
     if not source.text[:256].lstrip().startswith("{"):
         return False
-    from .huggingface.reading import is_model
+    from .huggingface.model_config import is_model
 
     return is_model(source)
 
@@ -372,7 +372,7 @@ def _mindformers_launch(
     config = mindformers_config(text, options, open_file, overrides=changes, folders=folders)
     overridden = {change.span for change in changes}
 
-    def placed(span: Span | None) -> Span | None:
+    def in_yaml(span: Span | None) -> Span | None:
         if span is None or span.file is not None or span in overridden:
             return span
         return span._replace(file=text.name)
@@ -380,8 +380,8 @@ def _mindformers_launch(
     return config._replace(
         file=source.name,
         launch=launch,
-        settings={key: value._replace(span=placed(value.span)) for key, value in config.settings.items()},
-        unresolved=tuple(entry._replace(span=placed(entry.span) or entry.span) for entry in config.unresolved),
+        settings={key: value._replace(span=in_yaml(value.span)) for key, value in config.settings.items()},
+        unresolved=tuple(entry._replace(span=in_yaml(entry.span) or entry.span) for entry in config.unresolved),
         problems=(*problems, *config.problems),
     )
 
@@ -394,7 +394,7 @@ def _opener_of_written_files(
         return open_file
     folders = [folder for folder in (launch.directory, cwd) if folder is not None]
 
-    def opened(name: str) -> SourceText:
+    def open_written(name: str) -> SourceText:
         places = [os.path.normpath(os.path.join(folder, name)) for folder in folders]
         full = next((place for place in places if written.has(place)), None)
         if full is None:
@@ -404,7 +404,7 @@ def _opener_of_written_files(
             raise UnreadableError(diagnose(say.written_by_the_script(path=name), file, launch.span))
         return SourceText(name, text or "\n")
 
-    return opened
+    return open_written
 
 
 def _open_named_yaml(name: str, script: str, open_file: Callable[[str], SourceText]) -> SourceText:
@@ -435,7 +435,7 @@ def check_versions(options: ReadOptions, where: str | None = None) -> ReadOption
 
         known_version(options.mindformers, where or "--mindformers")
     if options.transformers is not None:
-        from .huggingface.reading import known_version as of_transformers
+        from .huggingface.model_config import known_version as of_transformers
 
         of_transformers(options.transformers, where or "--transformers")
     return options

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .fast_records import TYPE_CHECKING, NamedTuple
 from .messages_compiled import say
-from .wording import mark
+from .shared_words import mark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

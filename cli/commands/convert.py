@@ -11,7 +11,7 @@ from ...schemas.border.file_output import one_file, rewrite, write_texts
 from ...schemas.border.text_output import emit, json_text, tell, trust_text
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.file_kind import require_training
-from ...schemas.huggingface.reading import FILE
+from ...schemas.huggingface.model_config import FILE
 from ...schemas.preconditions import require_accepted
 from ..argument_parser import UsageError
 from ..exit_codes import BAD

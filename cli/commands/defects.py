@@ -12,8 +12,8 @@ from ...schemas.diagnostic import UsageError
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.dialects import dialect_versions
 from ...schemas.reader import check_versions, config_of
+from ...schemas.shared_words import in_brackets, term
 from ...schemas.versions import minor_of, names
-from ...schemas.wording import in_brackets, term
 from ..exit_codes import FINE
 from ..inputs import open_input, require_run
 from ..messages_compiled import say as usage

@@ -9,7 +9,7 @@ from ...mapper.recipe.reading import recipe_of
 from ...schemas.border.text_output import emit, json_text, paint, say
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.json_values import json_value
-from ...schemas.wording import list_words, term
+from ...schemas.shared_words import list_words, term
 from ..exit_codes import BAD, FINE
 from ..inputs import load
 from ..messages_compiled import say as usage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...schemas.border.text_output import emit, json_text, page, paint, tell
 from ...schemas.fast_records import TYPE_CHECKING
-from ...schemas.wording import term
+from ...schemas.shared_words import term
 from ..exit_codes import FINE, UNUSABLE
 from ..messages_compiled import say
 from ..terminal import wants_colour

@@ -10,7 +10,7 @@ from ...mappings.messages_compiled import say as of_rows
 from ...schemas.border.text_output import paint, tell
 from ...schemas.config import Basis
 from ...schemas.fast_records import TYPE_CHECKING
-from ...schemas.wording import join_words, list_words, mark, term
+from ...schemas.shared_words import join_words, list_words, mark, term
 from ..configuration import find_configuration, ignored_configurations
 from ..exit_codes import BAD, FINE
 from ..messages_compiled import say

@@ -13,8 +13,8 @@ from ...schemas.border.file_output import deliver
 from ...schemas.border.text_output import csv_text, json_text, tell, trust_text
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.file_kind import require_schedule
+from ...schemas.shared_words import list_words, mark
 from ...schemas.verdict import Unseen, conclude, unseen_json, unseen_words, word_of
-from ...schemas.wording import list_words, mark
 from ..argument_parser import UsageError
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..inputs import load

@@ -14,7 +14,7 @@ from ...schemas.border.file_output import deliver
 from ...schemas.border.text_output import markup, shell_word, trust_text
 from ...schemas.diagnostic import UnreadableError, UsageError
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
-from ...schemas.wording import in_brackets, list_words, mark, term
+from ...schemas.shared_words import in_brackets, list_words, mark, term
 from ..configuration import Configuration, find_configuration
 from ..exit_codes import BAD
 from ..inputs import description_file, require_run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...schemas.border.text_output import emit, json_text, say
 from ...schemas.fast_records import TYPE_CHECKING
-from ...schemas.wording import term
+from ...schemas.shared_words import term
 from ..terminal import pad
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from ...schemas.fast_records import NamedTuple
 from ...schemas.file_kind import is_mindformers
 from ...schemas.plain_values import is_mapping
 from ...schemas.reader import config_of
-from ...schemas.wording import mark
+from ...schemas.shared_words import mark
 from ...schemas.yaml_reader.document import read_yaml
 from ..answers_compiled import schema_check_json
 from ..argument_parser import UsageError

@@ -12,9 +12,9 @@ from jsonschema import Draft202012Validator
 from ...schemas.fast_records import NamedTuple
 from ...schemas.message import Words, in_chinese
 from ...schemas.plain_values import number_in
+from ...schemas.shared_words import join_words
 from ...schemas.source import Span
 from ...schemas.suggestion import suggestion
-from ...schemas.wording import join_words
 from ..messages_compiled import say
 from ..terminal import shorten
 

@@ -7,7 +7,7 @@ from ...schemas.border.text_output import emit, json_text, paint, say
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.file_kind import trains_gpt
 from ...schemas.json_values import json_value
-from ...schemas.wording import term
+from ...schemas.shared_words import term
 from ..inputs import load
 from ..messages_compiled import say as usage
 from ..recipe_lines import summary_line

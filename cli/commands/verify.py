@@ -17,7 +17,7 @@ from ...schemas.file_kind import require_training
 from ...schemas.json_values import json_value
 from ...schemas.preconditions import require_accepted, unknown_class
 from ...schemas.reader import config_of
-from ...schemas.wording import join_words, list_words
+from ...schemas.shared_words import join_words, list_words
 from ...verifier.constants_compiled import SIZE_OPTIONS
 from ...verifier.verdict.comparison import NotCompared, Values
 from ..argument_parser import UsageError, counts_from_one

@@ -9,8 +9,8 @@ import os
 from typing import TYPE_CHECKING, Any, cast
 
 from ...schemas.border.text_output import emit, json_text, page, paint
+from ...schemas.shared_words import list_words
 from ...schemas.verdict import PARTIAL, UNDECIDED, unseen_json, word_of
-from ...schemas.wording import list_words
 from ..argument_parser import UsageError
 from ..command_runner import print_unreadable
 from ..exit_codes import BAD, FINE, UNUSABLE

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 from ...evidence.answers_compiled import check_scores_json
 from ...evidence.scores import TOLERANCE, check_scores, read_scores, setting_differences
 from ...schemas.border.text_output import emit, json_text, page, paint
+from ...schemas.shared_words import mark
 from ...schemas.verdict import Unseen, conclude, unseen_json, word_of
-from ...schemas.wording import mark
 from ..argument_parser import UsageError
 from ..exit_codes import BAD, FINE
 from ..messages_compiled import say

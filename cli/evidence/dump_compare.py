@@ -20,7 +20,7 @@ from ...schemas.border.file_output import deliver, standing_already
 from ...schemas.border.text_output import csv_text, json_text
 from ...schemas.diagnostic import UnreadableError, diagnose
 from ...schemas.fast_records import NamedTuple
-from ...schemas.wording import first_of
+from ...schemas.shared_words import first_of
 from ..argument_parser import UsageError, require_jobs
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..messages_compiled import say as usage

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.text_output import page, paint
-from ...schemas.wording import first_of
+from ...schemas.shared_words import first_of
 from ..messages_compiled import say
 from ..reference.advisories import title
 from ..terminal import shorten, wants_colour

@@ -11,8 +11,8 @@ from ...evidence.logs.columns import ABSENT, LOSS
 from ...evidence.logs.criteria import figure
 from ...schemas.border.text_output import page as as_page
 from ...schemas.border.text_output import paint, trust_text
+from ...schemas.shared_words import list_words
 from ...schemas.versions import TITLES
-from ...schemas.wording import list_words
 from ..messages_compiled import say
 from ..pages.terminal_plot import (
     COLUMNS,

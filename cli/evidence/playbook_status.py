@@ -15,8 +15,8 @@ from ...evidence.playbook.progress import check_states, next_of, with_exit_code
 from ...schemas.border.file_input import read_json
 from ...schemas.border.text_output import emit, json_text, paint, say
 from ...schemas.diagnostic import UnreadableError
+from ...schemas.shared_words import mark
 from ...schemas.verdict import Unseen, conclude, unseen_json
-from ...schemas.wording import mark
 from ..argument_parser import UsageError
 from ..exit_codes import BAD, FINE
 from ..messages_compiled import say as usage

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ...evidence.answers_compiled import weight_file_json
 from ...schemas.border.text_output import emit, json_text, say, tell
-from ...schemas.wording import system_reason
+from ...schemas.shared_words import system_reason
 from ..argument_parser import UsageError
 from ..exit_codes import BAD, FINE
 from ..inputs import load

@@ -7,7 +7,7 @@ from operator import itemgetter
 from ...schemas.border.text_output import csv_text, markdown, markdown_code, trust_text
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.message import in_chinese
-from ...schemas.wording import term
+from ...schemas.shared_words import term
 from .findings import harm, messages, place_of, summary_line
 from .messages_compiled import say
 

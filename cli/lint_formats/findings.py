@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...rules.catalog_compiled import CAUSES, RULES
 from ...schemas.diagnostic import causes_of
 from ...schemas.fast_records import TYPE_CHECKING
-from ...schemas.wording import list_words, mark
+from ...schemas.shared_words import list_words, mark
 from .messages_compiled import say
 
 if TYPE_CHECKING:

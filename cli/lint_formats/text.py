@@ -257,7 +257,7 @@ def _head(entry: Diagnostic, language: Language, colour: bool) -> str:
     kind = entry.kind
     severity: str = kind.severity
     if language == "zh":
-        from ...schemas.wording import term  # one module less for every other lint
+        from ...schemas.shared_words import term  # one module less for every other lint
 
         severity = term(severity, language)
     head = paint(f"{severity}[{kind.code}]", _STYLES[kind.severity], colour)

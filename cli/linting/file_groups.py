@@ -322,7 +322,7 @@ def _described_model(
         return None  # whether there has to be one, the framework's own reader says
     from ...mapper.recipe.reading import recipe_of
     from ...rules.subject import Folder
-    from ...schemas.huggingface.reading import huggingface_config, is_model
+    from ...schemas.huggingface.model_config import huggingface_config, is_model
 
     try:
         return Folder(recipe_of(huggingface_config(source, version)), key) if is_model(source) else None

@@ -27,7 +27,7 @@ from ...schemas.json_values import json_value
 from ...schemas.megatron.catalog import VERSIONS
 from ...schemas.megatron.dialects import dialects_with, known_dialects
 from ...schemas.mindformers.versions import DEFAULT_STATIC, STATIC_VERSIONS
-from ...schemas.wording import term
+from ...schemas.shared_words import term
 from ..messages_compiled import say
 from ..terminal import columns, wants_colour, width, wrap
 from .key_history import argument_history, class_defaults, key_history

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ...schemas.diagnostic import Diagnostic, diagnose
 from ...schemas.fast_records import NamedTuple
 from ...schemas.message import NOTHING
-from ...schemas.wording import join_words
+from ...schemas.shared_words import join_words
 from .agreement import Agreement, Contents, Membership, agree, differences, membership
 from .messages_compiled import say
 from .plan import Plan, data_finding

@@ -28,7 +28,7 @@ from ...schemas.border.file_input import package_text, read_text
 from ...schemas.compilers.tables import load_table
 from ...schemas.diagnostic import UnreadableError, diagnose
 from ...schemas.fast_records import NamedTuple
-from ...schemas.wording import first_of
+from ...schemas.shared_words import first_of
 from ...schemas.yaml_reader.node import refuse_deep
 from .messages_compiled import say
 from .names_compiled import API_NAMES, MODULE_NAMES

@@ -15,8 +15,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from ...schemas.fast_records import NamedTuple
+from ...schemas.shared_words import first_of
 from ...schemas.verdict import Unseen, conclude
-from ...schemas.wording import first_of
 from .messages_compiled import say
 
 if TYPE_CHECKING:

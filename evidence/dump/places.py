@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ...schemas.diagnostic import UnreadableError, diagnose
 from ...schemas.fast_records import NamedTuple
-from ...schemas.wording import system_reason
+from ...schemas.shared_words import system_reason
 from .messages_compiled import say
 from .records import is_whole
 

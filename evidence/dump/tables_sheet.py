@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 
 from ...schemas.border.inputs import open_regular
 from ...schemas.diagnostic import UnreadableError, diagnose
-from ...schemas.wording import system_reason
+from ...schemas.shared_words import system_reason
 from ..archives import Budget, Unpacked, Window, opened_archive
 from .messages_compiled import say
 

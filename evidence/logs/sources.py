@@ -15,7 +15,7 @@ from ...schemas.border.file_input import is_pipe, open_given
 from ...schemas.diagnostic import unreadable
 from ...schemas.fast_records import NamedTuple
 from ...schemas.messages_compiled import say as say_of_files
-from ...schemas.wording import system_reason
+from ...schemas.shared_words import system_reason
 from .messages_compiled import say
 from .problems import refuse
 

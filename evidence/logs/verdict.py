@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from ...schemas.fast_records import NamedTuple
 from ...schemas.message import NOTHING, Words, verbatim
+from ...schemas.shared_words import join_words
 from ...schemas.verdict import Unseen, conclude
-from ...schemas.wording import join_words
 from .alignment import same_windows
 from .columns import ABSENT, LEARNING_RATE, SKIPPED
 from .criteria import Criterion, figure, percent

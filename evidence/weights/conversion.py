@@ -10,7 +10,7 @@ from ...mapper.differences import differences
 from ...mapper.weights import WeightTable
 from ...schemas.config import partner
 from ...schemas.fast_records import NamedTuple
-from ...schemas.huggingface.reading import FILE
+from ...schemas.huggingface.model_config import FILE
 from ...schemas.versions import number_of
 from .copies import disagreeing
 from .huggingface_files import INDEX, huggingface_units, index_text

@@ -13,7 +13,7 @@ from ...mapper.recipe.reading import recipe_of
 from ...mapper.weight_layout import UndecidedSizeError, expected_weights, layout_of
 from ...schemas.border.file_input import read_text
 from ...schemas.config import ReadOptions
-from ...schemas.huggingface.reading import FILE
+from ...schemas.huggingface.model_config import FILE
 from ...schemas.reader import config_of
 from .messages_compiled import say
 from .mindformers_files import whole_parameters

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Literal, NoReturn
 
 from ...schemas.fast_records import NamedTuple
-from ...schemas.huggingface.reading import FILE
+from ...schemas.huggingface.model_config import FILE
 from ..bounded_json import bytes_of
 from .messages_compiled import say
 from .problems import denied, unreadable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from ...schemas.diagnostic import Diagnostic, UnreadableError, diagnose
-from ...schemas.wording import first_of, system_reason
+from ...schemas.shared_words import first_of, system_reason
 from .messages_compiled import say
 
 if TYPE_CHECKING:

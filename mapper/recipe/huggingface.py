@@ -15,7 +15,7 @@ from ...mappings.keys_compiled import (
 )
 from ...mappings.tables import field_named
 from ...schemas.fast_records import TYPE_CHECKING, cast
-from ...schemas.huggingface.reading import class_of
+from ...schemas.huggingface.model_config import class_of
 from ...schemas.plain_values import is_mapping
 from ...schemas.rows import TOO_ODD, UndecidedError
 from ...schemas.truth import is_on

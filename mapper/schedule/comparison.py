@@ -12,7 +12,7 @@ import math
 from heapq import heapify, heappop, heappush
 
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
-from ...schemas.wording import list_words
+from ...schemas.shared_words import list_words
 from ..equality import is_close
 from .curve import Note, note
 from .messages_compiled import say

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ...mappings.keys_compiled import MODEL_TYPE_NAME
 from ...mappings.tables import table
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
-from ...schemas.huggingface.reading import huggingface_config
+from ...schemas.huggingface.model_config import huggingface_config
 from ...schemas.rows import TOO_ODD, UndecidedError
 from ...schemas.source import SourceText
 from ..differences import differences

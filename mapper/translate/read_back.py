@@ -14,7 +14,7 @@ from ...schemas.diagnostic import ReadBackError, UnreadableError, diagnose
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.json_values import json_value
 from ...schemas.messages_compiled import say as say_reading
-from ...schemas.mindformers.reading import holds_placeholder
+from ...schemas.mindformers.config_state import holds_placeholder
 from ...schemas.source import SourceText
 from ...schemas.versions import TITLES
 from ..differences import COMPUTED, differences

@@ -93,7 +93,7 @@ def read_regular(path: str, shown: str | None = None, limit: int = MAX_BYTES) ->
     except IsADirectoryError:
         _refuse(say.directory(path=name), name)
     except NotRegularError as error:
-        from ..wording import system_reason
+        from ..shared_words import system_reason
 
         _refuse(say.not_regular(path=name, why=system_reason(error)), name)
     except (OSError, ValueError) as error:
@@ -137,11 +137,11 @@ def package_text(folder: str, name: str) -> str:
 def confine_to_folder(open_file: Callable[[str], SourceText], root: str) -> Callable[[str], SourceText]:
     """`open_file` for what lies below `root` with all links followed; UnreadableError for the rest."""
 
-    def opened(path: str) -> SourceText:
+    def open_inside(path: str) -> SourceText:
         require_inside(path, root)
         return open_file(path)
 
-    return opened
+    return open_inside
 
 
 def require_inside(path: str, root: str, shown: str | None = None) -> None:
@@ -240,7 +240,7 @@ def _refuse(problem: Problem, name: str, span: Span | None = None) -> NoReturn:
 
 
 def _deny(name: str, error: Exception) -> NoReturn:
-    from ..wording import system_reason
+    from ..shared_words import system_reason
 
     _refuse(say.denied(path=name, why=system_reason(error)), name)
 

@@ -13,7 +13,7 @@ import stat
 from ..diagnostic import UsageError
 from ..fast_records import TYPE_CHECKING
 from ..messages_compiled import say
-from ..wording import join_words, system_reason
+from ..shared_words import join_words, system_reason
 from .inputs import is_input
 from .text_output import emit
 

@@ -15,12 +15,12 @@ from ..file_kind import purpose_of_run_mode
 from ..message import NOTHING, Words
 from ..named_module import named_module
 from ..rows import Sourced, UndecidedError
+from ..shared_words import join_words
 from ..suggestion import closest
 from ..truth import is_on
 from ..versions import names_with_facts, newest_until, number_of, release_of
-from ..wording import join_words
+from .config_state import Reading
 from .messages_compiled import say
-from .reading import Reading
 from .resolution import STAGES, words
 from .switches import read_switch, switch_setting, switch_unread, test_of
 from .trainer import Taken, Trainer

@@ -25,8 +25,8 @@ from ..rows import Sourced
 from ..source_tree import tree_version
 from ..versions import header_version, release_of
 from ..yaml_reader.document import parse_path, read_yaml
+from .config_state import Reading, Undecided, default_setting, plain_value, without_placeholders
 from .messages_compiled import say
-from .reading import Reading, Undecided, default_setting, plain_value, without_placeholders
 from .resolution import suggest
 from .switches import switch_sections, switch_setting, switch_unread
 from .versions import (
@@ -249,7 +249,7 @@ def _static_config(
 
     Trainer(reading, _option_values(options, legacy=legacy)).resolve("trainer")
     if reading.get("model.model_config.rope_parameters") is not None:
-        from .pretrained import nested_rope
+        from .pretrained_config import nested_rope
 
         nested_rope(reading)
     settings = _with_what_follows(reading, written, known=known)
@@ -421,7 +421,7 @@ def _add_pretrained(reading: Reading, open_file: Callable[[str], SourceText]) ->
     directory = reading.get("pretrained_model_dir")
     if not directory or not isinstance(directory, str):
         return True
-    from .pretrained import pretrained_keys
+    from .pretrained_config import pretrained_keys
 
     found = pretrained_keys(reading, directory, open_file)
     model = reading.values.get("model")

@@ -11,11 +11,11 @@ from ..message import NOTHING
 from ..plain_values import number_in
 from ..suggestion import closest
 from ..versions import number_of
+from .config_state import Undecided
 from .effective import Override
 from .launch_options_compiled import OPTIONS as ROWS
 from .launch_options_compiled import PREDICT_MODES, TOP_LEVEL
 from .messages_compiled import say
-from .reading import Undecided
 from .versions import static_catalog, static_version
 
 if TYPE_CHECKING:

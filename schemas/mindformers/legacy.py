@@ -13,9 +13,9 @@ from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..message import NOTHING, Words
 from ..named_module import named_module
 from ..plain_values import is_mapping
+from .config_state import Reading, Undecided
 from .messages_compiled import say
 from .network import undecided_network
-from .reading import Reading, Undecided
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

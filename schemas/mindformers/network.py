@@ -17,8 +17,8 @@ from ..diagnostic import Related
 from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..message import NOTHING, Words, verbatim
 from ..rows import Sourced
+from .config_state import Undecided, default_setting
 from .messages_compiled import say
-from .reading import Undecided, default_setting
 from .resolution import definition
 from .switches import is_switch, switch_field
 from .trainer import Part, Trainer, wrong_kind
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from ..config import Setting
     from ..message import Severity
-    from .reading import Reading
+    from .config_state import Reading
 
 
 _TYPES = {"str": (str,), "count": (int, str), "float": (int, float)}

@@ -12,8 +12,8 @@ from ..message import NOTHING
 from ..named_module import named_module
 from ..plain_values import is_list, is_mapping
 from ..rows import TOO_ODD, Sourced, UndecidedError
+from .config_state import Undecided
 from .messages_compiled import say
-from .reading import Undecided
 from .resolution import suggest
 from .trainer import Taken, wrong_kind
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from ..fast_records import TYPE_CHECKING
 from ..plain_values import is_mapping
 from ..truth import TRUTH, is_on
+from .config_state import Undecided
 from .messages_compiled import say
-from .reading import Undecided
 from .trainer import wrong_kind
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ..config import Setting
     from ..message import Severity
-    from .reading import Reading
+    from .config_state import Reading
 
     Rows: TypeAlias = "Iterable[tuple[str, Iterable[str], Mapping[str, Iterable[Any]]]]"
 

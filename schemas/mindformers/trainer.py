@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..rows import Run, Sourced, UndecidedError
+from .config_state import Undecided
 from .messages_compiled import say
-from .reading import Undecided
 from .resolution import sections, suggest, words
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from ..message import Severity, Words
     from ..rows import Row
+    from .config_state import Reading
     from .messages_compiled import ProblemName
-    from .reading import Reading
 
 _LONGEST = 60
 """How much of a value is shown."""

@@ -227,7 +227,7 @@ def test_the_usage_line_is_the_table_s(accmap, name: str) -> None:
 
 
 def test_reasons_of_the_system() -> None:
-    from accmap.schemas.wording import system_reason
+    from accmap.schemas.shared_words import system_reason
 
     for error, en, zh in (
         (PermissionError(13, "Permission denied"), "Permission denied", "权限不足"),

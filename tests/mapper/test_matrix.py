@@ -10,7 +10,7 @@ import pytest
 from accmap.mapper.matrix import FILES, document, products
 from accmap.mapper.row_words import conditions, differs_from_guide, flags, with_versions
 from accmap.mappings.tables import table
-from accmap.schemas.wording import term
+from accmap.schemas.shared_words import term
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

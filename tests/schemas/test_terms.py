@@ -8,7 +8,7 @@ import pytest
 
 from accmap.mappings import tables
 from accmap.schemas import config, diagnostic
-from accmap.schemas.wording import term
+from accmap.schemas.shared_words import term
 
 KINDS = {
     "origin": config.Origin,

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import Argument, Launch
+from accmap.schemas.mindformers.config_state import Undecided
 from accmap.schemas.mindformers.launch import is_dynamic_launch, is_mindformers_launch, overrides
 from accmap.schemas.mindformers.launch_reading import OPTIONS, custom_value
 from accmap.schemas.mindformers.messages_compiled import say
-from accmap.schemas.mindformers.reading import Undecided
 from accmap.schemas.source import Span
 
 HERE = os.path.dirname(__file__)

@@ -28,9 +28,9 @@ OTHERS = {
     "launch_reading": "launch options",
     "models": "typed models",
     "own_classes": "reader of the program beside a YAML",
-    "pretrained": "reader of a config.json",
+    "pretrained_config": "reader of a config.json",
     "probe": "developers' program: what the real classes say",
-    "reading": "reader: values and where they stand",
+    "config_state": "reader: values and where they stand",
     "resolution": "loads the compiled rows of resolution.yaml, as `versions` does facts",
     "switches": "reader: what written switches mean, by `switches.yaml`",
 }

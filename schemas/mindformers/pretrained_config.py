@@ -9,15 +9,15 @@ from ..fast_records import TYPE_CHECKING
 from ..plain_values import is_mapping
 from ..source import SourceText, Span
 from ..yaml_reader.document import read_yaml
+from .config_state import Undecided
 from .messages_compiled import say
-from .reading import Undecided
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
     from ..yaml_reader.node import Node
-    from .reading import Reading
+    from .config_state import Reading
 
 _PREFIX = "model.model_config"
 
