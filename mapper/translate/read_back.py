@@ -159,7 +159,7 @@ def unreported_differences(translation: Translation, entries: Iterable[Differenc
     for row in entries:
         if row.field is None or row.status == "equal" or carried.get(row.field) is False:
             continue
-        if row.ignored and row.field in inexact:
+        if row.why is not None and row.why.ignored and row.field in inexact:
             continue  # the report's row is that the framework ignores the key
         if row.counts is not False and _weighs(row, written=row.field in written):
             yield row
