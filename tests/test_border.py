@@ -71,7 +71,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     "evidence/dump/trees_torch.py": {"memmap": "of a stream that the door opened"},
     "evidence/logs/sources.py": {"gzip.GzipFile": "of a stream that the door opened"},
     "evidence/weights/weight.py": {"fromfile": "of a stream that the door opened"},
-    "evidence/weights/writing.py": {
+    "evidence/weights/target_files.py": {
         "os.open": "the target's folder, to hold it while this process writes",
         "os.unlink": "what an earlier conversion of this program left, and links in the way",
     },

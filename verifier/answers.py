@@ -115,7 +115,7 @@ class RanJson(Open):
 
 
 class SeedJson(Open):
-    """Whether both models were the same with the weights and tokens of one seed."""
+    """True if both models were the same with the weights and tokens of one seed."""
 
     seed: int
     agrees: bool
@@ -156,7 +156,7 @@ class AsWrittenJson(Open):
 
     compute: Annotated[list[str], From("types")]
     ulp: Annotated[float, From("unit")]
-    agrees: Annotated[bool | None, From("decided")]
+    agrees: Annotated[bool | None, From("agreement")]
     errors: list[RoundingJson]
     types: Annotated[list[DifferingJson], From("places")] = Field(
         description="Types of single places that the files give differently.",

@@ -1,4 +1,4 @@
-"""Where the framework stands that a side is run with, and which version it is; nothing of it is imported.
+"""The installations that sides are run with, and their interpreters; nothing of a framework is imported.
 
 It is the running environment, a folder that the user names (a source tree or an unpacked wheel), or what `--prepare`
 put into a folder of accmap's own.
@@ -52,22 +52,22 @@ class Installation(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What accmap calls the version: 0.16, `main`."""
+        """The version by accmap's name: 0.16, `main`."""
         return name_with(self.framework, number_of(self.version)) or self.version
 
     def serves(self, version: str) -> bool:
-        """Whether a file of this version is run with it, whatever the patch."""
+        """True if a file of this version is run with it, whatever the patch."""
         return number_of(self.version) == number_of(version)
 
 
 class MissingVersion(NamedTuple):
-    """Why nothing can be run for a file, and how to get it."""
+    """The reason why nothing can be run for a file, and the remedy."""
 
     reason: Words
     remedy: Words | None
 
 
-def installed(framework: Framework) -> Installation | None:
+def find_installed(framework: Framework) -> Installation | None:
     """The one of the running environment; None where there is none."""
     try:
         found = importlib.util.find_spec(PACKAGES[framework])
@@ -78,7 +78,7 @@ def installed(framework: Framework) -> Installation | None:
     return _installation_of_file(framework, found.origin)
 
 
-def installed_for(python: Interpreter, framework: Framework) -> Installation | None:
+def find_in_interpreter(python: Interpreter, framework: Framework) -> Installation | None:
     """The one of another interpreter's environment; None where there is none."""
     origin = python.holds.get(PACKAGES[framework])
     return None if origin is None else _installation_of_file(framework, origin)
@@ -118,13 +118,13 @@ def choose_installation(
     dialect: Dialect | None = None,
     python: Interpreter | None = None,
 ) -> tuple[Installation | None, MissingVersion | None]:
-    """What to run for a file of this version: the version itself, with `closest` the nearest, else why not."""
+    """The installation for a file of this version: the version itself, with `closest` the nearest, else why not."""
     framework = basis.framework
     buildable = names(framework, dialect, "verify")
     if source is not None:
         present = [installation_in(framework, source)]
     else:
-        found = installed(framework) if python is None else installed_for(python, framework)
+        found = find_installed(framework) if python is None else find_in_interpreter(python, framework)
         present = [*([found] if found else []), *(prepared_installations(framework, store) if store else ())]
     usable = [one for one in present if one.name in buildable]
     exact = next((one for one in usable if one.serves(basis.version)), None)
@@ -204,7 +204,7 @@ _ATTEMPTS = ((), ("--ignore-requires-python", "--python-version", "3.12"))
 
 
 def prepare_wheel(framework: Framework, wheel: str, store: str, progress: Callable[[Words], None]) -> bool:
-    """Whether the wheel stands in the store now; `progress` is told what is done."""
+    """True if the wheel stands in the store now; `progress` is told what is done."""
     above = os.path.join(store, framework)
     place = os.path.join(above, wheel.partition("==")[2])
     if os.path.isdir(place):
@@ -225,7 +225,7 @@ def prepare_wheel(framework: Framework, wheel: str, store: str, progress: Callab
 
 
 def _pip_failure(wheel: str, folder: str, *options: str) -> str:
-    """Why pip could not unpack the wheel into a folder; empty where it could."""
+    """The reason why pip could not unpack the wheel into a folder; empty if it could."""
     words = [
         "install", "--quiet", "--disable-pip-version-check", "--no-input", "--no-deps", "--no-compile",
         "--only-binary=:all:", "--target", folder, *options, wheel,
@@ -274,7 +274,7 @@ class Interpreter(NamedTuple):
 
 
 def probe_interpreter(path: str, modules: tuple[str, ...]) -> Interpreter:
-    """What a Python holds of these modules; UsageError where it cannot be asked, or is too old for accmap's code."""
+    """The modules among these that a Python has; UsageError if it cannot be asked, or is too old for accmap's code."""
     words = [path, "-c", _PROBE, *modules]
     try:
         done = subprocess.run(
@@ -284,7 +284,9 @@ def probe_interpreter(path: str, modules: tuple[str, ...]) -> Interpreter:
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         raise UsageError(say.no_python(path=path, reason=_reason(error))) from error
     if tuple(version) < _LEAST_PYTHON:
-        raise UsageError(say.python_too_old(path=path, version=_dotted(version), least=_dotted(_LEAST_PYTHON)))
+        raise UsageError(
+            say.python_too_old(path=path, version=_version_text(version), least=_version_text(_LEAST_PYTHON))
+        )
     return Interpreter(path, holds)
 
 
@@ -293,7 +295,7 @@ def python_path(path: str) -> str:
     return os.path.abspath(os.path.expanduser(path)) if os.sep in path else path
 
 
-def _dotted(version: tuple[int, ...]) -> str:
+def _version_text(version: tuple[int, ...]) -> str:
     return ".".join(map(str, version))
 
 

@@ -60,7 +60,7 @@ class Experts(NamedTuple):
 
 
 class Position(NamedTuple):
-    """Where a token stands: learned, rotary or YaRN."""
+    """The position of a token: learned, rotary or YaRN."""
 
     kind: str
     length: int
@@ -106,7 +106,7 @@ class ReferenceBackend:
     """Plain torch."""
 
     def versions(self) -> dict[str, str]:
-        """What is installed."""
+        """The installed versions."""
         return {"torch": torch.__version__}
 
     def stand_ins(self) -> dict[str, str]:
@@ -143,7 +143,7 @@ class ReferenceModel:
         held = {name: tensor.detach() for name, tensor in self._weights.items()} | self._biases
         return {name: tensor.numpy().copy() for name, tensor in held.items()}
 
-    def trained(self) -> set[str]:
+    def trained_names(self) -> set[str]:
         return set(self._weights)
 
     def load(self, weights: Mapping[str, Array]) -> None:
@@ -156,11 +156,11 @@ class ReferenceModel:
     def logits(self) -> Array:
         return self._logits
 
-    def arranged(self, batch: Tokens) -> Tokens:
+    def arrange(self, batch: Tokens) -> Tokens:
         """The reference has no data set."""
         return batch
 
-    def forward(self, batch: Tokens) -> dict[str, float]:
+    def forward_pass(self, batch: Tokens) -> dict[str, float]:
         with torch.no_grad():
             parts = self._parts(batch)
         return {name: float(value) for name, value in parts.items()}
@@ -234,7 +234,7 @@ class ReferenceModel:
         self.update()
         return {"loss": total / len(batches), "norm": norm, "rate": self.rate}
 
-    def traced(self, batch: Tokens) -> dict[str, Array]:
+    def trace(self, batch: Tokens) -> dict[str, Array]:
         self._notes = {}
         losses = self.backward(batch)
         notes, self._notes = self._notes, None

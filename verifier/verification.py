@@ -98,12 +98,12 @@ class Verification(NamedTuple):
 
     @property
     def each_stand_in(self) -> list[StandIn]:
-        """What stood in, side after side."""
+        """The stand-ins, side after side."""
         return [StandIn(side, *one) for side, listed in self.stand_ins.items() for one in listed.items()]
 
     @property
     def each_failure(self) -> list[FailedSide]:
-        """Why a side gave no answer, side after side."""
+        """The failures, side after side."""
         return [FailedSide(*one) for one in self.failures.items()]
 
     def to_json(
@@ -120,14 +120,14 @@ class Verification(NamedTuple):
 
 
 class Seed(NamedTuple):
-    """Whether both models were the same with one seed."""
+    """True if both models were the same with one seed."""
 
     seed: int
     agrees: bool
 
 
 class StandIn(NamedTuple):
-    """What stood in for something that this machine does not have."""
+    """A stand-in for something that this machine does not have."""
 
     side: str
     name: str
@@ -135,7 +135,7 @@ class StandIn(NamedTuple):
 
 
 class FrameworkRun(NamedTuple):
-    """What a side was run with, beside the version that its file asks for."""
+    """A side's installation and graph, beside the version that its file asks for."""
 
     place: installations.Installation
     asked: str
@@ -162,7 +162,7 @@ class FailedSide(NamedTuple):
         return () if known is None else known.fields
 
     def explanation(self, language: str) -> str | None:
-        """What it means, or what to do about it."""
+        """Its meaning, or the remedy."""
         known = explain_failure(self.failure)
         return (self.failure.remedy if known is None else known.words().text(language)) or None
 

@@ -346,7 +346,7 @@ def _undrawn_samples(pair: Pair, results: SeedResults) -> Words | None:
 
 
 class _Blame(NamedTuple):
-    """Where two models part, the settings that it depends on, and those of them that differ."""
+    """The divergence of two models, the settings that it depends on, and those of them that differ."""
 
     divergence: divergence.Divergence | None
     fields: tuple[str, ...]
@@ -354,7 +354,7 @@ class _Blame(NamedTuple):
 
 
 def _undecided_failures(pair: Pair, results: SeedResults, language: str) -> dict[str, WorkerFailure]:
-    """Why models that part prove nothing: all that the place depends on and is not equal, a file leaves undecided."""
+    """Failures instead of a mismatch: all that the place depends on and is not equal, a file leaves undecided."""
     where = () if results.divergence is None else fields_of(results.divergence.module)
     values = coverage.undecided_fields(*pair.configs)
     behind = [field for field in where if field in values]
@@ -417,7 +417,7 @@ def _other_versions(pair: Pair, language: str) -> list[NotCompared]:
 
 
 def _differing_readings(pair: Pair, results: SeedResults, language: str) -> list[NotCompared]:
-    """What the parser that ran reads in another way than accmap; another version's is another parser."""
+    """Arguments that the parser that ran reads in another way than accmap; another version's is another parser."""
     return [
         entry
         for config, place, small, answer in zip(pair.configs, pair.places, pair.files, results.answers, strict=False)

@@ -99,9 +99,9 @@ def _grounds(count: int, steps: int | None, shift: int, weights: Sequence[str]) 
         raise UsageError(say.weights_takes_the_two_folders())
     if not weights:
         return Grounds(steps, shift)
-    from ...evidence.weights.record import recorded
+    from ...evidence.weights.conversion import read_record
 
-    record = recorded(weights[0], weights[1])
+    record = read_record(weights[0], weights[1])
     return Grounds(steps, shift, record=record.why, recorded=record.same)
 
 

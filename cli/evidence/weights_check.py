@@ -12,7 +12,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from ...evidence.answers_compiled import not_loaded_json, weight_row_json
-from ...evidence.weights.not_loaded import is_hugging_face
+from ...evidence.weights.loading_lists import is_hugging_face
 from ...schemas.border.text_output import emit, json_text, paint, say, tell
 from ...schemas.verdict import PARTIAL, Unseen, conclude, unseen_json, word_of
 from ..argument_parser import UsageError
@@ -81,7 +81,7 @@ def _checkpoints(
 ) -> int:
     from ...evidence.weights.comparison import compare_checkpoints, compare_with_configuration
     from ...evidence.weights.opening import open_checkpoint
-    from ...evidence.weights.writing import MANIFEST, check_manifest
+    from ...evidence.weights.target_files import MANIFEST, check_manifest
 
     findings: list[Diagnostic] = []
     for name in names:
@@ -229,7 +229,7 @@ def _numbers(found: Statistics) -> str:
 
 def _log(name: str, stdin_name: str | None, configs: Sequence[Config], form: str, language: Language) -> int:
     """Explain the lists of an inference log."""
-    from ...evidence.weights.not_loaded import explain, read_lists
+    from ...evidence.weights.loading_lists import explain, read_lists
     from ...mapper.recipe.reading import recipe_of
 
     entries = read_lists(read_input(name, stdin_name))

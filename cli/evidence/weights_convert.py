@@ -23,7 +23,7 @@ from ..terminal import in_bytes
 
 if TYPE_CHECKING:
     from ...evidence.weights.conversion import Conversion
-    from ...evidence.weights.megatron_form import Ranks
+    from ...evidence.weights.megatron_torch import Ranks
     from ...schemas.config import Framework
     from ...schemas.diagnostic import Diagnostic, Language
     from ..arguments_compiled import WeightsConvertArgs
@@ -37,9 +37,9 @@ _KEPT, _FROM_THE_SYSTEM = 1 << 28, 1 << 25
 def run(args: WeightsConvertArgs) -> int:
     """Convert, and say what was written."""
     from ...evidence.weights.conversion import Request, convert
-    from ...evidence.weights.megatron_form import Ranks
+    from ...evidence.weights.megatron_ranks import Cut
+    from ...evidence.weights.megatron_torch import Ranks
     from ...evidence.weights.problems import RefusedError
-    from ...evidence.weights.stages import Cut
 
     if args.output is None:
         raise UsageError(usage.weights_convert_needs_a_place())
@@ -123,10 +123,10 @@ def _check_place(output: str, source: str, *, resume: bool, force: bool) -> None
 def _check_target(
     source: str, to: Framework | None, ranks: Ranks, implementation: str | None, ckpt_format: str
 ) -> None:
-    """UsageError for options of a Megatron-LM target if the target is another one."""
-    from ...evidence.weights.megatron_form import Ranks
+    """What is asked of a Megatron-LM target is not passed over where there is none."""
+    from ...evidence.weights.megatron_ranks import Cut
+    from ...evidence.weights.megatron_torch import Ranks
     from ...evidence.weights.places import checkpoint_at
-    from ...evidence.weights.stages import Cut
     from ...schemas.config import partner
 
     found = checkpoint_at(source)

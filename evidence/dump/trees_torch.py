@@ -10,9 +10,9 @@ from ...schemas.diagnostic import UnreadableError, diagnose
 from ...schemas.message import Words, verbatim
 from ..arrays import MOST_AXES, from_bfloat16, open_numpy, read_array
 from ..messages_compiled import say
+from ..weights.checkpoint_pickle import Tensor
 from ..weights.number_types_compiled import STORED
-from ..weights.pickled import Tensor
-from ..weights.torch_file import TorchFile
+from ..weights.torch_archive import TorchFile
 
 _MOST_REPEATED = 1 << 24
 

@@ -15,12 +15,10 @@ from ...mapper.weights import WeightTable
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import NamedTuple
 from ...schemas.verdict import Unseen
-from .copies import disagreeing
 from .messages_compiled import say
-from .model import VOCABULARY, Amount, View, count
-from .norm_scales import moved_scales
-from .number_types import FLOATS, cast, largest_difference, not_finite, widened
-from .opening import inferred_layout, sides_of
+from .model import VOCABULARY, Amount, View, count, differing_copies
+from .number_types import FLOATS, cast, largest_difference, not_finite, widen
+from .opening import inferred_layout, shift_norm_scales, sides_of
 from .weight import BLOCK_BYTES, pieces, rows_of
 
 if TYPE_CHECKING:
@@ -41,7 +39,7 @@ BAD: frozenset[Status] = frozenset(("rounded", "different", "shape", "not-finite
 
 
 class Statistics(NamedTuple):
-    """What a weight's numbers are like."""
+    """Range, mean, norm and non-finite counts of a weight's numbers."""
 
     minimum: float
     maximum: float
@@ -93,7 +91,7 @@ class Check(NamedTuple):
 
     @property
     def bad(self) -> tuple[Row, ...]:
-        """What does not agree."""
+        """The rows that do not agree."""
         return tuple(row for row in self.rows if row.status in BAD)
 
 
@@ -115,16 +113,16 @@ def compare_checkpoints(
     sides = sides_of(configs, [a, b], options)
     first, second = (_Opened(one, _model(one, sides)) for one in (a, b))
     if sides is not None:
-        moved = moved_scales(
+        moved = shift_norm_scales(
             first.model.weights, WeightTable(sides.layout), sides.of(a.framework), sides.of(b.framework)
         )
         first = first._replace(model=first.model._replace(weights=moved))
     known = None if sides is None else sides.megatron.recipe.value("model.vocab_size")
-    how = _How(tolerance, known if isinstance(known, int) else None)
-    rows = tuple(_compared(first.model, second.model, how, progress))
-    told = *_copies(first.model, second.model), _assumed(sides, a, b)
+    how = _Rule(tolerance, known if isinstance(known, int) else None)
+    rows = tuple(_compare_weights(first.model, second.model, how, progress))
+    told = *_copies(first.model, second.model), _is_arrangement_assumed(sides, a, b)
     misfits = () if sides is None or not configs else tuple(_misfits((first, second), sides))
-    return Check(a.folder, b.folder, "checkpoints", rows, _beside(first.model, second.model), *told, misfits)
+    return Check(a.folder, b.folder, "checkpoints", rows, _count_beside(first.model, second.model), *told, misfits)
 
 
 def compare_with_configuration(
@@ -137,26 +135,26 @@ def compare_with_configuration(
     sides = sides_of(configs, [a], options)
     if sides is None:
         model = _model(a, None)
-        rows = tuple(_alone(model, progress))
-        return Check(a.folder, None, "alone", rows, _beside(model), *_copies(model), inferred=True)
+        rows = tuple(_check_weights(model, progress))
+        return Check(a.folder, None, "alone", rows, _count_beside(model), *_copies(model), inferred=True)
     framework: Framework = configs[0].framework if configs else a.framework
-    wanted = sides.wanted(framework)
+    wanted = sides.expected_shapes(framework)
     source = sides.of(framework).source
     model = _model(a, sides)
     spelled = WeightTable(sides.layout) if framework == "mindformers" else None
-    rows = tuple(_against(model, wanted, source, spelled, progress))
-    return Check(a.folder, source, "configuration", rows, _beside(model), *_copies(model))
+    rows = tuple(_check_against(model, wanted, source, spelled, progress))
+    return Check(a.folder, source, "configuration", rows, _count_beside(model), *_copies(model))
 
 
 def _misfits(opened: Iterable[_Opened], sides: Sides) -> Iterator[Unseen]:
-    """Which checkpoints are not what the configuration asks for: two equal ones of another model are no run's weights.
+    """Checkpoints that are not what the configuration asks for: two equal ones of another model are no run's weights.
 
     A vocabulary is padded to each framework's own number of rows.
     """
     for checkpoint, model in opened:
         framework = checkpoint.framework if checkpoint.framework in sides.given else sides.given[0]
         try:
-            wanted = sides.wanted(framework)
+            wanted = sides.expected_shapes(framework)
         except UnreadableError:
             continue  # a size that the file leaves open says nothing of a checkpoint
         open_rows = set(VOCABULARY) if framework != checkpoint.framework else set[str]()
@@ -176,26 +174,26 @@ def _fits(shape: Shape, wanted: Shape, *, any_rows: bool = False) -> bool:
     return shape == wanted or ((any_rows or wanted[0] == OPEN) and shape[1:] == wanted[1:])
 
 
-def _assumed(sides: Sides | None, *checkpoints: Checkpoint) -> bool:
-    """Whether the arrangement of rows matters and no file says it."""
+def _is_arrangement_assumed(sides: Sides | None, *checkpoints: Checkpoint) -> bool:
+    """True if the arrangement of rows matters and no file says it."""
     across = len({checkpoint.framework for checkpoint in checkpoints}) > 1
-    return sides is None or (across and not sides.arranged)
+    return sides is None or (across and not sides.has_arrangement)
 
 
 def _model(checkpoint: Checkpoint, sides: Sides | None) -> Model:
     if sides is None:
         return checkpoint.model(View(inferred_layout(checkpoint)))
-    view = View(sides.layout, sides.wanted("megatron"), sides.megatron.source, strict=False)
+    view = View(sides.layout, sides.expected_shapes("megatron"), sides.megatron.source, strict=False)
     return checkpoint.model(view)
 
 
 def _copies(*models: Model) -> tuple[int, tuple[Diagnostic, ...]]:
-    """How many weights stand twice in these checkpoints, and which are not the same in both places."""
+    """The number of weights that stand twice in these checkpoints, and those that are not the same in both places."""
     copies = [copy for model in models for copy in model.copies]
-    return len(copies), tuple(disagreeing(copies))
+    return len(copies), tuple(differing_copies(copies))
 
 
-def _beside(*models: Model) -> dict[Beside, Amount]:
+def _count_beside(*models: Model) -> dict[Beside, Amount]:
     found: dict[Beside, Amount] = {}
     for model in models:
         for what, amount in model.beside.items():
@@ -203,33 +201,33 @@ def _beside(*models: Model) -> dict[Beside, Amount]:
     return found
 
 
-class _How(NamedTuple):
-    """What counts as equal."""
+class _Rule(NamedTuple):
+    """The rule of equality."""
 
     tolerance: float
     vocabulary: int | None
     """How many rows of the vocabulary are tokens, where it is known."""
 
 
-def _compared(a: Model, b: Model, how: _How, progress: Callable[[int, int, str], None]) -> Iterator[Row]:
+def _compare_weights(a: Model, b: Model, how: _Rule, progress: Callable[[int, int, str], None]) -> Iterator[Row]:
     names = [*a.weights, *(name for name in b.weights if name not in a.weights)]
     for number, name in enumerate(names, 1):
         progress(number, len(names), name)
         first, second = a.weights.get(name), b.weights.get(name)
         if first is None or second is None:
-            yield _single(a if second is None else b, name, "only-a" if second is None else "only-b")
+            yield _unpaired_row(a if second is None else b, name, "only-a" if second is None else "only-b")
         else:
-            yield _pair(name, a, first, b, second, how)
-    yield from _unknown(a)
-    yield from (row._replace(a=None, b=row.a) for row in _unknown(b))
+            yield _compare_pair(name, a, first, b, second, how)
+    yield from _unknown_rows(a)
+    yield from (row._replace(a=None, b=row.a) for row in _unknown_rows(b))
 
 
-def _single(model: Model, name: str, status: Status) -> Row:
+def _unpaired_row(model: Model, name: str, status: Status) -> Row:
     side = _side(name, model, model.weights[name], None)
     return Row(name, status, side if status == "only-a" else None, side if status == "only-b" else None)
 
 
-def _pair(name: str, a: Model, first: Weight, b: Model, second: Weight, how: _How) -> Row:
+def _compare_pair(name: str, a: Model, first: Weight, b: Model, second: Weight, how: _Rule) -> Row:
     x, y = _without_padding(first, second, how.vocabulary) if name in VOCABULARY else (first, second)
     if x.shape != y.shape:
         return Row(name, "shape", _side(name, a, first, None), _side(name, b, second, None))
@@ -240,7 +238,7 @@ def _pair(name: str, a: Model, first: Weight, b: Model, second: Weight, how: _Ho
     for one, two in zip(pieces(x, count), pieces(y, count), strict=True):
         tallies[0].add(one)
         tallies[1].add(two)
-        difference = largest_difference(widened(one, x.dtype), widened(two, y.dtype))
+        difference = largest_difference(widen(one, x.dtype), widen(two, y.dtype))
         largest = max(largest, difference)
         if rounded and difference:
             rounded = bool((cast(one, x.dtype, "BF16") == cast(two, y.dtype, "BF16")).all())
@@ -266,7 +264,7 @@ def _side(name: str, model: Model, weight: Weight, found: Statistics | None) -> 
     return WeightSide(model.written_as.get(name, name), weight.file, weight.dtype, weight.shape, found)
 
 
-def _against(
+def _check_against(
     model: Model,
     wanted: Mapping[str, Shape],
     source: str,
@@ -281,30 +279,30 @@ def _against(
         if weight is None:
             yield Row(name, "only-b", None, asked)
             continue
-        row = _looked_at(name, model, weight)
+        row = _check_weight(name, model, weight)
         yield row._replace(status=row.status if _fits(weight.shape, shape) else "shape", b=asked)
     for name in model.weights:
         if name not in wanted:
-            yield _single(model, name, "only-a")
-    yield from _unknown(model)
+            yield _unpaired_row(model, name, "only-a")
+    yield from _unknown_rows(model)
 
 
-def _alone(model: Model, progress: Callable[[int, int, str], None]) -> Iterator[Row]:
+def _check_weights(model: Model, progress: Callable[[int, int, str], None]) -> Iterator[Row]:
     """Without anything to compare with: the numbers themselves."""
     for number, (name, weight) in enumerate(model.weights.items(), 1):
         progress(number, len(model.weights), name)
-        yield _looked_at(name, model, weight)
-    yield from _unknown(model)
+        yield _check_weight(name, model, weight)
+    yield from _unknown_rows(model)
 
 
-def _looked_at(name: str, model: Model, weight: Weight) -> Row:
+def _check_weight(name: str, model: Model, weight: Weight) -> Row:
     """A weight by itself."""
     found = statistics(weight)
     broken = found is not None and found.nans + found.infinities > 0
     return Row(name, "not-finite" if broken else "equal", _side(name, model, weight, found), None)
 
 
-def _unknown(model: Model) -> Iterator[Row]:
+def _unknown_rows(model: Model) -> Iterator[Row]:
     for name in model.unknown:
         yield Row(name, "unknown", WeightSide(name, model.folder, None, (), None), None)
 
@@ -321,7 +319,7 @@ class Tally:
 
     @property
     def broken(self) -> bool:
-        """Whether a number is not finite."""
+        """True if a number is not finite."""
         return self._nans + self._infinities > 0
 
     @property
@@ -336,7 +334,7 @@ class Tally:
         if not array.size:
             return
         nans, infinities = not_finite(array, self._dtype)
-        wide = widened(array, self._dtype)
+        wide = widen(array, self._dtype)
         if nans + infinities:
             self._nans += nans
             self._infinities += infinities
@@ -367,7 +365,7 @@ class Tally:
 
 
 def statistics(weight: Weight) -> Statistics | None:
-    """What a weight's numbers are like."""
+    """Range, mean, norm and non-finite counts of a weight's numbers."""
     tally = Tally(weight.dtype)
     for block in weight.blocks():
         tally.add(block)

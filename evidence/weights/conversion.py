@@ -1,4 +1,9 @@
-"""A checkpoint of one framework as files of the other: what is written where, and what had to be changed."""
+"""A checkpoint of one framework as files of the other, and the record by which two folders are known to be equal.
+
+Every conversion leaves `accmap-weights.json`: the source folder, its state, the number type, and the checksum of each
+file. Two folders are equal if one was converted from the other, or both from one third, nothing was changed since, and
+the number types are the same.
+"""
 
 from __future__ import annotations
 
@@ -12,40 +17,40 @@ from ...schemas.config import partner
 from ...schemas.fast_records import NamedTuple
 from ...schemas.huggingface.model_config import FILE
 from ...schemas.versions import number_of
-from .copies import disagreeing
 from .huggingface_files import INDEX, huggingface_units, index_text
-from .megatron_dist_form import distributed_units
-from .megatron_form import Build, Ranks, ranks_of
-from .megatron_torch import rank_folder
+from .megatron_dist import distributed_units
+from .megatron_torch import Build, Ranks, rank_folder, ranks_of
 from .messages_compiled import say
 from .mindformers_files import MAP, as_mindformers
-from .model import VOCABULARY, View
+from .model import VOCABULARY, View, differing_copies
 from .names_compiled import DESCRIBING
-from .norm_scales import moved_scales
 from .number_types import CHOSEN
-from .opening import Sides, open_checkpoint, sides_of, written_model
-from .pickle_writer import Global, Made
-from .places import SHARD, TRACKER
-from .problems import RefusedError, listed, problem, unreadable
-from .weight import joined, rows_of, zeros
-from .writing import Unit, Writer, Written, cast_to
+from .opening import Sides, open_checkpoint, shift_norm_scales, sides_of, written_model
+from .places import SHARD, TRACKER, checkpoint_at
+from .problems import RefusedError, list_names, problem, raise_unreadable
+from .target_files import MANIFEST, Unit, Writer, Written, cast_to, check_manifest, read_manifest
+from .torch_archive import Global, Made
+from .weight import join_weights, rows_of, zeros
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Any
 
     from ...mapper.weight_names import Beside
     from ...schemas.config import Config, Framework, ReadOptions
     from ...schemas.diagnostic import Diagnostic
+    from ...schemas.message import Words
     from .model import Amount, Checkpoint, Model
     from .opening import Side
     from .places import Form
     from .weight import Shape, Weight
 
+
 _RELEASE = "release"
 
 
 class Request(NamedTuple):
-    """What is to be done."""
+    """A conversion's settings."""
 
     checkpoint: str
     output: str
@@ -60,18 +65,18 @@ class Request(NamedTuple):
     """`transformer_engine` or `local`; None for what the configuration says."""
     resume: bool = False
     sha256: bool = False
-    """Whether the files get this checksum, too."""
+    """True if the files get this checksum, too."""
 
 
 class Vocabulary(NamedTuple):
-    """How the rows of the vocabulary were changed."""
+    """Rows of the vocabulary before and after."""
 
     before: int
     after: int
 
 
 class Conversion(NamedTuple):
-    """What was written."""
+    """The result of a conversion."""
 
     source: Framework
     target: Framework
@@ -108,10 +113,12 @@ def convert(
     progress: Callable[[int, int, str], None] = lambda _number, _total, _what: None,
 ) -> Conversion:
     """Write the other framework's form of a checkpoint."""
-    plan = planned(request, configs, options)
+    plan = plan_conversion(request, configs, options)
     beside = list(_beside_files(plan))
     paths = [*(unit.path for unit in plan.units), *(path for path, _ in beside)]
-    writer = Writer(request.output, _about(request, plan), paths, resume=request.resume, sha256=request.sha256)
+    writer = Writer(
+        request.output, _conversion_identity(request, plan), paths, resume=request.resume, sha256=request.sha256
+    )
     written: list[Written] = []
     try:
         for number, unit in enumerate(plan.units, 1):
@@ -139,16 +146,16 @@ def convert(
     )
 
 
-def planned(request: Request, configs: Sequence[Config], options: ReadOptions | None = None) -> Plan:
+def plan_conversion(request: Request, configs: Sequence[Config], options: ReadOptions | None = None) -> Plan:
     """Read the checkpoint's lists and decide every file; nothing is written yet."""
     checkpoint = open_checkpoint(request.checkpoint)
     sides = sides_of(configs, [checkpoint], options, described=request.to == "huggingface")
-    if sides is None or (checkpoint.framework == "mindformers" and not sides.arranged):
+    if sides is None or (checkpoint.framework == "mindformers" and not sides.has_arrangement):
         # Gate and up rows may alternate or not, and nothing in the file tells which.
-        unreadable(say.no_configuration(path=request.checkpoint), request.checkpoint)
+        raise_unreadable(say.no_configuration(path=request.checkpoint), request.checkpoint)
     target = request.to or partner(checkpoint.framework)
-    wanted = sides.wanted(checkpoint.framework)
-    there = sides.wanted(target)
+    wanted = sides.expected_shapes(checkpoint.framework)
+    there = sides.expected_shapes(target)
     _check_same_model(sides, checkpoint.framework, target, wanted, there)
     source = sides.of(checkpoint.framework).source
     model = checkpoint.model(View(sides.layout, wanted, source))
@@ -158,7 +165,7 @@ def planned(request: Request, configs: Sequence[Config], options: ReadOptions | 
     weights, vocabulary = _with_vocabulary(model, sides, there, target, ranks, request)
     dtype = None if request.dtype is None else CHOSEN[request.dtype]
     table = WeightTable(sides.layout)
-    weights = moved_scales(weights, table, sides.of(checkpoint.framework), sides.of(target))
+    weights = shift_norm_scales(weights, table, sides.of(checkpoint.framework), sides.of(target))
     kept = {name for name in weights if (pairing := table.find_pairing("megatron", name)) is not None and pairing.kept}
     weights = {name: weight if name in kept else cast_to(name, weight, dtype) for name, weight in weights.items()}
     units = tuple(_MAKERS[target](request, checkpoint, sides, table, weights))
@@ -198,18 +205,18 @@ def _check_arranged(sides: Sides, framework: Framework, target: Framework) -> No
 def _check_complete(path: str, model: Model, wanted: Mapping[str, Shape], source: str, framework: Framework) -> None:
     unknown = [*model.unknown, *(name for name in model.weights if name not in wanted)]
     if unknown:
-        raise RefusedError(problem(say.unknown(names=listed(unknown), side=framework), path))
+        raise RefusedError(problem(say.unknown(names=list_names(unknown), side=framework), path))
     missing = [name for name in wanted if name not in model.weights]
     if missing:
         count = len(missing)
         counted = say.counted_weights(count=len(wanted), missing=count)
-        said = say.missing(path=path, names=listed(missing), source=source, counted=counted)
+        said = say.missing(path=path, names=list_names(missing), source=source, counted=counted)
         raise RefusedError(problem(said, path))
 
 
 def _check_copies(model: Model) -> None:
-    """What stands in the checkpoint twice must be the same in both places."""
-    found = tuple(disagreeing(model.copies))
+    """RefusedError if a weight stands in the checkpoint twice and differs."""
+    found = tuple(differing_copies(model.copies))
     if found:
         raise RefusedError(*found)
 
@@ -243,7 +250,7 @@ def _with_vocabulary(
             weights[name] = rows_of(weight, 0, rows)
         else:
             padding = zeros(weight.dtype, (rows - weight.shape[0], *weight.shape[1:]), weight.file)
-            weights[name] = joined([weight, padding], 0)
+            weights[name] = join_weights([weight, padding], 0)
     return weights, changed
 
 
@@ -252,7 +259,7 @@ def _mindformers_units(
 ) -> Iterator[Unit]:
     found, unknown = as_mindformers(table, weights)
     if unknown:
-        raise RefusedError(problem(say.unknown(names=listed(unknown), side="mindformers"), request.checkpoint))
+        raise RefusedError(problem(say.unknown(names=list_names(unknown), side="mindformers"), request.checkpoint))
     groups: list[dict[str, Weight]] = [{}]
     size = 0
     for name, weight in found.items():
@@ -333,8 +340,8 @@ def _beside_files(plan: Plan) -> Iterator[tuple[str, str]]:
     yield MAP, json.dumps(where, indent=2) + "\n"
 
 
-def _about(request: Request, plan: Plan) -> dict[str, Any]:
-    """What makes a conversion this one and no other."""
+def _conversion_identity(request: Request, plan: Plan) -> dict[str, Any]:
+    """The identity of a conversion, for `--resume`."""
     return {
         "source": os.path.abspath(plan.checkpoint.folder),
         "source_state": state_of(plan.checkpoint.folder, request.output),
@@ -379,3 +386,72 @@ def _digest(plan: Plan) -> str:
         for name, weight in unit.weights.items()
     ]
     return hashlib.sha256(json.dumps(listing).encode()).hexdigest()
+
+
+class Record(NamedTuple):
+    """True if two folders hold the same weights, and why."""
+
+    same: bool
+    why: Words
+
+
+def read_record(a: str, b: str) -> Record:
+    """The verdict of two folders' records; UnreadableError if a record cannot be read."""
+    found = {folder: _recorded_conversion(folder) for folder in (a, b)}
+    made = {folder: about for folder, about in found.items() if about is not None}
+    if not made:
+        return Record(False, say.no_conversion_recorded(a=a, b=b, record=MANIFEST))
+    for folder in made:
+        if check_manifest(folder):
+            return Record(False, say.not_as_converted(folder=folder))
+    for folder, about in made.items():
+        if not _is_unchanged(about, folder):
+            return Record(False, say.source_changed_since(source=about.get("source"), folder=folder))
+    gone = next((folder for folder in (a, b) if not os.path.exists(folder)), None)
+    if gone is not None:
+        return Record(False, say.folder_gone(folder=gone))
+    if len(made) == 2:
+        return _from_one_source(a, b, made[a], made[b])
+    ((folder, about),) = made.items()
+    return _from_the_other(folder, b if folder == a else a, about)
+
+
+def _from_one_source(a: str, b: str, one: Mapping[str, Any], two: Mapping[str, Any]) -> Record:
+    if one.get("source") != two.get("source"):
+        return Record(False, say.converted_from_different(a=a, b=b))
+    types = one.get("dtype"), two.get("dtype")
+    if types[0] != types[1]:
+        return Record(False, say.written_as_other_types(a=a, first=types[0], b=b, second=types[1]))
+    source = one.get("source")
+    if one.get("source_state") != two.get("source_state"):
+        return Record(False, say.source_changed_between(source=source, a=a, b=b))
+    return Record(True, say.converted_from_one(source=source))
+
+
+def _from_the_other(folder: str, other: str, about: Mapping[str, Any]) -> Record:
+    source, dtype = about.get("source"), about.get("dtype")
+    if source not in _source_folders(other):
+        return Record(False, say.converted_from_another(folder=folder, source=source, other=other))
+    if dtype is not None:
+        return Record(False, say.cast_on_one_side(folder=folder, dtype=dtype, other=other))
+    return Record(True, say.converted_from_the_other(folder=folder, other=other))
+
+
+def _source_folders(folder: str) -> set[str]:
+    """The folder, and that of the iteration which its tracker names, from where a conversion reads it."""
+    found = checkpoint_at(folder)
+    return {os.path.abspath(folder), *([] if found is None else [os.path.abspath(found.folder)])}
+
+
+def _recorded_conversion(folder: str) -> Mapping[str, Any] | None:
+    path = os.path.join(folder, MANIFEST)
+    if not os.path.isfile(path):
+        return None
+    manifest = read_manifest(path)
+    return manifest["conversion"] if manifest["state"]["complete"] else None
+
+
+def _is_unchanged(about: Mapping[str, Any], output: str) -> bool:
+    """True if the source still is what was converted; a source that is gone contradicts nothing."""
+    source = str(about.get("source"))
+    return not os.path.exists(source) or state_of(source, output) == about.get("source_state")

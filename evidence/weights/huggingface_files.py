@@ -18,10 +18,10 @@ from ...schemas.reader import config_of
 from .messages_compiled import say
 from .mindformers_files import whole_parameters
 from .model import Amount, Copy, Model, count
-from .problems import RefusedError, listed, problem, unreadable
+from .problems import RefusedError, list_names, problem, raise_unreadable
 from .safetensors_file import header_bytes, read_header
-from .weight import Computed, changed, joined, rows_of
-from .writing import Unit
+from .target_files import Unit
+from .weight import Computed, join_weights, rows_of, transform
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ INDEX = "model.safetensors.index.json"
 _EMBEDDING, _OUTPUT = "embedding.word_embeddings.weight", "output_layer.weight"
 
 
-def _of_transformers(names: list[str]) -> list[str]:
+def _transformers_files(names: list[str]) -> list[str]:
     """The files that transformers loads, where others lie beside them: the same weights in another form."""
     own = [name for name in names if name == INDEX or (name.startswith("model") and name.endswith(".safetensors"))]
     return own or names
@@ -61,7 +61,7 @@ class HuggingFaceFiles:
         self._tensors: Mapping[str, Weight] = (
             read_header(found.folder)
             if alone
-            else dict(whole_parameters(found.folder, _of_transformers(sorted(os.listdir(found.folder)))))
+            else dict(whole_parameters(found.folder, _transformers_files(sorted(os.listdir(found.folder)))))
         )
 
     def shapes(self) -> Mapping[str, Shape]:
@@ -75,11 +75,11 @@ class HuggingFaceFiles:
         family, recipe = self.config.dialect, recipe_of(self.config)
         why = homeless(family)
         if why is not None:
-            unreadable(say.homeless(family=family, why=why), self.config.file)
+            raise_unreadable(say.homeless(family=family, why=why), self.config.file)
         try:
             layout, wanted = layout_of(recipe), expected_weights(recipe)
         except UndecidedSizeError as error:
-            unreadable(say.open_size(file=error.file, fields=", ".join(error.fields)), error.file)
+            raise_unreadable(say.open_size(file=error.file, fields=", ".join(error.fields)), error.file)
         weights: dict[str, Weight] = {}
         written_as: dict[str, str] = {}
         taken: set[str] = set()
@@ -90,7 +90,7 @@ class HuggingFaceFiles:
             taken.update(held)
             if parts is None or len(held) < len(parts.names):
                 continue
-            weight = self._joined(parts, layout, wanted.get(name) if view.strict else None)
+            weight = self._join(parts, layout, wanted.get(name) if view.strict else None)
             if name == _OUTPUT and name not in wanted:
                 if _EMBEDDING in weights:  # tied: transformers reads the embedding alone
                     copies.append(Copy(name, weights[_EMBEDDING], weight))
@@ -105,7 +105,7 @@ class HuggingFaceFiles:
         unknown = tuple(name for name in self.raw() if name not in taken)
         return Model("huggingface", self.folder, weights, written_as, unknown, beside, tuple(copies))
 
-    def _joined(self, parts: Parts, layout: Layout, wanted: Shape | None) -> Weight:
+    def _join(self, parts: Parts, layout: Layout, wanted: Shape | None) -> Weight:
         held = [self._tensors[name] for name in parts.names]
         shapes = [one.shape for one in held]
         shape = parts.joined_shape(shapes) if all(shapes) else ()
@@ -115,13 +115,13 @@ class HuggingFaceFiles:
         if not fits or shape != said:
             names = ", ".join(parts.names)
             found = [list(one) for one in shapes]
-            unreadable(
+            raise_unreadable(
                 say.shape(tensor=names, file=held[0].file, found=found, wanted=list(said), source=FILE), held[0].file
             )
         if parts.same:
             return held[0]
         if parts.relation == "stacked" and not parts.turned:
-            return joined(held, 0)
+            return join_weights(held, 0)
 
         def blocks() -> Iterator[Any]:
             yield parts.join([one.read() for one in held], layout)
@@ -149,7 +149,7 @@ def _part(parts: Parts, number: int, weight: Weight, shape: Shape, layout: Layou
         return weight
     if parts.relation == "stacked" and not parts.turned:
         return rows_of(weight, number * shape[0], (number + 1) * shape[0])
-    return changed(weight, shape, lambda array: parts.split(array, layout)[number])
+    return transform(weight, shape, lambda array: parts.split(array, layout)[number])
 
 
 def huggingface_units(
@@ -158,7 +158,7 @@ def huggingface_units(
     """The files of a model folder, but for its `config.json` and its index."""
     found, unknown = as_huggingface(weights, family, layout)
     if unknown:
-        raise RefusedError(problem(say.unknown(names=listed(unknown), side=f"transformers {family}"), checkpoint))
+        raise RefusedError(problem(say.unknown(names=list_names(unknown), side=f"transformers {family}"), checkpoint))
     groups: list[dict[str, Weight]] = [{}]
     size = 0
     for name, weight in found.items():

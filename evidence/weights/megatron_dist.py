@@ -1,38 +1,45 @@
-"""Megatron-LM's distributed form `torch_dist`: one global parameter, cut into chunks over `__*_*.distcp` files.
+"""Megatron-LM's distributed form `torch_dist`, read and written: parameters in `.distcp` files, `.metadata` about them.
 
-`.metadata` says which chunk of which parameter lies where; layers of one kind are stacked along a first axis, and so
-are experts (megatron/core/transformer/transformer_block.py, moe/experts.py: sharded_state_dict, 0.12.3).
+`.metadata` says which piece of which parameter lies where; layers that are built alike are stacked along a first axis,
+experts along the next. Every rank takes its part when it loads, so a checkpoint is written for no number of ranks.
+Source: megatron-core 0.12 `transformer/transformer_block.py`, `transformer/moe/experts.py` (`sharded_state_dict`),
+`dist_checkpointing/strategies/torch.py`; torch 2.6 `distributed/checkpoint/{metadata,filesystem}.py`.
 """
 
 # ruff: noqa: D102 - the methods are those of `Checkpoint`
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from array import array
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from ...mapper.weight_names import beside_the_weights, canonical
+from ...mapper.weight_names import beside_the_weights, canonical, expert_of, global_names, layer_of
 from ...mapper.weights import WeightTable
+from ...schemas.fast_records import NamedTuple
 from ..bounded_json import bytes_of
+from .checkpoint_pickle import Pieces, Places, Record, read_pickle
+from .chunked_weight import Archived, Chunk, Scattered
 from .megatron_torch import arguments_of
 from .messages_compiled import say
 from .model import Amount, Model, View, count
-from .number_types_compiled import STORED
-from .pickled import Pieces, Places, Record, read_pickle
-from .problems import denied, garbled, said_twice, unreadable
-from .scattered import Archived, Chunk, Scattered
-from .torch_file import TorchFile
-from .weight import joined
+from .number_types_compiled import STORED, TORCH
+from .problems import raise_denied, raise_duplicate, raise_garbled, raise_unreadable
+from .target_files import Unit
+from .torch_archive import Called, Global, Made, Pairs, TorchFile, tensor, write_archive, write_pickle
+from .weight import join_weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from ...mapper.weight_names import Beside
+    from .megatron_torch import Build
     from .places import Found
     from .weight import Shape, Weight
+
 
 _MOST_METADATA = 1 << 28
 _MOST_STACKED = 1 << 16
@@ -55,12 +62,12 @@ class MegatronDist:
         common = os.path.join(self.folder, "common.pt")
         content: Any = TorchFile(common).content if os.path.isfile(common) else {}
         if not isinstance(content, dict):
-            garbled(common, say.it_is_no_table())
+            raise_garbled(common, say.it_is_no_table())
         table = cast("dict[str, Any]", content)
         iteration = table.get("iteration")
         self.iteration = iteration if isinstance(iteration, int) else None
         self.arguments = arguments_of(table.get("args"))
-        self._beside: dict[Beside, Amount] = {}
+        self._amounts_beside: dict[Beside, Amount] = {}
         self._tensors = self._read_metadata()
 
     def _read_metadata(self) -> dict[str, Scattered]:
@@ -68,21 +75,21 @@ class MegatronDist:
         try:
             data = bytes_of(path, _MOST_METADATA)
         except FileNotFoundError:
-            unreadable(say.missing_shard(file=path, needed="the list of what the .distcp files hold"), path)
+            raise_unreadable(say.missing_shard(file=path, needed="the list of what the .distcp files hold"), path)
         except OSError as error:
-            denied(path, error)
+            raise_denied(path, error)
         metadata = read_pickle(data, path)
         del data
         entries = metadata.get("state_dict_metadata") if isinstance(metadata, Record) else None
         places = metadata.get("storage_data") if isinstance(metadata, Record) else None
         if not isinstance(entries, dict) or not isinstance(places, dict):
-            garbled(path, say.it_does_not_say_what())
+            raise_garbled(path, say.it_does_not_say_what())
         try:
             where = cast("dict[Any, Places]", places)
             self._check_places(where)
-            return dict(self._scattered(cast("dict[str, Any]", entries), where))
+            return dict(self._parameters(cast("dict[str, Any]", entries), where))
         except (AttributeError, TypeError, ValueError, KeyError, IndexError, OverflowError) as error:
-            garbled(path, say.an_entry_is_not_as(error=error))
+            raise_garbled(path, say.an_entry_is_not_as(error=error))
 
     def _check_places(self, places: Mapping[Any, Places]) -> None:
         """UnreadableError where a file that holds a weight is not there, or ends before it."""
@@ -94,21 +101,23 @@ class MegatronDist:
                 path = self._path(file)
                 if path not in sizes:
                     if not os.path.isfile(path):
-                        unreadable(say.missing_shard(file=path, needed=name), path)
+                        raise_unreadable(say.missing_shard(file=path, needed=name), path)
                     sizes[path] = os.path.getsize(path)
                 if start + length > sizes[path]:
-                    unreadable(say.truncated(file=path, tensor=name, needed=start + length, size=sizes[path]), path)
+                    raise_unreadable(
+                        say.truncated(file=path, tensor=name, needed=start + length, size=sizes[path]), path
+                    )
 
     def _path(self, file: str) -> str:
         return os.path.join(self.folder, os.path.basename(file))
 
-    def _scattered(self, entries: Mapping[str, Any], places: Mapping[Any, Places]) -> Iterator[tuple[str, Scattered]]:
+    def _parameters(self, entries: Mapping[str, Any], places: Mapping[Any, Places]) -> Iterator[tuple[str, Scattered]]:
         for name, entry in entries.items():
             what = beside_the_weights("megatron", name)
             if what is not None:
                 size = entry.get("size")
                 width = 0 if size is None else STORED[_dtype_of(entry.get("properties"))][1]
-                count(self._beside, what, prod(size or ()) * width)
+                count(self._amounts_beside, what, prod(size or ()) * width)
                 continue
             pieces: Any = entry.get("chunks")
             if pieces is None:
@@ -129,10 +138,10 @@ class MegatronDist:
             row = None if found is None else found.row_of(offsets, number)
             held = (whole, len(whole) - 1) if row is None and whole is not None else (found, row)
             if held[0] is None or held[1] is None:
-                unreadable(say.missing_shard(file=f"{name} {list(offsets)}", needed=name), self.folder)
+                raise_unreadable(say.missing_shard(file=f"{name} {list(offsets)}", needed=name), self.folder)
             length = held[0][held[1]][2]
             if prod(size) * STORED[dtype][1] > length:
-                garbled(
+                raise_garbled(
                     os.path.join(self.folder, ".metadata"),
                     say.a_piece_of_in_is(size=list(size), name=name, dtype=dtype, length=length),
                 )
@@ -142,11 +151,11 @@ class MegatronDist:
         return _Chunks(self._path, name, pieces, found, whole, rows)
 
     def shapes(self) -> Mapping[str, Shape]:
-        return {name: weight.shape for name, (_, weight) in self._named().items()}
+        return {name: weight.shape for name, (_, weight) in self._named_weights().items()}
 
     def model(self, view: View) -> Model:
         table = WeightTable(view.layout)
-        named = self._named()
+        named = self._named_weights()
         unknown = sorted(
             {written for name, (written, _) in named.items() if table.find_pairing("megatron", name) is None}
         )
@@ -156,29 +165,29 @@ class MegatronDist:
         for name, weight in weights.items():
             wanted = view.refuses(name, weight.shape)
             if wanted is not None:
-                unreadable(
+                raise_unreadable(
                     say.shape(
                         tensor=name, file=weight.file, found=list(weight.shape), wanted=list(wanted), source=view.source
                     ),
                     weight.file,
                 )
         written_as = {name: written for name, (written, _) in named.items()}
-        return Model("megatron", self.folder, weights, written_as, tuple(unknown), self._beside)
+        return Model("megatron", self.folder, weights, written_as, tuple(unknown), self._amounts_beside)
 
-    def _named(self) -> dict[str, tuple[str, Weight]]:
+    def _named_weights(self) -> dict[str, tuple[str, Weight]]:
         """Every parameter by its own name: layers and experts that are stacked each by themselves."""
         found: dict[str, tuple[str, Weight]] = {}
         for written, weight in self._tensors.items():
-            for name, part in _unstacked(written, weight):
+            for name, part in _unstack(written, weight):
                 name = canonical("megatron", _ONE_EXPERT.sub(".mlp.experts.local_experts.", name))
                 if name in found:
-                    said_twice(self.folder, found[name][0], written)
+                    raise_duplicate(self.folder, found[name][0], written)
                 found[name] = written, part
         for first in [name for name in found if name.endswith(_HALVES[0])]:
             name = first.removesuffix(_HALVES[0])
             if name + _HALVES[1] in found:
                 written, gate = found.pop(first)
-                found[name] = written, joined([gate, found.pop(name + _HALVES[1])[1]], 0)
+                found[name] = written, join_weights([gate, found.pop(name + _HALVES[1])[1]], 0)
         return found
 
 
@@ -215,13 +224,13 @@ class _Chunks:
             yield Chunk(offsets, size, path, Archived(path, start, length, self._name))
 
 
-def _unstacked(name: str, weight: Scattered) -> Iterator[tuple[str, Scattered]]:
+def _unstack(name: str, weight: Scattered) -> Iterator[tuple[str, Scattered]]:
     stacked = _STACKED.search(name) is not None or _EXPERTS.search(name) is not None
     if stacked and weight.count and weight.shape[0] > _MOST_STACKED:
-        garbled(weight.file, say.stacks_layers(name=name, shape=weight.shape[0]))
+        raise_garbled(weight.file, say.stacks_layers(name=name, shape=weight.shape[0]))
     if _STACKED.search(name) is not None and weight.count:
         for inner in weight.along(lambda layer: _STACKED.sub(lambda found: f"{found[1]}{layer}.", name, count=1)):
-            yield from _unstacked(inner.name, inner)
+            yield from _unstack(inner.name, inner)
     elif _EXPERTS.search(name) is not None and weight.count:
         for inner in weight.along(lambda expert: _EXPERTS.sub(f".mlp.experts.local_experts.{expert}.", name, count=1)):
             yield inner.name, inner
@@ -235,3 +244,206 @@ def _dtype_of(properties: Any) -> str:
     if isinstance(state, dict):
         return str(cast("dict[str, Any]", state)["dtype"])
     return str(cast("tuple[Any, ...]", state)[0])
+
+
+METADATA = ".metadata"
+COMMON = "common.pt"
+_CONFIG = "metadata.json"
+_TYPES = {kind: name for name, kind in reversed(TORCH.items())}
+_LINEAR = re.compile(r".*\.(?:linear_\w+|eh_proj)")
+_NORM = re.compile(r".*layernorm|.*\.[eh]norm")
+
+
+class _PlacedWeight(NamedTuple):
+    """One weight's place in the parameter that it is a part of."""
+
+    key: str
+    stacked: tuple[tuple[int, int], ...]
+    """Its place among the layers and the experts, and how many of them there are."""
+    weight: Weight
+    file: int
+    start: int
+    length: int
+
+    @property
+    def offsets(self) -> Shape:
+        return (*(at for at, _ in self.stacked), *(0 for _ in self.weight.shape))
+
+    @property
+    def shape(self) -> Shape:
+        """Its own shape within the whole parameter."""
+        return (*(1 for _ in self.stacked), *self.weight.shape)
+
+    @property
+    def whole(self) -> Shape:
+        """The shape of the whole parameter."""
+        return (*(count for _, count in self.stacked), *self.weight.shape)
+
+
+def distributed_units(
+    folder: str, weights: Mapping[str, Weight], build: Build, shard_bytes: int, common: Mapping[str, Any]
+) -> Iterator[Unit]:
+    """The files of a distributed checkpoint, `.metadata` last: without it there is no checkpoint."""
+    pieces: list[_PlacedWeight] = []
+    held: list[dict[str, Weight]] = [{}]
+    nothing = _archive([None])
+    at = len(nothing)
+    keys = _keys(weights, build)
+    _check_types(weights, keys)
+    for name, weight in weights.items():
+        key, stacked = keys[name]
+        piece = _PlacedWeight(key, stacked, weight, 0, 0, 0)
+        length = write_archive(lambda _data: None, tensor(weight, 0, piece.shape), [(weight.size, None)])
+        if held[-1] and at + length > shard_bytes:
+            held.append({})
+            at = 0
+        pieces.append(piece._replace(file=len(held) - 1, start=at, length=length))
+        held[-1][name] = weight
+        at += length
+    for number, group in enumerate(held):
+        shapes = {name: (*(1 for _ in keys[name][1]), *weight.shape) for name, weight in group.items()}
+        start = b"" if number else nothing
+        yield Unit(f"{folder}/{_distcp_name(number)}", group, "distcp", start=start, shapes=shapes)
+    states = list(_states(keys, build))
+    yield Unit(f"{folder}/{COMMON}", {}, "bytes", start=_archive(dict(common)))
+    yield Unit(f"{folder}/{_CONFIG}", {}, "bytes", start=_CONFIGURATION.encode())
+    yield Unit(f"{folder}/{METADATA}", {}, "bytes", start=write_pickle(_metadata(pieces, states, len(nothing))))
+
+
+def _check_types(weights: Mapping[str, Weight], keys: Mapping[str, tuple[str, tuple[tuple[int, int], ...]]]) -> None:
+    """Layers and experts that are one parameter have one number type: `.metadata` has a place for one."""
+    first: dict[str, tuple[str, Weight]] = {}
+    for name, weight in weights.items():
+        other, known = first.setdefault(keys[name][0], (name, weight))
+        if weight.dtype != known.dtype:
+            raise_unreadable(
+                say.unsupported(
+                    file=weight.file,
+                    what=say.of_several_number_types_in(other=other, dtype=known.dtype, name=name, dtype2=weight.dtype),
+                    advice=say.dtype_gives_them_one_ckpt(),
+                ),
+                weight.file,
+            )
+
+
+_CONFIGURATION = json.dumps(
+    {
+        "sharded_backend": "torch_dist",
+        "sharded_backend_version": 1,
+        "common_backend": "torch",
+        "common_backend_version": 1,
+    }
+)
+
+
+def _distcp_name(number: int) -> str:
+    return f"__0_{number}.distcp"
+
+
+def _archive(content: Any) -> bytes:
+    """A small object as `torch.save` writes it."""
+    parts: list[bytes] = []
+    write_archive(lambda data: parts.append(bytes(data)), content, [])
+    return b"".join(parts)
+
+
+def _keys(weights: Mapping[str, Weight], build: Build) -> dict[str, tuple[str, tuple[tuple[int, int], ...]]]:
+    """For each weight the parameter that it is a part of, and its place in it."""
+    layers = 1 + max((layer_of(name) or 0 for name in weights), default=0)
+    experts = 1 + max((expert_of(name) or 0 for name in weights), default=0)
+    found: dict[str, tuple[str, tuple[tuple[int, int], ...]]] = {}
+    for name, key in global_names(weights, engine=build.engine, latent=build.latent).items():
+        stacked: list[tuple[int, int]] = []
+        layer, expert = layer_of(name), expert_of(name)
+        if layer is not None and build.alike:
+            key = key.replace(f"decoder.layers.{layer}.", "decoder.layers.", 1)
+            stacked.append((layer, layers))
+        if expert is not None:
+            key = key.replace(f".experts.local_experts.{expert}.", ".experts.experts.", 1)
+            stacked.append((expert, experts))
+        found[name] = key, tuple(stacked)
+    return found
+
+
+def _states(keys: Mapping[str, tuple[str, tuple[tuple[int, int], ...]]], build: Build) -> Iterator[str]:
+    """The states that modules have of their own beside their parameters; all of them are empty without FP8.
+
+    Megatron-LM asks for each by name. Transformer Engine's norms and attention have one, too, from 2.0 on; an older one
+    passes over what it does not ask for.
+    """
+    seen: set[str] = set()
+    for key, stacked in keys.values():
+        module, _, last = key.rpartition(".")
+        if last.startswith("layer_norm_"):
+            # A norm's name alone: the projection that it names need not be there.
+            continue
+        modules = [module] if _LINEAR.fullmatch(module) or (build.engine and _NORM.fullmatch(module)) else []
+        if build.engine and module.endswith(".self_attention.linear_proj"):
+            modules.append(module.replace(".linear_proj", ".core_attention"))
+        offsets = ".".join(str(at) for at, _ in stacked) or "0"
+        counts = ".".join(str(count) for _, count in stacked) or "1"
+        for one in modules:
+            state = f"{one}._extra_state/shard_{offsets}_{counts}"
+            if state not in seen:
+                seen.add(state)
+                yield state
+
+
+_TORCH_METADATA = "torch.distributed.checkpoint.metadata"
+_SIZE = Global("torch", "Size")
+_STORED = Global("torch.distributed.checkpoint.filesystem", "_StorageInfo")
+_LAYOUT = Called(Global("torch.serialization", "_get_layout"), ("torch.strided",))
+_FORMAT = Called(Global(_TORCH_METADATA, "_MEM_FORMAT_ENCODING"), (0,))
+
+
+def _metadata(pieces: list[_PlacedWeight], states: list[str], length: int) -> Made:
+    """The metadata that torch's loader reads: each parameter's shape and pieces, and each piece's place."""
+    entries: dict[str, Any] = {}
+    places: list[tuple[Made, Made]] = []
+    parts: dict[str, list[_PlacedWeight]] = {}
+    for piece in pieces:
+        parts.setdefault(piece.key, []).append(piece)
+    for key, held in parts.items():
+        first = held[0]
+        chunks = [
+            _metadata_object("ChunkStorageMetadata", offsets=_torch_size(piece.offsets), sizes=_torch_size(piece.shape))
+            for piece in held
+        ]
+        kind = Global("torch", _TYPES[first.weight.dtype])
+        properties = Made(Global(_TORCH_METADATA, "TensorProperties"), (kind, _LAYOUT, False, _FORMAT, False))
+        entries[key] = _metadata_object(
+            "TensorStorageMetadata", properties=properties, size=_torch_size(first.whole), chunks=chunks
+        )
+        places.extend(
+            (
+                _metadata_index(key, _torch_size(piece.offsets), number),
+                _storage_info(piece.file, piece.start, piece.length),
+            )
+            for number, piece in enumerate(held)
+        )
+    for state in states:
+        entries[state] = _metadata_object("BytesStorageMetadata")
+        places.append((_metadata_index(state, None, None), _storage_info(0, 0, length)))
+    return _metadata_object(
+        "Metadata",
+        state_dict_metadata=entries,
+        planner_data=None,
+        storage_data=Pairs(tuple(places)),
+        mcore_data={key: {} for key in parts},
+    )
+
+
+def _metadata_object(kind: str, **state: Any) -> Made:
+    return Made(Global(_TORCH_METADATA, kind), state)
+
+
+def _metadata_index(key: str, offset: Called | None, number: int | None) -> Made:
+    return _metadata_object("MetadataIndex", fqn=key, offset=offset, index=number)
+
+
+def _storage_info(file: int, start: int, length: int) -> Made:
+    return Made(_STORED, {"relative_path": _distcp_name(file), "offset": start, "length": length})
+
+
+def _torch_size(shape: Shape) -> Called:
+    return Called(_SIZE, (shape,))

@@ -1,4 +1,4 @@
-"""Megatron-LM's `torch` form: one `model_optim_rng.pt` for each model-parallel rank.
+"""Megatron-LM's `torch` form, read and written: one `model_optim_rng.pt` for each model-parallel rank.
 
 Ranks are `mp_rank_TT[_PPP][_EEE]`; layers and experts are counted within a rank, so their place in the model follows
 from how many the ranks before hold (megatron/training/checkpointing.py:get_checkpoint_name, core_r0.12.0).
@@ -8,6 +8,7 @@ from how many the ranks before hold (megatron/training/checkpointing.py:get_chec
 
 from __future__ import annotations
 
+import itertools
 import os
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -16,27 +17,31 @@ from ...mapper.weight_names import (
     beside_the_weights,
     canonical,
     expert_of,
+    is_further_prediction,
     layer_of,
+    spellings,
     with_expert,
     with_layer,
 )
 from ...mapper.weights import WeightTable
 from ...schemas.fast_records import NamedTuple
-from .merging import is_replicated, merged
+from .checkpoint_pickle import Record, Tensor
+from .megatron_ranks import Cut, chunks_of, cut_shard, is_replicated, merge_shards
 from .messages_compiled import say
 from .model import Amount, Copy, Model, View, count
 from .number_types_compiled import STORED
-from .pickled import Record, Tensor
 from .places import SHARD, Found, rank_of
-from .problems import garbled, said_twice, unreadable
-from .torch_file import TorchFile
-from .weight import Stored, changed, rows_of
+from .problems import raise_duplicate, raise_garbled, raise_unreadable
+from .torch_archive import TorchFile
+from .weight import Stored, join_weights, rows_of, transform
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from ...mapper.weight_names import Beside
+    from .megatron_ranks import Chunk
     from .weight import Shape, Weight
+
 
 _GROUPED = {"weight1": "linear_fc1", "weight2": "linear_fc2"}
 """The two matrices of `GroupedMLP`, which hold all local experts: transformer/moe/experts.py."""
@@ -47,7 +52,7 @@ _APART = "distrib_optim.pt"
 
 
 class Rank(NamedTuple):
-    """Which part of the model a shard holds."""
+    """The ranks of a shard."""
 
     tensor: int
     pipeline: int
@@ -74,10 +79,10 @@ class MegatronTorch:
         for file in self._files.values():
             content: Any = file.content
             if not isinstance(content, dict) or not ("model" in content or _chunks(cast("dict[str, Any]", content))):
-                garbled(file.path, say.there_is_no_model_in())
+                raise_garbled(file.path, say.there_is_no_model_in())
             single: Any = cast("dict[str, Any]", content).get("model")
             if isinstance(single, dict) and "language_model" in single:
-                unreadable(
+                raise_unreadable(
                     say.unsupported(
                         file=file.path, what=say.of_megatron_lm_s_legacy(), advice=say.megatron_lm_s_tools_checkpoint()
                     ),
@@ -94,7 +99,7 @@ class MegatronTorch:
         known = [(file.path, _iteration(file.content.get("iteration"))) for file in self._files.values()]
         for path, iteration in known[1:]:
             if iteration != known[0][1]:
-                unreadable(say.mixed(first=known[0][0], a=known[0][1], second=path, b=iteration), path)
+                raise_unreadable(say.mixed(first=known[0][0], a=known[0][1], second=path, b=iteration), path)
         return known[0][1]
 
     def _ranks_named(self) -> dict[Rank, TorchFile]:
@@ -115,7 +120,7 @@ class MegatronTorch:
         return {canonical("megatron", name) for _, name, _ in _entries(file)}
 
     def _counts(self) -> list[int]:
-        """How many ranks there are of each kind, by what is there and what the shards say."""
+        """Ranks of each kind, by the files and by the arguments in the shards."""
         keys = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "expert_model_parallel_size")
         said = [(self.arguments or {}).get(key) for key in keys]
         there = [1 + max(rank[at] for rank in self._files) for at in range(3)]
@@ -124,19 +129,19 @@ class MegatronTorch:
     def _check_complete(self) -> None:
         counts = self._counts()
         for at, size in enumerate(counts):
-            for missing in _missing(size, (rank[at] for rank in self._files)):
+            for missing in _missing_ranks(size, (rank[at] for rank in self._files)):
                 self._lacks(Rank(*(missing if other == at else 0 for other in range(3))), counts)
         for pipeline in range(counts[1]):
             stage = [rank for rank in self._files if rank.pipeline == pipeline]
-            for tensor in _missing(counts[0], (rank.tensor for rank in stage)):
+            for tensor in _missing_ranks(counts[0], (rank.tensor for rank in stage)):
                 self._lacks(Rank(tensor, pipeline, 0), counts)
-            for expert in _missing(counts[2], (rank.expert for rank in stage)):
+            for expert in _missing_ranks(counts[2], (rank.expert for rank in stage)):
                 self._lacks(Rank(0, pipeline, expert), counts)
 
     def _lacks(self, rank: Rank, counts: list[int]) -> None:
         folder = rank_folder(rank, pipeline=counts[1] > 1, expert=counts[2] > 1)
         path = os.path.join(self.folder, folder, SHARD)
-        unreadable(say.missing_shard(file=path, needed=f"the shard of {folder}"), path)
+        raise_unreadable(say.missing_shard(file=path, needed=f"the shard of {folder}"), path)
 
     def shapes(self) -> Mapping[str, Shape]:
         return {
@@ -149,7 +154,7 @@ class MegatronTorch:
     def model(self, view: View) -> Model:
         table = WeightTable(view.layout)
         held_by: dict[str, dict[tuple[int, int], dict[Rank, _Piece]]] = {}
-        beside = self._beside()
+        beside = self._amounts_beside()
         unknown: set[str] = set()
         stages = self._stages()
         for rank, file in self._files.items():
@@ -159,13 +164,13 @@ class MegatronTorch:
                 else:
                     held = held_by.setdefault(piece.name, {}).setdefault(stage, {})
                     if rank in held:
-                        said_twice(file.path, held[rank].written, piece.written)
+                        raise_duplicate(file.path, held[rank].written, piece.written)
                     held[rank] = piece
         weights: dict[str, Weight] = {}
         written: dict[str, str] = {}
         copies: list[Copy] = []
         for name, by_stage in held_by.items():
-            weights[name], again = _whole(name, by_stage, view)
+            weights[name], again = _merge_stages(name, by_stage, view)
             written[name] = next(iter(next(iter(by_stage.values())).values())).written
             copies.extend(again)
         tied = weights.get("output_layer.weight")
@@ -174,8 +179,8 @@ class MegatronTorch:
             del weights["output_layer.weight"]
         return Model("megatron", self.folder, weights, written, tuple(sorted(unknown)), beside, tuple(copies))
 
-    def _beside(self) -> dict[Beside, Amount]:
-        """What the shards hold beside the model, and beside them: the optimizer's state, and that of the run."""
+    def _amounts_beside(self) -> dict[Beside, Amount]:
+        """Amounts beside the model, in the shards and beside them: the optimizer's state, and that of the run."""
         found: dict[Beside, Amount] = {}
         for file in self._files.values():
             for key, value in cast("dict[str, Any]", file.content).items():
@@ -190,7 +195,7 @@ class MegatronTorch:
         return found
 
     def _stages(self) -> dict[tuple[int, int], int]:
-        """How many layers stand before each pipeline stage's part of each model chunk."""
+        """Layers before each pipeline stage's part of each model chunk."""
         held: dict[tuple[int, int], set[int]] = {}
         for rank, file in self._files.items():
             for chunk, name, _ in _entries(file):
@@ -204,7 +209,7 @@ class MegatronTorch:
             before[stage] = count
             count += len(held[stage])
             if held[stage] != set(range(len(held[stage]))):
-                garbled(self.folder, say.pipeline_rank_does_not_count(stage=stage[1], held=sorted(held[stage])))
+                raise_garbled(self.folder, say.pipeline_rank_does_not_count(stage=stage[1], held=sorted(held[stage])))
         return before
 
     def _pieces(
@@ -232,7 +237,7 @@ class MegatronTorch:
             expert = expert_of(name)
             if expert is not None:
                 name = with_expert(name, expert + rank.expert * local)
-            for each, part in _ungrouped(name, weight, rank.expert * local, local):
+            for each, part in _ungroup_experts(name, weight, rank.expert * local, local):
                 yield _Piece(each, written, part), stage
 
 
@@ -247,16 +252,16 @@ def _in_order(pieces: Mapping[Rank, _Piece]) -> list[Weight]:
     return [by_tensor[tensor] for tensor in sorted(by_tensor)]
 
 
-def _missing(size: int, there: Iterable[int]) -> list[int]:
+def _missing_ranks(size: int, there: Iterable[int]) -> list[int]:
     return sorted(set(range(size)).difference(there))
 
 
-def _whole(
+def _merge_stages(
     name: str, by_stage: Mapping[tuple[int, int], Mapping[Rank, _Piece]], view: View
 ) -> tuple[Weight, list[Copy]]:
     """A weight out of what the ranks of each stage hold of it, and what of that is there more than once."""
     parts = [_in_order(by_stage[stage]) for stage in sorted(by_stage)]
-    found = [merged(name, shards, view) for shards in parts]
+    found = [merge_shards(name, shards, view) for shards in parts]
     copies: list[Copy] = []
     for first, *others in parts:
         if others and is_replicated(name, first, view):
@@ -267,7 +272,7 @@ def _whole(
 
 
 def _copies(name: str, pieces: Mapping[Rank, _Piece]) -> Iterator[Copy]:
-    """What several expert-parallel ranks hold of one weight."""
+    """Copies of one weight on several expert-parallel ranks."""
     first: dict[int, Weight] = {}
     for rank in sorted(pieces):
         kept = first.setdefault(rank.tensor, pieces[rank].weight)
@@ -275,7 +280,7 @@ def _copies(name: str, pieces: Mapping[Rank, _Piece]) -> Iterator[Copy]:
             yield Copy(name, kept, pieces[rank].weight)
 
 
-def _ungrouped(name: str, weight: Stored, first: int, count: int) -> Iterator[tuple[str, Weight]]:
+def _ungroup_experts(name: str, weight: Stored, first: int, count: int) -> Iterator[tuple[str, Weight]]:
     """The experts of `GroupedMLP`'s matrices; any other weight as it is."""
     start, _, last = name.rpartition(".")
     if last not in _GROUPED or not start.endswith(".mlp.experts"):
@@ -290,13 +295,13 @@ def _ungrouped(name: str, weight: Stored, first: int, count: int) -> Iterator[tu
     # The memory is that of [experts, in, out], whatever the tensor's own shape.
     whole = Stored(name, weight.dtype, (count, *shape), weight.place)
     for at in range(count):
-        one = _transposed(whole, at)
+        one = _transposed_expert(whole, at)
         yield f"{start}.local_experts.{first + at}.{_GROUPED[last]}.weight", one
 
 
-def _transposed(whole: Weight, at: int) -> Weight:
+def _transposed_expert(whole: Weight, at: int) -> Weight:
     """One expert's matrix out of all, transposed as a linear layer holds it."""
-    return changed(rows_of(whole, at, at + 1), tuple(reversed(whole.shape[1:])), lambda array: array[0].T)
+    return transform(rows_of(whole, at, at + 1), tuple(reversed(whole.shape[1:])), lambda array: array[0].T)
 
 
 def _tensors(value: Any) -> Iterator[Tensor]:
@@ -330,7 +335,7 @@ def _entries(file: TorchFile) -> Iterator[tuple[int, str, Any]]:
     chunks = {0: single} if single is not None else {int(key[5:]): content[key] for key in _chunks(content)}
     for number, chunk in chunks.items():
         if not isinstance(chunk, dict):
-            garbled(file.path, say.its_model_is_no_table())
+            raise_garbled(file.path, say.its_model_is_no_table())
         for name, value in cast("dict[Any, Any]", chunk).items():
             yield number, str(name), value
 
@@ -372,5 +377,149 @@ def _files(folder: str) -> Iterator[tuple[Rank, str]]:
             continue
         path = os.path.join(folder, name, SHARD)
         if not os.path.isfile(path):
-            unreadable(say.missing_shard(file=path, needed=f"the shard of {name}"), path)
+            raise_unreadable(say.missing_shard(file=path, needed=f"the shard of {name}"), path)
         yield Rank(*rank), path
+
+
+class Ranks(NamedTuple):
+    """Model-parallel ranks of each kind, and the pipeline's cut."""
+
+    tensor: int = 1
+    pipeline: int = 1
+    expert: int = 1
+    cut: Cut = Cut()
+    """Its own number of ranks is not asked for."""
+
+
+class Build(NamedTuple):
+    """Megatron-LM's way to build the layers, which decides the names."""
+
+    engine: bool = True
+    """Transformer Engine builds them (`--transformer-impl transformer_engine`)."""
+    grouped: bool = False
+    """One module holds the experts (`--moe-grouped-gemm`)."""
+    version: tuple[int, ...] = (0, 12)
+    latent: bool = False
+    """Attention is latent."""
+    alike: bool = True
+    """All layers are built alike: a distributed checkpoint stacks them."""
+
+    @property
+    def whole_latent(self) -> bool:
+        """True if every tensor rank holds the latent down projections whole: multi_latent_attention.py, 0.14."""
+        return self.engine and self.version >= (0, 14)
+
+
+def ranks_of(
+    weights: Mapping[str, Weight], ranks: Ranks, build: Build, *, gated: bool
+) -> Iterator[tuple[Rank, dict[str, dict[str, Weight]]]]:
+    """Each rank's model chunks by their keys, with the weights under Megatron-LM's own names."""
+    chunks = _stage_names(weights, ranks, build)
+    experts = 1 + max((expert_of(name) or 0 for name in weights), default=0)
+    local = experts // ranks.expert
+    if ranks.expert > 1 and (local * ranks.expert != experts or experts == 1):
+        raise_unreadable(
+            say.split(named=f"experts ({experts})", parts=ranks.expert, option="--expert-parallel"), _place(weights)
+        )
+
+    def held(names: Mapping[str, str], tensor: int, expert: int) -> dict[str, Weight]:
+        return {
+            _with_local_expert(local_name, local): cut_shard(
+                name, weights[name], tensor, ranks.tensor, gated=gated, whole_latent=build.whole_latent
+            )
+            for local_name, name in names.items()
+            if (at := expert_of(name)) is None or at // local == expert
+        }
+
+    for rank in itertools.starmap(_rank, itertools.product(*map(range, (ranks.pipeline, ranks.expert, ranks.tensor)))):
+        stages = chunks[rank.pipeline :: ranks.pipeline]
+        models = {
+            "model" if len(stages) == 1 else f"model{number}": _written_names(
+                held(names, rank.tensor, rank.expert), build
+            )
+            for number, names in enumerate(stages)
+        }
+        # A chunk without any weights is not asked for; but a shard without a chunk is none.
+        filled = {key: model for key, model in models.items() if model} or dict(list(models.items())[:1])
+        yield rank, filled
+
+
+def _rank(pipeline: int, expert: int, tensor: int) -> Rank:
+    return Rank(tensor, pipeline, expert)
+
+
+def _with_local_expert(name: str, local: int) -> str:
+    expert = expert_of(name)
+    return name if expert is None else with_expert(name, expert % local)
+
+
+def _written_names(held: dict[str, Weight], build: Build) -> dict[str, Weight]:
+    if build.grouped and not build.engine:
+        held = dict(_group_experts(held))
+    names = spellings(held, engine=build.engine, grouped=build.grouped, newer=build.version >= (0, 17))
+    return {names[name]: weight for name, weight in held.items()}
+
+
+def _group_experts(held: Mapping[str, Weight]) -> Iterator[tuple[str, Weight]]:
+    """`GroupedMLP` has all experts' matrices in the memory order [experts, in, out]: transformer/moe/experts.py."""
+    matrices: dict[str, list[Weight]] = {}
+    for name, weight in held.items():
+        start, _, rest = name.partition(".local_experts.")
+        if not rest:
+            yield name, weight
+            continue
+        kind = "weight1" if rest.endswith("linear_fc1.weight") else "weight2"
+        matrices.setdefault(f"{start}.{kind}", []).append(weight)
+    for name, parts in matrices.items():
+        rows, columns = parts[0].shape
+        turned = [transform(part, (part.shape[1], part.shape[0]), lambda array: array.T) for part in parts]
+        stacked = join_weights(turned, 0)
+        shape = (columns, rows * len(parts)) if name.endswith("1") else (columns * len(parts), rows)
+        yield name, transform(stacked, shape, lambda array, shape=shape: array.reshape(shape))
+
+
+def _place(weights: Mapping[str, Weight]) -> str:
+    return next((weight.file for weight in weights.values()), "")
+
+
+def layers_of(names: Iterable[str]) -> int:
+    """Layers of the decoder."""
+    return 1 + max((layer_of(name) or 0 for name in names), default=0)
+
+
+def _stage_names(weights: Mapping[str, Weight], ranks: Ranks, build: Build) -> list[dict[str, str]]:
+    """For each model chunk, what its names stand for; the place of a layer is counted within the chunk."""
+    further = any(map(is_further_prediction, weights))
+    cut = ranks.cut._replace(pipeline=ranks.pipeline)
+    stages = chunks_of(cut, layers_of(weights), further=further, place=_place(weights), version=build.version)
+    found: list[dict[str, str]] = [{} for _ in stages]
+    where = {layer: (at, layer - stage.layers.start) for at, stage in enumerate(stages) for layer in stage.layers}
+    for name in weights:
+        layer = layer_of(name)
+        if layer is not None:
+            at, local = where[layer]
+            found[at][with_layer(name, local)] = name
+            continue
+        for at, stage in enumerate(stages):
+            if _is_in_chunk(name, stage):
+                found[at][name] = name
+    if _OUTPUT not in weights:
+        for at, stage in enumerate(stages):
+            # Tied: such a stage holds the embedding as its output layer, too: models/gpt/gpt_model.py.
+            if (stage.loss or stage.predicts) and not stage.embedding:
+                found[at][_OUTPUT] = _EMBEDDING
+    return found
+
+
+_EMBEDDING = "embedding.word_embeddings.weight"
+_OUTPUT = "output_layer.weight"
+
+
+def _is_in_chunk(name: str, stage: Chunk) -> bool:
+    """True if a weight that belongs to no layer is part of a model chunk."""
+    if name.startswith("embedding."):
+        # Further predictions embed tokens, too, and have an output layer at hand.
+        return stage.embedding or stage.predicts
+    if name == _OUTPUT:
+        return stage.loss or stage.predicts
+    return stage.predicts if is_further_prediction(name) else stage.norm

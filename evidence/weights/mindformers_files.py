@@ -21,13 +21,13 @@ from ...mapper.weight_names import beside_the_weights, canonical
 from ...mapper.weights import WeightTable
 from ...schemas.border.inputs import open_regular
 from ..bounded_json import Budget, members
+from .chunked_weight import Chunk, Scattered
 from .messages_compiled import say
 from .mindspore_ckpt import read_ckpt
 from .model import Amount, Copy, Model, View, count
-from .problems import denied, garbled, said_twice, unreadable
+from .problems import raise_denied, raise_duplicate, raise_garbled, raise_unreadable
 from .safetensors_file import read_header
-from .scattered import Chunk, Scattered
-from .weight import changed, joined, rearranged, rows_of
+from .weight import join_weights, reorder_rows, rows_of, transform
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -65,7 +65,7 @@ class MindFormersFiles:
         names = sorted(os.listdir(found.folder))
         metadata = os.path.join(found.folder, "metadata.json")
         if os.path.isfile(metadata):
-            self._tensors = dict(_sliced(found.folder, metadata, self._copies))
+            self._tensors = dict(_read_slices(found.folder, metadata, self._copies))
         else:
             self._tensors = dict(whole_parameters(found.folder, names))
         common = os.path.join(found.folder, "common.json")
@@ -103,7 +103,7 @@ class MindFormersFiles:
                 continue
             for part, piece in _parts(table, pairing, weight, view, ranks):
                 if part in weights:
-                    said_twice(weight.file, written_as[part], written)
+                    raise_duplicate(weight.file, written_as[part], written)
                 weights[part] = piece
                 written_as[part] = written
         copies = tuple(copy for copy in self._copies if beside_the_weights("mindformers", copy.name) is None)
@@ -126,7 +126,7 @@ def _parts(
     """The Megatron-Core weights that one parameter holds."""
     sizes = ranks if view.wanted is None else {name: shape[0] for name, shape in view.wanted.items() if shape}
     if pairing.relation == "joined" and not any(name in sizes for name in pairing.megatron):
-        unreadable(say.no_configuration(path=weight.file), weight.file)
+        raise_unreadable(say.no_configuration(path=weight.file), weight.file)
     try:
         cuts = table.cuts(pairing, weight.shape[0], sizes)
     except (ValueError, IndexError) as error:
@@ -137,21 +137,21 @@ def _parts(
         wanted = view.refuses(name, shape)
         if wanted is not None:
             _wrong_shape(pairing, weight, f"{name} {list(wanted)}", view.source)
-        yield name, _arranged(pairing, share, shape, partial(table.undo, pairing))
+        yield name, _arrange(pairing, share, shape, partial(table.undo, pairing))
 
 
 def _wrong_shape(pairing: Pairing, weight: Weight, wanted: str, source: str) -> NoReturn:
     found, tensor = list(weight.shape), pairing.mindformers
-    unreadable(say.shape(tensor=tensor, file=weight.file, found=found, wanted=wanted, source=source), weight.file)
+    raise_unreadable(say.shape(tensor=tensor, file=weight.file, found=found, wanted=wanted, source=source), weight.file)
 
 
-def _arranged(pairing: Pairing, weight: Weight, shape: Shape, change: Callable[[Any], Any]) -> Weight:
+def _arrange(pairing: Pairing, weight: Weight, shape: Shape, change: Callable[[Any], Any]) -> Weight:
     """A weight as the other framework has it."""
     if pairing.relation in ("same", "joined"):
         return weight
     if pairing.relation == "expert":  # turned, so that every row has a number of each
-        return changed(weight, shape, change)
-    return rearranged(weight, change)
+        return transform(weight, shape, change)
+    return reorder_rows(weight, change)
 
 
 def whole_parameters(folder: str, names: list[str]) -> Iterator[tuple[str, Weight]]:
@@ -162,7 +162,7 @@ def whole_parameters(folder: str, names: list[str]) -> Iterator[tuple[str, Weigh
     for file, header in _headers(folder, index, table, names).items():
         for name, weight in header.items():
             if name in seen:
-                garbled(os.path.join(folder, file), say.stands_in_too_a_folder(name=name, seen=seen[name]))
+                raise_garbled(os.path.join(folder, file), say.stands_in_too_a_folder(name=name, seen=seen[name]))
             seen[name] = file
             yield name, weight
 
@@ -170,24 +170,24 @@ def whole_parameters(folder: str, names: list[str]) -> Iterator[tuple[str, Weigh
 def _headers(
     folder: str, index: str | None, table: Mapping[str, str], names: list[str]
 ) -> Mapping[str, Mapping[str, Stored]]:
-    """What each file of a folder holds; every one that its index names is there and holds what the index says."""
+    """The header of each file of a folder; every one that its index names is there and holds what the index says."""
     files = sorted(set(table.values())) or [name for name in names if name.endswith(".safetensors")]
     headers: dict[str, dict[str, Stored]] = {}
     for file in files:
         path = os.path.join(folder, os.path.basename(file))
         if not os.path.isfile(path):
             needed = next((name for name, stands in table.items() if stands == file), file)
-            unreadable(say.missing_shard(file=path, needed=needed), path)
+            raise_unreadable(say.missing_shard(file=path, needed=needed), path)
         headers[file] = read_header(path)
     for name, file in table.items():
         if name not in headers[file]:
-            unreadable(
+            raise_unreadable(
                 say.missing_shard(file=f"{name} in {os.path.join(folder, file)}", needed=f"{index}: {name}"), folder
             )
     return headers
 
 
-def _sliced(folder: str, path: str, copies: list[Copy]) -> Iterator[tuple[str, Weight]]:
+def _read_slices(folder: str, path: str, copies: list[Copy]) -> Iterator[tuple[str, Weight]]:
     """The parameters of a parallel run, put together from its slices; a slice that several ranks saved is a copy."""
     try:
         entries, places = _slices(path)
@@ -199,10 +199,10 @@ def _sliced(folder: str, path: str, copies: list[Copy]) -> Iterator[tuple[str, W
                 file = os.path.join(folder, places[(name, offsets)][0])
                 if file not in headers:
                     if not os.path.isfile(file):
-                        unreadable(say.missing_shard(file=file, needed=name), file)
+                        raise_unreadable(say.missing_shard(file=file, needed=name), file)
                     headers[file] = read_header(file)
                 if name not in headers[file]:
-                    unreadable(say.missing_shard(file=f"{name} in {file}", needed=f"metadata.json: {name}"), file)
+                    raise_unreadable(say.missing_shard(file=f"{name} in {file}", needed=f"metadata.json: {name}"), file)
                 stored = headers[file][name]
                 dtype = stored.dtype
                 for other in places[(name, offsets)][1:]:
@@ -217,11 +217,11 @@ def _sliced(folder: str, path: str, copies: list[Copy]) -> Iterator[tuple[str, W
             whole.check_whole(folder)
             yield name, whole
     except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
-        garbled(path, say.an_entry_is_not_as(error=error))
+        raise_garbled(path, say.an_entry_is_not_as(error=error))
 
 
 def _listed_files(path: str) -> dict[str, str]:
-    """Which file each parameter of an index lies in: its `weight_map`, or the whole of it."""
+    """The file of each parameter of an index: its `weight_map`, or the whole of it."""
     mapped: dict[str, str] | None = None
     plain: dict[str, str] = {}
     budget = Budget(os.stat(path).st_size)
@@ -229,7 +229,7 @@ def _listed_files(path: str) -> dict[str, str]:
         if within or key == "weight_map":
             mapped = {} if mapped is None else mapped
         if isinstance(value, str):
-            _take(path, budget, _LISTED + len(key))
+            _spend(path, budget, _LISTED + len(key))
             (plain if mapped is None or not within else mapped)[key] = intern(value)
     return plain if mapped is None else mapped
 
@@ -244,11 +244,11 @@ def _slices(path: str) -> tuple[dict[str, tuple[Shape, list[Shape]]], dict[tuple
         said.update(within or (key,))
         if within == ("state_dict_metadata",):
             starts = [tuple(chunk["global_offset"]) for chunk in value["chunk"]]
-            _take(path, budget, _LISTED + len(key) + _LISTED * len(starts))
+            _spend(path, budget, _LISTED + len(key) + _LISTED * len(starts))
             entries[intern(key)] = tuple(value["global_shape"]), starts
         elif within == ("storage_data",):
             name, offsets = _slice_key(key)
-            _take(path, budget, _LISTED)
+            _spend(path, budget, _LISTED)
             places[intern(name), offsets] = tuple(intern(os.path.basename(where["file_name"])) for where in value)
     for needed in ("state_dict_metadata", "storage_data"):
         if needed not in said:
@@ -275,11 +275,11 @@ def _members(path: str, *opened: tuple[str, ...]) -> Iterator[Member]:
             found = True
             yield member
     except OSError as error:
-        denied(path, error)
+        raise_denied(path, error)
     except ValueError as error:
-        garbled(path, say.it_is_no_json(error=error))
+        raise_garbled(path, say.it_is_no_json(error=error))
     if not found and not _begins_object(path):
-        garbled(path, say.it_is_no_json_object())
+        raise_garbled(path, say.it_is_no_json_object())
 
 
 def _begins_object(path: str) -> bool:
@@ -287,11 +287,11 @@ def _begins_object(path: str) -> bool:
         return stream.read(64).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
 
 
-def _take(path: str, budget: Budget, size: int) -> None:
+def _spend(path: str, budget: Budget, size: int) -> None:
     try:
         budget.take(size)
     except ValueError as error:
-        garbled(path, say.too_many_items(error=error))
+        raise_garbled(path, say.too_many_items(error=error))
 
 
 def as_mindformers(table: WeightTable, weights: Mapping[str, Weight]) -> tuple[dict[str, Weight], list[str]]:
@@ -305,6 +305,6 @@ def as_mindformers(table: WeightTable, weights: Mapping[str, Weight]) -> tuple[d
         elif pairing.mindformers not in found:
             lay_out = partial(table.lay_out, pairing)
             parts = [weights[part] for part in pairing.megatron]
-            shares = [_arranged(pairing, part, table.share_shape(pairing, part.shape), lay_out) for part in parts]
-            found[pairing.mindformers] = joined(shares, 0)
+            shares = [_arrange(pairing, part, table.share_shape(pairing, part.shape), lay_out) for part in parts]
+            found[pairing.mindformers] = join_weights(shares, 0)
     return found, unknown

@@ -22,8 +22,8 @@ from ...schemas.fast_records import NamedTuple
 from ..data.protocol_buffers import as_int64
 from .messages_compiled import say
 from .number_types_compiled import STORED
-from .problems import denied, garbled, unreadable
-from .weight import BLOCK_BYTES, Computed, Place, Stored, joined
+from .problems import raise_denied, raise_garbled, raise_unreadable
+from .weight import BLOCK_BYTES, Computed, Place, Stored, join_weights
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,9 +67,9 @@ def read_ckpt(path: str) -> dict[str, Weight]:
             end = size - _SUM_BYTES if stream.read(_SUM_BYTES).startswith(_SUMMED) else size
             values = list(_values(_Fields(stream), end))
     except OSError as error:
-        denied(path, error)
+        raise_denied(path, error)
     except _DamagedError as error:
-        unreadable(
+        raise_unreadable(
             say.unsupported(
                 file=path, what=say.no_whole_and_open_ckpt(error=error), advice=say.an_encrypted_one_has_to()
             ),
@@ -78,10 +78,10 @@ def read_ckpt(path: str) -> dict[str, Weight]:
     found: dict[str, Weight] = {}
     for tag, group in groupby((value for value in values if value.kind != _TEXT), key=lambda value: value.tag):
         if tag in found:
-            garbled(path, say.stands_in_it_twice(tag=tag))
+            raise_garbled(path, say.stands_in_it_twice(tag=tag))
         found[tag] = _weight(path, tag, list(group))
     if not found:
-        garbled(path, say.it_holds_no_parameter())
+        raise_garbled(path, say.it_holds_no_parameter())
     return found
 
 
@@ -90,27 +90,27 @@ def _weight(path: str, tag: str, values: list[_Value]) -> Weight:
     first = values[0]
     dtype = _TYPES.get(first.kind)
     if dtype is None or any(value.kind != first.kind or value.dims != first.dims for value in values):
-        garbled(path, say.has_the_type(tag=tag, kind=first.kind[:40]))
+        raise_garbled(path, say.has_the_type(tag=tag, kind=first.kind[:40]))
     width = STORED[dtype][1]
     held = sum(value.size for value in values)
     shape = () if first.dims == (0,) and held == width else first.dims
-    if not _takes(shape, width, held):
-        garbled(path, say.of_does_not_take_bytes(tag=tag, dtype=dtype, shape=str(list(shape))[:80], held=held))
+    if not _fits_bytes(shape, width, held):
+        raise_garbled(path, say.of_does_not_take_bytes(tag=tag, dtype=dtype, shape=str(list(shape))[:80], held=held))
     places = [Place(path, value.offset, value.size) for value in values]
     if len(places) == 1:
         return Stored(tag, dtype, shape, places[0])
     if any(place.size % width for place in places):
-        garbled(path, say.is_cut_within_a_number(tag=tag))
+        raise_garbled(path, say.is_cut_within_a_number(tag=tag))
     parts = [Stored(tag, dtype, (place.size // width,), place) for place in places]
-    return _reshaped(joined(parts, 0), shape)
+    return _reshape(join_weights(parts, 0), shape)
 
 
-def _takes(shape: Shape, width: int, held: int) -> bool:
-    """Whether numbers of a width and a shape are so many bytes."""
+def _fits_bytes(shape: Shape, width: int, held: int) -> bool:
+    """True if numbers of a width and a shape are so many bytes."""
     return len(shape) <= _MOST_AXES and all(0 <= size < _LARGEST for size in shape) and prod(shape) * width == held
 
 
-def _reshaped(flat: Weight, shape: Shape) -> Weight:
+def _reshape(flat: Weight, shape: Shape) -> Weight:
     step = prod(shape[1:])
     portion = max(1, BLOCK_BYTES // max(1, step * STORED[flat.dtype][1]))
 

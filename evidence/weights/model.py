@@ -1,17 +1,23 @@
-"""A checkpoint's model: every weight under the weight table's name, whatever form the files have."""
+"""A checkpoint's model: every weight under the weight table's name, and its copies."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...schemas.fast_records import NamedTuple
+from .messages_compiled import say
+from .number_types import largest_difference, widen
+from .problems import problem
+from .weight import BLOCK_BYTES, pieces
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ...mapper.weight_names import Beside
     from ...mapper.weights import Layout
     from ...schemas.config import Framework
+    from ...schemas.diagnostic import Diagnostic
+    from ...schemas.message import Words
     from .places import Form
     from .weight import Shape, Weight
 
@@ -21,7 +27,7 @@ VOCABULARY = ("embedding.word_embeddings.weight", "output_layer.weight")
 
 
 class View(NamedTuple):
-    """What the reader must know of the model to put its pieces together."""
+    """The facts of a model by which a reader puts its pieces together."""
 
     layout: Layout
     wanted: Mapping[str, Shape] | None = None
@@ -46,20 +52,20 @@ class Copy(NamedTuple):
 
 
 class Amount(NamedTuple):
-    """How much there is of something."""
+    """A number of tensors and their bytes."""
 
     tensors: int = 0
     size: int = 0
     """In bytes."""
 
-    def and_also(self, other: Amount) -> Amount:
+    def plus(self, other: Amount) -> Amount:
         """Both together."""
         return Amount(self.tensors + other.tensors, self.size + other.size)
 
 
 def count(found: dict[Beside, Amount], what: Beside, size: int = 0, tensors: int = 1) -> None:
     """Count something that is no weight."""
-    found[what] = found.get(what, Amount()).and_also(Amount(tensors, size))
+    found[what] = found.get(what, Amount()).plus(Amount(tensors, size))
 
 
 class Model(NamedTuple):
@@ -102,3 +108,36 @@ class Checkpoint(Protocol):
     def model(self, view: View) -> Model:
         """The weights, put together."""
         ...
+
+
+def differing_copies(copies: Sequence[Copy]) -> Iterator[Diagnostic]:
+    """One finding for each copy that is not the same."""
+    for copy in copies:
+        found = _difference(copy)
+        if found is not None:
+            first, second = copy.first.file, copy.second.file
+            yield problem(say.disagree(tensor=copy.name, first=first, second=second, difference=found), second)
+
+
+def _difference(copy: Copy) -> Words | None:
+    """The difference of two copies; None if every bit is the same."""
+    import numpy as np
+
+    first, second = copy.first, copy.second
+    if first.shape != second.shape or first.dtype != second.dtype:
+        one, other = (f"{weight.dtype} {list(weight.shape)}" for weight in (first, second))
+        return say.two_forms(one=one, other=other)
+    largest, numbers = 0.0, 0
+    size = max(1, BLOCK_BYTES // 8)
+    for one, other in zip(pieces(first, size), pieces(second, size), strict=True):
+        # Bits, not values: a copy of a NaN is the same NaN.
+        bits = f"u{one.itemsize}"
+        mine: Any = np.ascontiguousarray(one)
+        theirs: Any = np.ascontiguousarray(other)
+        apart = int((mine.view(bits) != theirs.view(bits)).sum())
+        if apart:
+            numbers += apart
+            largest = max(largest, largest_difference(widen(one, first.dtype), widen(other, second.dtype)))
+    if not numbers:
+        return None
+    return say.numbers_differ(numbers=numbers, count=first.count, largest=largest)

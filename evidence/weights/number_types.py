@@ -23,7 +23,7 @@ CHOSEN = {"bf16": "BF16", "fp32": "F32", "fp16": "F16"}
 """What `--dtype` takes."""
 
 
-def widened(array: Array, dtype: str) -> Array:
+def widen(array: Array, dtype: str) -> Array:
     """The values as numpy can compute with them: bfloat16 and float16 become float32."""
     import numpy as np
 
@@ -41,7 +41,7 @@ def cast(array: Array, dtype: str, to: str) -> Array:
 
     if dtype == to or dtype not in FLOATS:
         return array
-    wide: Array = widened(array, dtype)
+    wide: Array = widen(array, dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         if to == "BF16":
             return _to_bfloat16(np.ascontiguousarray(wide, dtype=np.float32))
@@ -61,7 +61,7 @@ def _to_bfloat16(wide: Array) -> Array:
 
 
 def not_finite(array: Array, dtype: str) -> tuple[int, int]:
-    """How many values are NaN, and how many infinite."""
+    """Numbers of NaN and of infinite values."""
     if dtype not in _INFINITY or not array.size:
         return 0, 0
     width = array.itemsize

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...mapper.recipe.reading import recipe_of
 from ...mapper.weight_layout import OPEN, UndecidedSizeError, expected_weights, layout_of
-from ...mapper.weights import Layout
+from ...mapper.weights import Layout, WeightTable
 from ...schemas.config import ReadOptions
 from ...schemas.fast_records import NamedTuple
 from ...schemas.installation import install_command
@@ -19,16 +19,18 @@ from .megatron_torch import MegatronTorch
 from .messages_compiled import say
 from .mindformers_files import MindFormersFiles
 from .model import VOCABULARY
+from .number_types import widen
 from .places import Found, checkpoint_or_stop
-from .problems import unreadable
+from .problems import raise_unreadable
+from .weight import Computed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ...mapper.recipe.values import Recipe
     from ...schemas.config import Config, Framework
     from .model import Checkpoint
-    from .weight import Shape
+    from .weight import Shape, Weight
 
 _FORMS = {"torch": MegatronTorch, "torch_dist": MegatronDist, "safetensors": MindFormersFiles, "ckpt": MindFormersFiles}
 
@@ -38,7 +40,7 @@ def open_checkpoint(path: str | Found) -> Checkpoint:
     try:
         import numpy  # noqa: F401  # pyright: ignore[reportUnusedImport]
     except ImportError:
-        unreadable(say.extra_needed(package="numpy", install=install_command("evidence")), str(path))
+        raise_unreadable(say.extra_needed(package="numpy", install=install_command("evidence")), str(path))
     found = checkpoint_or_stop(path) if isinstance(path, str) else path
     return HuggingFaceFiles(found) if found.framework == "huggingface" else _FORMS[found.form](found)
 
@@ -64,8 +66,8 @@ class Sides(NamedTuple):
     """The model's `config.json`, where one is given or stands beside the weights."""
 
     @property
-    def arranged(self) -> bool:
-        """Whether a MindSpore Transformers file says how the rows are arranged; otherwise it is assumed."""
+    def has_arrangement(self) -> bool:
+        """True if a MindSpore Transformers file says how the rows are arranged; otherwise it is assumed."""
         return "mindformers" in self.given
 
     def of(self, framework: Framework) -> Side:
@@ -75,7 +77,7 @@ class Sides(NamedTuple):
             return self.huggingface
         return self.megatron if framework == "megatron" else self.mindformers
 
-    def wanted(self, framework: Framework) -> dict[str, Shape]:
+    def expected_shapes(self, framework: Framework) -> dict[str, Shape]:
         """Every weight of the model with its shape, as one framework's configuration has it."""
         try:
             found = expected_weights(self.of(framework).recipe)
@@ -86,7 +88,7 @@ class Sides(NamedTuple):
                     if source.get(name, (None,))[0] == OPEN and name in found:
                         found[name] = (OPEN, *found[name][1:])
         except UndecidedSizeError as error:
-            unreadable(say.open_size(file=error.file, fields=", ".join(error.fields)), error.file)
+            raise_unreadable(say.open_size(file=error.file, fields=", ".join(error.fields)), error.file)
         return found
 
 
@@ -102,19 +104,21 @@ def sides_of(
     What is not given for a framework is what `accmap convert` writes for it; with `described` a `config.json`, too.
     """
     options = options or ReadOptions()
-    known = _known(configs, checkpoints, options)
+    known = _given_sides(configs, checkpoints, options)
     if not known:
         return None
     first = next(known[name] for name in ("megatron", "mindformers", "huggingface") if name in known)
-    megatron = known.get("megatron") or _translated(first.config, "megatron", options)
-    mindformers = known.get("mindformers") or _translated(first.config, "mindformers", options)
-    layout = _laid(first, mindformers, checkpoints, given="mindformers" in known)
-    model = known.get("huggingface") or (_described(first) if described else None)
+    megatron = known.get("megatron") or _translate_side(first.config, "megatron", options)
+    mindformers = known.get("mindformers") or _translate_side(first.config, "mindformers", options)
+    layout = _arrangement(first, mindformers, checkpoints, given="mindformers" in known)
+    model = known.get("huggingface") or (_model_side(first) if described else None)
     return Sides(megatron, mindformers, layout, tuple(known), model)
 
 
-def _known(configs: Sequence[Config], checkpoints: Sequence[Checkpoint], options: ReadOptions) -> dict[Framework, Side]:
-    """What was given: the files, a model folder's own `config.json`, else the arguments in a checkpoint."""
+def _given_sides(
+    configs: Sequence[Config], checkpoints: Sequence[Checkpoint], options: ReadOptions
+) -> dict[Framework, Side]:
+    """The given accounts: the files, a model folder's own `config.json`, else the arguments in a checkpoint."""
     known: dict[Framework, Side] = {}
     for config in configs:
         known[config.framework] = Side(config, recipe_of(config), config.file)
@@ -128,12 +132,12 @@ def _known(configs: Sequence[Config], checkpoints: Sequence[Checkpoint], options
     return known
 
 
-def _laid(first: Side, mindformers: Side, checkpoints: Sequence[Checkpoint], *, given: bool) -> Layout:
-    """How the weights are arranged: what the model is, the given file says, and how, the MindSpore Transformers one."""
+def _arrangement(first: Side, mindformers: Side, checkpoints: Sequence[Checkpoint], *, given: bool) -> Layout:
+    """The weights' layout: the model is the given file's, the arrangement that of the MindSpore Transformers one."""
     try:
         layout = layout_of(first.recipe, mindformers.config)
     except UndecidedSizeError as error:
-        unreadable(say.open_size(file=error.file, fields=", ".join(error.fields)), error.file)
+        raise_unreadable(say.open_size(file=error.file, fields=", ".join(error.fields)), error.file)
     seen = next((one for one in checkpoints if one.framework == "mindformers"), None)
     if given or seen is None:
         return layout
@@ -145,7 +149,7 @@ def _laid(first: Side, mindformers: Side, checkpoints: Sequence[Checkpoint], *, 
     )
 
 
-def _described(side: Side) -> Side:
+def _model_side(side: Side) -> Side:
     """The `config.json` of a run's network; UnreadableError where no family of transformers has it."""
     from ...mapper.translate.model_file import model_file
 
@@ -154,7 +158,7 @@ def _described(side: Side) -> Side:
     written = made.translation.written
     if lost or written is None:
         names = ", ".join(dict.fromkeys(row.field or ", ".join(row.source) for row in lost))
-        unreadable(say.no_model_of_transformers(source=side.source, names=names), side.source)
+        raise_unreadable(say.no_model_of_transformers(source=side.source, names=names), side.source)
     name = f"{side.source} (config.json)"
     return Side(written._replace(file=name), recipe_of(written), name)
 
@@ -165,7 +169,7 @@ def written_model(config: Config) -> str:
     return json.dumps(keys, indent=2) + "\n"
 
 
-def _translated(config: Config, framework: Framework, options: ReadOptions) -> Side:
+def _translate_side(config: Config, framework: Framework, options: ReadOptions) -> Side:
     """The other framework's configuration, as `accmap convert` writes it, read back."""
     from ...mapper.translate.read_back import text_of
     from ...mapper.translate.translation import translate_as_asked
@@ -185,7 +189,7 @@ def config_of_arguments(arguments: Mapping[str, Any], name: str, options: ReadOp
     from ...schemas.source import SourceText
 
     lines = [
-        f"  {key} {'.' * max(1, 48 - len(key))} {_printed(key, value)}"
+        f"  {key} {'.' * max(1, 48 - len(key))} {_print_value(key, value)}"
         for key, value in arguments.items()
         if re.fullmatch(r"[A-Za-z_]\w*", key)
     ]
@@ -203,7 +207,7 @@ def config_of_arguments(arguments: Mapping[str, Any], name: str, options: ReadOp
 _TYPES = {"F64": "torch.float64", "F32": "torch.float32", "F16": "torch.float16", "BF16": "torch.bfloat16"}
 
 
-def _printed(key: str, value: Any) -> str:
+def _print_value(key: str, value: Any) -> str:
     """A value as `print` shows it; what is no plain value as None."""
     if key.endswith("dtype") and value in _TYPES:
         return _TYPES[value]
@@ -241,7 +245,7 @@ def inferred_layout(checkpoint: Checkpoint) -> Layout:
 
 
 def _is_gated(shapes: Mapping[str, Shape]) -> bool:
-    """Whether a first projection has twice the rows of the second one's columns."""
+    """True if a first projection has twice the rows of the second one's columns."""
     for name, shape in shapes.items():
         second = shapes.get(name.replace("linear_fc1.weight", "linear_fc2.weight"))
         if name.endswith("linear_fc1.weight") and second and len(shape) == 2 and len(second) == 2:
@@ -249,3 +253,33 @@ def _is_gated(shapes: Mapping[str, Shape]) -> bool:
     first = next((shape for name, shape in shapes.items() if name.endswith("experts.weight1")), None)
     second = next((shape for name, shape in shapes.items() if name.endswith("experts.weight2")), None)
     return True if first is None or second is None else prod(first) == 2 * prod(second)
+
+
+def shift_norm_scales(weights: Mapping[str, Weight], table: WeightTable, here: Side, there: Side) -> dict[str, Weight]:
+    """The weights of one side, under Megatron-Core's names, with the scales of their norms as the other stores them.
+
+    Megatron-LM's `--apply-layernorm-1p` stores an offset from one: `transformer_engine.py:TENorm` and
+    `fused_layer_norm.py:FusedLayerNorm` add the one before they scale; MindSpore Transformers and transformers store
+    the scale. A moved scale stands in float32, because numbers near one and near zero are not on the same grid of
+    16 bits.
+    """
+    by = sum(sign * (side.recipe.value("norm.zero_centered_gamma") is True) for sign, side in ((1, here), (-1, there)))
+    if not by:
+        return dict(weights)
+    return {name: _shift_scale(weight, by) if _is_scale(table, name) else weight for name, weight in weights.items()}
+
+
+def _is_scale(table: WeightTable, name: str) -> bool:
+    pairing = table.find_pairing("megatron", name)
+    return pairing is not None and pairing.scales
+
+
+def _shift_scale(weight: Weight, by: int) -> Weight:
+    dtype = "F64" if weight.dtype == "F64" else "F32"
+
+    def blocks() -> Iterator[Any]:
+        for block in weight.blocks():
+            wide = widen(block, weight.dtype)
+            yield wide + wide.dtype.type(by)
+
+    return Computed(dtype, weight.shape, weight.file, blocks)

@@ -24,7 +24,7 @@ class PickleError(Exception):
     """The pickle is damaged, or asks for what no checkpoint needs."""
 
 
-class Named:
+class Name:
     """A class or a function that is not there: only its name."""
 
     __slots__ = ("name",)
@@ -33,7 +33,7 @@ class Named:
         self.name = name
 
 
-class Known(NamedTuple):
+class CompactClass(NamedTuple):
     """A class whose objects are kept in a compact form."""
 
     name: str
@@ -69,29 +69,29 @@ def attribute(state: Any, name: str) -> Any:
 
 
 class Knowledge(Protocol):
-    """What the names and containers of a pickle stand for."""
+    """The meaning of a pickle's names and containers."""
 
-    def named(self, module: str, name: str) -> Any:
-        """What a name stands for: a `Named`, a `Known`, a function of ours, or a value."""
+    def resolve(self, module: str, name: str) -> Any:
+        """The meaning of a name: a `Name`, a `CompactClass`, a function of ours, or a value."""
         ...
 
-    def stored(self, identity: Any) -> Any:
-        """What stands outside of the pickle under this name."""
+    def load_stored(self, identity: Any) -> Any:
+        """The object that stands outside of the pickle under this name."""
         ...
 
     def put(self, table: dict[Any, Any], key: Any, value: Any) -> bool:
         """Put an entry into a table in a compact form; False where it has none."""
         ...
 
-    def gathered(self, items: list[Any]) -> Any:
+    def compact_list(self, items: list[Any]) -> Any:
         """A compact form of a list's first items; None where there is none."""
         ...
 
 
-class _Begun(NamedTuple):
+class _Pending(NamedTuple):
     """An object of a known class before its state."""
 
-    known: Known
+    known: CompactClass
     rest: int
     """What the account held before it."""
     lasting: int
@@ -100,12 +100,12 @@ class _Begun(NamedTuple):
     """Where it is remembered; -1 for nowhere."""
 
 
-def run(data: bytes, knowledge: Knowledge, most: int) -> Any:
-    """What a pickle describes, in `most` bytes of memory; PickleError, or what a damaged pickle leads to."""
+def run_pickle(data: bytes, knowledge: Knowledge, most: int) -> Any:
+    """The content of a pickle, in `most` bytes of memory; PickleError, or any error of a damaged pickle."""
     return _Machine(data, knowledge, most).run()
 
 
-def _fetched(data: bytes) -> bytearray:
+def _fetched_places(data: bytes) -> bytearray:
     """For each place of the memory whether something is fetched from it."""
     end, at = len(data), 0
     found = bytearray()
@@ -125,13 +125,13 @@ def _fetched(data: bytes) -> bytearray:
             if not width:
                 line = data.find(b"\n", at)
                 place, at = int(data[at:line]), line + 1
-            _claimed(place, end)
+            _check_claim(place, end)
             if place >= len(found):
                 found.extend(bytes(place + 1 - len(found)))
             found[place] = 1
         elif code in _COUNTED:
             width = _COUNTED[code]
-            at += width + _claimed(int.from_bytes(data[at : at + width], "little"), end)
+            at += width + _check_claim(int.from_bytes(data[at : at + width], "little"), end)
         elif code in _LINES:
             for _ in range(_LINES[code]):
                 at = data.find(b"\n", at) + 1
@@ -142,7 +142,7 @@ def _fetched(data: bytes) -> bytearray:
     raise PickleError("it ends early")
 
 
-def _claimed(claim: int, most: int) -> int:
+def _check_claim(claim: int, most: int) -> int:
     if not 0 <= claim <= most:
         raise PickleError(f"it claims {claim} bytes or objects and has {most} bytes")
     return claim
@@ -170,7 +170,7 @@ class _Machine:
         self.kept = 0
         """How often something was remembered that may hold others."""
         self.walked = 0
-        self.fetched = _fetched(data)
+        self.fetched = _fetched_places(data)
         self.held: set[int] = set()
         """The lists that are remembered."""
         self.rest = most
@@ -204,7 +204,7 @@ class _Machine:
                 at += 1
                 self.rest -= 8
                 if stack[-1].__class__ is tuple:
-                    self.shared(stack[-1])
+                    self.refuse_shared(stack[-1])
             elif code == 0x28:  # MARK
                 self.marks.append(len(stack))
                 self.rest -= 8
@@ -231,7 +231,7 @@ class _Machine:
                 if place < most_fetched and fetched[place]:
                     self.remember(place)
                 else:
-                    _claimed(place, self.end)
+                    _check_claim(place, self.end)
             elif code == 0x2E:  # STOP
                 return True
             else:
@@ -248,7 +248,7 @@ class _Machine:
         found = self.memory[place] = self.stack[-1]
         self.last(100)
         kind = found.__class__
-        if kind is _Begun:
+        if kind is _Pending:
             self.stack[-1] = self.memory[place] = found._replace(place=place)
         elif kind is tuple and len(found) < 64 and all(one.__class__ is int for one in found):
             self.stack[-1] = self.memory[place] = self.numbers.setdefault(found, found)
@@ -263,7 +263,7 @@ class _Machine:
         self.rest -= cost
         self.lasting += cost
 
-    def shared(self, found: tuple[Any, ...]) -> None:
+    def refuse_shared(self, found: tuple[Any, ...]) -> None:
         """Refuse a tuple of tuples that are one and the same: small in memory, and its hash asks for a year."""
         if not any(one.__class__ is tuple for one in found):
             return
@@ -281,13 +281,13 @@ class _Machine:
         del self.stack[start:]
         return items
 
-    def taken(self, count: int) -> bytes:
+    def take(self, count: int) -> bytes:
         start = self.at
-        self.at = start + _claimed(count, self.end - start)
+        self.at = start + _check_claim(count, self.end - start)
         return self.data[start : self.at]
 
     def number(self, width: int) -> int:
-        return int.from_bytes(self.taken(width), "little")
+        return int.from_bytes(self.take(width), "little")
 
     def line(self) -> bytes:
         stop = self.data.find(b"\n", self.at)
@@ -313,13 +313,13 @@ class _Machine:
     def get(self, place: int) -> None:
         found = self.memory[place]
         if found.__class__ is tuple:
-            self.shared(found)
+            self.refuse_shared(found)
         self.put(found, 0)
 
     def name(self, module: str, name: str) -> None:
         found = self.names.get((module, name))
         if found is None:
-            found = self.names[module, name] = self.knowledge.named(module, name)
+            found = self.names[module, name] = self.knowledge.resolve(module, name)
             self.last(1000)
         self.put(found, 0)
 
@@ -327,11 +327,11 @@ class _Machine:
         if args.__class__ is not tuple:
             raise PickleError("arguments that are none")
         kind = function.__class__
-        if kind is Known:
-            begun = _Begun(function, self.rest, self.lasting, self.kept, -1)
+        if kind is CompactClass:
+            begun = _Pending(function, self.rest, self.lasting, self.kept, -1)
             self.rest -= 150
             return begun
-        if kind is Named:
+        if kind is Name:
             self.rest -= 300
             return Record(function.name, args, kwargs)
         if kind is not _FUNCTION or kwargs:
@@ -342,7 +342,7 @@ class _Machine:
     def build(self) -> None:
         state = self.stack.pop()
         found = self.stack[-1]
-        if found.__class__ is _Begun:
+        if found.__class__ is _Pending:
             made = self.stack[-1] = found.known.of_state(state)
             if found.place >= 0:
                 self.memory[found.place] = made
@@ -360,7 +360,7 @@ class _Machine:
         self.rest -= 12 * len(items)
         if found.__class__ is list:
             if not found and id(found) not in self.held:
-                small = self.knowledge.gathered(items)
+                small = self.knowledge.compact_list(items)
                 if small is not None:
                     self.stack[-1] = small
                     return
@@ -402,7 +402,7 @@ class _Machine:
 
     def as_key(self, key: Any) -> None:
         if key.__class__ is tuple:
-            self.shared(key)
+            self.refuse_shared(key)
 
 
 def _step_tuple(machine: _Machine) -> None:
@@ -486,7 +486,7 @@ def _step_stack_global(machine: _Machine) -> None:
 
 
 def _step_persistent(machine: _Machine) -> None:
-    machine.put(machine.knowledge.stored(machine.stack.pop()), 200)
+    machine.put(machine.knowledge.load_stored(machine.stack.pop()), 200)
 
 
 def _step_pop(machine: _Machine) -> None:
@@ -525,7 +525,7 @@ def _step_long_get(machine: _Machine) -> None:
 
 
 def _step_put(machine: _Machine) -> None:
-    place = _claimed(int(machine.line()), machine.end)
+    place = _check_claim(int(machine.line()), machine.end)
     if place < len(machine.fetched) and machine.fetched[place]:
         machine.remember(place)
 
@@ -545,7 +545,7 @@ def _step_float(machine: _Machine) -> None:
 
 
 def _step_binfloat(machine: _Machine) -> None:
-    machine.put(struct.unpack(">d", machine.taken(8))[0], 24)
+    machine.put(struct.unpack(">d", machine.take(8))[0], 24)
 
 
 def _step_string(machine: _Machine) -> None:
@@ -560,17 +560,17 @@ def _step_unicode(machine: _Machine) -> None:
 
 
 def _text(width: int) -> Callable[[_Machine], None]:
-    return lambda machine: machine.word(str(machine.taken(machine.number(width)), "utf-8", "surrogatepass"))
+    return lambda machine: machine.word(str(machine.take(machine.number(width)), "utf-8", "surrogatepass"))
 
 
 def _ascii(width: int) -> Callable[[_Machine], None]:
-    return lambda machine: machine.word(machine.taken(machine.number(width)).decode("ascii"))
+    return lambda machine: machine.word(machine.take(machine.number(width)).decode("ascii"))
 
 
 def _bytes(width: int, kind: type[bytes | bytearray]) -> Callable[[_Machine], None]:
     def step(machine: _Machine) -> None:
         count = machine.number(width)
-        machine.put(kind(machine.taken(count)), 60 + count)
+        machine.put(kind(machine.take(count)), 60 + count)
 
     return step
 
@@ -578,7 +578,7 @@ def _bytes(width: int, kind: type[bytes | bytearray]) -> Callable[[_Machine], No
 def _integer(width: int) -> Callable[[_Machine], None]:
     def step(machine: _Machine) -> None:
         count = machine.number(width)
-        machine.put(int.from_bytes(machine.taken(count), "little", signed=True), 40 + count)
+        machine.put(int.from_bytes(machine.take(count), "little", signed=True), 40 + count)
 
     return step
 
@@ -619,6 +619,6 @@ _PASSED = re.compile(
     rb"(?:[]()012NQRabdelostu}\x81\x85-\x89\x8f-\x94]+|[Kq\x80].|M..|[Jr].{4}|[G\x95].{8}){1,1000}", re.DOTALL
 )
 """Opcodes that neither fetch nor say a length."""
-_PLAIN = frozenset((str, int, float, bool, type(None), Named, Known))
-_FUNCTION = type(_claimed)
+_PLAIN = frozenset((str, int, float, bool, type(None), Name, CompactClass))
+_FUNCTION = type(_check_claim)
 _MOST_WALKED = 1_000_000

@@ -1,4 +1,4 @@
-"""What stands at a path: which framework's checkpoint, in which form, of which iteration."""
+"""The checkpoint at a path: its framework, form and iteration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...schemas.fast_records import NamedTuple
 from ...schemas.huggingface.model_config import FILE
 from ..bounded_json import bytes_of
 from .messages_compiled import say
-from .problems import denied, unreadable
+from .problems import raise_denied, raise_unreadable
 from .safetensors_file import read_header
 
 if TYPE_CHECKING:
@@ -103,12 +103,12 @@ def _latest(path: str) -> str:
         try:
             written = bytes_of(tracker, 64).decode("utf-8", "replace").strip()
         except OSError as error:
-            denied(tracker, error)
+            raise_denied(tracker, error)
         for name in (written, f"iter_{written.zfill(7)}", f"iteration_{written.zfill(8)}"):
             folder = os.path.join(path, name)
             if _ITERATION.fullmatch(name) and os.path.isdir(folder):
                 return folder
-        unreadable(
+        raise_unreadable(
             say.missing_shard(
                 file=os.path.join(path, f"iter_{written.zfill(7)}"),
                 needed=f"the iteration {written!r} that {TRACKER} names",
@@ -121,7 +121,7 @@ def _latest(path: str) -> str:
     if len(inner) == 1:
         return os.path.join(path, inner[0])
     if inner:
-        unreadable(
+        raise_unreadable(
             say.nothing_there(path=path, found=say.it_holds_and_no_name(listed=", ".join(inner), tracker=TRACKER)), path
         )
     return path
@@ -129,15 +129,15 @@ def _latest(path: str) -> str:
 
 def _nothing(path: str) -> NoReturn:
     if not os.path.exists(path):
-        unreadable(say.nothing_there(path=path, found=say.nothing_is_there()), path)
+        raise_unreadable(say.nothing_there(path=path, found=say.nothing_is_there()), path)
     if os.path.isdir(path):
         if any(name.endswith(".ckpt") for _, _, names in os.walk(path) for name in names):
             _ckpt(path)
-        unreadable(say.nothing_there(path=path, found=say.none_of_its_files_is()), path)
-    unreadable(say.nothing_there(path=path, found=say.it_is_another_kind_of()), path)
+        raise_unreadable(say.nothing_there(path=path, found=say.none_of_its_files_is()), path)
+    raise_unreadable(say.nothing_there(path=path, found=say.it_is_another_kind_of()), path)
 
 
 def _ckpt(path: str) -> NoReturn:
-    unreadable(
+    raise_unreadable(
         say.unsupported(file=path, what=say.a_folder_of_several_ckpt(), advice=say.name_the_one_that_holds()), path
     )

@@ -1,4 +1,4 @@
-"""How a checkpoint is refused."""
+"""The diagnostics and errors that refuse a checkpoint."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ def problem(what: Problem, file: str) -> Diagnostic:
     return diagnose(what, file)
 
 
-def unreadable(what: Problem, file: str) -> NoReturn:
+def raise_unreadable(what: Problem, file: str) -> NoReturn:
     """Stop at a checkpoint that cannot be read."""
     raise UnreadableError(diagnose(what, file))
 
 
-def garbled(file: str, why: Words) -> NoReturn:
+def raise_garbled(file: str, why: Words) -> NoReturn:
     """Stop at a file that is not what its name says."""
-    unreadable(say.garbled(file=file, why=why), file)
+    raise_unreadable(say.garbled(file=file, why=why), file)
 
 
-def denied(file: str, error: OSError) -> NoReturn:
+def raise_denied(file: str, error: OSError) -> NoReturn:
     """Stop at a file that the system does not give, or that is no file."""
-    garbled(file, system_reason(error))
+    raise_garbled(file, system_reason(error))
 
 
-def said_twice(file: str, first: str, second: str) -> NoReturn:
+def raise_duplicate(file: str, first: str, second: str) -> NoReturn:
     """Two names of a checkpoint stand for one weight."""
-    garbled(file, say.and_are_the_same_weight(first=first, second=second))
+    raise_garbled(file, say.and_are_the_same_weight(first=first, second=second))
 
 
-def listed(names: Iterable[str]) -> str:
+def list_names(names: Iterable[str]) -> str:
     """The first few of many names, and how many more there are."""
     return first_of(list(names), _LISTED)
 

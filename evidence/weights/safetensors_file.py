@@ -11,7 +11,7 @@ from ...schemas.border.inputs import open_regular
 from ..bounded_json import parse_json
 from .messages_compiled import say
 from .number_types_compiled import STORED
-from .problems import denied, garbled, unreadable
+from .problems import raise_denied, raise_garbled, raise_unreadable
 from .weight import Place, Stored
 
 if TYPE_CHECKING:
@@ -33,26 +33,26 @@ def read_header(path: str) -> dict[str, Stored]:
             size = os.fstat(stream.fileno()).st_size
             start = stream.read(8)
             if len(start) < 8:
-                garbled(path, say.it_is_shorter_than_a())
+                raise_garbled(path, say.it_is_shorter_than_a())
             (length,) = struct.unpack("<Q", start)
             if length > _MOST_HEADER:
-                garbled(path, say.its_header_claims_bytes(length=length))
+                raise_garbled(path, say.its_header_claims_bytes(length=length))
             if 8 + length > size:
-                unreadable(say.truncated(file=path, tensor="the header", needed=8 + length, size=size), path)
+                raise_unreadable(say.truncated(file=path, tensor="the header", needed=8 + length, size=size), path)
             header: Any = parse_json(stream.read(length), 2, lambda pairs: _without_repeats(path, pairs), size - length)
     except OSError as error:
-        denied(path, error)
+        raise_denied(path, error)
     except ValueError as error:
-        garbled(path, say.its_header_is_no_json_2(error=error))
+        raise_garbled(path, say.its_header_is_no_json_2(error=error))
     if not isinstance(header, dict):
-        garbled(path, say.its_header_is_no_json())
+        raise_garbled(path, say.its_header_is_no_json())
     entries = cast("dict[str, Any]", header)
     found = {
         name: _entry(path, name, entry, 8 + length, size) for name, entry in entries.items() if name != "__metadata__"
     }
     # A few bytes that every entry claims for itself could stand for a checkpoint of any size.
     if sum(weight.size for weight in found.values()) > size - 8 - length:
-        garbled(path, say.its_tensors_overlap())
+        raise_garbled(path, say.its_tensors_overlap())
     return found
 
 
@@ -62,7 +62,7 @@ def _without_repeats(path: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         seen: set[str] = set()
         twice = next(name for name, _ in pairs if name in seen or seen.add(name))
-        garbled(path, say.its_header_has_twice(twice=twice))
+        raise_garbled(path, say.its_header_has_twice(twice=twice))
     return found
 
 
@@ -72,17 +72,17 @@ def _entry(path: str, name: str, entry: Any, base: int, size: int) -> Stored:
         sound = len(shape) <= _MOST_AXES and isinstance(dtype, str) and first <= last
         sound = sound and all(number.__class__ is int and 0 <= number < _LARGEST for number in (*shape, first, last))
     except (KeyError, TypeError, ValueError):
-        garbled(path, say.the_header_s_entry_of_2(name=name))
+        raise_garbled(path, say.the_header_s_entry_of_2(name=name))
     if not sound or dtype not in STORED:
-        garbled(path, say.the_header_s_entry_of(name=name, dtype=str(dtype)[:40], shape=str(shape)[:80]))
+        raise_garbled(path, say.the_header_s_entry_of(name=name, dtype=str(dtype)[:40], shape=str(shape)[:80]))
     found = Stored(name, dtype, shape, Place(path, base + first, last - first))
     if found.size != last - first:
-        garbled(
+        raise_garbled(
             path,
             say.of_takes_bytes_its_entry(name=name, dtype=dtype, shape=list(shape), size=found.size, last=last - first),
         )
     if base + last > size:
-        unreadable(say.truncated(file=path, tensor=name, needed=base + last, size=size), path)
+        raise_unreadable(say.truncated(file=path, tensor=name, needed=base + last, size=size), path)
     return found
 
 

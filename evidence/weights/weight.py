@@ -17,7 +17,7 @@ from ...schemas.border.inputs import open_regular
 from ...schemas.fast_records import NamedTuple
 from .messages_compiled import say
 from .number_types_compiled import STORED
-from .problems import denied, unreadable
+from .problems import raise_denied, raise_unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -48,17 +48,17 @@ class Weight:
 
     @property
     def count(self) -> int:
-        """How many numbers it has."""
+        """The number of its elements."""
         return prod(self.shape)
 
     @property
     def size(self) -> int:
-        """How many bytes it takes as it is stored."""
+        """Its bytes as it is stored."""
         return self.count * STORED[self.dtype][1]
 
     @property
-    def portioned(self) -> bool:
-        """Whether some rows can be read without all the others."""
+    def has_portions(self) -> bool:
+        """True if some rows can be read without all the others."""
         return False
 
     def read(self) -> Array:
@@ -94,12 +94,12 @@ class Stored(Weight):
         self.strides = None if strides is None or strides == contiguous(shape) else strides
 
     @property
-    def portioned(self) -> bool:
+    def has_portions(self) -> bool:
         return self.strides is None and bool(self.shape)
 
     def read(self) -> Array:
         if self.strides is not None:
-            return self._strided()
+            return self._read_strided()
         return self._numbers(0, self.count).reshape(self.shape)
 
     def rows(self, start: int, stop: int) -> Array:
@@ -115,7 +115,7 @@ class Stored(Weight):
         for start, stop in _cuts(self, 0, self.shape[0]):
             yield self.rows(start, stop)
 
-    def _strided(self) -> Array:
+    def _read_strided(self) -> Array:
         import numpy as np
 
         assert self.strides is not None
@@ -136,11 +136,11 @@ class Stored(Weight):
                 # Room is made for what is asked for, before it is known whether it is there.
                 found = np.fromfile(stream, dtype=kind, count=count if end <= size else 0, offset=offset)
         except FileNotFoundError:
-            unreadable(say.missing_shard(file=self.place.path, needed=self.name), self.file)
+            raise_unreadable(say.missing_shard(file=self.place.path, needed=self.name), self.file)
         except OSError as error:
-            denied(self.place.path, error)
+            raise_denied(self.place.path, error)
         if len(found) != count:
-            unreadable(say.truncated(file=self.place.path, tensor=self.name, needed=end, size=size), self.file)
+            raise_unreadable(say.truncated(file=self.place.path, tensor=self.name, needed=end, size=size), self.file)
         return found
 
 
@@ -162,7 +162,7 @@ class Computed(Weight):
         self._rows = rows
 
     @property
-    def portioned(self) -> bool:
+    def has_portions(self) -> bool:
         return self._rows is not None
 
     def rows(self, start: int, stop: int) -> Array:
@@ -181,7 +181,7 @@ class Computed(Weight):
 def _cuts(weight: Weight, start: int, stop: int) -> Iterator[tuple[int, int]]:
     """Rows of a parameter in portions; all at once where only its file's own order allows portions."""
     width = prod(weight.shape[1:]) * STORED[weight.dtype][1]
-    step = max(1, BLOCK_BYTES // width) if weight.portioned and width else max(1, stop - start)
+    step = max(1, BLOCK_BYTES // width) if weight.has_portions and width else max(1, stop - start)
     for first in range(start, stop, step):
         yield first, min(first + step, stop)
 
@@ -207,7 +207,7 @@ def pieces(weight: Weight, size: int) -> Iterator[Array]:
         yield kept[0] if len(kept) == 1 else np.concatenate(kept)
 
 
-def joined(parts: Sequence[Weight], axis: int) -> Weight:
+def join_weights(parts: Sequence[Weight], axis: int) -> Weight:
     """Parameters that stand beside one another along an axis, as one."""
     first = parts[0]
     if len(parts) == 1:
@@ -236,7 +236,7 @@ def joined(parts: Sequence[Weight], axis: int) -> Weight:
             at += part.shape[0]
         return found[0] if len(found) == 1 else np.concatenate(found)
 
-    portioned = axis == 0 and all(part.portioned for part in parts)
+    portioned = axis == 0 and all(part.has_portions for part in parts)
     return Computed(first.dtype, shape, first.file, blocks, rows if portioned else None)
 
 
@@ -253,7 +253,7 @@ def rows_of(weight: Weight, start: int, stop: int) -> Weight:
         return weight.rows(start + first, start + last)
 
     shape = (stop - start, *weight.shape[1:])
-    return Computed(weight.dtype, shape, weight.file, blocks, rows if weight.portioned else None)
+    return Computed(weight.dtype, shape, weight.file, blocks, rows if weight.has_portions else None)
 
 
 def columns_of(weight: Weight, start: int, stop: int) -> Weight:
@@ -268,7 +268,7 @@ def columns_of(weight: Weight, start: int, stop: int) -> Weight:
     return Computed(weight.dtype, (weight.shape[0], stop - start, *weight.shape[2:]), weight.file, blocks)
 
 
-def changed(weight: Weight, shape: Shape, change: Callable[[Array], Array]) -> Weight:
+def transform(weight: Weight, shape: Shape, change: Callable[[Array], Array]) -> Weight:
     """A parameter whose numbers are rearranged as a whole."""
 
     def blocks() -> Iterator[Array]:
@@ -277,10 +277,10 @@ def changed(weight: Weight, shape: Shape, change: Callable[[Array], Array]) -> W
     return Computed(weight.dtype, shape, weight.file, blocks)
 
 
-def rearranged(weight: Weight, change: Callable[[Array], Array]) -> Weight:
+def reorder_rows(weight: Weight, change: Callable[[Array], Array]) -> Weight:
     """A parameter whose rows stand in another order: `change` brings the first axis of any array into it."""
-    if not weight.portioned:
-        return changed(weight, weight.shape, change)
+    if not weight.has_portions:
+        return transform(weight, weight.shape, change)
 
     def order() -> Array:
         import numpy as np
@@ -290,28 +290,28 @@ def rearranged(weight: Weight, change: Callable[[Array], Array]) -> Weight:
     def blocks() -> Iterator[Array]:
         rows = order()
         for start, stop in _cuts(weight, 0, weight.shape[0]):
-            yield _picked(weight, rows[start:stop])
+            yield _pick_rows(weight, rows[start:stop])
 
     return Computed(
-        weight.dtype, weight.shape, weight.file, blocks, lambda start, stop: _picked(weight, order()[start:stop])
+        weight.dtype, weight.shape, weight.file, blocks, lambda start, stop: _pick_rows(weight, order()[start:stop])
     )
 
 
-def _picked(weight: Weight, rows: Array) -> Array:
+def _pick_rows(weight: Weight, rows: Array) -> Array:
     """Some rows by their numbers, in this order; those that stand near one another are read together."""
     import numpy as np
 
     found = np.empty((len(rows), *weight.shape[1:]), STORED[weight.dtype][0])
     places = np.argsort(rows)
     ascending = rows[places]
-    for first, last in _near(weight, ascending):
+    for first, last in _adjacent_rows(weight, ascending):
         start, stop = int(ascending[first]), int(ascending[last - 1]) + 1
         found[places[first:last]] = weight.rows(start, stop)[ascending[first:last] - start]
     return found
 
 
-def _near(weight: Weight, ascending: Array) -> Iterator[tuple[int, int]]:
-    """Which of some rows to read together: with little between them, and all in one block."""
+def _adjacent_rows(weight: Weight, ascending: Array) -> Iterator[tuple[int, int]]:
+    """Ranges of rows to read together: with little between them, and all in one block."""
     import numpy as np
 
     width = prod(weight.shape[1:]) * STORED[weight.dtype][1]

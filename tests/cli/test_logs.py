@@ -294,7 +294,7 @@ def test_two_logs_of_one_framework_are_no_pair(accmap: Callable[..., Any]) -> No
 
 
 def test_a_conversions_record_is_read(accmap: Callable[..., Any], tmp_path: Path) -> None:
-    from accmap.evidence.weights.record import recorded
+    from accmap.evidence.weights.conversion import read_record
 
     def made(folder: Path, **changed: object) -> None:
         folder.mkdir()
@@ -312,19 +312,19 @@ def test_a_conversions_record_is_read(accmap: Callable[..., Any], tmp_path: Path
     made(tmp_path / "bf16", dtype="bf16")
     made(tmp_path / "old", source_state=[["gone", 1, 1]])
     os.chdir(tmp_path)
-    assert recorded("m", "n").same
-    assert recorded("source", "m").same
-    assert recorded("saved", "turned").same
-    assert not recorded("m", "bf16").same
-    assert not recorded("bf16", "source").same
-    assert not recorded("m", "old").same
+    assert read_record("m", "n").same
+    assert read_record("source", "m").same
+    assert read_record("saved", "turned").same
+    assert not read_record("m", "bf16").same
+    assert not read_record("bf16", "source").same
+    assert not read_record("m", "old").same
     # What was converted from a folder that is gone: its state then is in both records, and it has to be one.
     made(tmp_path / "early", source=str(tmp_path / "gone"), source_state=[["w", 1, 1]])
     made(tmp_path / "late", source=str(tmp_path / "gone"), source_state=[["w", 1, 2]])
     made(tmp_path / "again", source=str(tmp_path / "gone"), source_state=[["w", 1, 2]])
-    assert recorded("late", "again").same
-    assert not recorded("early", "late").same
-    assert not recorded("late", "gone").same
+    assert read_record("late", "again").same
+    assert not read_record("early", "late").same
+    assert not read_record("late", "gone").same
     norm = "local_norm/output_layer.weight: 0.5\n"
     texts = {"a.log": megatron_run([11.0, 10.9]), "b.log": static_run([11.0, 10.9])}
     files = {name: "".join(norm + line for line in text.splitlines(keepends=True)) for name, text in texts.items()}

@@ -63,7 +63,7 @@ def sources() -> dict[tuple[str, str], str]:
         for place in places:
             version = installations.installation_in(framework, str(place)).name
             found[framework, version] = str(place)
-        own = None if missing_modules(framework) else installations.installed(framework)
+        own = None if missing_modules(framework) else installations.find_installed(framework)
         if own is not None:
             found[framework, own.name] = ""
     return found

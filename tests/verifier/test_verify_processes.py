@@ -61,7 +61,7 @@ def test_a_failing_worker_is_a_finding(script: str, kind: str, seconds: float, m
         found = worker.run(JOB)
     assert isinstance(found, WorkerFailure)
     assert found.kind == kind
-    assert worker.failed
+    assert worker.has_failed
     if kind == "crash":
         assert "the kernel is gone" in "\n".join(found.log)
     if kind == "error":

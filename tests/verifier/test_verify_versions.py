@@ -65,7 +65,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         framework: installations.installation_in(framework, folder)._replace(origin="environment")
         for framework, folder in folders.items()
     }
-    monkeypatch.setattr(installations, "installed", lambda framework: there[framework])
+    monkeypatch.setattr(installations, "find_installed", lambda framework: there[framework])
     monkeypatch.setattr("accmap.verifier.verify.missing_modules", lambda *_asked: ())
 
 

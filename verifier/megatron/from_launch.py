@@ -35,7 +35,7 @@ _LEARNED = "max_position_embeddings"
 
 
 def build_obstacle(config: Config) -> Words | None:
-    """Why no model can be built from this file; None where one can."""
+    """The reason why no model can be built from this file; None if one can."""
     values = argument_values(config)
     learned = values.get("position_embedding_type") == "learned_absolute"
     needed = (*_NEEDED, _LEARNED) if learned else _NEEDED
@@ -64,7 +64,7 @@ def argument_values(config: Config) -> dict[str, Any]:
 
 
 def blueprint_of(config: Config) -> Blueprint:
-    """What the Megatron side builds of a file."""
+    """The blueprint of a launch."""
     values = argument_values(config)
     args = {key: value for key, value in values.items() if _is_plain(value)}
     args["moe_layer_freq"] = recipe_of(config).value("moe.layer_pattern")
@@ -75,7 +75,7 @@ def blueprint_of(config: Config) -> Blueprint:
 
 
 def launch_of(config: Config) -> LaunchPlan | None:
-    """What a file starts, for Megatron-LM's own parser; None where a word is open or another program parses it.
+    """The launch for Megatron-LM's own parser; None if a word is open or another program parses it.
 
     That parser evaluates some words as Python: none reaches it that accmap could not read.
     """

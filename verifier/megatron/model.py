@@ -78,7 +78,7 @@ class MegatronBackend:
         self._block.close()
 
     def versions(self) -> dict[str, str]:
-        """What is installed."""
+        """The installed versions."""
         import megatron.core
 
         return {"megatron-core": megatron.core.__version__, "torch": torch.__version__}
@@ -107,8 +107,8 @@ class MegatronBackend:
         self._used |= used
         return found, steps
 
-    def parsed(self, blueprint: Blueprint) -> tuple[Blueprint, dict[str, Any] | None]:
-        """What Megatron-LM's own parser makes of the launches, where it is here; the model is built from that."""
+    def parse_launches(self, blueprint: Blueprint) -> tuple[Blueprint, dict[str, Any] | None]:
+        """The launches as Megatron-LM's own parser reads them, if it is installed; the model is built from that."""
         if blueprint.launch is None or not parser.is_available():
             return blueprint, None
         plans = {"small": blueprint.launch, "written": blueprint.written}
@@ -192,7 +192,7 @@ class MegatronModel:
         return {_canonical_name(name): buffer for name, buffer in buffers if name.endswith("expert_bias")}
 
     def weights(self) -> dict[str, Array]:
-        """What every parameter multiplies by or adds: a norm that stores an offset from one has one more."""
+        """Every parameter's effective value: a norm that stores an offset from one has one more."""
         found = {name: parameter.detach() for name, parameter in self._parameters().items()}
         found.update({name: found[name] + 1 for name in self._zero_centered_scales()})
         found.update(self._biases())
@@ -205,7 +205,7 @@ class MegatronModel:
             f"{_canonical_name(name)}.weight" for name, one in modules if isinstance(one, ZeroCenteredNorm)
         )
 
-    def trained(self) -> set[str]:
+    def trained_names(self) -> set[str]:
         return {name for name, parameter in self._parameters().items() if parameter.requires_grad}
 
     def load(self, weights: Mapping[str, Array]) -> None:
@@ -221,22 +221,22 @@ class MegatronModel:
     def logits(self) -> Array:
         return self._logits
 
-    def arranged(self, batch: Tokens) -> Tokens:
+    def arrange(self, batch: Tokens) -> Tokens:
         if self._documents is None:
             return batch
         from megatron.core.datasets.gpt_dataset import _get_ltor_masks_and_position_ids
 
         end, positions, attention, weights = self._documents
 
-        def laid_out(sample: Array) -> tuple[Array, Array, Array]:
+        def lay_out_sample(sample: Array) -> tuple[Array, Array, Array]:
             tokens = torch.from_numpy(sample).long()
             found = _get_ltor_masks_and_position_ids(tokens, end, positions, attention, weights, True)
             mask, counted, places = (np.asarray(tensor) for tensor in found)
             return mask, counted, places
 
-        return arrange_samples(batch, laid_out)
+        return arrange_samples(batch, lay_out_sample)
 
-    def forward(self, batch: Tokens) -> dict[str, float]:
+    def forward_pass(self, batch: Tokens) -> dict[str, float]:
         with torch.no_grad():
             return self._loss(batch)[1]
 
@@ -247,7 +247,7 @@ class MegatronModel:
         (loss * self._scale).backward()
         return parts
 
-    def dropping(self) -> contextlib.AbstractContextManager[None]:
+    def drop_by_place(self) -> contextlib.AbstractContextManager[None]:
         return DROPPING
 
     def _loss(self, batch: Tokens) -> tuple[Any, dict[str, float]]:
@@ -359,7 +359,7 @@ class MegatronModel:
         assert self._training is not None
         return self._training.step(batches, self._each)
 
-    def traced(self, batch: Tokens) -> dict[str, Array]:
+    def trace(self, batch: Tokens) -> dict[str, Array]:
         found = record_modules(self.model.named_modules(), _recording_hook, lambda: self.backward(batch))
         return _name_output_passes(found, self.model.config.mtp_num_layers or 0)
 
@@ -387,7 +387,7 @@ def _recording_hook(recorder: Any, here: str) -> Any:
     name = _canonical_name(here)
 
     def hook(_module: Any, given: Any, found: Any) -> None:
-        recorder.passed(name, [_plain(value) for value in given], [_plain(value) for value in _flat(found)])
+        recorder.record(name, [_plain(value) for value in given], [_plain(value) for value in _flat(found)])
         for position, value in enumerate(_flat(found)):
             if torch.is_tensor(value) and value.requires_grad:
                 value.register_hook(lambda slope, at=position: recorder.slope(name, at, _numbers(slope)))

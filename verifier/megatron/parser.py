@@ -57,7 +57,7 @@ _KERNELS = {
 
 
 def is_available() -> bool:
-    """Whether what runs holds the parser; to look for its module would import the package around it."""
+    """True if what runs holds the parser; to look for its module would import the package around it."""
     package = importlib.util.find_spec("megatron")
     places = (package.submodule_search_locations if package is not None else None) or ()
     return any(os.path.isfile(os.path.join(place, "training", "arguments.py")) for place in places)
@@ -125,7 +125,7 @@ def _plain(value: Any) -> Any:
 
 @contextlib.contextmanager
 def pretend_gpu(arguments: types.ModuleType) -> Iterator[None]:
-    """What validation looks for is there, for as long as the block runs."""
+    """Pretends, while the block runs, that a GPU and Transformer Engine are there, for which validation looks."""
     device = types.SimpleNamespace(major=9, minor=0, total_memory=80 << 30, multi_processor_count=100, name="H100")
     finders = [InertFinder(name, _StandIn) for name in _LOOKED_FOR]
     with Patches() as patches, warnings.catch_warnings():
@@ -136,7 +136,7 @@ def pretend_gpu(arguments: types.ModuleType) -> Iterator[None]:
         # Python's own closes standard input first.
         patches.put(builtins, "exit", sys.exit)
         patches.put(sys, "meta_path", [*sys.meta_path, *finders])  # behind what finds the real ones
-        for module, name, value in _pretended(arguments):
+        for module, name, value in _pretences(arguments):
             patches.put(module, name, value)
         try:
             yield
@@ -145,7 +145,7 @@ def pretend_gpu(arguments: types.ModuleType) -> Iterator[None]:
                 del sys.modules[name]
 
 
-def _pretended(arguments: types.ModuleType) -> Iterator[tuple[types.ModuleType, str, Any]]:
+def _pretences(arguments: types.ModuleType) -> Iterator[tuple[types.ModuleType, str, Any]]:
     """Modules, and what of theirs answers in another way meanwhile."""
     for module in (arguments, importlib.import_module(_CONFIGURATION)):
         for name in ("is_te_min_version", "is_flashinfer_min_version"):

@@ -34,7 +34,7 @@ LISTED = {
 
 
 class _Tokenizer:
-    """What the data sets ask of a tokenizer, of which they read tokens that are made already."""
+    """A tokenizer for data sets whose tokens are made already."""
 
     unique_identifiers: ClassVar[dict[str, str]] = {}
     special_tokens_dict: ClassVar[dict[str, int]] = {}

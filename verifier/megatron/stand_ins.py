@@ -1,4 +1,4 @@
-"""What Megatron-Core needs in place of CUDA to run on a CPU.
+"""Stand-ins for CUDA, with which Megatron-Core runs on a CPU.
 
 Each is listed in the report by its name and line, holds only inside `stand_ins()`, and a test proves the ones that
 compute something against a reference, values and gradients.
@@ -101,10 +101,10 @@ def copy_expert_products(model: Any) -> None:
     """Gives every expert's second product back as a tensor of its own."""
     for name, module in model.named_modules():
         if ".local_experts." in name and name.endswith(".linear_fc2"):
-            module.register_forward_hook(_copied)
+            module.register_forward_hook(_copy_product)
 
 
-def _copied(_module: Any, _given: Any, found: Any) -> Any:
+def _copy_product(_module: Any, _given: Any, found: Any) -> Any:
     product, bias = found
     return product.clone(), bias
 
@@ -137,7 +137,7 @@ class _CudaMeansCpu(TorchFunctionMode):
 
 
 def _put_absent_classes(patches: Patches) -> set[str]:
-    """What the code names of Transformer Engine without having it; the names of the stand-ins that this took."""
+    """Puts classes of Transformer Engine that the code names and does not have; the names of these stand-ins."""
     from megatron.core.transformer import multi_latent_attention as latent
     from megatron.core.transformer.moe import moe_utils
 

@@ -65,7 +65,7 @@ def run_schedule(model: Any, batches: Sequence[Tokens], passed: Callable[[Tokens
 
 
 def scheduler_values(plan: RatePlan, key: str) -> list[float]:
-    """What the real scheduler writes into a parameter group after so many samples."""
+    """The values that the real scheduler writes into a parameter group after so many samples."""
     group = {"max_lr": plan.arguments["max_lr"], "min_lr": plan.arguments["min_lr"], "lr_mult": 1.0, "wd_mult": 1.0}
     scheduler = scheduler_of(SimpleNamespace(param_groups=[group]), plan)
     found: list[float] = []
@@ -127,7 +127,7 @@ class MegatronTraining:
         clear_noted_losses()
         config.calculate_per_token_loss, config.finalize_model_grads_func = self._per_token, self._finish
         try:
-            loss = self._over(batches, passed)
+            loss = self._run_batches(batches, passed)
         finally:
             config.calculate_per_token_loss, config.finalize_model_grads_func = False, None
         group = next(group for group in self.optimizer.param_groups if not group.get("is_decoupled_lr"))
@@ -138,7 +138,7 @@ class MegatronTraining:
         self._scheduler.step((self._left or [now])[0] - now)
         return {"loss": loss, "norm": float(norm) if unclipped is None else unclipped, "rate": rate}
 
-    def _over(self, batches: Sequence[Tokens], passed: Callable[[Tokens], Any]) -> float:
+    def _run_batches(self, batches: Sequence[Tokens], passed: Callable[[Tokens], Any]) -> float:
         """The schedule over the micro batches; the mean of what is trained, with further predictions and balance."""
         sums = run_schedule(self.model, batches, passed)
         noted = auxiliary_losses(self.model.config)
@@ -192,7 +192,7 @@ def prediction_losses() -> Any:
 
 
 def _router_metrics() -> dict[str, Any]:
-    """What the routers noted, by the name of the metric."""
+    """The routers' metrics by name."""
     from megatron.core import parallel_state
     from megatron.core.transformer.moe import moe_utils
 
@@ -209,7 +209,7 @@ def _router_metrics() -> dict[str, Any]:
 
 
 def auxiliary_losses(config: Any) -> dict[str, Any]:
-    """What was noted since `forget` beside the loss itself, as it counts in what is trained."""
+    """The losses noted beside the loss itself since `clear_noted_losses`, as they count in training."""
     found: dict[str, Any] = {}
     if config.mtp_num_layers:
         found["mtp"] = prediction_losses().sum() * (config.mtp_loss_scaling_factor or 0.0) / config.mtp_num_layers

@@ -72,7 +72,7 @@ class _Unread:
 
 
 def _sections(written: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """What the trainer is given: one device, one micro batch a step, and nothing that is saved."""
+    """The trainer's sections: one device, one micro batch a step, and nothing that is saved."""
     training = {**written.get("training", {}), "local_batch_size": 1, "global_batch_size": 1, "seed": seed}
     kept = {name: dict(written[name]) for name in ("optimizer", "lr_scheduler", "train_dataset", "model")}
     return {**kept, "training": training, "checkpoint": {"enable_save": False}}
@@ -110,7 +110,7 @@ class DynamicModel(MindFormersModel):
         names = ("input_ids", "labels", "loss_mask", *(name for name in self._columns if name != "loss_mask"))
         return {name: Tensor(np.concatenate([columns[name] for columns in each])) for name in names}
 
-    def _told(self, loss: Any) -> dict[str, float]:
+    def _losses_of(self, loss: Any) -> dict[str, float]:
         found = {"loss": float(loss.asnumpy().sum())}
         if self.config.mtp_num_layers:
             found["mtp"] = 0.0
@@ -120,19 +120,19 @@ class DynamicModel(MindFormersModel):
             )
         return found
 
-    def forward(self, batch: Tokens) -> dict[str, float]:
-        return self._told(self.trainer.compute_loss(self.trainer.model, self._inputs([batch])))
+    def forward_pass(self, batch: Tokens) -> dict[str, float]:
+        return self._losses_of(self.trainer.compute_loss(self.trainer.model, self._inputs([batch])))
 
     def backward(self, batch: Tokens) -> dict[str, float]:
         differentiated: Any = self._differentiated(self.trainer.model, self._inputs([batch]))
         loss, gradients = differentiated
         self._gradients = dict(zip(self._trained, gradients, strict=True))
-        return self._told(loss)
+        return self._losses_of(loss)
 
     def start_optimizer(self, rate_factor: float) -> None:
-        self._optimizer = self._made(self.plan.learning_rate * rate_factor)
+        self._optimizer = self._new_optimizer(self.plan.learning_rate * rate_factor)
 
-    def _made(self, rate: Any) -> Any:
+    def _new_optimizer(self, rate: Any) -> Any:
         from mindformers.pynative.trainer.utils import _build_optimizer
 
         return _build_optimizer(self.trainer.config.optimizer, self.trainer.model, rate)
@@ -159,7 +159,7 @@ class DynamicModel(MindFormersModel):
 
             with contextlib.redirect_stdout(None):
                 rate = self._schedule = resume_schedule(build_lr(dict(plan.arguments)), plan.trained[0])
-        self.trainer.optimizer = self._made(rate)
+        self.trainer.optimizer = self._new_optimizer(rate)
 
     def train(self, batches: Sequence[Tokens]) -> dict[str, float | None]:
         import mindspore as ms
@@ -169,7 +169,7 @@ class DynamicModel(MindFormersModel):
         return self._step_told(loss, norm)
 
     def _step_told(self, loss: Any, norm: Any) -> dict[str, float | None]:
-        """What one step of the trainer answers with, and the rate of it."""
+        """Loss, norm and rate of one step of the trainer."""
         from mindspore import Tensor
         from mindspore import dtype as types
 
@@ -224,26 +224,26 @@ class BackwardModel(DynamicModel):
         for _name, cell in self.model.cells_and_names():
             part = _BESIDE.get(type(cell).__name__)
             if part is not None:
-                cell.register_forward_hook(self._noting(part))
+                cell.register_forward_hook(self._noting_hook(part))
 
-    def _noting(self, part: str) -> Any:
+    def _noting_hook(self, part: str) -> Any:
         def hook(_cell: Any, given: Any, _found: Any) -> None:
             self._beside[part] += float(given[1].asnumpy().sum())
 
         return hook
 
-    def _told(self, loss: Any) -> dict[str, float]:
+    def _losses_of(self, loss: Any) -> dict[str, float]:
         return {"loss": float(loss.asnumpy().sum()), **self._parts_beside()}
 
     def _parts_beside(self) -> dict[str, float]:
-        """What entered the gradients beside the loss since the last call."""
+        """The losses that entered the gradients beside the loss since the last call."""
         counted = {"mtp": self.config.mtp_num_layers, "auxiliary": self.config.num_moe_experts}
         found = {part: value for part, value in self._beside.items() if counted[part]}
         self._beside = dict.fromkeys(_BESIDE.values(), 0.0)
         return found
 
-    def forward(self, batch: Tokens) -> dict[str, float]:
-        found = super().forward(batch)
+    def forward_pass(self, batch: Tokens) -> dict[str, float]:
+        found = super().forward_pass(batch)
         self._forget_loads()
         return found
 
@@ -255,7 +255,7 @@ class BackwardModel(DynamicModel):
             loss = self.trainer._forward_backward(self.trainer.model, self._inputs([batch]))
         self._gradients = {name: self._parameters[name].grad for name in self._trained}
         self._clear()
-        return self._told(loss)
+        return self._losses_of(loss)
 
     def _clear(self) -> None:
         for name in self._trained:
@@ -294,12 +294,12 @@ class BackwardModel(DynamicModel):
 
         self._accumulate(len(batches))
         with gradients_enabled():
-            loss, norm = self._stepped(batches)
+            loss, norm = self._take_step(batches)
         self._update_biases()
         noted = sum(self._parts_beside().values()) / len(batches)
         return self._step_told(loss + noted, norm)
 
-    def _stepped(self, batches: Sequence[Tokens]) -> Any:
+    def _take_step(self, batches: Sequence[Tokens]) -> Any:
         """The trainer's step: 2.0 is given its samples at once and cuts them, 2.1 fetches one micro batch at a time."""
         if hasattr(self.trainer, "_split_micro_batch"):
             self.trainer.config.training.local_batch_size = len(batches[0].tokens)

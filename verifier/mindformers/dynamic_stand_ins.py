@@ -1,4 +1,4 @@
-"""What the dynamic graph of MindSpore Transformers needs on a CPU beside the static graph's stand-ins.
+"""Stand-ins with which the dynamic graph of MindSpore Transformers runs on a CPU, beside the static graph's.
 
 Its layers take their operators from `mindspore.mint`, most of which go straight to a kernel. What a CPU lacks there
 is made of operators that it has; each is listed where it was called, and proved against a reference in a test.
@@ -206,7 +206,7 @@ def gradients_enabled() -> Iterator[None]:
 
 
 def put_backward(patches: Patches, noted: Callable[[str, Any], Any]) -> None:
-    """What this MindSpore lacks of it."""
+    """Puts the backward pass into a MindSpore that lacks it."""
     for owner, attribute, stand_in in (
         (ms.Tensor, "backward", noted("backward", backward)),
         (ms.Tensor, "detach", noted("detached", ops.stop_gradient)),

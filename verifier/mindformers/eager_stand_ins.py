@@ -1,4 +1,4 @@
-"""What MindSpore Transformers needs on a CPU in place of Ascend kernels, in eager (PyNative) execution.
+"""Stand-ins for Ascend kernels, with which MindSpore Transformers runs on a CPU in eager (PyNative) execution.
 
 Each stand-in is made of plain operators that have a CPU kernel for values and gradients, holds only inside
 `stand_ins()`, is listed in the report by its name and line, and is proved against a reference in a test. One is not
@@ -152,18 +152,18 @@ def gather_embedding(ids: Any, weight: Any) -> Any:
 
 
 class _Context:
-    """What the trainer's context says: not the legacy model, and the class of the static graph."""
+    """The trainer's context: not the legacy model, and the class of the static graph."""
 
     use_legacy = False
 
     @property
     def mf_ctx_opr(self) -> _Context:
-        """What the framework's own settings are asked of."""
+        """The context of the framework's own settings."""
         return self
 
     @property
     def ms_ctx_opr(self) -> _Context:
-        """What MindSpore's own settings are asked of."""
+        """The context of MindSpore's own settings."""
         return self
 
     def get_context(self, name: str) -> Any:
@@ -174,18 +174,18 @@ class _Context:
 def call_recorder(used: set[str]) -> Noting:
     """Lets a call say the name of its stand-in before it is made."""
 
-    def noted(name: str, call: Any) -> Any:
-        def called(*given: Any, **named: Any) -> Any:
+    def record_call(name: str, call: Any) -> Any:
+        def record_and_call(*given: Any, **named: Any) -> Any:
             used.add(name)
             return call(*given, **named)
 
-        return called
+        return record_and_call
 
-    return noted
+    return record_call
 
 
 def put_kernels(patches: Patches, noted: Noting) -> None:
-    """What both graphs need: operators of plainer ones."""
+    """Puts operators made of plainer ones, for both graphs."""
     eager: dict[str, tuple[str, Any]] = {
         "SplitWithSize": ("split", lambda self, x, sizes, dim=0: split(x, sizes, dim)),
         "Outer": ("outer", lambda self, a, b: outer(a, b)),
@@ -253,7 +253,7 @@ def stand_ins() -> Iterator[set[str]]:
 
 
 def put_model(patches: Patches, noted: Noting, noted_inside: Noting) -> None:
-    """What the static graph needs in its own cells, eager or compiled; a compiler reads what is noted inside."""
+    """Puts stand-ins into the static graph's own cells, eager or compiled; a compiler reads what is noted inside."""
     from mindformers.parallel_core.training_graph.transformer import attention, mlp
     from mindformers.parallel_core.training_graph.transformer.moe import shared_experts, token_dispatcher
 
@@ -296,14 +296,14 @@ def _keep_heads(self: Any, x: Any, times: int) -> Any:
 
 
 def _shared_experts_construct(construct: Any) -> Any:
-    def shared(self: Any, hidden_states: Any) -> Any:
+    def construct_shared(self: Any, hidden_states: Any) -> Any:
         found, bias, _extra = construct(self, hidden_states)
         if self.use_shared_expert_gate:
             gate = self.sigmoid(self.shared_experts_gate(self.cast(hidden_states, self.router_dense_type)))
             found = self.mul_shared_gate(found, self.cast(gate, self.compute_dtype))
         return found, bias
 
-    return shared
+    return construct_shared
 
 
 NAME = "widening"
@@ -343,13 +343,13 @@ def _widen_call(call: Any, used: set[str]) -> Any:
             return type(value)(map(narrow, value))
         return value
 
-    def called(self: Any, *given: Any, **named: Any) -> Any:
+    def widen_and_call(self: Any, *given: Any, **named: Any) -> Any:
         if self.name == "Cast" or not _has_bfloat16(given):
             return call(self, *given, **named)
         used.add(NAME)
         return narrow(call(self, *wide(given), **named))
 
-    return called
+    return widen_and_call
 
 
 def _has_bfloat16(values: Any) -> bool:
@@ -362,7 +362,7 @@ def _has_bfloat16(values: Any) -> bool:
 
 
 def has_overflow(_status: Any, gradients: Any) -> Any:
-    """Whether a gradient is too large, in plain operators."""
+    """True if a gradient is too large, in plain operators."""
     wrong: Any = 0
     for gradient in gradients:
         outside: Any = ops.cast(ops.logical_not(ops.isfinite(gradient)), ms.int32)

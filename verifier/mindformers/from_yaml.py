@@ -30,7 +30,7 @@ _NUMBERS = ("optimizer.eps", "optimizer.weight_decay", "schedule.learning_rate",
 
 
 def build_obstacle(config: Config) -> Words | None:
-    """Why no model can be built from this file; None where one can."""
+    """The reason why no model can be built from this file; None if one can."""
     if config.dialect not in ("static", DYNAMIC, ""):
         return say.other_dialect_is_not_built(dialect=config.dialect)
     for key in _NUMBERS:
@@ -61,7 +61,7 @@ _DROPOUTS = ("hidden_dropout", "attention_dropout")
 
 
 def blueprint_of(config: Config) -> Blueprint:
-    """What the MindSpore Transformers side builds of a file."""
+    """The blueprint of a YAML."""
     recipe = recipe_of(config)
     fields = {key: value for key, value in transformer_fields(config).items() if _is_plain(value)}
     fields["moe_layer_freq"] = recipe.value("moe.layer_pattern")

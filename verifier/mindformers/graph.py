@@ -76,9 +76,9 @@ class GraphModel(MindFormersModel):
         alone = not hasattr(self.network, "get_gpt_model")
         self._last = keep_losses(further or self.model.decoder, further=further is not None) if alone else None
 
-    def _given(self, batch: Tokens) -> list[Array]:
+    def _network_inputs(self, batch: Tokens) -> list[Array]:
         self._output.make_room(batch.tokens.shape)
-        return super()._given(batch)
+        return super()._network_inputs(batch)
 
     def _differentiate(self) -> None:
         from .graph_cells import Objective
@@ -98,9 +98,9 @@ class GraphModel(MindFormersModel):
     def logits(self) -> Array:
         return self._output.kept.asnumpy().copy()  # the next pass writes there
 
-    def traced(self, batch: Tokens) -> dict[str, Array]:
+    def trace(self, batch: Tokens) -> dict[str, Array]:
         weights = self.weights()
         with self._backend.eager() as backend:
             same = backend.build(self._blueprint, 0)
             same.load(weights)
-            return same.traced(batch)
+            return same.trace(batch)

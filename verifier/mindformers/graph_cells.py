@@ -55,7 +55,7 @@ class Kernel(nn.Cell):
         return self
 
     def add_prim_attr(self, *given: Any) -> Any:
-        """What is said to the Ascend compiler."""
+        """An attribute for the Ascend compiler, which is ignored."""
         return self
 
 
@@ -178,13 +178,13 @@ def stand_ins() -> Iterator[set[str]]:
 
 
 def _make_cell(used: set[str], name: str, cell: type[Kernel]) -> Any:
-    """What making an operator gives: a cell in its place."""
+    """A maker of a cell in an operator's place."""
 
-    def made(_operator: Any, *given: Any, **named: Any) -> Any:
+    def make(_operator: Any, *given: Any, **named: Any) -> Any:
         used.add(name)
         return cell(*given, **named)
 
-    return staticmethod(made)
+    return staticmethod(make)
 
 
 def _graph_embedding(ids: Any, weight: Any, padding_idx: Any = None, *_rest: Any) -> Any:

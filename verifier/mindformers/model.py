@@ -87,7 +87,7 @@ class MindFormersBackend:
         self._wide = Patches()
 
     def _stand_ins(self) -> contextlib.AbstractContextManager[set[str]]:
-        """What stands in for as long as the worker runs."""
+        """The stand-ins of the worker."""
         from .eager_stand_ins import stand_ins
 
         return stand_ins()
@@ -98,7 +98,7 @@ class MindFormersBackend:
         self._block.close()
 
     def versions(self) -> dict[str, str]:
-        """What is installed."""
+        """The installed versions."""
         return self._versions
 
     def stand_ins(self) -> dict[str, str]:
@@ -152,7 +152,7 @@ class MindFormersBackend:
 
 
 def _network(keys: Mapping[str, Any]) -> Any:
-    """What the trainer builds of the YAML's section `model`: `trainer/base_trainer.py:create_network`."""
+    """The network of the YAML's section `model`, as the trainer builds it: `trainer/base_trainer.py:create_network`."""
     from mindformers.models.build_model import build_model
     from mindformers.tools.register import MindFormerConfig
 
@@ -160,7 +160,7 @@ def _network(keys: Mapping[str, Any]) -> Any:
 
 
 class CpuConfiguration(Patches):
-    """What holds while a model is built: what a CPU can follow."""
+    """Settings that a CPU can follow, put in while a model is built."""
 
     def __init__(self, blueprint: Blueprint) -> None:
         super().__init__()
@@ -195,12 +195,12 @@ def _configuration_start(kind: Any, fixed: Mapping[str, Any]) -> Any:
     begin, known = kind.__init__, set(kind.__dataclass_fields__)
     chosen = {name: value for name, value in fixed.items() if name in known}
 
-    def started(self: Any, **given: Any) -> None:
+    def begin_on_cpu(self: Any, **given: Any) -> None:
         if given.get("hidden_act") == "fusedswiglu":
             given["hidden_act"] = "swiglu"
         begin(self, **{**given, **chosen})
 
-    return started
+    return begin_on_cpu
 
 
 class MindFormersModel:
@@ -237,7 +237,7 @@ class MindFormersModel:
         self._differentiate()
 
     def _layout(self) -> Layout:
-        """How the weights are laid out."""
+        """The layout of the weights."""
         return layout_of(self.config)
 
     def _differentiate(self) -> None:
@@ -273,10 +273,10 @@ class MindFormersModel:
         return total.sum() * self._scale, *parts
 
     def _to_megatron(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
-        stacked = {name: self._stacked(name, array) for name, array in arrays.items()}
+        stacked = {name: self._stack_experts(name, array) for name, array in arrays.items()}
         return self._table.to_megatron(stacked, self._joined_rows())
 
-    def _stacked(self, name: str, array: Array) -> Array:
+    def _stack_experts(self, name: str, array: Array) -> Array:
         """The experts' first matrices one below the other; 1.6 says the same memory as one matrix side by side."""
         if array.ndim != 2 or not name.endswith("experts.weight1"):
             return array
@@ -295,7 +295,7 @@ class MindFormersModel:
     def weights(self) -> dict[str, Array]:
         return self._to_megatron({name: _numbers(parameter) for name, parameter in self._parameters.items()})
 
-    def trained(self) -> set[str]:
+    def trained_names(self) -> set[str]:
         names = set(self._trained)
         found: set[str] = set()
         for name in names:
@@ -323,7 +323,7 @@ class MindFormersModel:
     def logits(self) -> Array:
         return _numbers(self._logits)
 
-    def arranged(self, batch: Tokens) -> Tokens:
+    def arrange(self, batch: Tokens) -> Tokens:
         plan = self._documents
         if plan is None and not self._columns:
             return batch
@@ -335,28 +335,28 @@ class MindFormersModel:
             batch, lambda sample: _get_ltor_masks_and_position_ids(sample, end, positions, attention, loss, attention)
         )
 
-    def _given(self, batch: Tokens) -> list[Array]:
-        """What the network is given, in the order of `_objective`."""
+    def _network_inputs(self, batch: Tokens) -> list[Array]:
+        """The network's inputs, in the order of `_objective`."""
         columns = named_columns(batch)
         return [batch.tokens, batch.labels, *(columns[name] for name in self._columns)]
 
-    def forward(self, batch: Tokens) -> dict[str, float]:
+    def forward_pass(self, batch: Tokens) -> dict[str, float]:
         from mindspore import Tensor
 
-        found = self._parts(self._objective(*map(Tensor, self._given(batch))))
+        found = self._parts(self._objective(*map(Tensor, self._network_inputs(batch))))
         self._forget_loads()  # experts are counted in training alone, and this was none
         return found
 
     def backward(self, batch: Tokens) -> dict[str, float]:
         from mindspore import Tensor
 
-        differentiated: Any = self._differentiated(*map(Tensor, self._given(batch)))
+        differentiated: Any = self._differentiated(*map(Tensor, self._network_inputs(batch)))
         found, gradients = differentiated
         self._gradients = dict(zip(self._trained, gradients, strict=True))
         return self._parts(found)
 
     @contextlib.contextmanager
-    def dropping(self) -> Iterator[None]:
+    def drop_by_place(self) -> Iterator[None]:
         from .eager_stand_ins import DROPPING
 
         before = self.model.training
@@ -368,7 +368,7 @@ class MindFormersModel:
     def _parts(self, found: Any) -> dict[str, float]:
         _sum, loss, *rest = found
         if not rest:
-            loss, *rest = self._taken_apart(loss)
+            loss, *rest = self._split_sum(loss)
         further, extra = rest
         parts = {"loss": float(loss.asnumpy().sum())}
         if self.config.mtp_num_layers:
@@ -377,7 +377,7 @@ class MindFormersModel:
             parts["auxiliary"] = float(np.asarray(extra.asnumpy()).sum())
         return parts
 
-    def _taken_apart(self, total: Any) -> Any:
+    def _split_sum(self, total: Any) -> Any:
         """The loss without its parts, and these: 1.6 answers with the sum alone."""
         computed, balancing = self._added
         further = computed if self.config.mtp_num_layers else balancing * 0
@@ -457,7 +457,7 @@ class MindFormersModel:
             self.model.update_topk_bias(len(batches))
         return found
 
-    def traced(self, batch: Tokens) -> dict[str, Array]:
+    def trace(self, batch: Tokens) -> dict[str, Array]:
         found = record_modules(self.model.cells_and_names(), _recording_hook, lambda: self.backward(batch))
         _spread_routes(found, self.config.num_moe_experts or 0, *batch.tokens.shape)
         return found
@@ -505,7 +505,7 @@ def _optimizer(plan: OptimizerPlan, groups: Any, rate: float) -> Any:
 def _recording_hook(recorder: Any, name: str) -> Any:
     def hook(_cell: Any, given: Any, found: Any) -> None:
         flat = list(found) if isinstance(found, (tuple, list)) else [found]
-        recorder.passed(name, [_plain(value) for value in given], [_plain(value) for value in flat])
+        recorder.record(name, [_plain(value) for value in given], [_plain(value) for value in flat])
 
     return hook
 
@@ -517,14 +517,14 @@ def _plain(value: Any) -> Array:
 
 
 def _numbers(tensor: Any) -> Array:
-    """What numpy can hold: it knows no bfloat16."""
+    """A tensor's numbers; numpy knows no bfloat16."""
     import mindspore as ms
 
     return (tensor.astype(ms.float32) if tensor.dtype in (ms.bfloat16, ms.float16) else tensor).asnumpy()
 
 
 def _input_columns(config: Any, documents: DocumentPlan | None) -> tuple[str, ...]:
-    """What the network is given beside tokens and labels."""
+    """The network's inputs beside tokens and labels."""
     return (
         *(("position_ids",) if getattr(config, "use_eod_reset", False) else ()),
         *(("attention_mask",) if documents is not None and documents.attention else ()),

@@ -118,7 +118,7 @@ def resume_schedule(schedule: Any, start: int) -> Any:
 
 
 class _OneDevice(Patches):
-    """What holds while the trainer's cell is made: semi-automatic parallelism over one device."""
+    """Semi-automatic parallelism over one device, while the trainer's cell is made."""
 
     def __init__(self, wrapper: Any) -> None:
         super().__init__()

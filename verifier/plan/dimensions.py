@@ -44,7 +44,7 @@ def sizes_of(config: Config) -> Sizes:
 
 
 class Target(NamedTuple):
-    """How small a size becomes, and the step in which it may differ between the sides."""
+    """A small size, and the step in which it may differ between the sides."""
 
     size: int
     step: int = 2
@@ -85,7 +85,7 @@ def summary(a: Sizes, b: Sizes, small_a: Sizes, small_b: Sizes) -> dict[str, lis
 
 
 def has_positions(sizes: Sizes, kind: str) -> bool:
-    """Whether a model has positions of this kind, alone or beside others."""
+    """True if a model has positions of this kind, alone or beside others."""
     return kind in str(sizes.get(KIND_OF_POSITIONS)).split("+")
 
 

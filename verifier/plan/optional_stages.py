@@ -1,4 +1,4 @@
-"""What both runs make of the ends of documents, and whether that can be run.
+"""Stages that only some pairs have: several documents in a sample, uneven micro batches, forced experts, dropout.
 
 The samples are laid out by each framework's own data set code, in its worker.
 """
@@ -30,7 +30,7 @@ _COMPRESSED = "train_dataset.data_loader.config.create_compressed_eod_mask"
 
 
 def separates_documents(*configs: Config) -> bool:
-    """Whether one of the runs treats an end of a document as more than a token, and this can be run.
+    """True if one of the runs treats an end of a document as more than a token, and this can be run.
 
     A mask that the attention kernel makes of the documents' lengths is an Ascend kernel's own.
     """
@@ -40,7 +40,7 @@ def separates_documents(*configs: Config) -> bool:
 
 
 def document_plans(a: Config, b: Config, vocabulary: int, pad: int | None) -> tuple[DocumentPlan, DocumentPlan]:
-    """What both runs make of their documents; ends that differ, or are the padding token, stay so when they shrink."""
+    """The documents of both runs; ends that differ, or are the padding token, stay so when they shrink."""
     ends = _end_token(a), _end_token(b)
     padding = [recipe_of(config).value("tokenizer.pad_token") for config in (a, b)]
     small = _small_end_tokens(ends, padding, vocabulary, pad)
@@ -82,7 +82,7 @@ _LEAST_MICRO_BATCHES = 2
 
 
 class Cuts(NamedTuple):
-    """What both trainers are given in each step."""
+    """The samples and micro batches of each step, for both trainers."""
 
     plans: tuple[CutPlan, CutPlan]
     shrunk: Mapping[str, list[Any]]
@@ -104,7 +104,7 @@ def cuts_of_step(a: Config, b: Config) -> Cuts | None:
 
 
 def is_settled(field: str, a: Recipe, b: Recipe) -> bool:
-    """Whether steps that agree show that a difference changes nothing.
+    """True if steps that agree show that a difference changes nothing.
 
     A balancing loss of every micro batch may hide behind the tolerance.
     """
@@ -116,14 +116,14 @@ _EXPERTS: FieldName = "moe.num_experts"
 
 
 def one_side_forces(a: Config, b: Config) -> bool:
-    """Whether both have experts and one run alone forces."""
+    """True if both have experts and one run alone forces."""
     recipes = recipe_of(a), recipe_of(b)
     forced = [recipe.value(FORCED_BALANCE) is True for recipe in recipes]
     return forced[0] != forced[1] and all(recipe.value(_EXPERTS) for recipe in recipes)
 
 
 def forced_routing_settings(config: Config, samples: int) -> Mapping[str, Any]:
-    """What its configuration class is told; MindSpore Transformers lays the turns out for `samples` of a pass."""
+    """Settings of its configuration class; MindSpore Transformers lays the turns out for `samples` of a pass."""
     if recipe_of(config).value(FORCED_BALANCE) is not True:
         return {}
     found = {FORCED_EXPERTS[config.framework]: True}

@@ -1,4 +1,4 @@
-"""What both data sets are asked: the samples that each run draws, from small corpora in place of the files it names.
+"""The samples that each run draws, from small corpora in place of the files that it names.
 
 Corpora are told apart by the last parts of their paths, as folders differ between two machines. The numbers of samples
 are chosen so that one prefix gives several epochs. Of a mix the frameworks ask for some more samples by different
@@ -62,21 +62,21 @@ _MOST_PARTS = 8
 
 
 class Samples(NamedTuple):
-    """What both data sets are asked."""
+    """The plans of both data sets."""
 
     plans: tuple[SamplePlan, SamplePlan]
     shrunk: Mapping[str, list[Any]]
 
 
 def explain_samples(uncompared: Sequence[NotCompared], why: Words | None, language: str) -> Sequence[NotCompared]:
-    """What was not compared, with the reason for which this pair's data sets were not."""
+    """The fields that were not compared, with the reason for which this pair's data sets were not."""
     if why is None:
         return uncompared
     return [entry._replace(reason=why.text(language)) if entry.field == SAMPLES else entry for entry in uncompared]
 
 
 class _NotDrawnError(Exception):
-    """Why no samples can be drawn."""
+    """The reason why no samples can be drawn."""
 
     def __init__(self, why: Words) -> None:
         self.why = why
@@ -84,7 +84,7 @@ class _NotDrawnError(Exception):
 
 
 class _Run(NamedTuple):
-    """What a file says of its data; None where it leaves something to the other one."""
+    """A file's settings of its data; None for one that it leaves to the other file."""
 
     settings: dict[str, Any]
     words: list[str] | None
@@ -99,7 +99,7 @@ class _Run(NamedTuple):
 
 
 def samples_of(a: Config, b: Config) -> Samples | Words:
-    """What both are asked, or why they are not."""
+    """The plans of both, or the reason why there are none."""
     try:
         return _sample_plans(_run_of(a), _run_of(b))
     except _NotDrawnError as error:
@@ -261,7 +261,7 @@ def _amount(samples: int, batch: int, small: int, steps: int) -> int:
 
 
 def _complete_run(run: _Run, other: _Run) -> _Run:
-    """What a file leaves out is the other file's: both models are given it alike, too."""
+    """A file's settings, completed by the other file's: both models are given these alike, too."""
     if run.words is None:
         run = run._replace(words=other.words, own=other.own, split=other.split)
     pad = other.pad if run.pad is None else run.pad
@@ -330,7 +330,7 @@ def _small_tokens(tokens: Sequence[int | None]) -> dict[int | None, int]:
 
 
 def _settings(run: _Run, names: Mapping[str, str], length: int, tokens: Mapping[int | None, int]) -> dict[str, Any]:
-    """What the framework's own data set is told."""
+    """The settings of the framework's own data set."""
     words = [names.get(word.strip(), word) for word in run.words or ()]
     end, pad = tokens.get(run.end, -1), tokens.get(run.pad, -1)
     split = None if run.own else run.split

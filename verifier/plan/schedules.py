@@ -1,4 +1,4 @@
-"""What both real schedulers are asked: the learning rates of the pair's own run, at steps where its curves turn."""
+"""Questions to both real schedulers and loss scalers: rates where the pair's curves turn, scales after overflows."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _rate_plan(config: Config, steps: tuple[int, ...], trained: tuple[int, ...])
 
 
 def _megatron_rate_plan(given: MegatronParameters, steps: tuple[int, ...], trained: tuple[int, ...]) -> RatePlan:
-    """What `get_optimizer_param_scheduler` gives to `OptimizerParamScheduler`."""
+    """The arguments that `get_optimizer_param_scheduler` gives to `OptimizerParamScheduler`."""
     lengths, consumption = scheduler_arguments(given)
     start_decay, end_decay = weight_decay_ends(given)
     arguments = {
@@ -126,7 +126,7 @@ class Scales(NamedTuple):
 
 
 def scales_of(a: Blueprint, b: Blueprint) -> Scales | None:
-    """What both are asked; None where no scale moves and none meets float16, which alone feels a constant one."""
+    """The questions to both scalers; None if no scale moves and no constant one meets float16."""
     sides = _scaler_settings(a), _scaler_settings(b)
     if None in sides:
         return None
@@ -142,7 +142,7 @@ def scales_of(a: Blueprint, b: Blueprint) -> Scales | None:
 
 
 def _scaler_settings(blueprint: Blueprint) -> Mapping[str, Any] | None:
-    """What a side's scaler is made of; None for a class that is not asked."""
+    """The settings of a side's scaler; None for a class that is not asked."""
     if blueprint.framework == "megatron":
         return {name: blueprint.model.get(name) for name in _ARGUMENTS}
     sense = blueprint.training.loss_scale
@@ -165,7 +165,7 @@ def _computes_in_half(blueprint: Blueprint) -> bool:
 
 
 def _moves(given: Mapping[str, Any]) -> bool:
-    """Whether a scale follows overflows: `core/optimizer/__init__.py`, `nn/wrap/loss_scale.py`."""
+    """True if a scale follows overflows: `core/optimizer/__init__.py`, `nn/wrap/loss_scale.py`."""
     return given.get("type") in _MOVING or bool(given.get("fp16") and not given.get("loss_scale"))
 
 

@@ -100,7 +100,7 @@ def _is_same_size(found: Value, wanted: Value) -> bool:
 
 
 def _vocabulary(config: Config, tokens: Value) -> dict[FieldName, Value]:
-    """What stands for the tokenizer: Megatron-LM asks it for its tokens, MindSpore Transformers masks one of them."""
+    """Fields in place of the tokenizer: Megatron-LM asks it for its size, MindSpore Transformers masks a token."""
     if not isinstance(tokens, int):
         return {}
     if config.framework == "megatron":
@@ -157,7 +157,7 @@ def _spelling(key: str, side: Side, given: set[str]) -> str:
 
 
 def _leads(key: str, row: Row, side: Side, side_name: SideName, version: str) -> bool:
-    """Whether a key is this row's own, and none that another row is led by."""
+    """True if a key is this row's own, and none that another row is led by."""
     if key in side.keys[0].split("|"):
         return True
     others = (one.side(side_name, version) for one in table().rows if one is not row)
@@ -231,7 +231,7 @@ def _copies(key: str) -> Iterator[str]:
 
 
 def nested(said: Mapping[str, Any]) -> dict[str, Any]:
-    """What stands at paths, as the sections and lists that the paths name."""
+    """Values by path, as the sections and lists that the paths name."""
     found: dict[str, Any] = {}
     for key, value in said.items():
         put_at(found, key, value)

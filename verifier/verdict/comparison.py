@@ -88,7 +88,7 @@ class Comparison(NamedTuple):
 
     @property
     def disagreeing_names(self) -> dict[str, list[str]]:
-        """What does not agree, by stage."""
+        """The names of the rows that do not agree, by stage."""
         return {stage: [row.name for row in rows] for stage, rows in self.disagreements().items()}
 
     def disagreements(self) -> dict[Stage, tuple[Row, ...]]:
@@ -365,7 +365,7 @@ class DifferingSetting(NamedTuple):
 
 
 class Values(NamedTuple):
-    """What each file says."""
+    """Each file's value."""
 
     a: Value
     b: Value

@@ -1,4 +1,4 @@
-"""Which settings a run of both small models exercises, and what a CPU run leaves out, with the reason.
+"""The settings that a run of both small models exercises, and those that a CPU run leaves out, with the reason.
 
 A setting is exercised where a module, the loss, the optimizer, clipping or the initial weights depend on it
 (`mapper/modules.py`) and no row below says that the run leaves it out. Values and differences are the recipe's.
@@ -135,12 +135,12 @@ _RUN = tuple(dict.fromkeys(field for row in MODULES for field in row.fields if f
 
 
 def is_given_alike(field: str, values: Sequence[Value]) -> bool:
-    """Whether both models are given this alike, and a file says nothing else: it leaves it out."""
+    """True if both models are given this alike, and a file says nothing else: it leaves it out."""
     return field in GIVEN_ALIKE and None in values
 
 
 def runs_token_weights(*configs: Config) -> bool:
-    """Whether the weighting of tokens is run: eager MindSpore cannot differentiate a loss per token.
+    """True if the weighting of tokens is run: eager MindSpore cannot differentiate a loss per token.
 
     The dynamic graph's trainer of 1.9 takes all samples of a step at once, which weighs every token alike.
     """
@@ -150,13 +150,13 @@ def runs_token_weights(*configs: Config) -> bool:
 
 
 def takes_micro_batches(*configs: Config) -> bool:
-    """Whether each trainer averages over its micro batches one by one."""
+    """True if each trainer averages over its micro batches one by one."""
     dynamic = [one for one in configs if one.framework == "mindformers" and one.dialect == DYNAMIC]
     return not any(within(config.framework_version, *WHOLE_STEP_AT_ONCE) for config in dynamic)
 
 
 class Reach(NamedTuple):
-    """What the run of a pair gets to, of what not every run does."""
+    """The coverage of a pair's run, of what not every run covers."""
 
     weighed: bool = True
     """Each token's loss by the weighting that the files ask for."""
@@ -172,24 +172,24 @@ _WHOLE = Reach()
 
 
 def micro_batches_of(a: Config, b: Config) -> optional_stages.Cuts | None:
-    """How each side cuts a step, where the files cut it differently and tokens weigh as both files say."""
+    """Each side's cut of a step, if the files cut it differently and tokens weigh as both files say."""
     return optional_stages.cuts_of_step(a, b) if runs_token_weights(a, b) else None
 
 
 def runs_forced_routing(a: Config, b: Config) -> bool:
-    """Whether one side's experts are forced in the run, as its file alone says; not in passes of several sizes."""
+    """True if one side's experts are forced in the run, as its file alone says; not in passes of several sizes."""
     return optional_stages.one_side_forces(a, b) and micro_batches_of(a, b) is None
 
 
 def reach_of(a: Config, b: Config) -> Reach:
-    """What the run of these files gets to."""
+    """The coverage of these files' run."""
     known = all(config.framework != "mindformers" or kept_type(config) is not None for config in (a, b))
     a_step = micro_batches_of(a, b) is not None
     return Reach(runs_token_weights(a, b), optional_stages.separates_documents(a, b), a_step, known)
 
 
 def is_exercised(field: str, stage: str, asked: Collection[str] = (), reach: Reach = _WHOLE) -> bool:
-    """Whether a difference in a field would have shown in what was run.
+    """True if a difference in a field would have shown in what was run.
 
     `asked`: the stages that were run of those that not every pair has.
     """
@@ -261,7 +261,7 @@ def unread_arguments(configs: Sequence[Config], language: str) -> list[NotCompar
 
 
 def suspects(a: Config, b: Config, direction: str, stages: Collection[str] = ()) -> list[DifferingSetting]:
-    """What differs at all, where nothing that the parting module depends on does; no step made two models differ.
+    """All settings that differ, if none that the parting module depends on does; no step made two models differ.
 
     Keys that no field takes up come first: no module is known to be apart from them. Where the settings are equal, what
     each framework's own formula makes of them may not be, and these `stages` show it.
@@ -283,7 +283,7 @@ def _without_field(a: Recipe, b: Recipe) -> Iterator[DifferingSetting]:
 
 
 def fields_not_compared(a: Config, b: Config, language: str = "en", asked: Collection[str] = ()) -> list[NotCompared]:
-    """What is never compared for this pair, with both values where they differ; these stages were `asked`."""
+    """Fields that are not compared for this pair, with both values if they differ; these stages were `asked`."""
     recipes = recipe_of(a), recipe_of(b)
     reach = reach_of(a, b)
     asked = {*asked, "forcing"} if runs_forced_routing(a, b) else asked

@@ -32,7 +32,7 @@ _LAID_OUT = (".linear_fc1", ".linear_qkv")
 
 
 class Divergence(NamedTuple):
-    """Where two models part."""
+    """The module at which two models part, and the direction."""
 
     module: str
     direction: str
@@ -48,7 +48,7 @@ _BY_THEMSELVES = {
 
 
 def locate_without_trace(compared: Comparison) -> Divergence | None:
-    """What the compared numbers alone can say, most telling first; None where a trace must decide."""
+    """The divergence by the compared numbers alone, most telling first; None if a trace must decide."""
     wrong = compared.disagreements()
     if "structure" in wrong:
         return Divergence(_structural(wrong["structure"][0], compared), "structure")
@@ -61,7 +61,7 @@ def locate_without_trace(compared: Comparison) -> Divergence | None:
 
 
 def _of_the_update(wrong: Mapping[str, tuple[Row, ...]], *, updates_agree: bool) -> Divergence | None:
-    """What differs between models whose first passes agree."""
+    """The divergence of models whose first passes agree."""
     if "clipping" in wrong:
         return Divergence("clipping", "update")
     steps = {row.name for stage in ("norms", "training") for row in wrong.get(stage, ())}
@@ -79,7 +79,7 @@ def _of_the_update(wrong: Mapping[str, tuple[Row, ...]], *, updates_agree: bool)
 
 
 def _biases_lead(wrong: Mapping[str, tuple[Row, ...]]) -> bool:
-    """Whether the experts' biases part by themselves: weights updated otherwise send tokens to other experts."""
+    """True if the experts' biases part by themselves: weights updated otherwise send tokens to other experts."""
     return "expert_bias" in wrong and not {"optimizer", "rates"} & wrong.keys()
 
 
@@ -102,7 +102,7 @@ def _structural(row: Row, compared: Comparison) -> str:
 
 
 def _first_pass_differs(compared: Comparison) -> bool:
-    """Whether the models part before any update."""
+    """True if the models part before any update."""
     stages = ("logits", "parts", "gradients", "elements", "dropout", "padding")
     first = any(not row.agrees for row in compared.loss[:1])
     return first or any(stage in compared.disagreements() for stage in stages)

@@ -36,7 +36,7 @@ _OUTWARD = (
 
 
 class _Own(NamedTuple):
-    """What the dynamic graph of some versions draws with a deviation of its own."""
+    """A deviation that the dynamic graph of some versions draws with, whatever the file says."""
 
     since: str
     until: str | None

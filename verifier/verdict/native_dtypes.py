@@ -52,7 +52,7 @@ PLACES: tuple[FieldName, ...] = ("precision.norm_dtype", "precision.rotary_dtype
 
 
 class Error(NamedTuple):
-    """How far both sides are from their own float32, and from each other, in ulp."""
+    """The distance of both sides from their own float32, and from each other, in ulp."""
 
     name: str
     a: float
@@ -62,7 +62,7 @@ class Error(NamedTuple):
 
 
 class AsWritten(NamedTuple):
-    """What the first pass in the files' own types says."""
+    """The result of the first pass in the files' own types."""
 
     types: tuple[str, str]
     errors: tuple[Error, ...] = ()
@@ -81,12 +81,12 @@ class AsWritten(NamedTuple):
 
     @property
     def agrees(self) -> bool:
-        """Whether both sides round alike."""
+        """True if both sides round alike."""
         return not self.failures and all(row.agrees for row in self.errors)
 
     @property
-    def decided(self) -> bool | None:
-        """Whether it agrees; None where it could not be computed."""
+    def agreement(self) -> bool | None:
+        """True if it agrees; None where it could not be computed."""
         return None if self.failures else self.agrees
 
 
@@ -214,12 +214,12 @@ def differing_types(configs: tuple[Config, Config], every: Sequence[FieldName] =
 
 
 def has_differing_places(configs: tuple[Config, Config]) -> bool:
-    """Whether the files differ in a type of a single place alone, which no pass in float32 can show."""
+    """True if the files differ in a type of a single place alone, which no pass in float32 can show."""
     return bool(differing_types(configs, PLACES)) and not differing_types(configs)
 
 
 def undecided_types(found: AsWritten | None, language: str) -> list[NotCompared]:
-    """What a CPU could not compute in its own type, and the types of single places that differ."""
+    """The compute type that a CPU could not run, and the types of single places that differ."""
     if found is None:
         return []
     if not found.failures:
@@ -231,7 +231,7 @@ def undecided_types(found: AsWritten | None, language: str) -> list[NotCompared]
 
 
 def without_types(uncompared: Sequence[NotCompared], found: AsWritten | None) -> list[NotCompared]:
-    """What is not compared beside the pass as written: types were."""
+    """The fields that are not compared, without the types that were run as written."""
     if found is None or found.failures:
         return list(uncompared)
     return [entry for entry in uncompared if entry.field not in (COMPUTE, *PLACES)]

@@ -1,4 +1,4 @@
-"""What a worker is asked to build and to do, as plain values that travel between processes."""
+"""A worker's jobs, as plain values that travel between processes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class RatePlan(NamedTuple):
 
 
 class TrainingPlan(NamedTuple):
-    """What the trainer does around the model and the optimizer."""
+    """Settings of the trainer around the model and the optimizer."""
 
     per_token: bool = False
     """Losses are averaged over the tokens of the step and not of each micro batch."""
@@ -77,16 +77,16 @@ class TrainingPlan(NamedTuple):
 
 
 class ScalePlan(NamedTuple):
-    """What a run scales its loss by, and the steps that it is asked about."""
+    """A run's loss scaler, and the steps that it is asked about."""
 
     settings: Mapping[str, Any]
     """The arguments of the framework's own optimizer or class."""
     overflows: tuple[bool, ...]
-    """Whether the gradients of each step are too large."""
+    """True if the gradients of each step are too large."""
 
 
 class DocumentPlan(NamedTuple):
-    """What a run makes of the token that ends a document."""
+    """A run's treatment of the token that ends a document."""
 
     end: int
     positions: bool
@@ -98,7 +98,7 @@ class DocumentPlan(NamedTuple):
 
 
 class SamplePlan(NamedTuple):
-    """What a run asks of its data set, made small."""
+    """The samples of a run, made small."""
 
     settings: Mapping[str, Any]
     """What the framework's own data set is told; its `words` name corpora."""
@@ -124,7 +124,7 @@ class CutPlan(NamedTuple):
 
 
 class LaunchPlan(NamedTuple):
-    """What a training program is started with."""
+    """The words and environment of a training program."""
 
     words: tuple[str, ...]
     world_size: int

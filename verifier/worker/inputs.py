@@ -1,4 +1,4 @@
-"""What both models are given: weights, tokens and probe gradients, drawn once.
+"""The inputs of both models, drawn by seed: weights, tokens, probe gradients and small corpora.
 
 Every array depends on the seed and on its own Megatron-Core name alone, so that two processes that never speak to
 each other draw the same numbers. Norms and biases are drawn too: an untouched 1 or 0 would hide a mistake.

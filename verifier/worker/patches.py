@@ -120,7 +120,7 @@ class _HyperParallel(types.ModuleType):
 
 
 def _do_nothing(*_given: Any, **_named: Any) -> None:
-    """What prepares something that a single process does not need."""
+    """A preparation that a single process does not need."""
 
 
 _HYPER_PARALLEL_FUNCTIONS: dict[str, Any] = {
@@ -198,7 +198,7 @@ _MIXERS = (0x85EBCA6B, 0xC2B2AE35)
 
 
 def dropout_factors(shape: Sequence[int], probability: float) -> Any:
-    """What is left of each element: 0, or what makes up for those that are dropped."""
+    """The factor of each element: 0, or the one that makes up for those that are dropped."""
     if probability >= 1:
         return np.zeros(shape, np.float32)
     mixed = np.arange(1, int(np.prod(shape)) + 1, dtype=np.uint64)

@@ -51,14 +51,14 @@ def termination_interrupts() -> Generator[None]:
 
 
 class Limits(NamedTuple):
-    """How long a job may take and how much memory a worker may hold."""
+    """Limits of a job's time and a worker's memory."""
 
     seconds: float = 300.0
     megabytes: float = 4096.0
 
 
 class WorkerFailure(NamedTuple):
-    """Why a worker gave no answer."""
+    """The reason why a worker gave no answer."""
 
     reason: str
     kind: str
@@ -70,14 +70,14 @@ class WorkerFailure(NamedTuple):
 
 
 class WorkerAnswer(NamedTuple):
-    """What a worker found."""
+    """A worker's values and arrays."""
 
     values: dict[str, Any]
     arrays: Mapping[str, Any]
 
 
 class Place(NamedTuple):
-    """Where a framework's process finds it."""
+    """The place of a framework for its process."""
 
     folder: str | None = None
     """What holds the framework, where the environment's own is not meant."""
@@ -138,8 +138,8 @@ class Worker:
         )
 
     @property
-    def failed(self) -> bool:
-        """Whether a job ended in a failure."""
+    def has_failed(self) -> bool:
+        """True if a job ended in a failure."""
         return self.failure is not None
 
     def ask(self, job: Job) -> None:
@@ -289,7 +289,7 @@ class Workers:
         """
         key = (framework, copy, place)
         known = self._workers.get(key)
-        if known is not None and known.failed:
+        if known is not None and known.has_failed:
             known.close()
             del self._workers[key]
         if key not in self._workers:

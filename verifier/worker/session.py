@@ -1,4 +1,4 @@
-"""What is done with a model once it is built: the same for every framework, so that nothing but the model differs.
+"""The work on a model once it is built: the same for every framework, so that nothing but the model differs.
 
 A backend gives a `Model`; `perform` draws its weights, runs it and answers with plain numbers and arrays under
 Megatron-Core's names and in its layout.
@@ -33,7 +33,7 @@ class Model(Protocol):
         """Every weight, and the expert biases, as Megatron-Core names and lays them out."""
         ...
 
-    def trained(self) -> set[str]:
+    def trained_names(self) -> set[str]:
         """The names among them that the optimizer updates."""
         ...
 
@@ -41,11 +41,11 @@ class Model(Protocol):
         """Take these weights."""
         ...
 
-    def arranged(self, batch: inputs.Tokens) -> inputs.Tokens:
+    def arrange(self, batch: inputs.Tokens) -> inputs.Tokens:
         """The batch as the framework's own data set hands it on."""
         ...
 
-    def forward(self, batch: inputs.Tokens) -> dict[str, float]:
+    def forward_pass(self, batch: inputs.Tokens) -> dict[str, float]:
         """The loss and its parts (`loss`, `mtp`, `auxiliary`) without gradients."""
         ...
 
@@ -85,7 +85,7 @@ class Model(Protocol):
         """One of the trainer's steps over these micro batches: `loss`, `norm` and learning `rate`."""
         ...
 
-    def traced(self, batch: inputs.Tokens) -> dict[str, Array]:
+    def trace(self, batch: inputs.Tokens) -> dict[str, Array]:
         """`backward`, recorded: `input/…`, `output/…` and `slope/…` (gradient of the output) by module."""
         ...
 
@@ -98,7 +98,7 @@ class Backend(Protocol):
         ...
 
     def versions(self) -> dict[str, str]:
-        """What is installed."""
+        """The installed versions."""
         ...
 
     def stand_ins(self) -> dict[str, str]:
@@ -110,7 +110,7 @@ class Backend(Protocol):
 class Parsing(Protocol):
     """A backend with a parser of its own for launches."""
 
-    def parsed(self, blueprint: Blueprint) -> tuple[Blueprint, dict[str, Any] | None]:
+    def parse_launches(self, blueprint: Blueprint) -> tuple[Blueprint, dict[str, Any] | None]:
         """The blueprint with the model's arguments as the parser makes them, and what it makes of each launch.
 
         Where what runs holds no parser, the blueprint as it is and None.
@@ -153,13 +153,13 @@ class Sampling(Protocol):
 class Dropping(Protocol):
     """A model that drops what its file says, if it is asked to."""
 
-    def dropping(self) -> AbstractContextManager[None]:
+    def drop_by_place(self) -> AbstractContextManager[None]:
         """While the block runs, elements are dropped by their place."""
         ...
 
 
 class Outcome(NamedTuple):
-    """What a worker answers: plain values and arrays."""
+    """The answer of a worker: plain values and arrays."""
 
     values: dict[str, Any]
     arrays: dict[str, Array]
@@ -175,7 +175,7 @@ def perform(job: Job, backend: Backend, *, note: Callable[[str], None] = lambda 
     first = model.weights()
     shapes = {name: tuple(array.shape) for name, array in first.items()}
     values["shapes"] = shapes
-    values["trained"] = sorted(model.trained())
+    values["trained"] = sorted(model.trained_names())
     if job.initialisation:
         values["initialisation"] = {
             name: _statistics(array) for name, array in first.items() if name in values["trained"]
@@ -196,14 +196,14 @@ def perform(job: Job, backend: Backend, *, note: Callable[[str], None] = lambda 
     if job.blueprint.drops and isinstance(model, Dropping):
         note("dropout")
         model.load(drawn)
-        with model.dropping():
+        with model.drop_by_place():
             values["dropped"] = model.backward(_batch(model, job.inputs[0]))
         arrays["dropped_logits"] = model.logits()
         values["dropped_norms"] = {name: float(np.linalg.norm(array)) for name, array in model.gradients().items()}
     if job.padded_input is not None:
         note("padding token")
         model.load(drawn)
-        values["padded"] = model.forward(_batch(model, job.padded_input))
+        values["padded"] = model.forward_pass(_batch(model, job.padded_input))
     values["stand_ins"] = backend.stand_ins()
     ended = time.perf_counter(), time.process_time()
     values["seconds"] = {"build": built[0] - started[0], "run": ended[0] - built[0]}
@@ -214,20 +214,20 @@ def perform(job: Job, backend: Backend, *, note: Callable[[str], None] = lambda 
 def _build_model(job: Job, backend: Backend, values: dict[str, Any]) -> Model:
     blueprint = job.blueprint
     if isinstance(backend, Parsing):
-        blueprint, values["parsed"] = backend.parsed(blueprint)
+        blueprint, values["parsed"] = backend.parse_launches(blueprint)
     return backend.build(blueprint, job.seed)
 
 
 def _trace(job: Job, model: Model) -> dict[str, Array]:
     batch = _batch(model, job.inputs[0])
     if job.drops and isinstance(model, Dropping):
-        with model.dropping():
-            return model.traced(batch)
-    return model.traced(batch)
+        with model.drop_by_place():
+            return model.trace(batch)
+    return model.trace(batch)
 
 
 def _run_schedules(job: Job, backend: Backend, values: dict[str, Any], note: Callable[[str], None]) -> None:
-    """What needs no model: the scheduler and the loss scaler."""
+    """Asks the scheduler and the loss scaler, which need no model."""
     rates, scales = job.blueprint.rates, job.blueprint.scales
     if rates is not None and isinstance(backend, Scheduling):
         note("learning rates")
@@ -245,7 +245,7 @@ def _draw_samples(
     arrays: dict[str, Array],
     note: Callable[[str], None],
 ) -> None:
-    """What needs no model, either: the data set. That it refuses small corpora says nothing of the models."""
+    """Draws samples of the data set; that it refuses small corpora says nothing of the models."""
     plan = job.blueprint.samples
     if plan is None or not isinstance(backend, Sampling):
         return
@@ -283,7 +283,7 @@ def _train(
         steps: list[dict[str, float | None]] = []
         for step, (one, two) in enumerate(pairwise(job.inputs), 1):
             steps.append(model.train(_micro_batches(job, model, one, two)))
-            losses.append(model.forward(batches[step]))
+            losses.append(model.forward_pass(batches[step]))
         values["steps"] = steps
         after = model.weights()
         arrays.update({f"expert_bias/{name}": after[name] for name in after if name.endswith("expert_bias")})
@@ -295,7 +295,7 @@ def _micro_batches(job: Job, model: Model, one: InputPlan, two: InputPlan) -> Se
     """Those of a step: as the side's file cuts it, or one and two where both cut alike."""
     cut = job.blueprint.cut
     if cut is not None:
-        return inputs.split_batch(model.arranged(inputs.thinning_tokens(one._replace(batch=cut.samples))), cut.size)
+        return inputs.split_batch(model.arrange(inputs.thinning_tokens(one._replace(batch=cut.samples))), cut.size)
     short = two._replace(uncounted=two.sequence // 2 if job.uneven else 0)
     return _batch(model, one), _batch(model, short)
 
@@ -318,7 +318,7 @@ def _probe(
     values["clipped_norm"] = float(
         np.sqrt(sum(float(np.square(array, dtype=np.float64).sum()) for array in model.gradients().values()))
     )
-    trained = model.trained()
+    trained = model.trained_names()
     for step in range(3):
         model.set_gradients(
             {
@@ -334,7 +334,7 @@ def _probe(
 
 
 def _batch(model: Model, plan: InputPlan) -> inputs.Tokens:
-    return model.arranged(inputs.draw_tokens(plan))
+    return model.arrange(inputs.draw_tokens(plan))
 
 
 def _statistics(array: Array) -> dict[str, float]:
@@ -350,7 +350,7 @@ class Recorder:
         self._passes: dict[str, int] = {}
         self._order = 0
 
-    def passed(self, name: str, given: Sequence[Array], found: Sequence[Array]) -> None:
+    def record(self, name: str, given: Sequence[Array], found: Sequence[Array]) -> None:
         """A module has run: note its tensors."""
         turn = self._passes.get(name, 0)
         self._passes[name] = turn + 1
@@ -380,7 +380,7 @@ def record_modules(
     hook: Callable[[Recorder, str], Any],
     backward: Callable[[], Mapping[str, float]],
 ) -> dict[str, Array]:
-    """What a pass leaves in a model's modules, each followed by a hook of its own, and the losses of the pass."""
+    """The arrays that a pass leaves in a model's modules, each followed by a hook, and the losses of the pass."""
     recorder = Recorder()
     hooks = [module.register_forward_hook(hook(recorder, name)) for name, module in modules if name]
     try:

@@ -51,6 +51,6 @@ drawn = {
 }
 model.load(drawn)
 PrecisionDebugger.start(model.model)
-model.backward(model.arranged(inputs.draw_tokens(job.inputs[0])))
+model.backward(model.arrange(inputs.draw_tokens(job.inputs[0])))
 PrecisionDebugger.stop()
 PrecisionDebugger.step()

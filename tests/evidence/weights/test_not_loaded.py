@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from accmap.evidence.weights.not_loaded import Entry, Explained, explain, read_lists
+from accmap.evidence.weights.loading_lists import Entry, Explanation, explain, read_lists
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.diagnostic import UnreadableError
@@ -23,7 +23,7 @@ CASES: dict[str, dict[str, Any]] = load_table(Path(__file__).with_name("not_load
 pytestmark = pytest.mark.procedure("proc.infer.weight_loading")
 
 
-def explained(case: dict[str, Any], folder: Path) -> tuple[Explained, ...]:
+def explained(case: dict[str, Any], folder: Path) -> tuple[Explanation, ...]:
     recipe = None
     if "family" in case:
         family = {**case["family"]}

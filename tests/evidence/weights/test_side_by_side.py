@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from accmap.evidence.weights.side_by_side import Ahead
+from accmap.evidence.weights.target_files import Ahead
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from accmap.evidence.weights.comparison import Tally, compare_checkpoints, compare_with_configuration
-from accmap.evidence.weights.number_types import cast, widened
+from accmap.evidence.weights.number_types import cast, widen
 from accmap.evidence.weights.opening import open_checkpoint
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import read_config
@@ -115,7 +115,7 @@ def test_weights_that_agree_only_as_bfloat16(tmp_path: Path) -> None:
     answer = checked(a, b, script, config)
     assert set(statuses(answer).values()) == {"rounded"}
     # The same values, stored in a wider type, are the same weights.
-    wide = {name: widened(array, "BF16") for name, array in rounded.items()}
+    wide = {name: widen(array, "BF16") for name, array in rounded.items()}
     c = write_mindformers(tmp_path / "c", config, wide)
     assert statuses(checked(a, c, script, config)) == {}
     away = {name: array * np.float32(1.02) for name, array in found.items()}

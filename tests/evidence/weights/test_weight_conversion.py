@@ -11,12 +11,12 @@ import pytest
 
 from accmap.evidence.weights.comparison import compare_checkpoints
 from accmap.evidence.weights.conversion import Request, convert
-from accmap.evidence.weights.megatron_form import Ranks
+from accmap.evidence.weights.megatron_torch import Ranks
 from accmap.evidence.weights.number_types import cast
 from accmap.evidence.weights.opening import open_checkpoint
 from accmap.evidence.weights.problems import RefusedError
 from accmap.evidence.weights.safetensors_file import read_header
-from accmap.evidence.weights.writing import MANIFEST, check_manifest
+from accmap.evidence.weights.target_files import MANIFEST, check_manifest
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.weight_layout import layout_of
 from accmap.mapper.weights import Layout, WeightTable
@@ -186,7 +186,7 @@ def test_ranks_hold_what_megatron_gives_them(tmp_path: Path) -> None:
 
 
 def shard_of(path: Path) -> dict[str, Any]:
-    from accmap.evidence.weights.torch_file import TorchFile
+    from accmap.evidence.weights.torch_archive import TorchFile
 
     file = TorchFile(str(path))
     model = file.content["model"]
@@ -682,7 +682,7 @@ def test_every_second_row_is_picked_out_of_what_is_read_at_once(
         return found
 
     monkeypatch.setattr(weight.Stored, "rows", noted)
-    parted = weight.rearranged(stored, lambda array: np.concatenate([array[0::2], array[1::2]]))
+    parted = weight.reorder_rows(stored, lambda array: np.concatenate([array[0::2], array[1::2]]))
     np.testing.assert_array_equal(parted.read(), np.concatenate([whole[0::2], whole[1::2]]))
     assert len(sizes) <= most
     assert max(sizes) <= 1 << 10
@@ -701,7 +701,7 @@ def test_rows_far_apart_are_read_by_themselves(tmp_path: Path, monkeypatch: pyte
         weight.Stored, "rows", lambda self, start, stop: (read.append(stop - start), rows(self, start, stop))[1]
     )
     order = np.arange(64).reshape(16, 4).T.reshape(-1)
-    shuffled = weight.rearranged(stored, lambda array: array[order])
+    shuffled = weight.reorder_rows(stored, lambda array: array[order])
     np.testing.assert_array_equal(shuffled.rows(0, 4), whole[[0, 4, 8, 12]])
     assert read == [1, 1, 1, 1]
 

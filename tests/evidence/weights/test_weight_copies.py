@@ -9,10 +9,10 @@ import pytest
 
 from accmap.evidence.weights.comparison import compare_with_configuration
 from accmap.evidence.weights.conversion import Request, convert
-from accmap.evidence.weights.megatron_form import Ranks
+from accmap.evidence.weights.megatron_torch import Ranks
 from accmap.evidence.weights.opening import open_checkpoint
 from accmap.evidence.weights.problems import RefusedError
-from accmap.evidence.weights.torch_file import TorchFile
+from accmap.evidence.weights.torch_archive import TorchFile
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import read_config
 

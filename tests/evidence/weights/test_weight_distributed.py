@@ -12,13 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from accmap.evidence.weights.checkpoint_pickle import read_pickle
 from accmap.evidence.weights.conversion import Request, convert
 from accmap.evidence.weights.opening import open_checkpoint
-from accmap.evidence.weights.pickle_writer import Global, Made, Ordered, pickled
-from accmap.evidence.weights.pickled import read_pickle
 from accmap.evidence.weights.problems import RefusedError
-from accmap.evidence.weights.torch_file import TorchFile
-from accmap.evidence.weights.writing import MANIFEST, check_manifest
+from accmap.evidence.weights.target_files import MANIFEST, check_manifest
+from accmap.evidence.weights.torch_archive import Global, Made, Ordered, TorchFile, write_pickle
 from accmap.schemas.diagnostic import UnreadableError
 from accmap.schemas.reader import read_config
 
@@ -242,15 +241,15 @@ PLAIN = st.recursive(
 @settings(max_examples=200)
 @given(value=PLAIN)
 def test_what_is_pickled_is_what_comes_out(value: Any) -> None:
-    assert pickle.loads(pickled(value)) == value
+    assert pickle.loads(write_pickle(value)) == value
 
 
 def test_many_texts_are_remembered() -> None:
     value = [[str(at), str(at)] for at in range(1000)]
-    assert pickle.loads(pickled(value)) == value
+    assert pickle.loads(write_pickle(value)) == value
 
 
 def test_classes_are_named_and_not_imported() -> None:
-    found = pickle.loads(pickled(Made(Global("argparse", "Namespace"), {"a": Ordered({"b": 1})})))
+    found = pickle.loads(write_pickle(Made(Global("argparse", "Namespace"), {"a": Ordered({"b": 1})})))
     assert found.a == {"b": 1}
-    assert b"nowhere" in pickled(Made(Global("nowhere", "Thing"), {}))
+    assert b"nowhere" in write_pickle(Made(Global("nowhere", "Thing"), {}))

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from accmap.evidence.weights import megatron_dist
+from accmap.evidence.weights.chunked_weight import Chunk, Scattered
 from accmap.evidence.weights.conversion import Request, convert
 from accmap.evidence.weights.opening import open_checkpoint
-from accmap.evidence.weights.scattered import Chunk, Scattered
-from accmap.evidence.weights.writing import check_manifest
+from accmap.evidence.weights.target_files import check_manifest
 from accmap.schemas.diagnostic import UnreadableError
 from accmap.schemas.reader import read_config
 
@@ -137,7 +137,7 @@ def _infinite(data: bytes) -> bytes:
 def test_nothing_for_ever_so_many_layers() -> None:
     """A parameter without numbers is not taken apart, however many layers it claims."""
     weight = Scattered("decoder.layers.mlp.linear_fc1.weight", "F32", (1 << 40, 0), [])
-    found = cast("Any", megatron_dist)._unstacked(weight.name, weight)
+    found = cast("Any", megatron_dist)._unstack(weight.name, weight)
     assert list(found) == [(weight.name, weight)]
 
 

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from accmap.evidence.weights import pickled
+from accmap.evidence.weights import checkpoint_pickle
+from accmap.evidence.weights.checkpoint_pickle import read_pickle
 from accmap.evidence.weights.megatron_dist import MegatronDist
-from accmap.evidence.weights.pickled import read_pickle
 from accmap.evidence.weights.places import Found
 from accmap.schemas.diagnostic import UnreadableError
 
@@ -77,7 +77,6 @@ print(json.dumps([[*one.offsets, *one.sizes] for one in first[:: max(1, len(firs
 READ = """
 import re, sys
 from pathlib import Path
-from accmap.evidence.weights import pickled
 from accmap.evidence.weights.megatron_dist import MegatronDist
 from accmap.evidence.weights.places import Found
 found = MegatronDist(Found("megatron", "torch_dist", sys.argv[1]))
@@ -102,7 +101,7 @@ def test_what_torch_saves_is_read_number_for_number(tmp_path: Path) -> None:
     found = MegatronDist(Found("megatron", "torch_dist", str(tmp_path)))
     shapes = found.shapes()
     assert set(shapes) == {name for name in numbers if not name.startswith("optimizer.")}
-    for name, (_, weight) in found._named().items():  # pyright: ignore[reportPrivateUsage]
+    for name, (_, weight) in found._named_weights().items():  # pyright: ignore[reportPrivateUsage]
         array = weight.read()
         if weight.dtype == "BF16":
             array = (array.astype(np.uint32) << 16).view(np.float32)
@@ -168,7 +167,7 @@ STEPS = {
 @pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
 @pytest.mark.parametrize("known", ["torch.distributed.checkpoint.metadata\nMetadataIndex", "torch\nX"])
 def test_opcodes_without_end_are_refused(known: str, step: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pickled, "_FREE", 1 << 16)
+    monkeypatch.setattr(checkpoint_pickle, "_FREE", 1 << 16)
     text = b"\x80\x02c" + known.encode() + b"\nq\x00" + step * ((1 << 18) // len(step)) + b"h\x00."
     with pytest.raises(UnreadableError, match="describe more objects"):
         read_pickle(text, "x.pt")

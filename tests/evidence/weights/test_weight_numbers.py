@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accmap.evidence.weights.number_types import STORED, cast, not_finite, widened
+from accmap.evidence.weights.number_types import STORED, cast, not_finite, widen
 
 np = pytest.importorskip("numpy")
 
@@ -35,13 +35,13 @@ def test_bfloat16_rounds_to_the_nearest_even_value(value: float, bits: int) -> N
 @pytest.mark.parametrize("bits", [0x7F800001, 0x7FFFFFFF, 0xFFFFFFFF, 0x7FC00000])
 def test_a_nan_stays_a_nan(bits: int) -> None:
     rounded = cast(np.array([bits], np.uint32).view(np.float32), "F32", "BF16")
-    assert np.isnan(widened(rounded, "BF16"))[0]
+    assert np.isnan(widen(rounded, "BF16"))[0]
 
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))
 def test_a_rounded_value_is_half_a_step_away_at_most(value: float) -> None:
     single = np.array([value], np.float32)
-    rounded = widened(cast(single, "F32", "BF16"), "BF16")
+    rounded = widen(cast(single, "F32", "BF16"), "BF16")
     if np.isinf(rounded[0]):
         assert abs(value) > 3.38e38
         return
@@ -51,7 +51,7 @@ def test_a_rounded_value_is_half_a_step_away_at_most(value: float) -> None:
 
 def test_every_bfloat16_survives_the_way_to_float32_and_back() -> None:
     every = np.arange(1 << 16, dtype=np.uint16)
-    wide = widened(every, "BF16")
+    wide = widen(every, "BF16")
     kept = ~np.isnan(wide)
     assert (cast(wide, "F32", "BF16")[kept] == every[kept]).all()
 
@@ -72,7 +72,7 @@ def test_whole_numbers_are_not_cast() -> None:
 @given(st.sampled_from(["F64", "F32", "BF16", "F16"]), st.lists(st.binary(min_size=8, max_size=8), min_size=1))
 def test_what_is_not_finite_is_what_numpy_says(dtype: str, bits: list[bytes]) -> None:
     found = np.frombuffer(b"".join(bits), STORED[dtype][0])
-    wide = widened(found, dtype)
+    wide = widen(found, dtype)
     assert not_finite(found, dtype) == (int(np.isnan(wide).sum()), int(np.isinf(wide).sum()))
     turned = found.reshape(-1, len(bits)).T
     assert not_finite(turned, dtype) == not_finite(found, dtype)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from accmap.evidence.weights.pickled import Record, Tensor, read_pickle
-from accmap.evidence.weights.torch_file import TorchFile
+from accmap.evidence.weights.checkpoint_pickle import Record, Tensor, read_pickle
+from accmap.evidence.weights.torch_archive import TorchFile
 from accmap.schemas.diagnostic import UnreadableError
 
 np = pytest.importorskip("numpy")

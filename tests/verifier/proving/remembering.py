@@ -46,7 +46,7 @@ class RememberingWorker(Worker):
             if self._at_hand is not _NOT_TRACED:
                 self._known.move_to_end(self._key)
             return self._at_hand
-        known_to_fail = self.failed
+        known_to_fail = self.has_failed
         found = super().answer(progress)
         if not known_to_fail and not (isinstance(found, WorkerFailure) and found.kind != "error"):
             self._known[self._key] = found

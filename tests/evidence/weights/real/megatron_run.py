@@ -51,7 +51,7 @@ def main() -> None:
             built.load({name: as_loaded(name, array) for name, array in drawn.items()})
     else:
         load(built.model, Path(sys.argv[3]))
-    print(json.dumps({"loss": built.forward(draw_tokens(BATCH))["loss"]}))
+    print(json.dumps({"loss": built.forward_pass(draw_tokens(BATCH))["loss"]}))
 
 
 def answer_logits(jobs: Path) -> None:
@@ -67,7 +67,7 @@ def answer_logits(jobs: Path) -> None:
         built = backend.build(from_launch.blueprint_of(small.config), seed=5)
         load(built.model, Path(checkpoint))
         built.model.eval()
-        built.forward(Tokens(ids, ids, np.ones(ids.shape, np.float32)))
+        built.forward_pass(Tokens(ids, ids, np.ones(ids.shape, np.float32)))
         np.save(answer, built.logits().swapaxes(0, 1))
         found.append(sum(one.numel() for one in built.model.parameters()))
     print(json.dumps(found))

@@ -36,7 +36,7 @@ def main() -> None:
         ms.save_checkpoint(built.model, str(checkpoint / "model-0000000-0000001.safetensors"), format="safetensors")
     else:
         found["not_loaded"] = load(built.model, checkpoint)
-    found["loss"] = built.forward(draw_tokens(BATCH))["loss"]
+    found["loss"] = built.forward_pass(draw_tokens(BATCH))["loss"]
     print(json.dumps(found))
 
 
@@ -49,7 +49,7 @@ def answer_logits(jobs: Path) -> None:
         ids = np.load(given)
         built = backend.build(from_yaml.blueprint_of(small_file(read, {SEQUENCE: ids.shape[1]}).config), seed=5)
         noted = load(built.model, Path(checkpoint))
-        built.forward(Tokens(ids, ids, np.ones(ids.shape, np.float32)))
+        built.forward_pass(Tokens(ids, ids, np.ones(ids.shape, np.float32)))
         np.save(answer, built.logits().swapaxes(0, 1))
         found.append([sum(one.size for one in built.model.trainable_params()), noted])
     print(json.dumps(found))

@@ -58,7 +58,7 @@ def main(rank: int, folder: Path, checkpoint: Path, store: str, kind: str) -> No
             number = f"00_{rank:03d}" if kind == "expert" else f"{rank:02d}"
             state = torch.load(place / f"mp_rank_{number}" / "model_optim_rng.pt", weights_only=True)
         built.model.load_state_dict(state["model"], strict=True)
-        loss = built.forward(draw_tokens(BATCH))["loss"]
+        loss = built.forward_pass(draw_tokens(BATCH))["loss"]
         if rank == 0:
             print(json.dumps({"loss": loss}), flush=True)
         torch.distributed.barrier()

@@ -14,7 +14,7 @@ from ...mapper.weight_names import beside_the_weights, canonical
 from ...schemas.fast_records import NamedTuple
 from ...schemas.message import NOTHING, Words
 from .messages_compiled import say
-from .problems import unreadable
+from .problems import raise_unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -49,8 +49,8 @@ class Entry(NamedTuple):
     line: int
 
 
-class Explained(NamedTuple):
-    """What a name on a list means."""
+class Explanation(NamedTuple):
+    """The meaning of a name on a list."""
 
     entries: tuple[Entry, ...]
     kind: str
@@ -96,14 +96,14 @@ def read_lists(source: SourceText) -> tuple[Entry, ...]:
         elif line.strip():
             current = None
     if current is not None and depth > 0:
-        unreadable(say.garbled(file=source.name, why=say.list_cut_off(began=began)), source.name)
+        raise_unreadable(say.garbled(file=source.name, why=say.list_cut_off(began=began)), source.name)
     if not seen:
-        unreadable(say.garbled(file=source.name, why=say.neither_these_parameters_are_not()), source.name)
+        raise_unreadable(say.garbled(file=source.name, why=say.neither_these_parameters_are_not()), source.name)
     return tuple(found.values())
 
 
 def _heading(line: str) -> tuple[Missing, re.Match[str]] | None:
-    """Which list begins on a line, and where."""
+    """The list that begins on a line, and the match."""
     for pattern, which in _LISTS:
         match = pattern.search(line)
         if match is not None:
@@ -156,25 +156,25 @@ _LAYER = re.compile(r"\blayers\.(\d+)\.")
 
 
 def is_hugging_face(name: str) -> bool:
-    """Whether a tensor is called as transformers calls it."""
+    """True if a tensor is called as transformers calls it."""
     return _HUGGING_FACE.search(name) is not None
 
 
-def explain(entries: Sequence[Entry], recipe: Recipe | None = None) -> tuple[Explained, ...]:
+def explain(entries: Sequence[Entry], recipe: Recipe | None = None) -> tuple[Explanation, ...]:
     """Every name on the lists explained once, those that belong together as one."""
     left: dict[tuple[str, Missing], Entry] = {(entry.name, entry.missing): entry for entry in entries}
-    found: list[Explained] = []
-    found.extend(_fused(left))
-    found.extend(_renamed(left))
-    alike: dict[tuple[str, str], tuple[Explained, list[Entry]]] = {}
+    found: list[Explanation] = []
+    found.extend(_explain_fused(left))
+    found.extend(_explain_prefix(left))
+    alike: dict[tuple[str, str], tuple[Explanation, list[Entry]]] = {}
     for entry in left.values():
-        one = _single(entry, recipe)
+        one = _explain_single(entry, recipe)
         alike.setdefault((one.kind, one.words), (one, []))[1].append(entry)
     found.extend(one._replace(entries=tuple(together)) for one, together in alike.values())
     return tuple(found)
 
 
-def _fused(left: dict[tuple[str, Missing], Entry]) -> Iterator[Explained]:
+def _explain_fused(left: dict[tuple[str, Missing], Entry]) -> Iterator[Explanation]:
     """One weight on one list and its parts on the other."""
     for fused, parts, kind, said in _PARTS:
         groups: list[Entry] = []
@@ -201,11 +201,11 @@ def _fused(left: dict[tuple[str, Missing], Entry]) -> Iterator[Explained]:
         words = said()
         if split_side == "network":
             words = say.other_way_round(what=Words(words[0].upper() + words[1:], words.zh))
-        yield Explained(tuple(groups), kind, False, words)
+        yield Explanation(tuple(groups), kind, False, words)
 
 
 def _module(name: str, modules: Iterable[str]) -> str | None:
-    """Where a name's module stands, if the name goes through one of these modules."""
+    """The place of a name's module, if the name goes through one of these modules."""
     pieces = name.split(".")
     for module in modules:
         if module in pieces:
@@ -233,7 +233,7 @@ def _ending(name: str) -> str:
     return "bias" if name.endswith(("bias", "beta")) else "weight"
 
 
-def _renamed(left: dict[tuple[str, Missing], Entry]) -> Iterator[Explained]:
+def _explain_prefix(left: dict[tuple[str, Missing], Entry]) -> Iterator[Explanation]:
     """The same parameter under another prefix on either list."""
     groups: dict[tuple[str, str], list[Entry]] = {}
     there = {name: entry for (name, missing), entry in left.items() if missing == "weights"}
@@ -255,50 +255,50 @@ def _renamed(left: dict[tuple[str, Missing], Entry]) -> Iterator[Explained]:
         del left[(match, "weights")]
     for (prefix, side), entries in groups.items():
         whose = say.whose_network() if side == "network" else say.whose_file()
-        yield Explained(tuple(entries), "prefix", False, say.another_prefix(whose=whose, prefix=prefix))
+        yield Explanation(tuple(entries), "prefix", False, say.another_prefix(whose=whose, prefix=prefix))
 
 
 def _endings(name: str) -> Iterator[str]:
-    """What is left of a name without its first parts."""
+    """Every ending of a name without its first parts."""
     while (at := name.find(".") + 1) > 0:
         name = name[at:]
         yield name
 
 
-def _single(entry: Entry, recipe: Recipe | None) -> Explained:
+def _explain_single(entry: Entry, recipe: Recipe | None) -> Explanation:
     """A name that stands for itself."""
     name = canonical("mindformers", entry.name)
     one = (entry,)
     beside = beside_the_weights("mindformers", name)
     if beside is not None or name.endswith(("inv_freq", "freqs_cis")):
         what = say.rotary_frequencies() if beside is None else Words(*beside[:2])
-        return Explained(one, "beside", True, say.no_weight_of_the_model(what=what))
+        return Explanation(one, "beside", True, say.no_weight_of_the_model(what=what))
     layers = None if recipe is None else recipe.value("model.num_layers")
     layer = _LAYER.search(name)
     if layer and isinstance(layers, int) and int(layer[1]) >= layers and "mtp." not in name:
-        return Explained(
+        return Explanation(
             one,
             "layers",
             False,
             say.the_configuration_has_layers_this(layers=layers, layer=int(layer[1])),
             ("model.num_layers",),
         )
-    for rule in (_head, _bias, _further, _norms, _foreign):
+    for rule in (_explain_head, _explain_bias, _explain_prediction, _explain_norm, _explain_hugging_face):
         found = rule(entry, name, recipe)
         if found is not None:
             return found
     if entry.missing == "network":
-        return Explained(one, "missing", False, say.the_network_keeps_its_initial())
-    return Explained(one, "unexpected", False, say.the_network_has_no_such())
+        return Explanation(one, "missing", False, say.the_network_keeps_its_initial())
+    return Explanation(one, "unexpected", False, say.the_network_has_no_such())
 
 
-def _head(entry: Entry, name: str, recipe: Recipe | None) -> Explained | None:
+def _explain_head(entry: Entry, name: str, recipe: Recipe | None) -> Explanation | None:
     if name.rpartition(".")[0].rpartition(".")[2] not in ("output_layer", "lm_head"):
         return None
     tied = None if recipe is None else recipe.value("model.tie_embeddings")
     fields = ("model.tie_embeddings",)
     if tied is True:
-        return Explained(
+        return Explanation(
             (entry,),
             "tied-head",
             entry.missing == "weights",
@@ -307,14 +307,14 @@ def _head(entry: Entry, name: str, recipe: Recipe | None) -> Explained | None:
         )
     known = say.not_tied() if tied is False else NOTHING
     if entry.missing == "network":
-        return Explained(
+        return Explanation(
             (entry,),
             "tied-head",
             False,
             say.the_output_layer_keeps_its(known=known),
             fields,
         )
-    return Explained(
+    return Explanation(
         (entry,),
         "tied-head",
         False,
@@ -326,7 +326,7 @@ def _head(entry: Entry, name: str, recipe: Recipe | None) -> Explained | None:
 _QKV = ("linear_qkv", "linear_q", "linear_k", "linear_v", "wq", "wk", "wv", "w_qkv", "q_proj", "k_proj", "v_proj")
 
 
-def _bias(entry: Entry, name: str, recipe: Recipe | None) -> Explained | None:
+def _explain_bias(entry: Entry, name: str, recipe: Recipe | None) -> Explanation | None:
     if not name.endswith(".bias") or "norm" in name or name.endswith("expert_bias"):
         return None
     module = name.split(".")[-2]
@@ -335,14 +335,14 @@ def _bias(entry: Entry, name: str, recipe: Recipe | None) -> Explained | None:
     key = "attention_bias (add_qkv_bias)" if is_qkv else "add_bias_linear"
     told = NOTHING if recipe is None else say.configuration_says(value=recipe.value(field))
     if entry.missing == "network":
-        return Explained(
+        return Explanation(
             (entry,),
             "bias",
             False,
             say.the_network_was_built_with(key=key, told=told),
             (field,),
         )
-    return Explained(
+    return Explanation(
         (entry,),
         "bias",
         False,
@@ -351,11 +351,11 @@ def _bias(entry: Entry, name: str, recipe: Recipe | None) -> Explained | None:
     )
 
 
-def _further(entry: Entry, name: str, _recipe: Recipe | None) -> Explained | None:
+def _explain_prediction(entry: Entry, name: str, _recipe: Recipe | None) -> Explanation | None:
     if not name.startswith("mtp.") and ".mtp." not in name:
         return None
     harmless = entry.missing == "weights"
-    return Explained(
+    return Explanation(
         (entry,),
         "further-prediction",
         harmless,
@@ -364,10 +364,10 @@ def _further(entry: Entry, name: str, _recipe: Recipe | None) -> Explained | Non
     )
 
 
-def _norms(entry: Entry, name: str, _recipe: Recipe | None) -> Explained | None:
+def _explain_norm(entry: Entry, name: str, _recipe: Recipe | None) -> Explanation | None:
     module = name.split(".")[-2] if "." in name else ""
     if module in ("q_layernorm", "k_layernorm", "q_norm", "k_norm"):
-        return Explained(
+        return Explanation(
             (entry,),
             "qk-norm",
             False,
@@ -375,7 +375,7 @@ def _norms(entry: Entry, name: str, _recipe: Recipe | None) -> Explained | None:
             ("attention.qk_layernorm",),
         )
     if name.endswith((".gamma", ".beta")) or (name.endswith(".bias") and "norm" in name):
-        return Explained(
+        return Explanation(
             (entry,),
             "norm-kind",
             False,
@@ -385,7 +385,7 @@ def _norms(entry: Entry, name: str, _recipe: Recipe | None) -> Explained | None:
     return None
 
 
-def _foreign(entry: Entry, _name: str, _recipe: Recipe | None) -> Explained | None:
+def _explain_hugging_face(entry: Entry, _name: str, _recipe: Recipe | None) -> Explanation | None:
     if not is_hugging_face(entry.name):
         return None
-    return Explained((entry,), "foreign-names", False, say.this_is_a_hugging_face())
+    return Explanation((entry,), "foreign-names", False, say.this_is_a_hugging_face())

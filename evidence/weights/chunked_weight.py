@@ -10,11 +10,11 @@ from math import prod
 from typing import TYPE_CHECKING, Protocol
 
 from ...schemas.fast_records import NamedTuple
+from .checkpoint_pickle import Tensor
 from .messages_compiled import say
 from .number_types_compiled import STORED
-from .pickled import Tensor
-from .problems import garbled, unreadable
-from .torch_file import TorchFile
+from .problems import raise_garbled, raise_unreadable
+from .torch_archive import TorchFile
 from .weight import Shape, Weight
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Archived(NamedTuple):
     def __call__(self) -> Weight:
         opened = TorchFile(self.file, self.start, self.length)
         if not isinstance(opened.content, Tensor):
-            garbled(self.file, say.no_tensor_stands_where_should(name=self.name))
+            raise_garbled(self.file, say.no_tensor_stands_where_should(name=self.name))
         return opened.weight(self.name, opened.content)
 
 
@@ -81,18 +81,18 @@ class Scattered(Weight):
         for numbers in (self.shape, *(part for chunk in self.chunks for part in (chunk.offsets, chunk.shape))):
             # They come from a file, which may say anything.
             if not all(number.__class__ is int and number >= 0 for number in numbers):
-                garbled(folder, say.has_impossible_sizes(name=self.name, numbers=list(numbers)))
+                raise_garbled(folder, say.has_impossible_sizes(name=self.name, numbers=list(numbers)))
         for chunk in self.chunks:
             if not self._contains(chunk):
                 place = f"{list(chunk.shape)} at {list(chunk.offsets)}"
-                garbled(folder, say.a_piece_of_lies_outside(place=place, name=self.name, shape=list(self.shape)))
+                raise_garbled(folder, say.a_piece_of_lies_outside(place=place, name=self.name, shape=list(self.shape)))
         # A piece that is listed twice would hide one that is missing, and so would two that overlap.
         boxes = list(dict.fromkeys((chunk.offsets, chunk.shape) for chunk in self.chunks if prod(chunk.shape)))
         if _overlap(boxes, [_MOST_WORK]):
-            garbled(folder, say.pieces_of_overlap(name=self.name))
+            raise_garbled(folder, say.pieces_of_overlap(name=self.name))
         held = sum(prod(size) for _, size in boxes)
         if held != self.count:
-            unreadable(
+            raise_unreadable(
                 say.missing_shard(file=f"{folder}: {self.count - held} of {self.count} numbers", needed=self.name),
                 folder,
             )
@@ -104,7 +104,7 @@ class Scattered(Weight):
         return all(map(operator.le, ends, self.shape))
 
     @property
-    def portioned(self) -> bool:
+    def has_portions(self) -> bool:
         return bool(self.shape)
 
     def read(self) -> Array:
@@ -122,7 +122,7 @@ class Scattered(Weight):
             yield self._box(start, stop)
 
     def along(self, name_of: Callable[[int], str]) -> Iterator[Scattered]:
-        """What stands at each index of the first axis, as a parameter of its own."""
+        """A parameter for each index of the first axis."""
         held: list[list[Chunk]] = [[] for _ in range(self.shape[0])]
         for chunk in self.chunks:
             first, offsets, shape = chunk.offsets[0], chunk.offsets[1:], chunk.shape[1:]
@@ -147,7 +147,7 @@ class Scattered(Weight):
     def _read(self, chunk: Chunk, start: int | None = None, stop: int | None = None) -> Array:
         weight = chunk.open()
         if weight.shape != chunk.shape or weight.dtype != self.dtype:
-            unreadable(
+            raise_unreadable(
                 say.shape(
                     tensor=self.name,
                     file=chunk.file,
@@ -178,7 +178,7 @@ _MOST_WORK = 10_000_000
 
 
 def _overlap(boxes: Sequence[tuple[Shape, Shape]], rest: list[int]) -> bool:
-    """Whether two boxes share a place: they are cut along the first axis, and each slice is looked at for itself.
+    """True if two boxes share a place: they are cut along the first axis, and each slice is looked at for itself.
 
     True too where that takes more than `rest` steps: no checkpoint is cut into so many pieces.
     """

@@ -1,37 +1,149 @@
-"""Puts converted files in place: each whole and with its checksum, so that an interrupted conversion can continue.
+"""Converted files put in place: each whole and with its checksum, so that an interrupted conversion can continue.
 
-A file is written beside its place and renamed; `accmap-weights.json` then gets its checksum. What the manifest names
-and the disk holds with that checksum is not written again on `--resume`; a manifest of another conversion is refused,
-and so is a folder into which another process is writing.
+A file is written beside its place and renamed; `accmap-weights.json` then gets its checksum (XXH3, and SHA-256 if asked
+for). What the manifest names and the disk holds with that checksum is not written again on `--resume`; a manifest of
+another conversion is refused, and so is a folder into which another process is writing. A thread makes the next blocks
+while the last ones are written.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ...schemas.border.file_output import NewFile
+from ...schemas.border.inputs import open_regular
 from ...schemas.fast_records import NamedTuple
+from ...schemas.installation import install_command
 from ...schemas.message import verbatim
 from ..bounded_json import Budget, members
 from .messages_compiled import say
 from .number_types import FLOATS, not_finite
 from .number_types import cast as cast_numbers
-from .problems import RefusedError, garbled, problem, unreadable
+from .problems import RefusedError, problem, raise_garbled, raise_unreadable
 from .safetensors_file import header_bytes
-from .side_by_side import Ahead
-from .sums import SHA256, XXH3, Sums, has_sums, sums_in
-from .torch_writer import shard_content, tensor, write_archive
+from .torch_archive import shard_content, tensor, write_archive
 from .weight import Computed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from typing_extensions import Buffer
 
     from ...schemas.diagnostic import Diagnostic
     from .weight import Shape, Weight
+
+
+XXH3, SHA256 = "xxh3_128", "sha256"
+KNOWN = (XXH3, SHA256)
+"""The fastest first."""
+_BLOCK = 1 << 22
+
+
+class Sums:
+    """The checksums of what is fed to it, by their names."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._digests = {name: _new_digest(name) for name in names}
+
+    def add(self, data: Buffer) -> None:
+        """Take the next bytes."""
+        for digest in self._digests.values():
+            digest.update(data)
+
+    def digests(self) -> dict[str, str]:
+        """In hexadecimal digits, by name."""
+        return {name: digest.hexdigest() for name, digest in self._digests.items()}
+
+
+def sums_in(entry: Mapping[str, Any]) -> dict[str, str]:
+    """The checksums among what is said of a file."""
+    return {name: entry[name] for name in KNOWN if isinstance(entry.get(name), str)}
+
+
+def has_sums(path: str, known: Mapping[str, str]) -> bool:
+    """True if a file's bytes have one of these checksums, the fastest."""
+    name = next(name for name in KNOWN if name in known)
+    sums = Sums((name,))
+    with open_regular(path) as stream:
+        while block := stream.read(_BLOCK):
+            sums.add(block)
+    return sums.digests()[name] == known[name]
+
+
+def _new_digest(name: str) -> Any:
+    if name == SHA256:
+        return hashlib.sha256()
+    try:
+        from xxhash import xxh3_128
+    except ImportError:
+        raise_unreadable(say.extra_needed(package="xxhash", install=install_command("evidence")), "xxhash")
+    return xxh3_128()
+
+
+_Made = TypeVar("_Made")
+_WAITING = 4
+
+
+class Ahead(Generic[_Made]):
+    """Hands out what `source` makes, in its order; a thread makes some more of it meanwhile.
+
+    Reading leaves the interpreter free, as do sums and writing. What `source` raises is raised here, in its turn. Of
+    what is `large` nothing further is made before it is put away, which bounds the memory.
+    """
+
+    def __init__(self, source: Iterator[_Made], large: Callable[[_Made], bool]) -> None:
+        from queue import SimpleQueue
+        from threading import Semaphore, Thread
+
+        self._source = source
+        self._large = large
+        self._made: SimpleQueue[tuple[_Made, int] | BaseException] = SimpleQueue()
+        self._room = Semaphore(_WAITING)
+        self._taken = 0
+        """The room of what was handed out last and is being put away."""
+        self._stopped = False
+        self._thread = Thread(target=self._work, daemon=True)
+
+    def __enter__(self) -> Ahead[_Made]:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self._stopped = True
+        self._room.release(_WAITING + 1)
+        self._thread.join()
+
+    def __iter__(self) -> Ahead[_Made]:
+        return self
+
+    def __next__(self) -> _Made:
+        if self._taken:
+            self._room.release(self._taken)
+            self._taken = 0
+        made = self._made.get()
+        if isinstance(made, BaseException):
+            raise made
+        self._taken = made[1]
+        return made[0]
+
+    def _work(self) -> None:
+        try:
+            for made in self._source:
+                # One more than there is: it has to be put away before.
+                room = _WAITING + 1 if self._large(made) else 1
+                self._made.put((made, room))
+                del made
+                for _ in range(room):
+                    self._room.acquire()
+                if self._stopped:
+                    return
+            self._made.put(StopIteration())
+        except BaseException as error:  # noqa: BLE001 - raised where the numbers are put away
+            self._made.put(error)
+
 
 MANIFEST = "accmap-weights.json"
 _VERSION = 1
@@ -76,7 +188,7 @@ def cast_to(name: str, weight: Weight, dtype: str | None) -> Weight:
     if dtype is None or dtype == weight.dtype:
         return weight
     if weight.dtype not in FLOATS:
-        garbled(weight.file, say.is_stored_as_which_is(name=name, dtype=weight.dtype, dtype2=dtype))
+        raise_garbled(weight.file, say.is_stored_as_which_is(name=name, dtype=weight.dtype, dtype2=dtype))
 
     def in_other_type(block: Any) -> Any:
         found = cast_numbers(block, weight.dtype, dtype)
@@ -92,7 +204,7 @@ def cast_to(name: str, weight: Weight, dtype: str | None) -> Weight:
     def rows(start: int, stop: int) -> Any:
         return in_other_type(weight.rows(start, stop))
 
-    return Computed(dtype, weight.shape, weight.file, blocks, rows if weight.portioned else None)
+    return Computed(dtype, weight.shape, weight.file, blocks, rows if weight.has_portions else None)
 
 
 class Writer:
@@ -109,7 +221,7 @@ class Writer:
         self._not_finite: list[tuple[str, int, int, str]] = []
         self.findings: list[Diagnostic] = []
         os.makedirs(folder, exist_ok=True)
-        self._hold = _held(folder)
+        self._hold = _lock_folder(folder)
         try:
             if resume:
                 self._continue()
@@ -133,7 +245,7 @@ class Writer:
                 full = os.path.join(parent, name)
                 relative = os.path.relpath(full, self._folder).replace(os.sep, "/")
                 if name.endswith(_PARTS) and relative not in self._paths:
-                    unreadable(say.resume(path=full, why=say.read_as_a_part()), full)
+                    raise_unreadable(say.resume(path=full, why=say.read_as_a_part()), full)
 
     def _continue(self) -> None:
         path = os.path.join(self._folder, MANIFEST)
@@ -144,15 +256,15 @@ class Writer:
         manifest = read_manifest(path)
         for key, value in self._about.items():
             if manifest["conversion"].get(key) != value:
-                unreadable(say.resume(path=path, why=say.begun_with_another(key=key)), path)
+                raise_unreadable(say.resume(path=path, why=say.begun_with_another(key=key)), path)
         self._files = manifest["files"]
 
     def write(self, unit: Unit) -> Written:
         """Put one file in place, unless it is there already."""
         path = os.path.join(self._folder, *unit.path.split("/"))
         known = self._files.get(unit.path)
-        if known is not None and sums_in(known).keys() >= {*self._sums} and _is(path, known):
-            self.findings.extend(_not_finite(*entry) for entry in known.get("not_finite", ()))
+        if known is not None and sums_in(known).keys() >= {*self._sums} and _is_as_recorded(path, known):
+            self.findings.extend(_not_finite_problem(*entry) for entry in known.get("not_finite", ()))
             return Written(unit.path, sums_in(known), known["size"], resumed=True)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         self._not_finite = []
@@ -169,12 +281,12 @@ class Writer:
                 new.write(data)
 
             _fill(unit, write, blocks)
-        written = Written(unit.path, sums.found(), size, resumed=False)
+        written = Written(unit.path, sums.digests(), size, resumed=False)
         self._files[unit.path] = {**written.sums, "size": size, "tensors": len(unit.weights)}
         if self._not_finite:
             # A conversion that is continued does not read these numbers again, but must tell of them.
             self._files[unit.path]["not_finite"] = self._not_finite
-            self.findings.extend(_not_finite(*entry) for entry in self._not_finite)
+            self.findings.extend(_not_finite_problem(*entry) for entry in self._not_finite)
         self._save(complete=False)
         return written
 
@@ -186,7 +298,7 @@ class Writer:
                 found = not_finite(block, weight.dtype)
                 nans += found[0]
                 infinities += found[1]
-                yield _raw(block)
+                yield _array_bytes(block)
             if nans or infinities:
                 self._not_finite.append((name, nans, infinities, weight.file))
             yield None
@@ -196,10 +308,10 @@ class Writer:
         full = os.path.join(self._folder, *path.split("/"))
         os.makedirs(os.path.dirname(full), exist_ok=True)
         data = text.encode("utf-8", "backslashreplace")
-        _put(full, data)
+        _write_file(full, data)
         sums = Sums(self._sums)
         sums.add(data)
-        return Written(path, sums.found(), len(data), resumed=False)
+        return Written(path, sums.digests(), len(data), resumed=False)
 
     def finish(self, others: Sequence[Written]) -> None:
         """Mark the conversion as complete."""
@@ -222,10 +334,10 @@ class Writer:
             "files": dict(sorted(self._files.items())),
         }
         text = json.dumps(manifest, ensure_ascii=False, indent=1) + "\n"
-        _put(os.path.join(self._folder, MANIFEST), text.encode("utf-8", "backslashreplace"))
+        _write_file(os.path.join(self._folder, MANIFEST), text.encode("utf-8", "backslashreplace"))
 
 
-def _held(folder: str) -> int | None:
+def _lock_folder(folder: str) -> int | None:
     """Keep other conversions out of the folder while this process lives; None where the system cannot."""
     try:
         import fcntl
@@ -236,7 +348,7 @@ def _held(folder: str) -> int | None:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(held)
-        unreadable(say.resume(path=folder, why=say.being_written()), folder)
+        raise_unreadable(say.resume(path=folder, why=say.being_written()), folder)
     except OSError:  # a file system without locks
         os.close(held)
         return None
@@ -275,11 +387,11 @@ def _by_chunk(unit: Unit) -> Mapping[str, Mapping[str, Weight]]:
     }
 
 
-def _not_finite(name: str, nans: int, infinities: int, file: str) -> Diagnostic:
+def _not_finite_problem(name: str, nans: int, infinities: int, file: str) -> Diagnostic:
     return problem(say.not_finite(tensor=name, nans=nans, infinities=infinities, file=file), file)
 
 
-def _raw(block: Any) -> Buffer:
+def _array_bytes(block: Any) -> Buffer:
     """The bytes of an array, without another copy where they lie in order."""
     import numpy as np
 
@@ -322,12 +434,12 @@ def read_manifest(path: str) -> dict[str, dict[str, Any]]:
             raise ValueError(say.manifest_no_finding())
         complete = manifest.get("complete") is True
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        garbled(path, say.it_is_no_manifest_of(error=verbatim(error)))
+        raise_garbled(path, say.it_is_no_manifest_of(error=verbatim(error)))
     return {"conversion": about, "files": files, "state": {"complete": complete}}
 
 
 def check_manifest(folder: str) -> list[Diagnostic]:
-    """What is wrong with the files that a manifest lists: missing, of another size, changed."""
+    """Problems of the files that a manifest lists: missing, of another size, changed."""
     found: list[Diagnostic] = []
     path = os.path.join(folder, MANIFEST)
     manifest = read_manifest(path)
@@ -337,23 +449,23 @@ def check_manifest(folder: str) -> list[Diagnostic]:
         full = os.path.join(folder, *name.split("/"))
         if not os.path.isfile(full) or not _lies_in(folder, full):
             found.append(problem(say.missing_shard(file=full, needed=MANIFEST), full))
-        elif not _is(full, entry):
+        elif not _is_as_recorded(full, entry):
             found.append(problem(say.garbled(file=full, why=say.another_checksum(manifest=MANIFEST)), full))
     return found
 
 
 def _lies_in(folder: str, path: str) -> bool:
-    """Whether a path is below a folder with all links followed: a manifest may come from anybody."""
+    """True if a path is below a folder with all links followed: a manifest may come from anybody."""
     return os.path.realpath(path).startswith(os.path.join(os.path.realpath(folder), "")) or (
         os.path.realpath(path) == os.path.realpath(folder)
     )
 
 
-def _put(path: str, data: bytes) -> None:
+def _write_file(path: str, data: bytes) -> None:
     with NewFile(path) as new:
         new.stream.write(data)
 
 
-def _is(path: str, known: Mapping[str, Any]) -> bool:
-    """Whether the file that a manifest lists stands there unchanged."""
+def _is_as_recorded(path: str, known: Mapping[str, Any]) -> bool:
+    """True if the file that a manifest lists stands there unchanged."""
     return os.path.isfile(path) and os.path.getsize(path) == known["size"] and has_sums(path, sums_in(known))

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from ...schemas.fast_records import NamedTuple
 from .messages_compiled import say
 from .number_types_compiled import TORCH, TORCH_STORAGES
-from .pickle_machine import Known, Named, PickleError, Record, attribute, run
-from .problems import garbled, unreadable
+from .pickle_machine import CompactClass, Name, PickleError, Record, attribute, run_pickle
+from .problems import raise_garbled, raise_unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -69,7 +69,7 @@ class _Index(NamedTuple):
     offsets: Shape | None
 
 
-class _Stored(NamedTuple):
+class _StorageInfo(NamedTuple):
     """A `_StorageInfo`: where a piece lies."""
 
     file: str
@@ -115,7 +115,7 @@ class Pieces:
 
 
 class Places:
-    """Where the pieces of one parameter lie, by their offsets."""
+    """Places of one parameter's pieces, by their offsets."""
 
     __slots__ = ("_axes", "_count", "_files", "_numbers", "_rows")
 
@@ -141,7 +141,7 @@ class Places:
         return self._files[file], start, length
 
     def row_of(self, offsets: Shape, likely: int) -> int | None:
-        """Which place that of a piece is: it is looked for at `likely` first, because all stand in one order."""
+        """The row of a piece's place: it is looked for at `likely` first, because all stand in one order."""
         if likely < self._count and self._offsets(likely) == offsets:
             return likely
         if self._rows is None:
@@ -158,19 +158,19 @@ class Places:
 
 
 def read_pickle(data: bytes, file: str, size: int = 0) -> Any:
-    """What a pickle describes; UnreadableError where it is garbled or asks for more than data.
+    """The content of a pickle; UnreadableError if it is garbled or asks for more than data.
 
     What it describes takes no more than the file that it stands in, of `size` bytes, and what any program needs.
     """
     try:
-        return run(data, _Checkpoint(), max(size, len(data)) + _FREE)
+        return run_pickle(data, _Checkpoint(), max(size, len(data)) + _FREE)
     except _RefusedError as refused:
-        unreadable(say.refused(file=file, name=str(refused)), file)
+        raise_unreadable(say.refused(file=file, name=str(refused)), file)
     except RecursionError:
-        garbled(file, say.its_pickle_is_nested_too())
+        raise_garbled(file, say.its_pickle_is_nested_too())
     except Exception as error:  # noqa: BLE001 - whatever the bytes lead to, the file is not a checkpoint
         why = " ".join(str(error).split())[:120]
-        garbled(file, say.its_pickle_is_damaged(said=why))
+        raise_garbled(file, say.its_pickle_is_damaged(said=why))
 
 
 class _RefusedError(Exception):
@@ -178,14 +178,14 @@ class _RefusedError(Exception):
 
 
 class _Checkpoint:
-    """What names and containers stand for in a checkpoint."""
+    """The meaning of a checkpoint's names and containers."""
 
     def __init__(self) -> None:
         self._files: list[str] = []
         self._file_numbers: dict[str, int] = {}
 
-    def named(self, module: str, name: str) -> Any:
-        """What a name stands for."""
+    def resolve(self, module: str, name: str) -> Any:
+        """The meaning of a name."""
         whole = f"{module}.{name}"
         made = _MADE.get(whole)
         if made is not None:
@@ -197,10 +197,10 @@ class _Checkpoint:
         if whole not in _NAMES and module.partition(".")[0] not in _PACKAGES:
             raise _RefusedError(whole)
         if module == f"{_DISTRIBUTED}planner":
-            return Known(whole, _nothing, 0)
-        return Named(whole)
+            return CompactClass(whole, _nothing, 0)
+        return Name(whole)
 
-    def stored(self, identity: Any) -> Storage:
+    def load_stored(self, identity: Any) -> Storage:
         """The storage of this name in the container."""
         kind, dtype, key, _location, count = identity
         if kind != "storage" or not isinstance(dtype, str) or not isinstance(key, str) or not _is_count(count):
@@ -209,7 +209,7 @@ class _Checkpoint:
 
     def put(self, table: dict[Any, Any], key: Any, value: Any) -> bool:
         """Put the place of a piece to those of its parameter."""
-        if key.__class__ is not _Index or value.__class__ is not _Stored:
+        if key.__class__ is not _Index or value.__class__ is not _StorageInfo:
             return False
         axes = None if key.offsets is None else len(key.offsets)
         places = table.get((key.name, axes))
@@ -222,7 +222,7 @@ class _Checkpoint:
         places.gather(key.offsets or (), number, value.start, value.length)
         return True
 
-    def gathered(self, items: list[Any]) -> Pieces | None:
+    def compact_list(self, items: list[Any]) -> Pieces | None:
         """The pieces of a parameter."""
         if not items or items[0].__class__ is not _Piece:
             return None
@@ -271,7 +271,7 @@ def _sizes(sizes: Shape = ()) -> Shape:
     return tuple(sizes)
 
 
-def _ordered(pairs: Any = ()) -> dict[Any, Any]:
+def _ordered_dict(pairs: Any = ()) -> dict[Any, Any]:
     if not all(key.__class__ is str for key, _ in pairs):
         raise PickleError("keys that are no names")
     return dict(pairs)
@@ -293,19 +293,19 @@ def _of_type(function: Callable[..., object], _kind: object, args: tuple[object,
 
 def _index_of(state: Any) -> _Index:
     found = _Index(attribute(state, "fqn"), attribute(state, "offset"))
-    _expected(holds=found.name.__class__ is str and (found.offsets is None or _are_numbers(found.offsets)))
+    _require(holds=found.name.__class__ is str and (found.offsets is None or _are_numbers(found.offsets)))
     return found
 
 
-def _stored_of(state: Any) -> _Stored:
-    found = _Stored(attribute(state, "relative_path"), attribute(state, "offset"), attribute(state, "length"))
-    _expected(holds=found.file.__class__ is str and _are_numbers(found[1:]))
+def _storage_info(state: Any) -> _StorageInfo:
+    found = _StorageInfo(attribute(state, "relative_path"), attribute(state, "offset"), attribute(state, "length"))
+    _require(holds=found.file.__class__ is str and _are_numbers(found[1:]))
     return found
 
 
 def _piece_of(state: Any) -> _Piece:
     found = _Piece(attribute(state, "offsets"), attribute(state, "sizes"))
-    _expected(holds=_are_numbers(found.offsets) and _are_numbers(found.sizes))
+    _require(holds=_are_numbers(found.offsets) and _are_numbers(found.sizes))
     return found
 
 
@@ -313,7 +313,7 @@ def _are_numbers(found: Any) -> bool:
     return found.__class__ is tuple and all(number.__class__ is int and 0 <= number < 1 << 63 for number in found)
 
 
-def _expected(*, holds: bool) -> None:
+def _require(*, holds: bool) -> None:
     if not holds:
         raise PickleError("an entry is not as expected")
 
@@ -323,7 +323,7 @@ def _nothing(_state: Any) -> None:
 
 
 _MADE: dict[str, Any] = {
-    "collections.OrderedDict": _ordered,
+    "collections.OrderedDict": _ordered_dict,
     "torch.Size": _sizes,
     "torch._utils._rebuild_tensor_v2": _tensor,
     "torch._utils._rebuild_tensor_v3": _typed_tensor,
@@ -332,7 +332,7 @@ _MADE: dict[str, Any] = {
     "torch._tensor._rebuild_from_type_v2": _of_type,
     "torch.storage._load_from_bytes": _typed_storage,
     "torch.nn.parameter.Parameter": _parameter,
-    f"{_DISTRIBUTED}metadata.MetadataIndex": Known("MetadataIndex", _index_of, 40),
-    f"{_DISTRIBUTED}metadata.ChunkStorageMetadata": Known("ChunkStorageMetadata", _piece_of, 60),
-    f"{_DISTRIBUTED}filesystem._StorageInfo": Known("_StorageInfo", _stored_of, 24),
+    f"{_DISTRIBUTED}metadata.MetadataIndex": CompactClass("MetadataIndex", _index_of, 40),
+    f"{_DISTRIBUTED}metadata.ChunkStorageMetadata": CompactClass("ChunkStorageMetadata", _piece_of, 60),
+    f"{_DISTRIBUTED}filesystem._StorageInfo": CompactClass("_StorageInfo", _storage_info, 24),
 }

@@ -1,4 +1,4 @@
-"""How Megatron-LM cuts a model into pipeline stages: which layers and which ends each model chunk has.
+"""Megatron-LM's split of a model over ranks: the shards of tensor parallelism, and the stages of a pipeline.
 
 Chunks are counted in the order of the layers: chunk `v` of pipeline rank `p` out of `n` is number `v * n + p`. Source:
 megatron-core 0.12 `transformer/transformer_block.py:get_num_layers_to_build`, `transformer_layer.py:
@@ -10,15 +10,94 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
+from ...mapper.weight_names import split_of
 from ...schemas.fast_records import NamedTuple
 from ...schemas.megatron.validation_functions import layout_chunks
 from .messages_compiled import say
-from .problems import unreadable
+from .model import VOCABULARY
+from .problems import raise_unreadable
+from .weight import Shape, Weight, columns_of, join_weights, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...schemas.message import Words
+    from .model import View
+
+
+def merge_shards(name: str, parts: Sequence[Weight], view: View) -> Weight:
+    """One weight out of the shards that the tensor-parallel ranks hold, in the order of the ranks.
+
+    Of a weight that all of them hold whole the first one stands for all; `copies` compares them.
+    """
+    first = parts[0]
+    for other in parts[1:]:
+        if len(other.shape) != len(first.shape) or other.dtype != first.dtype:
+            _refuse_shape(name, other, f"{first.dtype} {list(first.shape)}", first.file)
+    found = first if len(parts) == 1 else _join_shards(name, parts, view)
+    wanted = view.refuses(name, found.shape)
+    if wanted is not None:
+        _refuse_shape(name, first, str(list(wanted)), view.source, list(found.shape))
+    return found
+
+
+def _join_shards(name: str, parts: Sequence[Weight], view: View) -> Weight:
+    first = parts[0]
+    if is_replicated(name, first, view):
+        for part in parts[1:]:
+            if part.shape != first.shape:
+                _refuse_shape(name, part, str(list(first.shape)), first.file)
+        return first
+    split = split_of(name)
+    if split == "gated" and view.layout.gated:
+        halves = [part.shape[0] // 2 for part in parts]
+        gates = [rows_of(part, 0, half) for part, half in zip(parts, halves, strict=True)]
+        ups = [rows_of(part, half, 2 * half) for part, half in zip(parts, halves, strict=True)]
+        return join_weights([*gates, *ups], 0)
+    return join_weights(parts, 1 if split == "columns" else 0)
+
+
+def is_replicated(name: str, part: Weight, view: View) -> bool:
+    """True if every tensor-parallel rank holds a weight whole, given what one of several has of it."""
+    split = split_of(name)
+    if split is None or (split == "columns" and len(part.shape) == 1):
+        return True
+    if name in VOCABULARY or view.wanted is None:
+        return False
+    # Latent projections, and experts whose own tensor parallelism is 1.
+    return part.shape == view.wanted.get(name)
+
+
+def cut_shard(name: str, weight: Weight, rank: int, ranks: int, *, gated: bool, whole_latent: bool) -> Weight:
+    """The piece of a weight that one tensor-parallel rank holds."""
+    split = split_of(name)
+    if ranks == 1 or split is None or (split == "latent" and whole_latent):
+        return weight
+    if split == "columns":
+        if len(weight.shape) == 1:
+            return weight
+        step = _share(name, weight, weight.shape[1], ranks)
+        return columns_of(weight, rank * step, (rank + 1) * step)
+    if split == "gated" and gated:
+        half = weight.shape[0] // 2
+        step = _share(name, weight, half, ranks)
+        gate = rows_of(weight, rank * step, (rank + 1) * step)
+        up = rows_of(weight, half + rank * step, half + (rank + 1) * step)
+        return join_weights([gate, up], 0)
+    step = _share(name, weight, weight.shape[0], ranks)
+    return rows_of(weight, rank * step, (rank + 1) * step)
+
+
+def _share(name: str, weight: Weight, length: int, ranks: int) -> int:
+    if length % ranks:
+        raise_unreadable(say.split(named=f"{name} ({length})", parts=ranks, option="--tensor-parallel"), weight.file)
+    return length // ranks
+
+
+def _refuse_shape(name: str, part: Weight, wanted: str, source: str, found: object = None) -> None:
+    shape: Shape | object = found or f"{part.dtype} {list(part.shape)}"
+    raise_unreadable(say.shape(tensor=name, file=part.file, found=shape, wanted=wanted, source=source), part.file)
+
 
 _MOST_CHUNKS = 4096
 _LAYOUTS = (0, 13)
@@ -27,7 +106,7 @@ _NORM_BEHIND_LAYERS = (0, 16)
 
 
 class Cut(NamedTuple):
-    """What a launch says of its pipeline; the names are those of Megatron-LM's options."""
+    """A launch's pipeline settings, by the names of Megatron-LM's options."""
 
     pipeline: int = 1
     num_layers_per_virtual_pipeline_stage: int | None = None
@@ -62,9 +141,9 @@ def chunks_of(cut: Cut, layers: int, *, further: bool, place: str, version: tupl
     if cut.pipeline_model_parallel_layout is not None:
         if version < _LAYOUTS:
             _refuse(place, say.pipeline_model_parallel_layout_came())
-        counts, predicting = _laid_out(cut, layers, further, place)
+        counts, predicting = _layers_by_layout(cut, layers, further, place)
     else:
-        counts = _counted(cut, layers, place)
+        counts = _layers_by_count(cut, layers, place)
     last = len(counts) - 1
     predicting = last if predicting is None else predicting
     deepest = max((at for at, count in enumerate(counts) if count), default=0)
@@ -77,16 +156,18 @@ def chunks_of(cut: Cut, layers: int, *, further: bool, place: str, version: tupl
     return found
 
 
-def _counted(cut: Cut, layers: int, place: str) -> list[int]:
-    """How many layers each chunk has, where they are counted rather than laid out."""
+def _layers_by_count(cut: Cut, layers: int, place: str) -> list[int]:
+    """Layers of each chunk, if no layout is given."""
     embedding, loss = cut.account_for_embedding_in_pipeline_split, cut.account_for_loss_in_pipeline_split
     ends = (cut.decoder_first_pipeline_num_layers, cut.decoder_last_pipeline_num_layers)
     if ends != (None, None):
-        row = _uneven(cut, layers, place)
+        row = _uneven_stages(cut, layers, place)
     else:
         whole = layers + embedding + loss
         if whole % cut.pipeline:
-            unreadable(say.split(named=f"layers ({whole})", parts=cut.pipeline, option="--pipeline-parallel"), place)
+            raise_unreadable(
+                say.split(named=f"layers ({whole})", parts=cut.pipeline, option="--pipeline-parallel"), place
+            )
         row = [whole // cut.pipeline] * cut.pipeline
     rounds = _rounds(cut, row, place)
     counts = [count // rounds for count in row] * rounds
@@ -97,8 +178,8 @@ def _counted(cut: Cut, layers: int, place: str) -> list[int]:
     return counts
 
 
-def _uneven(cut: Cut, layers: int, place: str) -> list[int]:
-    """How many layers each rank has where the first's or the last's are given."""
+def _uneven_stages(cut: Cut, layers: int, place: str) -> list[int]:
+    """Layers of each rank, if the first's or the last's are given."""
     if cut.account_for_embedding_in_pipeline_split or cut.account_for_loss_in_pipeline_split:
         _refuse(place, say.account_for_in_pipeline_split())
     if cut.num_layers_per_virtual_pipeline_stage is not None:
@@ -117,7 +198,7 @@ def _uneven(cut: Cut, layers: int, place: str) -> list[int]:
 
 
 def _rounds(cut: Cut, row: list[int], place: str) -> int:
-    """How many chunks each rank has."""
+    """Chunks of each rank."""
     rounds = 1 if cut.num_virtual_stages_per_pipeline_rank is None else cut.num_virtual_stages_per_pipeline_rank
     each = cut.num_layers_per_virtual_pipeline_stage
     if each is not None:
@@ -131,7 +212,7 @@ def _rounds(cut: Cut, row: list[int], place: str) -> int:
     return rounds
 
 
-def _laid_out(cut: Cut, layers: int, further: bool, place: str) -> tuple[list[int], int | None]:
+def _layers_by_layout(cut: Cut, layers: int, further: bool, place: str) -> tuple[list[int], int | None]:
     """The layers of each chunk of a layout, and the chunk with multi-token prediction."""
     layout = cut.pipeline_model_parallel_layout or ""
     given = (*cut[1:5], *cut[6:])
@@ -147,10 +228,10 @@ def _laid_out(cut: Cut, layers: int, further: bool, place: str) -> tuple[list[in
     ends = text.count("E") == text.count("L") == 1 and text[0] == "E" and text[-1] == "L"
     if text.count("t") != layers or not ends:
         _refuse(place, say.a_layout_of_layers_for(value=text.count("t"), layers=layers))
-    return [chunk.count("t") for chunk in chunks], _predicting(chunks, further, place)
+    return [chunk.count("t") for chunk in chunks], _prediction_chunk(chunks, further, place)
 
 
-def _predicting(chunks: Sequence[str], further: bool, place: str) -> int | None:
+def _prediction_chunk(chunks: Sequence[str], further: bool, place: str) -> int | None:
     """The chunk with multi-token prediction, behind all layers."""
     found = [at for at, chunk in enumerate(chunks) if "m" in chunk]
     behind_all = "t" not in "".join(chunks).partition("m")[2]
@@ -160,4 +241,4 @@ def _predicting(chunks: Sequence[str], further: bool, place: str) -> int | None:
 
 
 def _refuse(place: str, why: Words) -> NoReturn:
-    unreadable(say.cut(why=why), place)
+    raise_unreadable(say.cut(why=why), place)
