@@ -38,9 +38,9 @@ class Selection(NamedTuple):
 def changed_files() -> frozenset[str]:
     """The files that a quick run looks at; a copy of the checkout without `tools/` needs no quick run."""
     sys.path.insert(0, str(ROOT / "tools"))
-    from changed_modules import changed
+    import changed_modules
 
-    return frozenset(changed(None))
+    return frozenset(changed_modules.changed_files(None))
 
 
 def tree_digest() -> str:

@@ -48,15 +48,10 @@ def check_mindformers(
 
 def check_megatron(config: Config, schema: Mapping[str, Any]) -> FrameworkCheck:
     """The faults of a launch's arguments, by the model of the version that the reader found."""
-    unread = {word.text for word in config.unresolved}
     known: Mapping[str, Any] = schema["properties"]
     flags = [f"--{key.replace('_', '-')}" for key in known]
     spans = [problem.span for problem in config.problems if problem.span is not None]
-    written = {
-        key: setting
-        for key, setting in config.settings.items()
-        if setting.origin == "explicit" and setting.raw and unread.isdisjoint(setting.raw)
-    }
+    written = _written_settings(config)
     # What the parser takes has a value; a fork's parser takes more than Megatron-LM's.
     refused = {
         key: setting.raw
@@ -77,6 +72,16 @@ def check_megatron(config: Config, schema: Mapping[str, Any]) -> FrameworkCheck:
         return Place(setting.span, next((span for span in spans if _is_behind(span, setting.span)), setting.span))
 
     return FrameworkCheck("megatron", [*faults(values, schema), *unknown], place)
+
+
+def _written_settings(config: Config) -> dict[str, Setting]:
+    """The arguments that the launch itself has, with all of their words read."""
+    unread = {word.text for word in config.unresolved}
+    return {
+        key: setting
+        for key, setting in config.settings.items()
+        if setting.origin == "explicit" and setting.raw and unread.isdisjoint(setting.raw)
+    }
 
 
 def _is_behind(span: Span, whole: Span | None) -> bool:

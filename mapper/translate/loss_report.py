@@ -365,7 +365,7 @@ class FieldCase:
             return STAND_INS[self.field](given=shown_value(self.wanted))
         return None if self.entry.decided else length_reason(self.sides.config, self.field)
 
-    def open_text(self) -> Words:
+    def unresolved_text(self) -> Words:
         """Of a value that the file does not decide."""
         settings = self.sides.config.settings
         if any((setting := settings.get(key)) is not None and setting.overridable for key in self.entry.keys):
@@ -377,7 +377,7 @@ class FieldCase:
 
     def left_to_user_text(self) -> Words:
         """Of a value that is left to the user."""
-        return self.length_text() or self.open_text()
+        return self.length_text() or self.unresolved_text()
 
     def caveat_text(self) -> Words:
         """The caveat's own sentence."""
@@ -476,7 +476,7 @@ DECISIONS: Mapping[Stage, tuple[Decision, ...]] = {
     ),
     # The written side does the same without being told.
     "by itself": (
-        Decision(_Case.is_open_by_itself, "unresolved", _Case.open_text, _no, _no),
+        Decision(_Case.is_open_by_itself, "unresolved", _Case.unresolved_text, _no, _no),
         Decision(_Case.has_weighty_caveat, None, _Case.caveat_text, _no, _Case.is_decided),
         Decision(_Case.is_written_or_matters, "exact", _Case.does_it_text, _yes, _Case.is_decided),
     ),

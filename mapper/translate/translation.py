@@ -91,20 +91,27 @@ def translate_recipe(
         recipe = _as_a_run(recipe)
     framework = to or partner(config.framework)
     own = version is None and framework == config.framework
-    origin: VersionOrigin = config.version_origin if own else "assumed" if version is None else "given"
     fork = dialect_asked(version) if framework == "megatron" else None
     if framework == "megatron":
         side: SideName = "megatron"
         dialect = OWN if fork is None else fork.name
-        version = normalise_version(version or (config.framework_version if own else DEFAULT_VERSION))
+        written = normalise_version(version or (config.framework_version if own else DEFAULT_VERSION))
     else:
-        if own and config.framework_version in WRITTEN.get(dialect or config.dialect, ()):
-            version, dialect = config.framework_version, dialect or config.dialect
-        dialect = dialect or ("dynamic" if version is not None and version.split(".")[0] == "2" else "static")
-        side = "dynamic" if dialect == "dynamic" else "static"
-        version = _written_version(version or DEFAULT_MINDFORMERS[side], dialect)
-    done = _Translator(recipe, config, framework, side, version, dialect, family, fork).translate()
+        side, written, dialect = _mindformers_target(config, version, dialect, own=own)
+    origin: VersionOrigin = config.version_origin if own else "assumed" if version is None else "given"
+    done = _Translator(recipe, config, framework, side, written, dialect, family, fork).translate()
     return done._replace(version_origin=origin)
+
+
+def _mindformers_target(
+    config: Config, version: str | None, dialect: str | None, *, own: bool
+) -> tuple[SideName, str, str]:
+    """Side, version and dialect of the YAML to write; a file's own ones if it is written anew and none is named."""
+    if own and config.framework_version in WRITTEN.get(dialect or config.dialect, ()):
+        version, dialect = config.framework_version, dialect or config.dialect
+    dialect = dialect or ("dynamic" if version is not None and version.split(".")[0] == "2" else "static")
+    side: SideName = "dynamic" if dialect == "dynamic" else "static"
+    return side, _written_version(version or DEFAULT_MINDFORMERS[side], dialect), dialect
 
 
 def _as_a_run(recipe: Recipe) -> Recipe:
