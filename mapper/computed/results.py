@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from math import log, pi
 
 from ...mappings.keys_compiled import MEGATRON_DATA
@@ -244,6 +243,8 @@ def has_masked_tokens(config: Values, kind: str, masks_end: str, columns: str) -
 
 def in_both(told: str) -> Words:
     """A value's text, with its Chinese beside it: phrase by phrase, the longest first."""
+    import re
+
     from .message_texts_compiled import FOREIGN
 
     longest_first = sorted(FOREIGN, key=len, reverse=True)

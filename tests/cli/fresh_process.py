@@ -24,7 +24,11 @@ Answer = list[object]
 
 ROOT = Path(lint_cache.__file__).parents[1]
 """Of the rooms, in a checkout and in a wheel."""
-COMMANDS = ("convert", "diff", "explain", "lint", "linting", "lr", "pairing", "recipe", "show")
+MODULES = (
+    *(f"commands.{name}" for name in ("convert", "diff", "explain", "lint", "lr", "recipe", "show")),
+    "linting.file_groups",
+    "linting.linter",
+)
 
 
 def _import_everything() -> None:
@@ -32,7 +36,7 @@ def _import_everything() -> None:
     for room in ("schemas", "mapper", "mappings", "rules", "cli"):
         for path in sorted((ROOT / room).glob("**/*_compiled.py")):
             importlib.import_module(".".join(("accmap", *path.relative_to(ROOT).with_suffix("").parts)))
-    for name in COMMANDS:
+    for name in MODULES:
         importlib.import_module(f"accmap.cli.{name}")
     gc.collect()
     gc.freeze()

@@ -132,7 +132,7 @@ USES = {
     "placeholder": "say.absent(paht='x', why=say.why_not())",
     "forgotten": "say.absent(why=say.why_not())",
     "english": "say.absent(path='x', why='because')",
-    "place": "finding(say.why_not(), 'file')",
+    "place": "diagnose(say.why_not(), 'file')",
     "kind": "say.kinds['absend']",
     "page": "say.page('headz', 'en')('first', 1, 2)",
     "label": "say.page('heads', 'en')('frist', 1, 2)",
@@ -144,7 +144,7 @@ def test_the_type_checker_knows_every_message_and_placeholder(tmp_path: Path) ->
     said(tmp_path, WRITTEN)
     settings = {"include": ["."], "exclude": ["**/*_compiled.py*"], "extraPaths": [".", str(ROOT / ".typing")]}
     (tmp_path / "pyrightconfig.json").write_text(json.dumps({**settings, "typeCheckingMode": "strict"}), "utf-8")
-    head = "from accmap.schemas.diagnostic import finding as finding\nfrom spoken.messages_compiled import say\n\n"
+    head = "from accmap.schemas.diagnostic import diagnose as diagnose\nfrom spoken.messages_compiled import say\n\n"
     for name, use in USES.items():
         (tmp_path / f"{name}.py").write_text(f"{head}print({use})\n", encoding="utf-8")
     command = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "--outputjson"]

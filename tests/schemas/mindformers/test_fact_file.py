@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accmap.schemas.mindformers import extract
-from accmap.schemas.mindformers.fact_base import facts_of, merge_versions, read_facts, versions
+from accmap.schemas.mindformers.fact_base import fact_file_text, facts_of, merge_versions, read_facts, versions
 from accmap.schemas.versions import names_with_facts
 
 WHEELS = Path(
@@ -54,7 +54,7 @@ def test_every_version_with_facts_has_them_in_the_file() -> None:
 
 def test_a_version_taken_out_and_brought_back_leaves_the_files_as_they_were() -> None:
     facts, digests = read_facts(), read_facts(extract.DIGESTS)
-    before = extract.written("", facts), extract.written("", digests)
+    before = fact_file_text("", facts), fact_file_text("", digests)
     newest = facts["static"]["versions"][-1]
     held: dict[str, Any] = {
         dialect: facts_of(one["facts"], newest, one["versions"])
@@ -63,7 +63,7 @@ def test_a_version_taken_out_and_brought_back_leaves_the_files_as_they_were() ->
     extract.update_version(facts, digests, newest, None)
     assert newest not in facts["static"]["versions"]
     extract.update_version(facts, digests, newest, held)
-    assert (extract.written("", facts), extract.written("", digests)) == before
+    assert (fact_file_text("", facts), fact_file_text("", digests)) == before
 
 
 @pytest.mark.frameworks
