@@ -4,7 +4,7 @@
 
 A name says little if it is a bare participle or adverb (`found`, `carried`, `unlike`, `taken_together`): each of its
 words is one, or a word such as `of` and `at` beside one. A docstring asks if it begins with a question word: a plain
-one says what the function returns or does. `tests/test_house.py` holds the limits.
+one says what the function returns or does. `tests/test_measures.py` holds the limits.
 """
 
 from __future__ import annotations
