@@ -1,4 +1,4 @@
-"""The JSON that each command writes, as typed models: the contract in a form that machines can check.
+"""Typed models of the JSON that each command writes: the contract in a form that machines can check.
 
 `accmap schema NAME` prints their JSON Schema, and the tests validate real answers against it. Objects are open:
 keys may be added, never removed.

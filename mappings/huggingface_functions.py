@@ -1,4 +1,4 @@
-"""The functions that expressions of `huggingface.yaml` call."""
+"""The functions that expressions of `huggingface.yaml` and `huggingface_written.yaml` call: reading and writing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names keys and values for a person, as the file spells them."""
+"""Names of keys and values for a person, as the file spells them, with their origin and labels."""
 
 from __future__ import annotations
 

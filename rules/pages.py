@@ -1,4 +1,4 @@
-"""The page of a code in English and Chinese, made from the catalog, a reader's messages or a docstring.
+"""Page of a rule's or a reader's code in English and Chinese, made from catalog, messages or a docstring.
 
 They are `docs/rules/`; `accmap explain CODE` prints one.
 """

@@ -1,4 +1,4 @@
-"""Turns repairs into text edits, and adds fixes to what the readers say about a YAML.
+"""Turns a rule's repair into a fix: the edits of a YAML's text; and adds fixes to what the readers say about it.
 
 An edit replaces the text of one value, or writes a line at the end of a section with the indentation of its
 neighbours; nothing else of the file is touched, so comments and layout stay as they are.

@@ -91,7 +91,7 @@ class _Links:
         """What was said of a key in one file, by its place."""
         self.of: dict[tuple[str, str], int] = {}
         """What was said of an argument, by its destination: its value may stand in another place."""
-        self.slips: dict[tuple[str, int, int], int] = {}
+        self.misread_arguments: dict[tuple[str, int, int], int] = {}
         """The arguments that are none, by where they begin."""
         self.idle: list[int] = []
         """What was said of a key that does nothing."""
@@ -125,7 +125,7 @@ class _Links:
             if place not in self.at or self.found[self.at[place]].kind.code in ROLES["number-notation"]:
                 self.at[place] = number  # what is said of the key itself counts before its notation
             if code in ROLES["misread-argument"]:
-                self.slips.setdefault((entry.file, *span[:2]), number)
+                self.misread_arguments.setdefault((entry.file, *span[:2]), number)
             self._note_argument(number, entry)
         if code in ROLES["inert-key"]:
             self.idle.append(number)
@@ -204,7 +204,7 @@ class _Links:
             self._by_line_end,
             self._by_loss,
             self._by_stray,
-            self._by_slip,
+            self._by_misread_argument,
             self._by_refusal,
             self._by_key,
             self._by_gate,
@@ -246,7 +246,7 @@ class _Links:
         )
 
     def _by_source_field(self, number: int) -> int | None:
-        """A computed quantity, where one of the fields that feed it differs."""
+        """The gravest differing field that feeds a computed quantity, as the cause of its difference."""
         entry = self.found[number]
         if len(entry.fields) != 1 or not entry.fields[0].startswith(COMPUTED):
             return None
@@ -257,7 +257,7 @@ class _Links:
         return max(causes, key=lambda cause: _RANKS[self.found[cause].kind.severity], default=None)
 
     def _by_line_end(self, number: int) -> int | None:
-        """The line ends of a file, for a finding about a word that holds a CR."""
+        """The finding on a file's line ends, as the cause of one about a word that holds a CR."""
         entry = self.found[number]
         if not any("\r" in str(value) for _, value in entry.values):
             return None
@@ -280,18 +280,18 @@ class _Links:
         return next((cause for cause, dests in self.lost if dests & missing), None)
 
     def _by_stray(self, number: int) -> int | None:
-        """A word that belongs to no flag because the one before it does not."""
+        """The flag that takes no more words, as the cause of the stray word behind it."""
         entry = self.found[number]
         if entry.kind.code not in ROLES["stray-word"]:
             return None
         return self.strays.get((entry.file, str(dict(entry.values).get("flag"))))
 
-    def _by_slip(self, number: int) -> int | None:
-        """A misspelt argument, for what a framework refuses for want of it."""
+    def _by_misread_argument(self, number: int) -> int | None:
+        """The misread argument at whose place a finding about one file begins; it is no such finding itself."""
         entry = self.found[number]
         if entry.kind.code in _PAIR or entry.span is None or entry.kind.code in ROLES["misread-argument"]:
             return None
-        return self.slips.get((entry.file, *entry.span[:2]))
+        return self.misread_arguments.get((entry.file, *entry.span[:2]))
 
     def _by_refusal(self, number: int) -> int | None:
         """The rule that knows what to do about a refusal, for what the framework's own validation says of it.
@@ -324,7 +324,7 @@ class _Links:
         return None
 
     def _by_spelling(self, number: int) -> int | None:
-        """A section that is missing because it stands there misspelt."""
+        """The misspelt section, as the cause of the one that is missing."""
         entry = self.found[number]
         missing = CAUSES[entry.kind.code][4] if entry.kind.code in CAUSES else None
         if missing is None:
@@ -434,7 +434,7 @@ class _Links:
         return None
 
     def _by_derivation(self, number: int) -> int | None:
-        """A value that is worked out from others differs because one of them does."""
+        """The differing value that another one is worked out from, as the cause of that one's difference."""
         entry = self.found[number]
         if entry.kind.code not in _PAIR or len(entry.fields) != 1 or len(self.differing) < 2:
             return None

@@ -98,6 +98,7 @@ class Expression:
         return self._value(self._tree, run)
 
     def _check(self, node: ast.AST) -> None:
+        """Note the names that an expression reads; ValueError for a construct that is not allowed."""
         if isinstance(node, ast.Name):
             self.reads[node.id] = None
             return

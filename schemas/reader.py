@@ -354,10 +354,10 @@ def _mindformers_launch(
 ) -> Config:
     """The YAML that a `run_mindformer.py` launch names, with the launch's options on top."""
     from .mindformers.effective import mindformers_config
-    from .mindformers.launch import DEFAULT_VERSION, is_dynamic_launch, overrides
+    from .mindformers.launch import DEFAULT_VERSION, is_dynamic_launch, launch_overrides
 
     version = options.mindformers or DEFAULT_VERSION
-    yaml_path, changes, problems = overrides(launch, version, source.name)
+    yaml_path, changes, problems = launch_overrides(launch, version, source.name)
     if yaml_path is None:
         for problem in problems:
             if problem.kind.name == "launch-config-undecided":

@@ -146,12 +146,12 @@ def _translate_onto_base(model: Config, base: str, args: ConvertArgs) -> tuple[C
     if args.to != config.framework:
         return config, translation, text_of(translation, comments=not args.no_comments, language=args.lang)
     found = update(source.text, translation, config, options)
-    _tell_by_hand(base, found, args.lang)
+    _tell_refused_changes(base, found, args.lang)
     return config, translation._replace(written=found.config, rows=found.rows), found.text
 
 
-def _tell_by_hand(path: str, found: Updated, language: Language) -> None:
-    """Say on stderr what was not brought about, and what otherwise than expected; losses are said by their rows."""
+def _tell_refused_changes(path: str, found: Updated, language: Language) -> None:
+    """Say on stderr what was not brought about or came out otherwise; a loss is said by its row of the report."""
     lost = {row.field for row in found.rows if row.changes_numbers}
     for refusal in found.refused + found.remarks:
         if refusal.field is None or refusal.field not in lost:
@@ -193,5 +193,5 @@ class _ExistingFile:
         if held:
             require_said(translation._replace(unsaid=found.unsaid))
         rewrite(self.source, found.text)
-        _tell_by_hand(self.path, found, language)
+        _tell_refused_changes(self.path, found, language)
         return found

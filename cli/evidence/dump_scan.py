@@ -34,7 +34,7 @@ def run(args: DumpScanArgs) -> int:
     """Look and print."""
     require_jobs(args.jobs)
     name = args.files[0]
-    scans = _scans(name, args.step, args.rank, args.jobs)
+    scans = _scan_ranks(name, args.step, args.rank, args.jobs)
     unseen = _unreadable_parts(scans)
     overflowed = any(one.found for one in scans)
     seen = sum(one.looked_at for one in scans)
@@ -47,8 +47,8 @@ def run(args: DumpScanArgs) -> int:
     return UNUSABLE if not overflowed and any(one.unreadable for one in scans) else BAD
 
 
-def _scans(name: str, step: int | None, rank: int | None, jobs: int | None) -> list[Scan]:
-    """Every step and rank that was asked for, looked at side by side."""
+def _scan_ranks(name: str, step: int | None, rank: int | None, jobs: int | None) -> list[Scan]:
+    """The scan of each step and rank asked for, in `jobs` threads; UnreadableError where there is none."""
     from ...evidence.dump.overflow import scan
     from ...evidence.dump.places import find_places
     from ...evidence.dump.trees import read_tree

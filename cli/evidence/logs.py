@@ -227,7 +227,7 @@ def _by_rules(sides: dict[str, Side], rows: Sequence[Difference]) -> tuple[list[
 
 
 def _by_fields(rows: Sequence[Difference]) -> tuple[list[Words], list[Words]]:
-    """The fields that both runs have and that differ; and the open differences, keys that no table knows included."""
+    """Lines on known fields that differ; and on the open differences, with the keys that no table knows."""
     apart: list[Words] = []
     unknown: list[Words] = []
     for row in rows:

@@ -162,11 +162,11 @@ def _page(found: Check, language: Language, *, everything: bool) -> None:
         say(word("beside", amount.tensors, _of(what, language), in_bytes(amount.size)))
     if counts["rounded"]:
         say(word("rounded"))
-    _say_of_configuration(found, language)
+    _print_configuration_notes(found, language)
 
 
-def _say_of_configuration(found: Check, language: Language) -> None:
-    """That the checkpoints are not the configuration's, or that there is none."""
+def _print_configuration_notes(found: Check, language: Language) -> None:
+    """Print where the checkpoints do not fit the configuration, and that the layout was inferred without one."""
     word = usage.page("weights_check", language)
     for one in found.misfits:
         say(f"{paint(word_of(PARTIAL, language) or '', 'yellow', wants_colour())}  {one.text(language)}")

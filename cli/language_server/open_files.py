@@ -33,8 +33,8 @@ class _Checked(NamedTuple):
     report: Report
 
     @property
-    def files(self) -> set[str]:
-        """Everything that there may be something to say of."""
+    def reported_files(self) -> set[str]:
+        """Absolute paths of the group's files and of every file that its report has a finding in."""
         return {*self.group, *(os.path.abspath(entry.file) for entry in self.report.diagnostics)}
 
 
@@ -58,7 +58,7 @@ class OpenFiles:
         self._texts.pop(path, None)
         self._last.pop(path, None)
         gone = self._checked.pop(path, None)
-        return set() if gone is None else gone.files
+        return set() if gone is None else gone.reported_files
 
     def check(self, paths: Iterable[str] | None = None) -> set[str]:
         """Lint open files, all of them unless some are named, with those that they are the partner of.
@@ -66,7 +66,7 @@ class OpenFiles:
         The answer are the files whose findings may be others now.
         """
         wanted = set(self._texts if paths is None else paths)
-        wanted.update([path for path, known in self._checked.items() if wanted.intersection(known.files)])
+        wanted.update([path for path, known in self._checked.items() if wanted.intersection(known.reported_files)])
         groups: dict[frozenset[str], _Checked] = {}
         changed: set[str] = set()
         for path in sorted(wanted.intersection(self._texts)):
@@ -76,7 +76,7 @@ class OpenFiles:
                 report = self._report(group, reader, configuration)
                 one = groups[frozenset(group)] = _Checked(group, report)
             before = self._checked.get(path)
-            changed |= one.files | (set() if before is None else before.files)
+            changed |= one.reported_files | (set() if before is None else before.reported_files)
             self._checked[path] = one
             seen = self.side_of(path)
             if seen is not None:

@@ -44,9 +44,9 @@ class Unit(NamedTuple):
 
 
 def units_of(report: Report, causes: Sequence[Diagnostic]) -> list[Unit]:
-    """Every pair and lone file of a report with its counts, the worst first."""
+    """Every pair and lone file with the number of the given findings (`causes`) in each group, the worst first."""
     members = _members(report)
-    names = _names(list(dict.fromkeys(members.values())))
+    names = _unit_names(list(dict.fromkeys(members.values())))
     counts: dict[tuple[str, ...], dict[str, int]] = {files: _nothing() for files in names}
     for entry in causes:
         files = _home(entry, members) or ((entry.file,) if len(counts) != 1 else next(iter(counts)))
@@ -122,8 +122,8 @@ def _home(entry: Diagnostic, members: Mapping[str, tuple[str, ...]]) -> tuple[st
     return None
 
 
-def _names(units: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], str]:
-    """A pair that is alone in its folder goes by the folder's name."""
+def _unit_names(units: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], str]:
+    """A name for each unit: its folder's for the only pair in a folder (lone files do not count), else its files'."""
     folders = [{os.path.dirname(file) for file in files} for files in units]
     alone: dict[str, int] = {}
     for found, files in zip(folders, units, strict=True):

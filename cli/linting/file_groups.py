@@ -1,4 +1,4 @@
-"""Groups of files: pairs of the configuration; of the others, one of each framework is a pair."""
+"""Reads the named files and groups them: pairs of the configuration; of the others, one of each framework."""
 
 from __future__ import annotations
 
@@ -57,15 +57,15 @@ class Gathering:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The files that were read: those that were named, then the partners that were pulled in."""
+        """The files that could be read: those that were named, then the partners that were pulled in."""
         order = dict.fromkeys((*self._names, *self._files))
         said = {**self._remarks, **self._open}
         read = (self._files.get(name) or (name if name in said else None) for name in order)
         return tuple(file for file in read if file is not None)
 
     @property
-    def read(self) -> int:
-        """Number of files that were taken so far, read or not."""
+    def taken_count(self) -> int:
+        """The number of files that were taken so far, unreadable ones included."""
         return len(self._files)
 
     def places(self) -> dict[str, int]:

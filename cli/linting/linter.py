@@ -110,7 +110,7 @@ class _Gathered:
             if self._many:
                 from ..progress import report_progress
 
-                report_progress(self._gathering.read, self._many, group[0].config.file)
+                report_progress(self._gathering.taken_count, self._many, group[0].config.file)
             yield group
 
     def take(self, group: Sequence[Side], outcome: Outcome, *, with_subjects: bool) -> None:

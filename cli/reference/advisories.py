@@ -1,4 +1,4 @@
-"""Known defects for the commands that list them, and for those that look at a run and ask which of them fit."""
+"""Known defects (advisories): listed by framework and version, and those that concern a run."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class Report(NamedTuple):
         """Relevant data that were not compared: unread files, later steps."""
         found = [*self._not_read()]
         if self.agreement is not None:
-            found += (*not_read(self.sides), *self._later_steps(self.agreement))
+            found += (*not_read(self.sides), *self._uncompared_steps(self.agreement))
         return tuple(found)
 
     def _not_read(self) -> Iterator[Unseen]:
@@ -86,8 +86,8 @@ class Report(NamedTuple):
             left = file.of - file.blocks
             yield Unseen(file.prefix, *say.blocks_not_read(count=left, of=file.of).both())
 
-    def _later_steps(self, agreement: Agreement) -> Iterator[Unseen]:
-        """The steps of the run behind those whose samples were compared, unless the orders are one to the end."""
+    def _uncompared_steps(self, agreement: Agreement) -> Iterator[Unseen]:
+        """The samples behind those compared, unless one order holds to the end; and the longer run's own steps."""
         steps = [side.plan.steps for side in self.sides]
         shorter = min((one for one in steps if one is not None), default=None)
         if not agreement.one_order and (None in steps or shorter is None or shorter > agreement.steps):

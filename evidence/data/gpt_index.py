@@ -1,4 +1,4 @@
-"""The samples of one dataset: its sequences are shuffled and laid end to end, cut into samples, the samples shuffled.
+"""The samples of one dataset, as Megatron-Core's index functions build them: shuffled sequences cut into samples.
 
 All of it follows from the lengths of the sequences, the sample length, the number of samples asked for and the seed.
 Where several epochs are needed and the last is used to less than four fifths, that one is shuffled by itself.

@@ -130,7 +130,7 @@ class RecordFile(NamedTuple):
 
     @property
     def modes(self) -> None:
-        """There is none in this form."""
+        """None: this form has no modes, which a `.idx` file can have."""
         return
 
     @property

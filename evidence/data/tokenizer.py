@@ -62,7 +62,7 @@ class Tokenizer(NamedTuple):
 def read_tokenizer(path: str) -> Tokenizer:
     """The tokenizer at `path`, a `tokenizer.json` or its folder."""
     file = os.path.join(path, "tokenizer.json") if os.path.isdir(path) else path
-    content, pieces, sound = _vocabulary(file)
+    content, pieces, sound = _read_vocabulary(file)
     if pieces is None:
         unreadable(say.tokenizer(path=file, why=say.it_has_no_model_vocab()), file)
     if not pieces or not sound:
@@ -77,8 +77,8 @@ def read_tokenizer(path: str) -> Tokenizer:
     return Tokenizer(file, pieces, frozenset(added), special, _piece_encoding(content))
 
 
-def _vocabulary(file: str) -> tuple[dict[str, Any], dict[int, str] | None, bool]:
-    """A `tokenizer.json` without its vocabulary and merges; the pieces by id; whether each piece has one."""
+def _read_vocabulary(file: str) -> tuple[dict[str, Any], dict[int, str] | None, bool]:
+    """A `tokenizer.json` without vocabulary and merges; its pieces by id; True if each piece has an id."""
     content: dict[str, Any] = {}
     pieces: dict[int, str] | None = None
     sound = True

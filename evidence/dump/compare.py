@@ -234,7 +234,8 @@ def pair_tensors(a: Unit, b: Unit, *, crossing: bool, routes: bool = False) -> P
     for tensor in left:
         candidates = theirs.values() if crossing else ()
         partner = next(
-            (other for other in candidates if other.role == tensor.role and _is_same_kind(tensor, other)), None
+            (other for other in candidates if other.role == tensor.role and _has_same_size_and_kind(tensor, other)),
+            None,
         )
         if partner is None:
             only_a.append(tensor.place)
@@ -275,7 +276,8 @@ def _comparable(a: Tensor, b: Tensor) -> bool:
     return a.role != "input" or a.shape is None or b.shape is None or _elements(a) == _elements(b)
 
 
-def _is_same_kind(a: Tensor, b: Tensor) -> bool:
+def _has_same_size_and_kind(a: Tensor, b: Tensor) -> bool:
+    """True if both are tensors with as many elements (not 0), and both of exact numbers or both of inexact ones."""
     if a.value is not None or b.value is not None or a.shape is None or b.shape is None:
         return False
     return (a.dtype in EXACT) == (b.dtype in EXACT) and _elements(a) == _elements(b) and _elements(a) > 0

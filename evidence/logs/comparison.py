@@ -1,4 +1,4 @@
-"""Several logs compared: the first is the benchmark, each other one is put beside it and judged.
+"""A run compared with the benchmark run: aligned step by step, and judged; both are read already (`log_reader.py`).
 
 A log that is compared with its own copy shows nothing (`same_run`). Two runs never take the same time for every step,
 so that equal bytes with a clock in them are one log, and so are logs whose steps all took the same times and have the

@@ -1,4 +1,4 @@
-"""Problems of a log, with their place; codes EVD001 to EVD019."""
+"""Makes the diagnostics of a log, with their place and an excerpt of the line."""
 
 from __future__ import annotations
 

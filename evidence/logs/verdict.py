@@ -268,7 +268,7 @@ class _Sums(NamedTuple):
 
     @property
     def is_padded(self) -> bool:
-        """True if one run has more numbers: of a padded vocabulary, say."""
+        """True if the runs differ in their number of parameters, as with a padded vocabulary."""
         return self.numbers[0] != self.numbers[1]
 
     @property

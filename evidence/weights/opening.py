@@ -1,4 +1,4 @@
-"""Opens a checkpoint of any form, and finds out how its model is built."""
+"""Opens a checkpoint, and gives each framework's account of its model, the missing one translated from the other."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def sides_of(
     first = next(known[name] for name in ("megatron", "mindformers", "huggingface") if name in known)
     megatron = known.get("megatron") or _translate_side(first.config, "megatron", options)
     mindformers = known.get("mindformers") or _translate_side(first.config, "mindformers", options)
-    layout = _arrangement(first, mindformers, checkpoints, given="mindformers" in known)
+    layout = _weight_layout(first, mindformers, checkpoints, given="mindformers" in known)
     model = known.get("huggingface") or (_model_side(first) if described else None)
     return Sides(megatron, mindformers, layout, tuple(known), model)
 
@@ -132,8 +132,8 @@ def _given_sides(
     return known
 
 
-def _arrangement(first: Side, mindformers: Side, checkpoints: Sequence[Checkpoint], *, given: bool) -> Layout:
-    """The weights' layout: the model is the given file's, the arrangement that of the MindSpore Transformers one."""
+def _weight_layout(first: Side, mindformers: Side, checkpoints: Sequence[Checkpoint], *, given: bool) -> Layout:
+    """The layout: the model of the first side, arranged as MindSpore Transformers' file or checkpoint has it."""
     try:
         layout = layout_of(first.recipe, mindformers.config)
     except UndecidedSizeError as error:

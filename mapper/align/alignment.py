@@ -1,4 +1,4 @@
-"""Simplifying a recipe for precision alignment, and the ladder on which the parts of the real run come back."""
+"""Recipes for precision alignment: simplified, the ladder back to the real run, and what both files can say alike."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ def _pair(window: object) -> tuple[int, int] | None:
 
 
 def documents(args: Values) -> dict[str, Value]:
-    """0.12–0.19 `fused_softmax.py:FusedScaleMaskSoftmax`, `gpt_model.py:GPTModel.forward`.
+    """Document resets in effect: 0.12–0.19 `fused_softmax.py:FusedScaleMaskSoftmax`, `gpt_model.py:GPTModel.forward`.
 
     The data set's mask is read by the local softmax that is not fused; other attention is causal by itself. Rotary
     positions count from the beginning of the sequence.

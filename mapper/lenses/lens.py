@@ -197,15 +197,15 @@ def _name(value: Value) -> Value:
     return value.rsplit(".", 1)[-1] if isinstance(value, str) else value
 
 
-def _single(value: Value) -> Value:
-    """One entry alone stands for the list that holds it."""
+def _unwrap_single(value: Value) -> Value:
+    """The one entry of a list that has one; other values as they are."""
     listed = items(value)
     return listed[0] if listed is not None and len(listed) == 1 else value
 
 
 def float_list(value: Value) -> Value:
     """A number as float; a list of them entry by entry, one alone for itself."""
-    single = _single(value)
+    single = _unwrap_single(value)
     listed = items(single)
     return as_float(single) if listed is None else [as_float(entry) for entry in listed]
 
@@ -224,6 +224,7 @@ def _whole_or_text(text: str) -> Value:
 
 
 def _omit_all(values: Values, _scope: Scope) -> Written:
+    """No key is written."""
     return tuple(OMIT for _ in values)
 
 
@@ -233,18 +234,22 @@ def pass_through(values: Values, _scope: Scope) -> Values:
 
 
 def _nothing_read(_values: Values, _scope: Scope) -> Values:
+    """The recipe's one field is None."""
     return (None,)
 
 
 def _nothing_written(_values: Values, _scope: Scope) -> Written:
+    """There is no key to write."""
     return ()
 
 
 def _enum_get(values: Values, scope: Scope) -> Values:
+    """The meaning of each of a side's names, by `look_up`."""
     return tuple(look_up(value, scope) for value in values)
 
 
 def _enum_put(values: Values, scope: Scope) -> Written:
+    """The side's name for each value, by `enum_key`; a list goes by its first entry."""
     written: list[Value] = []
     for value in values:
         listed = items(value)
@@ -272,24 +277,29 @@ def enum_key(value: Value, scope: Scope) -> Value:
 
 
 def _key_text(value: Value) -> str:
+    """The text by which two keys of an enumeration are compared; true and false in lower case."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _as_key(name: str) -> Value:
+    """A name of a table as a key of the file: a truth value, a whole number or text."""
     if name in ("true", "false"):
         return name == "true"
     return int(name) if is_whole_number(name) else name
 
 
-def _neutral_get(values: Values, scope: Scope) -> Values:
+def _fill_absent_get(values: Values, scope: Scope) -> Values:
+    """None becomes the option `value`; the others stay, as floats where that option is a float."""
     return tuple(scope.options.get("value") if value is None else _as_is(value, scope) for value in values)
 
 
 def _as_is(value: Value, scope: Scope) -> Value:
+    """The value, as a float where the option `value` is one."""
     return as_float(value) if isinstance(scope.options.get("value"), float) else value
 
 
 def _default_put(values: Values, scope: Scope) -> Written:
+    """Each value is written, as a float where the option `value` is one."""
     return tuple(_as_is(value, scope) for value in values)
 
 
@@ -299,6 +309,7 @@ def _neutral_put(values: Values, scope: Scope) -> Written:
 
 
 def _unless_get(values: Values, scope: Scope) -> Values:
+    """The option `value` and everything false become None."""
     return tuple(None if value == scope.options.get("value") or not value else value for value in values)
 
 
@@ -308,6 +319,7 @@ def _unless_put(values: Values, scope: Scope) -> Written:
 
 
 def _always_put(values: Values, scope: Scope) -> Written:
+    """The option `value` is written, whatever the recipe has."""
     return tuple(scope.options.get("value") for _ in values)
 
 
@@ -319,6 +331,7 @@ def _unread_get(values: Values, scope: Scope) -> Values:
 
 
 def _unread_put(values: Values, scope: Scope) -> Written:
+    """A key is written only where the version reads it."""
     return (OMIT,) * len(values) if _is_unread(scope) else values
 
 
@@ -336,6 +349,7 @@ def _alias_get(values: Values, _scope: Scope) -> Values:
 
 
 def _short_dtype(value: Value) -> Value:
+    """The short name of a type, such as bf16, as Megatron-LM's arguments have it."""
     name = dtype_name(value)
     return _SHORT.get(name, name) if isinstance(name, str) else name
 
@@ -356,21 +370,25 @@ def _float32_get(values: Values, _scope: Scope) -> Values:
 
 
 def _float32_put(values: Values, scope: Scope) -> Written:
+    """True is written as float32; false as the run's lower precision, bfloat16 where it has none."""
     dtype = scope.field("precision.compute_dtype")
     low = dtype if isinstance(dtype, str) and dtype != "float32" else "bfloat16"
     return tuple("float32" if value else low for value in values)
 
 
 def _list_put(values: Values, _scope: Scope) -> Written:
+    """Each value alone in a list."""
     return tuple([value] for value in values)
 
 
 def _integers(value: Value) -> Value:
+    """The entries of a list, whole numbers that are spelt as text as numbers."""
     listed = items(value)
     return value if not listed else [_whole_or_text(entry) if isinstance(entry, str) else entry for entry in listed]
 
 
 def _first(value: Value) -> Value:
+    """The first entry of a list as a float, None of an empty one; another value as a float."""
     listed = items(value)
     return as_float(listed[0]) if listed else None if listed is not None else as_float(value)
 
@@ -391,13 +409,13 @@ LENSES = {
     "truth": each(_true, _unit),
     "enum": Lens(_enum_get, _enum_put),
     "enum_name": each(_name, _unit),
-    "single": each(_single, _unit),
+    "single": each(_unwrap_single, _unit),
     "int_list": each(_integers, _unit),
-    "neutral": Lens(_neutral_get, _neutral_put),
+    "neutral": Lens(_fill_absent_get, _neutral_put),
     "unless": Lens(_unless_get, _unless_put),
     "always": Lens(pass_through, _always_put),
     "unread": Lens(_unread_get, _unread_put),
-    "default": Lens(_neutral_get, _default_put),
+    "default": Lens(_fill_absent_get, _default_put),
     "either": Lens(_either_get, _either_put),
     "first_given": Lens(_first_given_get, _first_given_put),
     "list_text": Lens(_list_text_get, _list_text_put),

@@ -1,4 +1,4 @@
-"""Lenses of the network's shape: vocabulary, heads, biases, activation, positions, experts."""
+"""Lenses of the network: vocabulary, heads, biases, activation, positions, types, experts with router and balancing."""
 
 from __future__ import annotations
 

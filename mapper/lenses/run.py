@@ -1,4 +1,4 @@
-"""Lenses of the run: batch sizes in both graphs' modes, run length, data and documents, checkpoints."""
+"""Lenses of the run: batch sizes in both graphs' modes, run length, data and documents, checkpoints, resuming."""
 
 from __future__ import annotations
 

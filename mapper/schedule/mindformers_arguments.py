@@ -1,4 +1,4 @@
-"""The constructor arguments of MindSpore Transformers' learning-rate classes, and the checks that the classes make.
+"""The constructor arguments of MindSpore Transformers' learning-rate classes, the classes' checks, and their warm-up.
 
 All classes take `**kwargs`: a name that is none of their arguments vanishes without a word.
 Sources: mindformers/core/lr/lr_schedule.py (signatures, `_get_lr_steps`), mindformers/core/lr/build_lr.py.

@@ -223,7 +223,11 @@ def _own_row(translation: Translation, difference: Difference) -> ReportRow | No
     """The row of the report for what the target decides where nothing is carried over; None where it would be wrong."""
     here, there = difference.a, difference.b
     if difference.field in _BY_CODE:
-        words = {"given": _value(here), "other": _value(there), "target": TITLES[translation.target_framework]}
+        words = {
+            "given": _value_text(here),
+            "other": _value_text(there),
+            "target": TITLES[translation.target_framework],
+        }
         text = say.computed_otherwise(**words)
         value = None if here is None else here.value
         return ReportRow(
@@ -236,7 +240,7 @@ def _own_row(translation: Translation, difference: Difference) -> ReportRow | No
         return ReportRow(difference.field, keys, written, given, "unresolved", difference.impact, False, *text.both())
     if _is_claimed(translation, difference):
         return None
-    words = {"target": TITLES[translation.target_framework], "given": _value(there)}
+    words = {"target": TITLES[translation.target_framework], "given": _value_text(there)}
     said = None if here is None or not here.decided else here.value
     status: Status
     if difference.impact == "performance":
@@ -259,7 +263,8 @@ def _keys(found: Found | None) -> tuple[str, ...]:
     return () if found is None or found.key is None else (found.key,)
 
 
-def _value(found: Found | None) -> str:
+def _value_text(found: Found | None) -> str:
+    """A value as JSON; `?` for an absent or undecided one."""
     from json import dumps
 
     return "?" if found is None or not found.decided else dumps(json_value(found.value), ensure_ascii=False)
@@ -268,4 +273,4 @@ def _value(found: Found | None) -> str:
 def _side(found: Found | None) -> str:
     if found is None:
         return "-"
-    return f"{_value(found)} ({found.key or found.origin})"
+    return f"{_value_text(found)} ({found.key or found.origin})"

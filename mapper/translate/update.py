@@ -95,7 +95,7 @@ class _Updater:
         self.version = translation.version
         self.config = config
         self.side: SideName = side_of(config)
-        self._check(text)
+        self._refuse_other_target(text)
         size = options.world_size or _devices(translation.recipe)
         plain = ReadOptions(world_size=size)
         if self.side == "megatron":
@@ -116,7 +116,8 @@ class _Updater:
         self.changed: list[str] = []
         self.refused: list[Refusal] = []
 
-    def _check(self, text: str) -> None:
+    def _refuse_other_target(self, text: str) -> None:
+        """UnreadableError unless the file is of the translation's framework and dialect, and has a text to edit."""
         config, translation = self.config, self.translation
         wanted = "megatron" if translation.target_framework == "megatron" else translation.dialect
         if self.side != wanted or (config.dialect == "legacy" and OLDER_CLASS in config.settings):

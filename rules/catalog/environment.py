@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from ..subject import Side, Subject
 
 
-def _variable(side: Side | None, name: str, wanted: tuple[str, ...]) -> Iterator[Found]:
-    """An environment variable that a script sets otherwise, or not at all; a bare YAML has no environment."""
+def _unwanted_value(side: Side | None, name: str, wanted: tuple[str, ...]) -> Iterator[Found]:
+    """A variable that a script sets to none of the `wanted` values or not at all; a bare YAML has no environment."""
     if side is None or side.config.launch is None:
         return
     value = side.environment(name)
@@ -29,17 +29,17 @@ def _variable(side: Side | None, name: str, wanted: tuple[str, ...]) -> Iterator
 
 def overflow_mode(subject: Subject) -> Iterator[Found]:
     """Overflows become infinities, as in PyTorch."""
-    yield from _variable(subject.mindformers, "MS_ASCEND_CHECK_OVERFLOW_MODE", ("infnan_mode",))
+    yield from _unwanted_value(subject.mindformers, "MS_ASCEND_CHECK_OVERFLOW_MODE", ("infnan_mode",))
 
 
 def deterministic_collectives(subject: Subject) -> Iterator[Found]:
     """Collectives sum in one order."""
-    yield from _variable(subject.mindformers, "HCCL_DETERMINISTIC", ("true", "1", "strict"))
+    yield from _unwanted_value(subject.mindformers, "HCCL_DETERMINISTIC", ("true", "1", "strict"))
 
 
 def launch_blocking(subject: Subject) -> Iterator[Found]:
     """Kernels run one at a time."""
-    yield from _variable(subject.mindformers, "ASCEND_LAUNCH_BLOCKING", ("1",))
+    yield from _unwanted_value(subject.mindformers, "ASCEND_LAUNCH_BLOCKING", ("1",))
 
 
 def max_connections(subject: Subject) -> Iterator[Found]:
@@ -49,7 +49,7 @@ def max_connections(subject: Subject) -> Iterator[Found]:
         return
     degrees = [side.value("parallel.tensor_size"), side.value("parallel.context_size")]
     if any(isinstance(degree, int) and degree > 1 for degree in degrees):
-        yield from _variable(side, "CUDA_DEVICE_MAX_CONNECTIONS", ("1",))
+        yield from _unwanted_value(side, "CUDA_DEVICE_MAX_CONNECTIONS", ("1",))
 
 
 def not_deterministic(subject: Subject) -> Iterator[Found]:

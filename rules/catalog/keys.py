@@ -1,4 +1,4 @@
-"""Rules about keys that say nothing: switched off, never read, or two names that disagree."""
+"""Rules about keys without effect: switched off, without a gate, never read, overruled by the class, contradicted."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def _same_rates(subject: Subject) -> bool:
 
 
 def fused_first_steps(subject: Subject) -> Iterator[Found]:
-    """The fused AdamW begins one step early."""
+    """The fused AdamW, where the YAML asks for it, starts the learning-rate schedule at step -1."""
     side = subject.mindformers
     fused = None if side is None else side.explicit(FUSED_OPTIMIZER)
     if fused is not None and fused.is_on:

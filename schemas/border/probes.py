@@ -1,7 +1,7 @@
-"""Looking at the disk without reading a file: whether something is there, of which kind, and what a folder holds.
+"""Looks at the disk, each noted with the state that it found, so that a cached answer can be checked (`state_of`).
 
-Every look is noted (`inputs.py`) with the state that it found, under the path and a mark of the kind of look. A cached
-answer is used only if `state_of` gives the same state for every key again. Loaded before anything else.
+`inputs.py` keeps the notes, under the path and a mark of the kind of look: whether something stands there, of which
+kind, its owners, a folder's names, a file's content. Loaded before anything else.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Detection of a file's Megatron-LM version: by the tree that it starts, or by its arguments."""
+"""Detection of a file's Megatron-LM version: by its tree, by the header that accmap wrote, or by its arguments."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def by_known_tree(version: str, folder: str) -> Chosen:
 
 
 def by_header(given: str) -> Chosen | None:
-    """The version that accmap wrote the file for; None for one that it does not know any more.
+    """The version in a written file's header; None for an unknown one and for the default.
 
     The default is what it writes for where nobody has said a version, which makes it no better known.
     """

@@ -22,7 +22,7 @@ from ..versions import names_with_facts, newest_until, number_of, release_of
 from .config_state import Reading
 from .messages_compiled import say
 from .resolution import STAGES, words
-from .switches import read_switch, switch_setting, switch_unread, test_of
+from .switches import read_switch, switch_setting, switch_test, switch_unread
 from .trainer import Taken, Trainer
 from .versions import static_catalog, static_version
 
@@ -238,7 +238,7 @@ class DynamicReading(Reading):
             setting = self.settings.get(path)
             if setting is not None and setting.value.__class__ is not bool:
                 value = setting.value
-                test = test_of(rows, self.value)
+                test = switch_test(rows, self.value)
                 self.switched[path] = value, is_on(value) if test is None else read_switch(self, path, value, test)
         self._mark_switched()
 
@@ -310,7 +310,7 @@ class Dynamic(Trainer):
         return any(key.startswith(f"{name}.") for key in self.reading.settings)
 
     def source_paths(self, row: Row) -> tuple[str, ...]:
-        """The names themselves: they are the file's keys."""
+        """The keys that the row gives as its reasons (`because`): in this dialect they are the file's own."""
         return row.more.because
 
     def set(self, row: Row, value: Any) -> None:

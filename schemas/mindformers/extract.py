@@ -79,7 +79,7 @@ def _static(raw: dict[str, Any], package: Path) -> dict[str, Any]:
         "models": _models(raw["models"]),
         "white": raw["white"],
         "converters": _converters(raw),
-        "common": _rules(raw["common"], raw["transformer"]),
+        "common": _converter_facts(raw["common"], raw["transformer"]),
         "transformer": raw["transformer"],
         "mla_transformer": raw["mla_transformer"],
         "types": _types(raw["annotations"], fields),
@@ -133,13 +133,14 @@ def _converters(raw: dict[str, Any]) -> dict[str, Any]:
     every = {**raw["transformer"], **raw["mla_transformer"]}
     found: dict[str, Any] = {}
     for name, one in raw["converters"].items():
-        plain, latent = _rules(one["plain"], raw["transformer"]), _rules(one["mla"], every)
+        plain, latent = _converter_facts(one["plain"], raw["transformer"]), _converter_facts(one["mla"], every)
         apart = {key: value for key, value in latent["rules"].items() if plain["rules"].get(key) != value}
         found[name] = {**plain, "mla_rules": apart, "mla_without": latent["without"]}
     return found
 
 
-def _rules(mapping: dict[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
+def _converter_facts(mapping: dict[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
+    """A converter: keys that are not just their own field, fields without a key of their name, keys of no field."""
     rules = {key: _spec(targets) for key, targets in mapping.items() if targets != [[key, None]]}
     without = sorted(field for field in fields if mapping.get(field) != [[field, None]])
     beyond = sorted(key for key, targets in mapping.items() if targets == [[key, None]] and key not in fields)

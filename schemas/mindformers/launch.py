@@ -1,9 +1,9 @@
-"""The options of a `run_mindformer.py` launch as changes to the YAML that it names.
+"""Recognizes a launch of MindSpore Transformers; gives its options as changes to the YAML that it names.
 
 The script reads its command line with argparse, abbreviations allowed, loads the YAML and lays the options over it;
-`--options a.b=c` and `--a.b c` reach any place. This module says which YAML is read and which places change, in the
-order of application, each with its span in the launch script. What the script would refuse, ignore or misread is a
-problem here.
+`--options a.b=c` and `--a.b c` reach any place. `launch_reading.py` does the same and finds the YAML and the
+places that change, in the order of application, each with its span in the launch script. What the script would refuse,
+ignore or misread is a problem.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def is_dynamic_launch(launch: Launch, version: str = DEFAULT_VERSION) -> bool:
     return number_of(version) >= DYNAMIC_SINCE and LaunchReading(launch, version, "").is_dynamic
 
 
-def overrides(launch: Launch, version: str = DEFAULT_VERSION, file: str = "") -> LaunchOverrides:
-    """The YAML that the launch names, the places that its options set and the problems met."""
+def launch_overrides(launch: Launch, version: str = DEFAULT_VERSION, file: str = "") -> LaunchOverrides:
+    """The YAML that the launch names, the places that its options set and the problems met, from `LaunchReading`."""
     from .launch_reading import LaunchReading
 
     reading = LaunchReading(launch, version or DEFAULT_VERSION, file or launch.span.file or "")

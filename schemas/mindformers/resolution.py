@@ -1,6 +1,6 @@
-"""The rows of `resolution.yaml`: the values that MindSpore Transformers makes of a configuration.
+"""Loads the rows of `resolution.yaml` for a version: the values that MindSpore Transformers makes of a configuration.
 
-Here are the rows as they are compiled; `trainer.py` is the run that they are applied to.
+The rows are compiled; `trainer.py` applies them.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def switch_sections(reading: Reading) -> None:
         value = reading.get(path)
         if value.__class__ is bool or isinstance(value, Undecided) or not is_written(reading, path):
             continue
-        test = test_of(rows, reading.get)
+        test = switch_test(rows, reading.get)
         on = is_on(value) if test is None else read_switch(reading, path, value, test)
         section, _, key = path.rpartition(".")
         held = reading.get(section) if section else reading.values
@@ -72,8 +72,8 @@ def is_written(reading: Reading, path: str) -> bool:
     return path in reading.places or path in reading.options
 
 
-def test_of(rows: Rows, value_of: Callable[[str], Any]) -> str | None:
-    """The test that the code makes of a switch in one file; None if it makes none."""
+def switch_test(rows: Rows, value_of: Callable[[str], Any]) -> str | None:
+    """The code's test of a switch, given the file's other values; TRUTH where no row fits, None where nothing asks."""
     for test, only_with, where in rows:
         if all(value_of(key) in words for key, words in where.items()):
             return test if not only_with or any(is_on(value_of(key)) for key in only_with) else None

@@ -247,7 +247,7 @@ class Parser:
     def _while(self, start: int) -> Command:
         until = self.text.startswith("until", start)
         condition = self._list(("do",), start)
-        return While(condition, self._do(start), until, self.code.place(start, self.at))
+        return While(condition, self._do_block(start), until, self.code.place(start, self.at))
 
     def _group(self, start: int) -> Command:
         items = self._list(("}",), start)
@@ -299,7 +299,8 @@ class Parser:
             if word == "fi":
                 return If(tuple(clauses), otherwise, self.code.place(start, self.at))
 
-    def _do(self, start: int) -> tuple[Item, ...]:
+    def _do_block(self, start: int) -> tuple[Item, ...]:
+        """The body of a loop, in `do` and `done` or in braces."""
         self._gap()
         found = reserved_word(self.text, self.at)
         if found == "{":
@@ -340,7 +341,7 @@ class Parser:
         self._blanks()
         if self.text.startswith(";", self.at):
             self.at += 1
-        body = self._do(start)
+        body = self._do_block(start)
         return For(name, words, body, select, self.code.place(start, self.at))
 
     def _arithmetic_for(self, start: int) -> Command:
@@ -360,7 +361,7 @@ class Parser:
         self._blanks()
         if self.text.startswith(";", self.at):
             self.at += 1
-        body = self._do(start)
+        body = self._do_block(start)
         return ArithmeticFor(parts[0], parts[1], parts[2], body, self.code.place(start, self.at))
 
     def _case(self, start: int) -> Command:

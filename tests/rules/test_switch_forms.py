@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from accmap.cli.lean import main
-from accmap.schemas.mindformers.switches import test_of as way_of_asking
+from accmap.schemas.mindformers.switches import switch_test as way_of_asking
 from accmap.schemas.mindformers.versions import static_catalog
 from accmap.schemas.plain_values import is_mapping
 from accmap.schemas.truth import TRUTH, is_on

@@ -1,4 +1,4 @@
-"""Stand-ins for CUDA, with which Megatron-Core runs on a CPU.
+"""Replacements for CUDA, Transformer Engine and expert kernels, with which Megatron-Core runs on a CPU.
 
 Each is listed in the report by its name and line, holds only inside `stand_ins()`, and a test proves the ones that
 compute something against a reference, values and gradients.
@@ -163,7 +163,7 @@ def _inference_layers() -> Any:
 
 @contextlib.contextmanager
 def stand_ins() -> Iterator[set[str]]:
-    """Everything above, for as long as the block runs; gives the names of those that this version took."""
+    """The stand-ins for CUDA and absent classes, while the block runs; gives the names of those this version took."""
     import torch._dynamo as dynamo
 
     cuda = torch.cuda

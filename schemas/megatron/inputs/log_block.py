@@ -180,10 +180,11 @@ def _list(text: str) -> Value:
     body = text[1:-1].strip()
     if not body:
         return []
-    return [_item(part.strip()) for part in _parts(body)]
+    return [_item(part.strip()) for part in _split_at_commas(body)]
 
 
-def _parts(body: str) -> list[str]:
+def _split_at_commas(body: str) -> list[str]:
+    """The parts between commas outside of quotes; blank ones fall away, and brackets are not looked at."""
     parts: list[str] = []
     quote = ""
     word = ""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import Argument, Launch
 from accmap.schemas.mindformers.config_state import Undecided
-from accmap.schemas.mindformers.launch import is_dynamic_launch, is_mindformers_launch, overrides
+from accmap.schemas.mindformers.launch import is_dynamic_launch, is_mindformers_launch, launch_overrides
 from accmap.schemas.mindformers.launch_reading import OPTIONS, custom_value
 from accmap.schemas.mindformers.messages_compiled import say
 from accmap.schemas.source import Span
@@ -36,7 +36,7 @@ def launch_of(words: list[str], launcher: str | None = None) -> Launch:
 def test_case(case: dict[str, Any]) -> None:
     launch = launch_of(case["argv"].split(" "))
     version = case.get("version", "1.9")
-    found = overrides(launch, version, "run.sh")
+    found = launch_overrides(launch, version, "run.sh")
     assert found.config == case["config"]
     undecided = [change.path for change in found.overrides if isinstance(change.value, Undecided)]
     values = {change.path: None if change.path in undecided else change.value for change in found.overrides}
@@ -52,7 +52,7 @@ def test_case(case: dict[str, Any]) -> None:
 
 def test_a_change_knows_where_it_was_written() -> None:
     launch = launch_of(["run_mindformer.py", "--config", "a.yaml", "--seed", "7"])
-    (change,) = overrides(launch, "1.9").overrides
+    (change,) = launch_overrides(launch, "1.9").overrides
     assert change.span is not None
     assert (change.span.column, change.span.end_column, change.option) == (35, 43, "--seed")
 
@@ -96,8 +96,8 @@ WORDS = st.sampled_from([option.flag for option in OPTIONS] + ["--a.b", "--", "-
 
 @given(st.lists(st.one_of(WORDS, st.text(max_size=8)), max_size=8))
 def test_no_command_line_crashes(words: list[str]) -> None:
-    found = overrides(launch_of(["run_mindformer.py", *words]), "1.9")
-    assert found == overrides(launch_of(["run_mindformer.py", *words]), "1.9")
+    found = launch_overrides(launch_of(["run_mindformer.py", *words]), "1.9")
+    assert found == launch_overrides(launch_of(["run_mindformer.py", *words]), "1.9")
     assert all(problem.kind in say.kinds.values() for problem in found.problems)
 
 
@@ -112,12 +112,12 @@ def test_a_value_written_elsewhere_leaves_the_span_of_its_option() -> None:
         Argument("4", Span(9, 1, 9, 2, "env.sh")),
     )
     launch = Launch(None, "run_mindformer.py", arguments, 8, {}, Span(4, 1, 4, 80))
-    spans = {change.path: change.span for change in overrides(launch, "1.9", "run.sh").overrides}
+    spans = {change.path: change.span for change in launch_overrides(launch, "1.9", "run.sh").overrides}
     assert spans["load_checkpoint"] == option
     assert spans["runner_config.batch_size"] == Span(4, 60, 4, 72)
 
 
 def test_a_configuration_that_cannot_be_decided_is_said() -> None:
-    found = overrides(launch_of(["run_mindformer.py", "--config", "$CFG"]), "1.9", "run.sh")
+    found = launch_overrides(launch_of(["run_mindformer.py", "--config", "$CFG"]), "1.9", "run.sh")
     assert found.config is None
     assert [(problem.kind.code, problem.span) for problem in found.problems] == [("MAP079", Span(1, 28, 1, 32))]
