@@ -82,9 +82,13 @@ class Configuration(NamedTuple):
         return found if isinstance(found, int) else None
 
     def length_of(self, file: str) -> tuple[int | None, int | None]:
-        """Steps of a file's run and samples of its epoch: what its pair says, or else what is said of all."""
-        found = self._row_of(file, _LENGTH) or self.values
-        steps, samples = (found.get(key) for key in _LENGTH)
+        """Steps of a file's run and samples of its epoch, from its pair, else global ones.
+
+        Where a pair has samples alone, global steps are left out: of the two the steps would decide.
+        """
+        row = self._row_of(file, _LENGTH)
+        steps = (row or self.values).get("steps")
+        samples = {**self.values, **(row or {})}.get("dataset-size")
         return steps if isinstance(steps, int) else None, samples if isinstance(samples, int) else None
 
     def branches_in(self, file: str) -> tuple[str, ...]:

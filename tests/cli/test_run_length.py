@@ -191,6 +191,17 @@ def test_the_configuration_settles_it(accmap: Callable[..., Any], configuration:
     assert lint(accmap, {**FILES, "accmap.toml": configuration}) == []
 
 
+def test_the_steps_of_a_pair_leave_the_samples_of_all(accmap: Callable[..., Any]) -> None:
+    """Up to 1.7 a warm-up in epochs counts the batches, whatever the length of the run."""
+    yaml = YAML.replace("warmup_ratio: 0.03", "warmup_epochs: 1")
+    pair = '[[pairs]]\nmegatron = "a.sh"\nmindformers = "b.yaml"\nsteps = 1500\n'
+    files = {**FILES, "b.yaml": yaml, "accmap.toml": f"dataset-size = 8007\n{pair}"}
+    answer = accmap("lr", "b.yaml", "--mindformers", "1.7", "--format", "json", files=files)
+    assert answer.code == 0, answer.err
+    schedule = json.loads(answer.out)["series"][0]["schedule"]
+    assert schedule["warmup_steps"] == 1000, schedule
+
+
 def test_the_command_line_stands_over_the_configuration(accmap: Callable[..., Any]) -> None:
     files = {**FILES, "accmap.toml": "dataset-size = 8007\n"}
     assert ("SCH050", "error") in lint(accmap, files, "--steps", "1000")
