@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ..schemas.diagnostic import Fix, Severity
     from ..schemas.source import Span
-    from .rule import Found, Place, Repair, Rule
+    from .rule import Found, Place, Rule
     from .subject import Side, Subject
 
 
@@ -188,17 +188,30 @@ class _Run:
                 tuple(found.values.items()),
                 related,
                 found.fields or entry.fields,
-                self._fix(found.repair),
+                *self._fixes(entry, found),
             )
         )
 
-    def _fix(self, repair: Repair | None) -> Fix | None:
-        if repair is None:
-            return None
+    def _fixes(self, entry: Rule, found: Found) -> tuple[Fix | None, tuple[Fix, ...]]:
+        """The fix and its alternatives; a difference is mended in side b, a finding about one file in that file."""
+        repairs = [one for one in (found.repair, *found.alternatives) if one is not None]
+        if not repairs:
+            return None, ()
         from .repairs import fix_of
 
         sides = {side.framework: side for side in self.subject.sides}
-        return fix_of(repair, sides)
+        chosen: Fix | None = None
+        others: list[Fix] = []
+        for repair in repairs:
+            fix = fix_of(repair, sides)
+            changed = {change.at.side for change in repair.changes}
+            if fix is None:
+                continue
+            if chosen is None and (entry.scope != "pair" or changed == {self.subject.fix_side}):
+                chosen = fix
+            else:
+                others.append(fix)
+        return chosen, tuple(others)
 
     def _where(self, place: Place) -> tuple[str, Span | None]:
         side = self.subject.side(place.side)

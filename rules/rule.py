@@ -65,6 +65,8 @@ class Found(NamedTuple):
     notes: tuple[Note, ...] = ()
     fields: tuple[str, ...] = ()
     repair: Repair | None = None
+    alternatives: tuple[Repair, ...] = ()
+    """Other repairs of a difference, each enough by itself; the engine picks the one that changes side b."""
     variant: str = ""
     severity: Severity | None = None
 

@@ -76,6 +76,8 @@ class Subject(NamedTuple):
     options: Mapping[str, object]
     worked_out: dict[str, object]
     """What a rule has computed for this subject and another one needs again: an empty one for every subject."""
+    fix_side: Framework = "mindformers"
+    """The file of a pair that the fix of a difference changes: side b."""
 
     @property
     def sides(self) -> tuple[Side, ...]:

@@ -181,6 +181,9 @@ class DiagnosticJson(Open):
         None, description="The finding, by its place in the list, that this one follows from."
     )
     fix: FixJson | None
+    alternatives: list[FixJson] = Field(
+        description="Other fixes, each enough by itself: of a difference, those that change the other file."
+    )
     url: str
 
 

@@ -62,6 +62,9 @@ class Diagnostic(NamedTuple):
     related: tuple[Related, ...] = ()
     fields: tuple[str, ...] = ()
     fix: Fix | None = None
+    """The fix that is applied if one is asked for; of a difference, one that changes side b of the pair."""
+    alternatives: tuple[Fix, ...] = ()
+    """Other fixes, each enough by itself: of a difference, those that change side a."""
     because: Mark | None = None
     """The finding that this one follows from: one cause is one finding."""
     because_of: int | None = None
@@ -71,6 +74,11 @@ class Diagnostic(NamedTuple):
     def mark(self) -> Mark:
         """The identity of this finding among others, whatever becomes of its severity."""
         return self.kind.code, self.file, self.span, self.message()
+
+    @property
+    def fixes(self) -> tuple[Fix, ...]:
+        """Every fix of the finding, the one that is applied first."""
+        return self.alternatives if self.fix is None else (self.fix, *self.alternatives)
 
     @property
     def place(self) -> str:

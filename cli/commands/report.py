@@ -192,10 +192,10 @@ def _finding_html(entry: Diagnostic, more: Sequence[Diagnostic], report: Report,
         note = place.zh if language == "zh" else place.en
         places += _place_html(place.file, place.span, note, None if number else report)
     fix = follows = ""
-    if entry.fix is not None:
-        name = lint_words.fix() if entry.fix.applicability == "safe" else lint_words.unsafe_fix()
-        text = entry.fix.zh if language == "zh" else entry.fix.en
-        fix = f'<p class="fix"><b>{markup(name.text(language))}</b>{mark("colon", language)}{markup(text)}</p>\n'
+    for one in entry.fixes:
+        name = lint_words.fix() if one.applicability == "safe" else lint_words.unsafe_fix()
+        text = one.zh if language == "zh" else one.en
+        fix += f'<p class="fix"><b>{markup(name.text(language))}</b>{mark("colon", language)}{markup(text)}</p>\n'
     if more:
         items = "".join(f"<li>{_brief_html(one, language)}</li>\n" for one in more)
         follows = _details(follower_count(entry, more, language), f"<ul>{items}</ul>\n")

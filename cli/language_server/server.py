@@ -206,16 +206,15 @@ class _Editor:
         ]
 
     def _quick_fixes(self, path: str, entry: Diagnostic, place: lsp.Range) -> list[lsp.CodeAction]:
-        """The fix of a finding, where there is one, and the comment that silences it."""
+        """Every fix of a finding, and the comment that silences it."""
         found = [lsp.Diagnostic(place, entry.message(self.language), code=entry.kind.code, source="accmap")]
         actions: list[lsp.CodeAction] = []
-        if entry.fix is not None:
+        for fix in entry.fixes:
             edits: dict[str, list[lsp.TextEdit]] = {}
-            for edit in entry.fix.edits:
+            for edit in fix.edits:
                 edits.setdefault(self._uri(os.path.abspath(edit.file)), []).append(self._edit(edit))
-            title = f"{entry.fix.zh if self._zh else entry.fix.en} ({entry.kind.code})"
-            safe = entry.fix.applicability == "safe"
-            actions.append(_quick_fix(title, found, edits, preferred=safe))
+            title = f"{fix.zh if self._zh else fix.en} ({entry.kind.code})"
+            actions.append(_quick_fix(title, found, edits, preferred=fix is entry.fix and fix.applicability == "safe"))
         source = self.files.source(path)
         if source is not None:
             line, comment = comment_for(entry, source)

@@ -129,8 +129,8 @@ def _result(
             {**_location(file, span), "id": number, "message": {"text": note}}
             for number, (file, span, note) in enumerate(related, 1)
         ]
-    if entry.fix is not None:
-        found["fixes"] = [_fix(entry.fix, language)]
+    if entry.fixes:
+        found["fixes"] = [_fix(fix, language) for fix in entry.fixes]
     return found
 
 

@@ -39,7 +39,7 @@ def write_json(report: Report, language: Language) -> Outgoing:
 def with_json(report: Report, language: Language) -> Report:
     """The report of one pair with its findings written; of each only what tells it from others goes along."""
     written = _each(report, language)
-    told = tuple([entry._replace(related=(), fields=(), fix=None) for entry in report.diagnostics])
+    told = tuple([entry._replace(related=(), fields=(), fix=None, alternatives=()) for entry in report.diagnostics])
     return report._replace(diagnostics=told, written=written)
 
 

@@ -94,7 +94,10 @@ class Gathering:
         return [self._unreadable[name] for name in order if name in self._unreadable]
 
     def groups(self) -> Iterator[tuple[Side, ...]]:
-        """Every group: a file with its configured partner; of the others, one of each framework is a pair."""
+        """Every group: a file with its configured partner; of the others, one of each framework is a pair.
+
+        Side a of a pair comes first. Side b is the YAML, or of two files that a person named the last.
+        """
         self._describe()
         partners = self._partners()
         self._awaited = frozenset(partners)
@@ -102,7 +105,10 @@ class Gathering:
             yield from self._configured_groups([name for name in self._names if name in partners], partners)
         rest = [name for name in self._names if name not in partners]
         if self.is_one_pair(rest):
-            yield self._group(*self._of("megatron"), *self._of("mindformers"))
+            script, yaml = self._group(*self._of("megatron"), *self._of("mindformers"))
+            order = [self._files.get(name) for name in rest] if self._settings.named_in_order else []
+            is_last = script.config.file in order and order.index(script.config.file) > order.index(yaml.config.file)
+            yield (yaml, script) if is_last else (script, yaml)
             rest = [name for name in rest if not self._trains(name)]
         elif len(self._names) == len(rest) == len(self._sides) == 2:
             self._half(*self._sides.values())

@@ -156,9 +156,9 @@ def _subject(group: Sequence[Side], settings: Settings) -> Subject:
     from ...rules.subject import Subject
 
     sides = {side.framework: side for side in group}
-    return Subject(
-        sides.get("megatron"), sides.get("mindformers"), settings.profile, settings.configuration.rule_options, {}
-    )
+    changed = group[-1 if settings.fix_side == "b" else 0].framework
+    options = settings.configuration.rule_options
+    return Subject(sides.get("megatron"), sides.get("mindformers"), settings.profile, options, {}, changed)
 
 
 def _selection(settings: Settings) -> Selection:

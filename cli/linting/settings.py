@@ -24,6 +24,7 @@ from ..messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import Literal
 
     from ...rules.rule import Rule
     from ...schemas.config import ReadOptions
@@ -53,6 +54,10 @@ class Settings(NamedTuple):
     select: tuple[str, ...]
     ignore: tuple[str, ...]
     plugins: tuple[Rule, ...] = ()
+    fix_side: Literal["a", "b"] = "b"
+    """The side of a pair that the fix of a difference changes."""
+    named_in_order: bool = False
+    """True if a person named the files: of two that are no configured pair, the last is side b."""
 
     @property
     def fail_on(self) -> str:

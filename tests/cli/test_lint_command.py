@@ -261,6 +261,31 @@ def test_fix_converges_and_keeps_every_other_byte(folder: Path, capsys: pytest.C
     assert run(capsys, *pair, "--diff")[1] == ""
 
 
+SCRIPT, YAML = "planted/megatron.sh", "planted/mindformers.yaml"
+
+
+@pytest.mark.parametrize(
+    ("words", "is_fix"),
+    [
+        ((SCRIPT, YAML), True),
+        ((YAML, SCRIPT), False),
+        ((SCRIPT, YAML, "--fix-side", "a"), False),
+        ((YAML, SCRIPT, "--fix-side", "a"), True),
+        (("planted",), True),
+    ],
+)
+def test_a_difference_is_fixed_in_the_file_named_last(
+    folder: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], is_fix: bool
+) -> None:
+    _, out, _ = run(capsys, *words, "--format", "json")
+    entries = {entry["code"]: entry for entry in json.loads(out)["diagnostics"]}
+    difference, alone = entries["OPT006"], entries["MAP072"]  # the weight decay of both, a text of the YAML
+    offered = [difference["fix"]] if is_fix else difference["alternatives"]
+    assert YAML in [edit["file"] for fix in offered for edit in fix["edits"]]
+    assert [edit["file"] for edit in alone["fix"]["edits"]] == [YAML]
+    assert (folder / YAML).exists()
+
+
 def test_diff_writes_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = folder / "planted" / "mindformers.yaml"
     before = path.read_bytes()
