@@ -46,14 +46,14 @@ def test_every_part_is_run_each_night() -> None:
 @pytest.mark.parametrize(
     ("test", "text", "changed", "place"),
     [
-        ("tests/rules/test_causes.py", "", {"rules/root_cause.py"}, 0),  # named after it
-        ("tests/rules/test_gates.py", "", {"rules/root_cause.py"}, 0),  # in the folder that mirrors its own
+        ("tests/cli/test_root_cause.py", "", {"rules/root_cause.py"}, 0),  # named after it
+        ("tests/rules/test_causes.py", "", {"rules/root_cause.py"}, 0),  # in the folder that mirrors its own
         ("tests/mapper/lenses/test_lens_laws.py", "", {"mapper/translate/update.py"}, 1),
         ("tests/cli/test_lr.py", "from accmap.mapper.schedule.curve import Curve\n", {"mapper/schedule/curve.py"}, 0),
         ("tests/cli/test_lr.py", "", {"mapper/schedule/curve.py"}, 1),  # a higher room
         ("tests/schemas/test_terms.py", "", {"rules/root_cause.py"}, None),  # a lower one
         ("tests/rules/test_cases.py", "", {"tests/rules/cases/network.yaml"}, 0),
-        ("tests/rules/test_cases.py", "", {"tests/rules/test_gates.py"}, None),
+        ("tests/rules/test_cases.py", "", {"tests/rules/test_causes.py"}, None),
         ("tests/schemas/test_terms.py", "", {"pyproject.toml"}, 1),
         ("tests/cli/test_shown_commands.py", "", {"docs/lint.md"}, 0),
         ("tests/rules/test_causes.py", "", {"docs/lint.md"}, None),

@@ -1,9 +1,9 @@
 """Rules on files, through the command line: each row of `cases/*.yaml` is a case.
 
 The files of a case are an example (`base`), or the pair that accmap writes for a small launch (`small`: the version),
-with texts replaced in each (`megatron`, `mindformers`), and `files` beside them, in which GPT stands for a small
-model's flags. `dynamic` writes the YAML for the dynamic graph of a version, `model` a model's config.json. `lint` names
-the files that are given to the command line.
+with texts replaced in each (`megatron`, `mindformers`; `twin`: in a second YAML, twin.yaml, which is read instead of
+the launch), and `files` beside them, in which GPT stands for a small model's flags. `dynamic` writes the YAML for the
+dynamic graph of a version, `model` a model's config.json. `lint` names the files that are given to the command line.
 
 What a case expects, each checked by a function of the same name:
 
@@ -16,12 +16,15 @@ What a case expects, each checked by a function of the same name:
 - `field`: what lint and diff say of a field whose condition cannot be read
 - `mends`: unsafe fixes leave nothing but remarks, and change at most so many lines
 - `exit`: the exit code of lint; `related`: the lines that the code's finding names besides
+
+The example of a reader's page is a case, too: `examples.yaml` says in which file it stands.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import shlex
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -37,7 +40,7 @@ from accmap.schemas.reader import config_of, read_config
 from accmap.schemas.source import SourceText
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES: list[tuple[str, dict[str, Any]]] = [
@@ -100,6 +103,11 @@ def written(case: dict[str, Any], folder: Path) -> dict[str, Path]:
         for old, new in case.get(side, {}).items():
             assert old in texts[name], f"{old!r} is not in {name}"
             texts[name] = texts[name].replace(old, new, 1)
+    if "twin" in case:
+        texts["twin.yaml"] = texts["mindformers.yaml"]
+        for old, new in case["twin"].items():
+            assert old in texts["twin.yaml"], f"{old!r} is not in twin.yaml"
+            texts["twin.yaml"] = texts["twin.yaml"].replace(old, new, 1)
     texts |= {name: text.replace("GPT", GPT, 1) for name, text in case.get("files", {}).items()}
     if "model" in case:
         texts["model/config.json"] = json.dumps(case["model"], indent=2)
@@ -136,7 +144,7 @@ def run_of(case: dict[str, Any], folder: Path, capsys: pytest.CaptureFixture[str
         return code, *capsys.readouterr()
 
     files = written(case, folder)
-    pair = [name for name in SIDES.values() if name in files]
+    pair = ["mindformers.yaml", "twin.yaml"] if "twin" in case else [name for name in SIDES.values() if name in files]
     given = [str(files[name]) for name in case.get("lint", pair or list(files))]
     versions = ["--mindformers", case["small"]] if "small" in case else []
     arguments = ["--profile", case.get("profile", "align"), *versions, *map(str, case.get("arguments", ()))]
@@ -324,3 +332,104 @@ def test_case(case: tuple[str, dict[str, Any]], tmp_path: Path, capsys: pytest.C
     for check in checks:
         check(run)
     check_counts(run)
+
+
+# --- the examples of readers' pages ---
+
+READERS: dict[str, dict[str, Any]] = {
+    code: row
+    for name in ("shell", "arguments", "files", "sections", "models")
+    for code, row in load_table((ROOT / "rules" / "explained" / f"{name}.yaml").read_text("utf-8")).items()
+    if not code.startswith("DEF")
+}
+EXAMPLES = load_table((Path(__file__).parent / "examples.yaml").read_text("utf-8"))
+PLACES: dict[str, dict[str, Any]] = {
+    **{code: place for place in EXAMPLES["places"].values() for code in place["codes"]},
+    **EXAMPLES["cases"],
+}
+LAUNCH = (
+    "python pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 8 "
+    "--max-position-embeddings 8 --micro-batch-size 1 --global-batch-size 1 --train-iters 10 --lr 1.0e-4 "
+    "--tokenizer-type NullTokenizer --vocab-size 99 --mock-data"
+)
+TEXTS = {
+    "GPT": LAUNCH,
+    "YAML": base_text("qwen3_dense", "mindformers", None).rstrip(),
+    "ARGUMENTS": LAUNCH.partition(".py ")[2],
+    "TRAINING": "model: {model_config: {model_type: qwen3}}\ntraining: {steps: 1000}",
+    "DYNAMIC": "model: {model_config: {model_type: qwen3}}",
+    "PRINTED": "--- arguments ---\n  num_layers ..... 2\n--- end of arguments ---\n",
+    "DEEP_COMMANDS": "$(" * 2000 + ")" * 2000,
+    "DEEP_LIST": "[" * 2000 + "]" * 2000,
+    "MANY_ALIASES": "a: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 30)),
+    "BLANKS": " " * (17 * 2**20),
+}
+UNSEEN = {"\\r": "\r", "\\t": "\t", "\\x07": "\x07", "\\xEF\\xBB\\xBF": "\ufeff"}
+
+
+def page_cases() -> Iterator[Any]:
+    """Each code with a text of its page, and whether that text makes the finding."""
+    for code, place in PLACES.items():
+        row = READERS[code]
+        side = "command" if place.get("run") == "EXAMPLE" else next(iter(row["example"]))
+        yield pytest.param(code, row["example"][side], True, id=f"{code}-example")
+        is_whole = any(
+            "EXAMPLE" in text
+            for text in (*place["files"].values(), *place.get("replace", {}).values(), place.get("run", ""))
+        )
+        if is_whole and side in row.get("instead", {}) and code not in EXAMPLES["needs_more"]:
+            yield pytest.param(code, row["instead"][side], False, id=f"{code}-instead")
+
+
+def filled(text: str, example: str) -> str:
+    """The words of the table that stand for a text; every line of an example is indented as its place is."""
+    for indent in re.findall(r"(?m)^( *)EXAMPLE", text):
+        text = text.replace(f"{indent}EXAMPLE", "\n".join(indent + line for line in example.split("\n")), 1)
+    text = text.replace("EXAMPLE", example)
+    for name in re.findall("|".join(rf"\b{name}\b" for name in TEXTS), text):
+        text = text.replace(name, TEXTS[name])
+    return text
+
+
+def write_page_case(place: dict[str, Any], example: str, folder: Path) -> list[str]:
+    """Write the files of a place; the words of the command line."""
+    for name, text in place["files"].items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        for old, new in {"": "", **place.get("replace", {})}.items():
+            text = filled(text, example).replace(old, filled(new, example))
+        (folder / name).write_bytes(text.encode(place.get("encoding", "utf-8")))
+    for name, target in place.get("links", {}).items():
+        (folder / name).symlink_to(target)
+    command = place.get("run", f"accmap lint {next(iter(place['files']), 'run.sh')}")
+    words = shlex.split(filled(command, example))[1:]
+    form = ["--format", "json"] if words[0] in ("lint", "show") else []
+    return [*words, *form, *(["--no-cache", "--remarks"] if words[0] == "lint" else [])]
+
+
+@pytest.mark.table(4)
+@pytest.mark.parametrize(("code", "text", "is_found"), list(page_cases()))
+def test_page(
+    code: str,
+    text: str,
+    is_found: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    example = re.sub(r"   # .*", "", text)
+    for shown, character in UNSEEN.items():
+        example = example.replace(shown, character)
+    words = write_page_case(PLACES[code], example, tmp_path)
+    main(words)
+    out, err = capsys.readouterr()
+    codes = set(re.findall(r"\b[A-Z]{3}\d{3}\b", err))
+    if words[0] == "lint" and out:
+        codes |= {entry["code"] for entry in json.loads(out)["diagnostics"]}
+    else:
+        codes |= set(re.findall(r'"code": ?"([A-Z]{3}\d{3})"', out))
+    assert (code in codes) is is_found
+
+
+def test_every_reader_code_has_its_place() -> None:
+    assert {*PLACES, *EXAMPLES["elsewhere"], *EXAMPLES["guards"]} == set(READERS)
