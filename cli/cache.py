@@ -11,8 +11,7 @@ import os
 import stat
 import sys
 
-from ..schemas.border.inputs import digest, open_regular, read_at_once
-from ..schemas.border.probes import stamp_key, state_of
+from ..schemas.border.inputs import digest, open_regular, read_at_once, stamp_key, state_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

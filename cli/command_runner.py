@@ -9,8 +9,7 @@ from ..schemas.border.inputs import Inputs, exchange_inputs
 from ..schemas.border.text_output import forget_colours, tell, tell_crash
 from ..schemas.config import ReadOptions
 from ..schemas.diagnostic import Language, ReadBackError, UnreadableError
-from ..schemas.fast_records import TYPE_CHECKING
-from ..schemas.named_module import named_module
+from ..schemas.fast_records import TYPE_CHECKING, named_module
 from ..schemas.reader import check_versions
 from .argument_parser import Parsed, UsageError, branches_of, counts_from_one
 from .exit_codes import BROKEN, UNUSABLE

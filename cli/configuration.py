@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from ..schemas.border.file_input import is_inside, read_regular, require_inside
-from ..schemas.border.probes import is_link, owners, stands
+from ..schemas.border.inputs import is_link, owners, stands
 from ..schemas.diagnostic import UnreadableError
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
 from ..schemas.shared_words import join_words

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from ..schemas.border.file_input import read_standard_input, read_text
-from ..schemas.border.probes import is_file, is_folder, stands
+from ..schemas.border.inputs import is_file, is_folder, stands
 from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.reader import config_of
 

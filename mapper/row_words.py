@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 
 from ..schemas.fast_records import TYPE_CHECKING
-from ..schemas.json_values import json_value
 from ..schemas.megatron.catalog import DEFAULT_VERSION, VERSIONS, catalog
+from ..schemas.plain_values import json_value
 from ..schemas.shared_words import in_brackets, list_words, mark, term
 from .messages_compiled import say
 

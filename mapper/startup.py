@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..mappings.stops import stops
 from ..mappings.tables import field_named
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
-from ..schemas.megatron.build_requirements import unmet_requirements
+from ..schemas.megatron.effective import unmet_requirements
 from ..schemas.megatron.forks import fork_of
 from .conditions import holds
 from .recipe.reading import recipe_of, side_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from ..schemas.border.probes import exists
+from ..schemas.border.inputs import exists
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
 
 if TYPE_CHECKING:

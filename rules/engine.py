@@ -6,11 +6,10 @@ Every rule is run by itself: one that crashes becomes a finding, and the others 
 from __future__ import annotations
 
 from ..schemas.diagnostic import Diagnostic, Kind, Related, deduplicate, diagnose
-from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
+from ..schemas.fast_records import TYPE_CHECKING, NamedTuple, named_module
 from ..schemas.file_kind import SAID_FIRST, trains_gpt
 from ..schemas.megatron.forks import fork_of, in_doubt
 from ..schemas.message import verbatim
-from ..schemas.named_module import named_module
 from .adjustments import attribute_refusals, downgrade_inert_keys
 from .catalog.defects import advisories
 from .catalog_compiled import ROLES, YIELDS_TO

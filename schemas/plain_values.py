@@ -1,10 +1,13 @@
-"""Plain values: guards of type, copies, numbers read from a text and written for people."""
+"""Plain values: guards of type, copies, numbers as text, the truth of a switch, and values as JSON."""
 
 from __future__ import annotations
+
+import math
 
 from .fast_records import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any, TypeGuard
 
 
@@ -64,3 +67,68 @@ def short(value: float) -> str:
 def plain(value: object) -> str:
     """A value as its text, a float as a short one."""
     return short(value) if isinstance(value, float) else str(value)
+
+
+def json_value(value: object) -> object:
+    """A value of a configuration; not-a-number and the infinities are strings."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    if isinstance(value, (str, int, float, bool)) or value is None:
+        return value
+    if isinstance(value, dict):
+        return {str(key): json_value(entry) for key, entry in value.items()}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(str, value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    if isinstance(value, (list, tuple)):
+        return [json_value(entry) for entry in value]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    # YAML also has dates and bytes: they are shown as written.
+    return str(value)
+
+
+class LazyList:
+    """The JSON of each record, made when it is asked for: all at once would take more memory than the records.
+
+    An encoder takes it with `default=list`.
+    """
+
+    def __init__(self, write: Callable[[Any, str], dict[str, Any]], records: Sequence[Any], language: str) -> None:
+        self._write = write
+        self._records = records
+        self._language = language
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (self._write(record, self._language) for record in self._records)
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        return self._write(self._records[index], self._language)
+
+
+TRUTH = "truth"
+"""The test `if value`: empty texts, lists and mappings, zeros and null are off, anything else is on."""
+_OF_NULL: Mapping[str, bool | None] = {
+    TRUTH: False,
+    "truth_null_on": True,
+    "truth_not_null": None,
+    "bool": None,
+    "bool_null_off": False,
+    "bool_null_on": True,
+    "whole": None,
+}
+TESTS = frozenset(_OF_NULL)
+"""Every way in which code asks."""
+
+
+def is_on(value: object, test: str = TRUTH) -> bool | None:
+    """True if a value switches on; None for one that the framework refuses."""
+    if isinstance(value, bool):
+        return value
+    if value is None:
+        return _OF_NULL[test]
+    if test.startswith(TRUTH):
+        return bool(value)
+    if test == "whole" and isinstance(value, int) and value in (0, 1):
+        return value == 1
+    return None

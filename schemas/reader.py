@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from .border.file_input import MAX_ARGUMENTS, confine_to_folder, encoding_problem, read_named, read_text, refuse_larger
-from .border.probes import names_in
+from .border.inputs import names_in
 from .config import ReadOptions
 from .diagnostic import UnreadableError, diagnose
 from .fast_records import TYPE_CHECKING

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from .border.probes import is_file
+from .border.inputs import is_file
 from .diagnostic import UnreadableError
 from .fast_records import TYPE_CHECKING
 from .versions import number_of

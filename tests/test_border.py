@@ -228,7 +228,7 @@ LOOKING: dict[str, str] = {
     "cli/linting/file_search.py": "what a search finds, and git says, is not cached",
     "schemas/installation.py": "no lint imports it",
 }
-"""What looks elsewhere than through `schemas/border/probes.py`, and why."""
+"""What looks elsewhere than through `schemas/border/inputs.py`, and why."""
 
 
 def looking(source: str) -> list[str]:
@@ -249,5 +249,5 @@ def test_a_lint_looks_at_the_disk_through_the_border() -> None:
         found = looking((ROOT / path).read_text("utf-8"))
         assert bool(found) or name not in LOOKING, f"{name} looks no longer"
         wrong += [f"{name}: {one}" for one in found if name not in LOOKING]
-    assert not wrong, "use schemas/border/probes.py, or say in LOOKING why not:\n" + "\n".join(wrong)
+    assert not wrong, "use schemas/border/inputs.py, or say in LOOKING why not:\n" + "\n".join(wrong)
     assert looking("import os\nos.path.isfile('a')")

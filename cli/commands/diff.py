@@ -8,7 +8,7 @@ from ...mapper.comparison import compare
 from ...mapper.recipe.reading import recipe_of
 from ...schemas.border.text_output import emit, json_text, paint, say
 from ...schemas.fast_records import TYPE_CHECKING
-from ...schemas.json_values import json_value
+from ...schemas.plain_values import json_value
 from ...schemas.shared_words import list_words, term
 from ..exit_codes import BAD, FINE
 from ..inputs import load

@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
-from ...schemas.border.inputs import OPENED, Inputs, exchange_inputs, is_noting, noted_inputs, stop_noting
-from ...schemas.border.probes import state_of
+from ...schemas.border.inputs import OPENED, Inputs, exchange_inputs, is_noting, noted_inputs, state_of, stop_noting
 from ...schemas.border.text_output import clear_screen, emit, flush, tell
 from ...schemas.diagnostic import UnreadableError
-from ...schemas.fast_records import TYPE_CHECKING
-from ...schemas.named_module import named_module
+from ...schemas.fast_records import TYPE_CHECKING, named_module
 from ..argument_parser import UsageError, require_jobs
 from ..command_runner import print_unreadable
 from ..configuration import (

@@ -14,7 +14,7 @@ from ...schemas.border.file_output import write_folder
 from ...schemas.border.text_output import emit, json_text, paint, say
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.file_kind import require_training
-from ...schemas.json_values import json_value
+from ...schemas.plain_values import json_value
 from ...schemas.preconditions import require_accepted
 from ..argument_parser import UsageError
 from ..exit_codes import BAD

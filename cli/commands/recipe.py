@@ -6,7 +6,7 @@ from ...mapper.recipe.reading import recipe_of
 from ...mapper.recipe.run_length import open_because
 from ...schemas.border.text_output import emit, json_text, paint, say
 from ...schemas.fast_records import TYPE_CHECKING
-from ...schemas.json_values import json_value
+from ...schemas.plain_values import json_value
 from ...schemas.shared_words import term
 from ..inputs import load
 from ..messages_compiled import say as usage

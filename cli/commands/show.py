@@ -6,7 +6,7 @@ from ...mapper.computed.quantities import computed_quantities
 from ...schemas.border.text_output import emit, json_text, paint, say
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.file_kind import trains_gpt
-from ...schemas.json_values import json_value
+from ...schemas.plain_values import json_value
 from ...schemas.shared_words import term
 from ..inputs import load
 from ..messages_compiled import say as usage

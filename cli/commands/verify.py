@@ -14,7 +14,7 @@ from ...schemas.border.text_output import json_text, page, tell, trust_text, vis
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.file_kind import require_training
-from ...schemas.json_values import json_value
+from ...schemas.plain_values import json_value
 from ...schemas.preconditions import require_accepted, unknown_class
 from ...schemas.reader import config_of
 from ...schemas.shared_words import join_words, list_words

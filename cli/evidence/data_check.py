@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ...schemas.border.text_output import emit, json_text, page, paint, tell
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.installation import install_command
-from ...schemas.json_values import json_value
+from ...schemas.plain_values import json_value
 from ..argument_parser import UsageError, counts_from_one
 from ..command_runner import print_unreadable as report_unreadable
 from ..exit_codes import BAD, FINE, UNUSABLE

@@ -6,7 +6,7 @@ import os
 
 from ...mappings.keys_compiled import MODEL_FOLDERS, RUN_MODE, TOKENIZER_MODEL
 from ...schemas.border.file_input import require_inside, require_no_way_out
-from ...schemas.border.probes import names_in
+from ...schemas.border.inputs import names_in
 from ...schemas.diagnostic import Diagnostic, UnreadableError, diagnose
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.file_kind import trains_gpt, without_training

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from ...schemas.border.file_input import read_regular
-from ...schemas.border.probes import is_file, is_folder
+from ...schemas.border.inputs import is_file, is_folder
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.message import verbatim

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from itertools import chain
 
-from ...schemas.border.inputs import Inputs, add_notes, exchange_inputs, is_noting, noted_inputs, remember_input
-from ...schemas.border.probes import exists
+from ...schemas.border.inputs import Inputs, add_notes, exchange_inputs, exists, is_noting, noted_inputs, remember_input
 from ...schemas.diagnostic import deduplicate
 from ...schemas.fast_records import TYPE_CHECKING
 from ..progress import report_progress

@@ -13,7 +13,7 @@ from ...schemas.border.file_input import (
     read_text,
     require_inside,
 )
-from ...schemas.border.probes import is_folder, stands
+from ...schemas.border.inputs import is_folder, stands
 from ...schemas.border.text_output import tell
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
 from ...schemas.reader import check_versions

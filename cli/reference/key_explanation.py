@@ -23,10 +23,10 @@ from ...mapper.row_words import (
 from ...mappings.tables import table
 from ...schemas.border.text_output import json_text, page, paint
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
-from ...schemas.json_values import json_value
 from ...schemas.megatron.catalog import VERSIONS
 from ...schemas.megatron.dialects import dialects_with, known_dialects
 from ...schemas.mindformers.versions import DEFAULT_STATIC, STATIC_VERSIONS
+from ...schemas.plain_values import json_value
 from ...schemas.shared_words import term
 from ..messages_compiled import say
 from ..terminal import columns, wants_colour, width, wrap

@@ -10,7 +10,7 @@ from ...schemas.border.file_input import package_text
 from ...schemas.border.text_output import markdown, markdown_code
 from ...schemas.compilers.tables import load_table
 from ...schemas.fast_records import TYPE_CHECKING
-from ...schemas.json_values import json_value
+from ...schemas.plain_values import json_value
 from .pair import CONFIGURATION, INITIAL, SCRIPT
 from .table import alignment_table
 

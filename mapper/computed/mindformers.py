@@ -31,7 +31,7 @@ from ...mappings.keys_compiled import (
     RUN_LENGTH,
 )
 from ...schemas.fast_records import TYPE_CHECKING, cast
-from ...schemas.truth import is_on
+from ...schemas.plain_values import is_on
 from .facts_compiled import BALANCING, CLASSES, PLAIN_OPTIMIZERS
 from .results import (
     ACROSS,

@@ -16,9 +16,8 @@ from ...mappings.keys_compiled import (
 from ...mappings.tables import field_named
 from ...schemas.fast_records import TYPE_CHECKING, cast
 from ...schemas.huggingface.model_config import class_of
-from ...schemas.plain_values import is_mapping
+from ...schemas.plain_values import is_mapping, is_on
 from ...schemas.rows import TOO_ODD, UndecidedError
-from ...schemas.truth import is_on
 from ..computed.huggingface import computed_quantities
 from .messages_compiled import say
 from .values import Recipe, RecipeValue, Unmapped

@@ -11,8 +11,8 @@ from ...mappings.tables import field_named, table
 from ...schemas.config import explicit_of
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.forks import fork_of
+from ...schemas.plain_values import is_on
 from ...schemas.preconditions import unknown_class
-from ...schemas.truth import is_on
 from ..computed.quantities import computed_quantities
 from ..families import family_of, fixed_value
 from ..lenses import LENSES

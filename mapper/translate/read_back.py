@@ -12,9 +12,9 @@ from __future__ import annotations
 from ...schemas.config import ReadOptions
 from ...schemas.diagnostic import ReadBackError, UnreadableError, diagnose
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
-from ...schemas.json_values import json_value
 from ...schemas.messages_compiled import say as say_reading
 from ...schemas.mindformers.config_state import holds_placeholder
+from ...schemas.plain_values import json_value
 from ...schemas.source import SourceText
 from ...schemas.versions import TITLES
 from ..differences import COMPUTED, differences

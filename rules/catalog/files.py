@@ -73,7 +73,7 @@ def _setting_at(settings: Iterable[Setting], span: Span) -> Setting | None:
 
 def stops_when_built(subject: Subject) -> Iterator[Found]:
     """Parts that Megatron-LM cannot build, which its validation lets through."""
-    from ...schemas.megatron.build_requirements import unmet_requirements
+    from ...schemas.megatron.effective import unmet_requirements
 
     side = subject.megatron
     if side is None:

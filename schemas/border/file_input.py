@@ -16,8 +16,7 @@ from ..diagnostic import UnreadableError, diagnose
 from ..fast_records import TYPE_CHECKING
 from ..messages_compiled import say
 from ..source import SourceText, Span
-from .inputs import NotRegularError, open_regular, read_at_once, remember_input
-from .probes import is_link, note_content, real_path
+from .inputs import NotRegularError, is_link, note_content, open_regular, read_at_once, real_path, remember_input
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -34,7 +34,7 @@ def writers(about: str, models: Iterable[Model], known: Mapping[Any, str]) -> st
     above = "." if own[0].__module__.split(".")[1] == "schemas" else "..schemas."
     used = [name for name in ("LazyList", "json_value") if any(f"{name}(" in line for line in body)]
     if used:
-        imports.append(f"from {above}json_values import {', '.join(used)}")
+        imports.append(f"from {above}plain_values import {', '.join(used)}")
     lines = [f'"""{about} Do not edit."""', "", "from __future__ import annotations", "", *imports]
     lines += ["", "TYPE_CHECKING = False", "if TYPE_CHECKING:", "    from typing import Any", *body]
     return "\n".join(lines) + "\n"

@@ -7,8 +7,7 @@ one plain literal module a version, so that reading a file loads the arguments o
 from __future__ import annotations
 
 from ..diagnostic import UnreadableError, diagnose
-from ..fast_records import TYPE_CHECKING, NamedTuple
-from ..named_module import named_module
+from ..fast_records import TYPE_CHECKING, NamedTuple, named_module
 from ..versions import default_name, known_names, minor_of, names
 from .messages_compiled import say
 

@@ -18,9 +18,8 @@ from ..message import verbatim
 from ..rows import TOO_ODD, Row
 from ..versions import names_a_file, versions_in
 from . import validation_functions
-from .argument_parser import destination
+from .argument_parser import NULLABLE, destination
 from .catalog import VERSIONS, ArgumentFact, catalog, catalog_of, with_arguments
-from .converters import NULLABLE
 from .messages_compiled import say
 from .validation import OF_RUN, Beside, Said, starts_program
 

@@ -12,9 +12,8 @@ from math import lcm
 from .. import rows
 from ..config import ReadOptions, Setting
 from ..diagnostic import Related, diagnose
-from ..fast_records import TYPE_CHECKING, NamedTuple
+from ..fast_records import TYPE_CHECKING, NamedTuple, named_module
 from ..message import Problem, Words, verbatim
-from ..named_module import named_module
 from ..plain_values import whole_number
 from ..rows import TOO_ODD, Row, Sourced, UndecidedError
 from .messages_compiled import say

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from ..config import Config, Setting
 from ..diagnostic import diagnose
-from ..fast_records import TYPE_CHECKING, NamedTuple, cast
+from ..fast_records import TYPE_CHECKING, NamedTuple, cast, named_module
 from ..file_kind import purpose_of_run_mode
 from ..message import NOTHING, Words
-from ..named_module import named_module
+from ..plain_values import is_on
 from ..rows import Sourced, UndecidedError
 from ..shared_words import join_words
 from ..suggestion import closest
-from ..truth import is_on
 from ..versions import names_with_facts, newest_until, number_of, release_of
 from .config_state import Reading
 from .messages_compiled import say

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from ..compilers.tables import load_table
-from ..plain_values import is_list, is_mapping
-from ..truth import TESTS, TRUTH
+from ..plain_values import TESTS, TRUTH, is_list, is_mapping
 from ..versions import text_of, versions_in
 
 if TYPE_CHECKING:

@@ -9,9 +9,8 @@ words of `TransformerConfig`; of a class without a row nothing there is decided.
 from __future__ import annotations
 
 from .. import rows
-from ..fast_records import TYPE_CHECKING, NamedTuple
+from ..fast_records import TYPE_CHECKING, NamedTuple, named_module
 from ..message import NOTHING, Words
-from ..named_module import named_module
 from ..plain_values import is_mapping
 from .config_state import Reading, Undecided
 from .messages_compiled import say

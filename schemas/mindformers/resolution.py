@@ -5,9 +5,8 @@ The rows are compiled; `trainer.py` applies them.
 
 from __future__ import annotations
 
-from ..fast_records import TYPE_CHECKING, NamedTuple
+from ..fast_records import TYPE_CHECKING, NamedTuple, named_module
 from ..message import Words
-from ..named_module import named_module
 from ..versions import names, newest_until
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from math import prod
 
-from ..fast_records import TYPE_CHECKING
+from ..fast_records import TYPE_CHECKING, named_module
 from ..message import NOTHING
-from ..named_module import named_module
 from ..plain_values import is_list, is_mapping
 from ..rows import TOO_ODD, Sourced, UndecidedError
 from .config_state import Undecided

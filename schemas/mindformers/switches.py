@@ -7,8 +7,7 @@ value that stops the run is reported, and left open.
 from __future__ import annotations
 
 from ..fast_records import TYPE_CHECKING
-from ..plain_values import is_mapping
-from ..truth import TRUTH, is_on
+from ..plain_values import TRUTH, is_mapping, is_on
 from .config_state import Undecided
 from .messages_compiled import say
 from .trainer import wrong_kind

@@ -8,10 +8,9 @@ from __future__ import annotations
 import os
 
 from ..diagnostic import UnreadableError, diagnose
-from ..fast_records import TYPE_CHECKING, NamedTuple, cast
+from ..fast_records import TYPE_CHECKING, NamedTuple, cast, named_module
 from ..message import NOTHING
-from ..named_module import named_module
-from ..truth import is_on
+from ..plain_values import is_on
 from ..versions import default_name, minor_of, names, names_with_facts, number_of, stand_ins
 from .messages_compiled import say
 from .only_in_compiled import ONLY_IN

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ..fast_records import TYPE_CHECKING
-from .flow import ExpressionError
 from .messages_compiled import say
 from .scanner import BLANKS, is_whole_number, name_end
+from .session import ExpressionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from ..fast_records import TYPE_CHECKING, NamedTuple
 from . import launchers
+from .effects import record_edits
 from .expansion import join_with_blanks, shell_quoted
-from .file_effects import record_edits
-from .flow import Exit, ExpressionError, Holding, Leave, Return, UndecidedError
 from .interpreter import Commands
 from .messages_compiled import say
 from .scanner import BLANKS, is_digits, is_name, is_whole_number, name_end, run_end, word_end
-from .session import INPUTS
+from .session import INPUTS, Exit, ExpressionError, Holding, Leave, Return, UndecidedError
 from .state import Variable
 from .syntax import Assignment, Bare, Word
 from .text import Code, cut, display, hole, is_loose, plain, string_of, unknown_text

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..fast_records import TYPE_CHECKING
 from . import pattern
-from .flow import ExpressionError, UndecidedError
 from .scanner import is_digits, is_whole_number
+from .session import ExpressionError, UndecidedError
 from .state import Variable
 from .syntax import Binary, Logic
 from .text import plain, string_of

@@ -6,9 +6,9 @@ import itertools
 
 from ..fast_records import TYPE_CHECKING
 from . import pattern
-from .flow import Discard, ExhaustedError, Exit, ExpressionError, UndecidedError
 from .messages_compiled import say
 from .scanner import BLANKS, name_end, run_end
+from .session import Discard, ExhaustedError, Exit, ExpressionError, UndecidedError
 from .syntax import Arithmetic, Bare, Double, Parameter, ProcessSubstitution, Quoted, Substitution, Word
 from .text import (
     Doubt,

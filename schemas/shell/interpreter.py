@@ -11,12 +11,11 @@ import posixpath
 from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..message import NOTHING, Words
 from . import pattern
+from .effects import Launches, record_output, target_of
 from .expansion import Expander, plain_text
-from .file_effects import record_output, target_of
-from .flow import Discard, Exit, ExpressionError, Holding, Leave, Return, Stop, UndecidedError
-from .launches import Launches
 from .messages_compiled import say
 from .parser import Parser, ShellSyntaxError
+from .session import Discard, Exit, ExpressionError, Holding, Leave, Return, Stop, UndecidedError
 from .state import State, Variable, WrittenFiles, join_states
 from .syntax import (
     AndOr,
@@ -46,9 +45,8 @@ if TYPE_CHECKING:
 
     from ..message import Words
     from ..source import SourceText
+    from .effects import Started, Target
     from .expansion import Field
-    from .file_effects import Target
-    from .launches import Started
     from .session import Start
     from .syntax import Command, Element, Item, Redirect, Substitution
     from .text import Place, Text

@@ -8,14 +8,12 @@ GNU findutils 4.9 xargs(1), MindFormers scripts/msrun_launcher.sh.
 from __future__ import annotations
 
 from ..fast_records import TYPE_CHECKING, NamedTuple
+from .effects import Started, record_code, record_edits
 from .expansion import Field, join_with_blanks
-from .file_effects import record_code, record_edits
-from .flow import Holding
-from .launches import Started
 from .messages_compiled import say
 from .parser import Parser, ShellSyntaxError
 from .scanner import is_digits
-from .session import INPUTS
+from .session import INPUTS, Holding
 from .state import Variable
 from .syntax import Simple, Word
 from .text import Code, Doubt, Piece, cut, display, hole, place_of, plain, string_of

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from ..config import ReadOptions
     from ..message import Words
     from ..source import SourceText
+    from .effects import Found
     from .expansion import Field
     from .interpreter import Shell
-    from .launches import Found
     from .state import WrittenFiles
 
 
@@ -57,9 +57,8 @@ def read_script(
 ) -> ScriptReading:
     """Everything that the script starts; UnreadableError where it starts no training program."""
     from .builtins import COMMANDS
-    from .flow import ExhaustedError, Exit, Stop
     from .interpreter import Shell
-    from .session import Start
+    from .session import ExhaustedError, Exit, Start, Stop
 
     shell = Shell(COMMANDS, Start(options, open_file, path, cwd, source, list_directory))
     try:

@@ -1,4 +1,4 @@
-"""One reading of one script: what may be spent on it, what is said of it, and which files it knows.
+"""One reading of one script: its limits, its problems, the files it knows, and the exceptions that end a part of it.
 
 `Variables`, `Expander` and `Shell` build on it, one on the other: what a variable holds, what words become, what
 commands do. Of the disk a reading looks at regular files at and below the script's folder alone: a script names files
@@ -11,12 +11,11 @@ import os
 import posixpath
 import stat
 
-from ..border.probes import kind_of, real_path
+from ..border.inputs import kind_of, real_path
 from ..diagnostic import UnreadableError, diagnose
 from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..message import NOTHING
 from ..source import SourceText
-from .flow import ExhaustedError, UndecidedError
 from .messages_compiled import say
 from .state import State, WrittenFiles
 from .text import Code, Piece, Place, doubt_of, string_of
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
     from ..config import ReadOptions
     from ..diagnostic import Diagnostic
-    from ..message import Problem
+    from ..message import Problem, Words
     from .text import Text
 
 LONGEST_CONTENT = 65_536
@@ -287,3 +286,67 @@ class Session:
             return None
         self._know(posixpath.join(self.start_cwd, full))
         return source
+
+
+class Stop(Exception):  # noqa: N818 - leaving a loop is no error
+    """Something that ends a stretch of commands."""
+
+
+class Exit(Stop):
+    """The shell ends."""
+
+    def __init__(self, status: int | None = 0) -> None:
+        super().__init__()
+        self.status = status
+
+
+class Return(Stop):
+    """A function or a sourced file ends."""
+
+
+class Leave(Stop):
+    """`break` or `continue` out of a number of loops."""
+
+    def __init__(self, levels: int, *, again: bool) -> None:
+        super().__init__()
+        self.levels = levels
+        self.again = again
+
+
+class Discard(Stop):
+    """An expansion failed: bash drops the whole command line and goes on with the next."""
+
+
+class ExpressionError(Exception):
+    """An expression that bash refuses: a syntax error or a division by zero."""
+
+    def __init__(self, why: Words) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+class UndecidedError(Exception):
+    """An expression that depends on something unknown."""
+
+
+class ExhaustedError(Exception):
+    """The script takes more work than a reader may spend on it."""
+
+
+class Holding:
+    """Gives attributes of an object other values within a `with` block, and puts the old ones back at its end."""
+
+    __slots__ = ("kept", "owner")
+
+    def __init__(self, owner: object, **values: object) -> None:
+        self.owner = owner
+        self.kept = {name: getattr(owner, name) for name in values}
+        for name, value in values.items():
+            setattr(owner, name, value)
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, *_: object) -> None:
+        for name, value in self.kept.items():
+            setattr(self.owner, name, value)

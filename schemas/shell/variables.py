@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from ..fast_records import TYPE_CHECKING
 from ..message import Words, verbatim
-from .flow import Discard, ExhaustedError, Exit, ExpressionError, UndecidedError
 from .messages_compiled import say
 from .scanner import is_name
-from .session import Session
+from .session import Discard, ExhaustedError, Exit, ExpressionError, Session, UndecidedError
 from .state import Variable, joined_variable
 from .syntax import Bare, Word
 from .text import Doubt, Piece, display, hole, is_loose, plain, string_of, unknown_text

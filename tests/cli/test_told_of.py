@@ -16,7 +16,7 @@ from accmap.cli.evidence import logs
 from accmap.cli.options import all_commands
 from accmap.schemas.border import text_output
 from accmap.schemas.border.inputs import open_regular
-from accmap.schemas.named_module import named_module
+from accmap.schemas.fast_records import named_module
 
 if TYPE_CHECKING:
     from collections.abc import Callable

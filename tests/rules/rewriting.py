@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
-from accmap.schemas.megatron.argument_parser import destination
-from accmap.schemas.megatron.converters import convert
+from accmap.schemas.megatron.argument_parser import convert, destination
 from accmap.schemas.megatron.forks import catalog, fork_of
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ import yaml
 from accmap.cli.lean import main
 from accmap.schemas.mindformers.switches import switch_test as way_of_asking
 from accmap.schemas.mindformers.versions import static_catalog
-from accmap.schemas.plain_values import is_mapping
-from accmap.schemas.truth import TRUTH, is_on
+from accmap.schemas.plain_values import TRUTH, is_mapping, is_on
 
 ROOT = Path(__file__).resolve().parents[2]
 BASES = ("qwen3_dense", "deepseek_v3")

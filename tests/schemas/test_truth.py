@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from accmap.schemas.truth import TESTS, TRUTH, is_on
+from accmap.schemas.plain_values import TESTS, TRUTH, is_on
 
 ON, OFF, REFUSED = True, False, None
 FORMS = {

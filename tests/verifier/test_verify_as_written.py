@@ -13,7 +13,7 @@ from accmap import load
 from accmap.cli.commands.verify import run_verification
 from accmap.schemas.border.text_output import json_text
 from accmap.schemas.config import ReadOptions
-from accmap.schemas.json_values import json_value
+from accmap.schemas.plain_values import json_value
 from accmap.verifier.installations import missing_modules
 from accmap.verifier.verdict.comparison import NotCompared, Values
 from accmap.verifier.verdict.native_dtypes import (

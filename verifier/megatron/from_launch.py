@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from ...mapper.recipe.reading import recipe_of
 from ...mappings.keys_compiled import ARGUMENTS_OF_FIELDS, SETTLED_LATER
 from ...schemas.config import explicit_of
-from ...schemas.json_values import json_value
 from ...schemas.megatron.forks import OWN
 from ...schemas.megatron.validation import script_defaults
 from ...schemas.message import verbatim
+from ...schemas.plain_values import json_value
 from ..messages_compiled import say
 from ..verdict.comparison import NotCompared, Values
 from ..worker.blueprint import Blueprint, LaunchPlan, OptimizerPlan, TrainingPlan

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ...mapper.data_words import SomeWeightsError, blend_of, split_weights
 from ...mapper.recipe.reading import recipe_of
 from ...schemas.fast_records import NamedTuple
-from ...schemas.truth import is_on
+from ...schemas.plain_values import is_on
 from ..constants_compiled import DATA_FLAGS
 from ..messages_compiled import say
 from ..worker.blueprint import SamplePlan

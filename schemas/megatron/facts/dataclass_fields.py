@@ -51,7 +51,7 @@ class Field(NamedTuple):
     default: Any
 
     def kind(self) -> str:
-        """The kind of value, in the words of `converters.py`."""
+        """The kind of value, in the words of `argument_parser.py`."""
         text = self.annotation.replace("typing.", "").strip("'\"")
         for mark in _OPTIONAL:
             text = text.replace(mark, "")

@@ -50,7 +50,7 @@ CALLABLES = {
     "moe_freq_type": "frequency", "no_rope_freq_type": "frequency", "la_freq_type": "frequency",
     "tuple_type": "integers", "enum_type_handler": "name", "_parse_cuda_graph_modules_arg": "name", "<lambda>": "name",
 }  # fmt: skip
-"""What is handed to argparse as `type`, by the name that `converters.py` has for it."""
+"""What is handed to argparse as `type`, by the name that `argument_parser.py` has for it."""
 PLAIN = (int, float, str, bool)
 
 
@@ -220,7 +220,7 @@ def type_of(action: argparse.Action) -> str | None:
         return None if kind is None else kind.__name__  # type: ignore[union-attr]  # pyright: ignore
     name = str(getattr(kind, "__name__", kind))
     if name not in CALLABLES:
-        raise ValueError(f"{action.option_strings}: {name} is no type that converters.py knows")
+        raise ValueError(f"{action.option_strings}: {name} is no type that argument_parser.py knows")
     return CALLABLES[name]
 
 
@@ -409,7 +409,7 @@ def dataclass_parser(package: str, target: str, tree: str, kept: Sequence[str]) 
 
 
 def dataclass_facts(parser: argparse.ArgumentParser) -> Iterator[dict[str, object]]:
-    """Every argument, with the names of `converters.py`."""
+    """Every argument, with the names of `argument_parser.py`."""
     for action in parser._actions:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         truth = getattr(action.type, "__name__", "") == TRUTH
         if truth or (action.type is not None and action.type not in PLAIN):

@@ -16,8 +16,8 @@ from ...fast_records import TYPE_CHECKING, NamedTuple
 from ...file_kind import purpose_of_arguments
 from ...message import NOTHING
 from ...versions import release_of
+from ..argument_parser import pattern
 from ..catalog import VERSIONS, catalog
-from ..converters import pattern
 from ..forks import normalise_version
 from ..messages_compiled import say
 from .detection import BLOCK_END, BLOCK_START

@@ -12,7 +12,7 @@ from ...config import Argument
 from ...diagnostic import UnreadableError
 from ...fast_records import TYPE_CHECKING
 from ...file_kind import unread_yaml
-from ...truth import is_on
+from ...plain_values import is_on
 from ...yaml_reader.document import read_yaml
 from ..messages_compiled import say
 

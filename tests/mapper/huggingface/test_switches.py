@@ -10,9 +10,9 @@ import pytest
 
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.schemas.config import ReadOptions
+from accmap.schemas.plain_values import is_on
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
-from accmap.schemas.truth import is_on
 
 SMALL: dict[str, Any] = {
     "vocab_size": 64, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 1, "num_attention_heads": 4,

@@ -23,7 +23,7 @@ from accmap.mapper.translate.mindformers_file import mindformers_text
 from accmap.mapper.translate.translation import translate
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
-from accmap.schemas.json_values import json_value
+from accmap.schemas.plain_values import json_value
 from accmap.schemas.reader import config_of, read_config
 from accmap.schemas.source import SourceText
 

@@ -10,11 +10,11 @@ import pytest
 import yaml
 
 from accmap.schemas.config import Argument, Config, Launch, ReadOptions
-from accmap.schemas.json_values import json_value
 from accmap.schemas.megatron.catalog import VERSIONS, catalog
 from accmap.schemas.megatron.effective import megatron_config
 from accmap.schemas.megatron.facts.compile_validation import names, read_rows
 from accmap.schemas.megatron.messages_compiled import say
+from accmap.schemas.plain_values import json_value
 from accmap.schemas.source import Span
 
 HERE = os.path.dirname(__file__)

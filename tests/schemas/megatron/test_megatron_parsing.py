@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from accmap.schemas.config import Argument
 from accmap.schemas.diagnostic import UnreadableError
-from accmap.schemas.megatron.argument_parser import Parsed, parse, with_declarations
+from accmap.schemas.megatron.argument_parser import Parsed, convert, parse, pattern, with_declarations
 from accmap.schemas.megatron.catalog import VERSIONS, catalog
-from accmap.schemas.megatron.converters import convert, pattern
 from accmap.schemas.source import Span
 
 if TYPE_CHECKING:

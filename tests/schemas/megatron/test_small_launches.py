@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from accmap.schemas.config import ReadOptions
-from accmap.schemas.json_values import json_value
 from accmap.schemas.megatron.catalog import VERSIONS
+from accmap.schemas.plain_values import json_value
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
 from accmap.verifier.megatron import from_launch

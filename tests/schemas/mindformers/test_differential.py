@@ -25,8 +25,7 @@ from accmap.schemas.mindformers.dynamic import VERSIONS as DYNAMIC_VERSIONS
 from accmap.schemas.mindformers.dynamic import catalog as dynamic_catalog
 from accmap.schemas.mindformers.effective import mindformers_config
 from accmap.schemas.mindformers.versions import STATIC_VERSIONS, static_catalog, static_version
-from accmap.schemas.plain_values import is_mapping
-from accmap.schemas.truth import TRUTH, is_on
+from accmap.schemas.plain_values import TRUTH, is_mapping, is_on
 
 HERE = Path(__file__).resolve().parent
 RUN = HERE.parents[1] / "framework_run.py"

@@ -19,8 +19,8 @@ from accmap.schemas.mindformers.dynamic import catalog
 from accmap.schemas.mindformers.effective import mindformers_config
 from accmap.schemas.mindformers.fact_base import switch_rows
 from accmap.schemas.mindformers.versions import STATIC_VERSIONS, static_catalog
+from accmap.schemas.plain_values import TESTS
 from accmap.schemas.source import SourceText
-from accmap.schemas.truth import TESTS
 
 HERE = Path(__file__).resolve().parent
 CASES: list[dict[str, Any]] = load_table((HERE / "switch_cases.yaml").read_text("utf-8"))

@@ -27,8 +27,8 @@ from accmap.schemas.mindformers.dynamic import catalog
 from accmap.schemas.mindformers.effective import mindformers_config
 from accmap.schemas.mindformers.fact_base import switch_rows
 from accmap.schemas.mindformers.versions import static_catalog
+from accmap.schemas.plain_values import TRUTH, is_on
 from accmap.schemas.source import SourceText
-from accmap.schemas.truth import TRUTH, is_on
 
 HERE = Path(__file__).resolve().parent
 _SPEC = importlib.util.spec_from_file_location("switches_oracle", HERE / "switches_oracle.py")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from accmap.schemas.border.file_input import read_text
-from accmap.schemas.border.probes import names_in
+from accmap.schemas.border.inputs import names_in
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.shell.script import ScriptReading, read_script

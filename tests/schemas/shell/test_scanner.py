@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from accmap.schemas.shell import scanner
 from accmap.schemas.shell.arithmetic import Evaluator
-from accmap.schemas.shell.flow import ExpressionError
+from accmap.schemas.shell.session import ExpressionError
 
 TEXTS = st.lists(
     st.one_of(
