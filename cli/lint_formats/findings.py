@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from ...rules.catalog_compiled import CAUSES, RULES
+from ...schemas.border.text_output import paint
 from ...schemas.diagnostic import causes_of
-from ...schemas.fast_records import TYPE_CHECKING
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.shared_words import list_words, mark
 from .messages_compiled import say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Literal
 
-    from ...schemas.diagnostic import Diagnostic, Language
+    from ...schemas.diagnostic import Diagnostic, Edit, Fix, Language
     from ...schemas.message import Words
-    from ...schemas.source import Span
+    from ...schemas.source import SourceText, Span
     from ..linting.linter import Report
 
 
@@ -149,3 +150,92 @@ def messages(found: Sequence[Diagnostic], language: Language) -> list[tuple[Diag
         if cause is not None
     ]
     return [*heads, *followers]
+
+
+class Hunk(NamedTuple):
+    """Lines of a file that a fix replaces, from the number that the first of them has today, and the new lines."""
+
+    file: str
+    line: int
+    before: Sequence[str]
+    after: Sequence[str]
+
+
+def hunks_of(fix: Fix, sources: Mapping[str, SourceText]) -> list[Hunk]:
+    """The lines that a fix changes; nothing if the text of a file is not known."""
+    files = dict.fromkeys(edit.file for edit in fix.edits)
+    if not all(file in sources for file in files):
+        return []
+    found: list[Hunk] = []
+    for file in files:
+        edits = sorted([edit for edit in fix.edits if edit.file == file], key=lambda edit: edit.span[:4])
+        while edits:
+            last, together = edits[0].span.end_line, [edits.pop(0)]
+            while edits and edits[0].span.line <= last:
+                last = max(last, edits[0].span.end_line)
+                together.append(edits.pop(0))
+            found.append(_hunk(together, last, sources[file]))
+    return found
+
+
+def _hunk(edits: Sequence[Edit], last: int, source: SourceText) -> Hunk:
+    """The lines that some edits change, which lie on the lines up to `last`."""
+    first = edits[0].span.line
+    start, end = source.offset(first, 1), source.offset(last, len(source.line(last)) + 1)
+    pieces: list[str] = []
+    at = start
+    for edit in edits:
+        begin, stop = source.offsets(edit.span)
+        pieces += [source.text[at:begin], edit.text]
+        at = stop
+    pieces.append(source.text[at : max(at, end)])
+    before = [line.rstrip("\r") for line in source.text[start : max(at, end)].split("\n")]
+    after = [line.rstrip("\r") for line in "".join(pieces).split("\n")]
+    while before and after and before[0] == after[0]:
+        del before[0], after[0]
+        first += 1
+    while before and after and before[-1] == after[-1]:
+        del before[-1], after[-1]
+    return Hunk(edits[0].file, first, before, after)
+
+
+def is_absent(file: str, span: Span | None, sources: Mapping[str, SourceText]) -> bool:
+    """True if a place is one that a missing key belongs at: the line there is about something else."""
+    source = sources.get(file)
+    if source is None or span is None or span[:2] != span[2:4] or span.line > source.line_count:
+        return False
+    return not source.line(span.line)[: span.column - 1].rstrip().endswith(":")  # an empty value is there
+
+
+def fix_lines(
+    entry: Diagnostic, sources: Mapping[str, SourceText], language: Language, colour: bool
+) -> Iterator[tuple[str, str]]:
+    """Every fix of a finding as a small diff: each line with the indent of the rows that it may go on in.
+
+    Of several fixes each is enough by itself, and each names its file.
+    """
+    colon = mark("colon", language)
+    for number, fix in enumerate(entry.fixes):
+        name = say.fix() if fix.applicability == "safe" else say.unsafe_fix()
+        head = paint((say.or_fix() if number else name).text(language), "green", colour)
+        hunks = hunks_of(fix, sources)
+        if not hunks:
+            yield f"  {head}{colon}{fix.zh if language == 'zh' else fix.en}", "    "
+            continue
+        files = list_words(list(dict.fromkeys(hunk.file for hunk in hunks)), language)
+        where = say.fix_in(files=files).text(language) if len(entry.fixes) > 1 else ""
+        yield f"  {head}{where}{colon}".rstrip(), "    "
+        for hunk in hunks:
+            for line in _diff_lines(hunk, colour):
+                yield line, "      "
+
+
+def _diff_lines(hunk: Hunk, colour: bool) -> Iterator[str]:
+    """The old lines and the new ones, without the indent that all of them share; the first new one has the place."""
+    lines = [*hunk.before, *hunk.after]
+    margin = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+    marked = len(hunk.before) if hunk.after else 0
+    for place, line in enumerate(lines):
+        sign, style = ("-", "red") if place < len(hunk.before) else ("+", "green")
+        at = f"   {paint(f'{hunk.file}:{hunk.line}', 'dim', colour)}" if place == marked else ""
+        yield f"    {paint(f'{sign} {line[margin:]}', style, colour)}{at}"

@@ -11,7 +11,7 @@ import os
 from ...schemas.border.text_output import page, paint
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..terminal import columns, cut, height, pad, wants_colour, width
-from .findings import GROUPS, REMARK, group_name, group_of, place_of, summary_line, worst_first
+from .findings import GROUPS, REMARK, fix_lines, group_name, group_of, is_absent, place_of, summary_line, worst_first
 from .messages_compiled import say
 
 if TYPE_CHECKING:
@@ -270,15 +270,16 @@ def _finding_lines(
     """A finding at length; its other places with their lines only where there is no want of room (`framed`)."""
     yield f"{_head(entry, language, colour)} {entry.kind.name}"
     yield f"  {entry.message(language)}"
-    yield from frame(entry.file, entry.span, report, colour, _STYLES[entry.kind.severity])
+    # A file that cannot be parsed ends at such a place, and its line is to be seen.
+    if entry.kind.code.startswith("SYN") or not is_absent(entry.file, entry.span, report.sources):
+        yield from frame(entry.file, entry.span, report, colour, _STYLES[entry.kind.severity])
     for place in entry.related[: _MOST_RELATED if framed else 1]:
         note = place.zh if language == "zh" else place.en
         yield f"  {paint(place_of(place.file, place.span), 'dim', colour)}: {note}"
-        if framed:
+        if framed and not is_absent(place.file, place.span, report.sources):
             yield from frame(place.file, place.span, report, colour, "cyan")
-    if entry.fix is not None:
-        name = say.fix() if entry.fix.applicability == "safe" else say.unsafe_fix()
-        yield f"  {paint(name.text(language), 'green', colour)}: {entry.fix.zh if language == 'zh' else entry.fix.en}"
+    for line, _ in fix_lines(entry, report.sources, language, colour):
+        yield line
 
 
 def frame(file: str, span: Span | None, report: Report, colour: bool, style: str) -> Iterator[str]:
