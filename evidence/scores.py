@@ -29,7 +29,7 @@ from ..schemas.diagnostic import UnreadableError, diagnose
 from ..schemas.fast_records import NamedTuple
 from ..schemas.message import Words, verbatim
 from ..schemas.yaml_reader.node import refuse_deep
-from .bounded_json import as_object, parse_json
+from .bounded_files import as_object, parse_json
 from .messages_compiled import say
 from .score_names_compiled import ACCURACY, NAMES, NOT_SCORES, SCORES
 

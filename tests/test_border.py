@@ -64,11 +64,10 @@ ALLOWED: dict[str, dict[str, str]] = {
     "cli/evidence/playbook.py": {
         "TemporaryDirectory": "commands of this program write into it, and it is gone when they have ended",
     },
-    "evidence/archives.py": {"zipfile.ZipFile": "of a stream that the door opened"},
+    "evidence/bounded_files.py": {"zipfile.ZipFile": "of a stream that the door opened"},
     "evidence/arrays.py": {"memmap": "of a stream that the door opened"},
     "evidence/data/indexed_file.py": {"memmap": "of a stream that the door opened"},
     "evidence/data/tokenizer.py": {"from_file": "the package `tokenizers` takes a path; the door has read it"},
-    "evidence/dump/trees_torch.py": {"memmap": "of a stream that the door opened"},
     "evidence/logs/sources.py": {"gzip.GzipFile": "of a stream that the door opened"},
     "evidence/weights/weight.py": {"fromfile": "of a stream that the door opened"},
     "evidence/weights/target_files.py": {

@@ -35,7 +35,7 @@ MEMORIES: dict[str, str] = {
     "cli/progress.py:_busy_with": COMMAND,
     "cli/progress.py:_language": COMMAND,
     "evidence/data/tokenizer.py:_LETTERS": TABLE,
-    "evidence/dump/config_files.py:_table": TABLE,
+    "evidence/dump/config.py:_table": TABLE,
     "evidence/dump/config.py:_words": TABLE,
     "evidence/dump/compare_names.py:module_table": TABLE,
     "evidence/dump/compare_names.py:shared_modules": TABLE,

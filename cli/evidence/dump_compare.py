@@ -13,8 +13,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...evidence.answers_compiled import dump_compare_json, dump_tensor_json
 from ...evidence.dump.compare_divergence import Parting, Settings, next_dump, settings_behind
-from ...evidence.dump.compare_parts import merge_places, part_of_dumps, part_of_table
-from ...evidence.dump.compare_verdict import coverage_gaps, has_diverged, skipped_apis, verdict_of
+from ...evidence.dump.compare_verdict import (
+    coverage_gaps,
+    has_diverged,
+    merge_places,
+    part_of_dumps,
+    part_of_table,
+    skipped_apis,
+    verdict_of,
+)
 from ...evidence.dump.messages_compiled import say
 from ...schemas.border.file_output import deliver, standing_already
 from ...schemas.border.text_output import csv_text, json_text
@@ -32,9 +39,8 @@ if TYPE_CHECKING:
 
     from ...evidence.dump.compare import Comparison
     from ...evidence.dump.compare_names import NameMapping
-    from ...evidence.dump.compare_parts import Merged, Part
-    from ...evidence.dump.places import Place
-    from ...evidence.dump.records import Tree
+    from ...evidence.dump.compare_verdict import Merged, Part
+    from ...evidence.dump.records import Place, Tree
     from ...evidence.dump.statistics import Judge
     from ...evidence.dump.tables import Precheck
     from ...schemas.border.text_output import Outgoing
@@ -130,7 +136,7 @@ class Answer(NamedTuple):
 
 def _dump_answer(a: str, b: str, chosen: _Chosen, judge: Judge, configs: Configs) -> Answer:
     from ...evidence.dump.compare_names import read_mapping
-    from ...evidence.dump.places import find_places
+    from ...evidence.dump.records import find_places
 
     for name in (a, b):
         _require_dump(name)

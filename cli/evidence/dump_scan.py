@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ...evidence.dump.overflow import Scan
-    from ...evidence.dump.places import Place
+    from ...evidence.dump.records import Place
     from ...schemas.diagnostic import Language
     from ..arguments_compiled import DumpScanArgs
 
@@ -50,7 +50,7 @@ def run(args: DumpScanArgs) -> int:
 def _scan_ranks(name: str, step: int | None, rank: int | None, jobs: int | None) -> list[Scan]:
     """The scan of each step and rank asked for, in `jobs` threads; UnreadableError where there is none."""
     from ...evidence.dump.overflow import scan
-    from ...evidence.dump.places import find_places
+    from ...evidence.dump.records import find_places
     from ...evidence.dump.trees import read_tree
 
     places = [place for place in find_places(name) if step in (None, place.step) and rank in (None, place.rank)]

@@ -11,11 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
 from typing import TYPE_CHECKING
 
-from ...evidence.playbook.launches import Layout, devices_of, fill_example
-from ...evidence.playbook.pages import pages
-from ...evidence.playbook.plan import FILE, Names, patches, plan_of, reading_words
-from ...evidence.playbook.settings import FILE as SETTINGS
-from ...evidence.playbook.settings import settings_text
+from ...evidence.playbook.launches import FILE as SETTINGS
+from ...evidence.playbook.launches import Layout, devices_of, fill_example, settings_text
+from ...evidence.playbook.plan import FILE, Names, pages, patches, plan_of, reading_words
 from ...mapper.recipe.reading import recipe_of
 from ...schemas.border.file_input import read_regular
 from ...schemas.border.file_output import write_folder, write_text
@@ -29,8 +27,8 @@ from .playbook_files import can_overwrite, given_settings, plan_text, previous_c
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ...evidence.playbook.launches import Settings
     from ...evidence.playbook.plan import Plan
-    from ...evidence.playbook.settings import Settings
     from ...schemas.config import Config, ReadOptions
     from ...schemas.diagnostic import Language
     from ..arguments_compiled import PlaybookArgs

@@ -15,10 +15,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from ...evidence.data.check import plan_of as data_plan_of
-from ...evidence.playbook.launches import Layout
+from ...evidence.playbook.launches import FILE as SETTINGS
+from ...evidence.playbook.launches import Layout, Settings, SettingsError, settings_of
 from ...evidence.playbook.plan import FILE
-from ...evidence.playbook.settings import FILE as SETTINGS
-from ...evidence.playbook.settings import Settings, SettingsError, settings_of
 from ...mapper.align.alignment import PLACEHOLDER
 from ...schemas.border.file_input import read_text
 from ...schemas.border.inputs import open_regular

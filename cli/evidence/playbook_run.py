@@ -11,8 +11,7 @@ import os
 import subprocess
 from typing import TYPE_CHECKING
 
-from ...evidence.playbook.pages import command_line
-from ...evidence.playbook.progress import outdated_file, stand, stands
+from ...evidence.playbook.plan import command_line, outdated_file, stand, stands
 from ...schemas.border.text_output import emit, json_text, say, tell
 from ...schemas.fast_records import NamedTuple
 from ..exit_codes import BAD, FINE
@@ -22,8 +21,7 @@ from .playbook_status import judge, page, plan_in, standings_json, verdict_of
 
 if TYPE_CHECKING:
     from ...evidence.playbook.launches import Action
-    from ...evidence.playbook.plan import Check, Plan, Stage
-    from ...evidence.playbook.progress import CheckState
+    from ...evidence.playbook.plan import Check, CheckState, Plan, Stage
     from ...schemas.diagnostic import Language
     from ..arguments_compiled import PlaybookRunArgs
 

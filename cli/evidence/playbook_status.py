@@ -9,9 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
 from typing import TYPE_CHECKING
 
-from ...evidence.playbook.pages import command_line
-from ...evidence.playbook.plan import FILE, PlanError, plan_from
-from ...evidence.playbook.progress import check_states, next_of, with_exit_code
+from ...evidence.playbook.plan import FILE, PlanError, check_states, command_line, next_of, plan_from, with_exit_code
 from ...schemas.border.file_input import read_json
 from ...schemas.border.text_output import emit, json_text, paint, say
 from ...schemas.diagnostic import UnreadableError
@@ -27,8 +25,7 @@ from .playbook_files import layout_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...evidence.playbook.plan import Plan
-    from ...evidence.playbook.progress import CheckState
+    from ...evidence.playbook.plan import CheckState, Plan
     from ...schemas.diagnostic import Language
     from ..arguments_compiled import PlaybookStatusArgs
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import NamedTuple
 from ..arrays import read_array
-from ..bounded_json import as_object, bytes_of, parse_json
+from ..bounded_files import as_object, bytes_of, parse_json
 from .messages_compiled import say
 from .problems import RefusedError
 

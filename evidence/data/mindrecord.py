@@ -23,7 +23,7 @@ from ...schemas.border.inputs import open_regular
 from ...schemas.diagnostic import UnreadableError, diagnose
 from ...schemas.fast_records import NamedTuple
 from ...schemas.message import verbatim
-from ..bounded_json import parse_json
+from ..bounded_files import parse_json
 from .indexed_file import IndexedFile
 from .messages_compiled import say
 from .problems import need_numpy, unreadable

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ...schemas.fast_records import NamedTuple
 from ...schemas.message import verbatim
 from ...schemas.shared_words import system_reason
-from ..bounded_json import BrokenJsonError, Budget, as_list, as_object, members
+from ..bounded_files import BrokenJsonError, Budget, as_list, as_object, members
 from .messages_compiled import say
 from .problems import unreadable
 

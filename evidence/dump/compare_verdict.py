@@ -1,4 +1,4 @@
-"""The verdict of a comparison of dumps, and all that was not compared: the only place that decides either.
+"""Findings that an answer keeps of compared dumps, and their verdict: the only place that decides it.
 
 | what | verdict at best |
 | --- | --- |
@@ -7,6 +7,12 @@
 | no tensor was compared | undecided |
 
 What neither dump has is told (`notes`) and leaves the verdict as it is.
+
+The findings are kept (`part_of_dumps`) and the dumps are let go: of a long run their tensors would be held for every
+step and rank.
+
+`draw_tree` shows the units as they ran inside each other. Which unit ran inside which is said by msprobe's
+`construct.json`; where it is missing, the path of the module says it.
 """
 
 from __future__ import annotations
@@ -17,14 +23,18 @@ from typing import TYPE_CHECKING
 from ...schemas.fast_records import NamedTuple
 from ...schemas.shared_words import first_of
 from ...schemas.verdict import Unseen, conclude
+from .compare import inputs_alone
 from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from ...schemas.diagnostic import Diagnostic
     from ...schemas.message import Words
-    from .compare_parts import Part
-    from .tables import Precheck
+    from .compare import Alone, Comparison, Gap, Incomplete
+    from .compare_divergence import Divergence, Parting, UnitResult
+    from .records import Tree, Unit
+    from .tables import Precheck, Table
 
 FRAMEWORK = "framework"
 """What is not compared where both dumps are of one framework."""
@@ -134,3 +144,233 @@ def _of_one_framework(frameworks: Iterable[tuple[str, str]]) -> Iterator[Unseen]
     same = [names[one] for one, other in frameworks if one == other and one in names]
     if same:
         yield Unseen(FRAMEWORK, *say.one_framework(name=same[0]).both())
+
+
+class Dump(NamedTuple):
+    """One step of one rank of a dump, without what it holds."""
+
+    path: str
+    form: str
+    framework: str
+    level: str
+    content: str
+    step: int | None
+    rank: int | None
+    units: int
+
+
+class Counted(NamedTuple):
+    """Numbers of compared and uncompared things."""
+
+    units: int
+    tensors: int
+    different: int
+    missing: int
+    checksums: int
+    without_numbers: int
+    inputs_alone: int
+    unmatched: int
+    parts: int
+    """Parts of the model that one dump lacks."""
+    units_alone: int
+    arranged: int
+    elements_alone: int
+    statistics_alone: int
+    nan: int
+    operations: int
+
+
+class Part(NamedTuple):
+    """The findings of one step of one rank, or of one result table."""
+
+    compared: Counted
+    divergence: Divergence | None
+    level: str
+    content: str
+    units: tuple[UnitResult, ...]
+    only_a: tuple[str, ...]
+    only_b: tuple[str, ...]
+    gaps: tuple[Gap, ...]
+    alone: tuple[Alone, ...]
+    incomplete: Incomplete
+    marked: tuple[str, ...] | None = None
+    """Units that msprobe itself marked as an error, in a table of its own."""
+    unreadable: tuple[Diagnostic, ...] = ()
+    notes: tuple[Words, ...] = ()
+    a: Dump | None = None
+    b: Dump | None = None
+    tree: tuple[str, ...] | None = None
+    """A line for each unit, where that was asked for."""
+    parting: Parting | None = None
+    """The divergence beside the configurations."""
+
+    @property
+    def step(self) -> int | None:
+        """The step that A was taken at."""
+        return None if self.a is None else self.a.step
+
+    @property
+    def rank(self) -> int | None:
+        """The rank that A was taken on."""
+        return None if self.a is None else self.a.rank
+
+    @property
+    def place(self) -> str:
+        """The step and rank, for a person; empty where the dump has none."""
+        return "" if self.step is None else f"step {self.step} rank {self.rank}"
+
+
+def part_of_dumps(comparison: Comparison, *, tree: bool) -> Part:
+    """The findings of two dumps; with a `tree` of all units if that is asked for."""
+    return Part(
+        _counts(comparison),
+        comparison.divergence,
+        comparison.a.level,
+        comparison.a.content,
+        tuple(map(_light, comparison.units)),
+        tuple(unit.name for unit in comparison.only_a),
+        tuple(unit.name for unit in comparison.only_b),
+        comparison.gaps,
+        comparison.alone,
+        comparison.incomplete,
+        unreadable=tuple(tensor.unreadable for tensor in comparison.tensors if tensor.unreadable),
+        notes=(*comparison.a.notes, *comparison.b.notes, *_forward_note(comparison), *_statistics_note(comparison)),
+        a=_dump(comparison.a),
+        b=_dump(comparison.b),
+        tree=tuple(draw_tree(comparison)) if tree else None,
+    )
+
+
+def part_of_table(table: Table) -> Part:
+    """The findings of a result table."""
+    by_elements = any(tensor.how == "elements" for unit in table.units for tensor in unit.tensors)
+    return Part(
+        _counts(table),
+        table.divergence,
+        "mix" if any(unit.a.level == "api" for unit in table.units) else "L0",
+        "tensor" if by_elements else "statistics",
+        tuple(map(_light, table.units)),
+        table.only_a,
+        table.only_b,
+        table.gaps,
+        table.alone,
+        table.incomplete,
+        table.marked,
+    )
+
+
+def _counts(comparison: Comparison | Table) -> Counted:
+    tensors = [tensor for unit in comparison.units for tensor in unit.tensors]
+    missing = comparison.incomplete
+    return Counted(
+        units=sum(unit.agrees is not None for unit in comparison.units),
+        tensors=sum(tensor.agrees is not None for tensor in tensors),
+        different=sum(tensor.agrees is False for tensor in tensors),
+        missing=sum(tensor.why == "missing" for tensor in tensors),
+        checksums=sum(tensor.why == "rounding" for tensor in tensors),
+        without_numbers=comparison.without_numbers,
+        inputs_alone=inputs_alone(comparison.units),
+        unmatched=len(comparison.alone),
+        parts=len(comparison.gaps),
+        units_alone=len(missing.units),
+        arranged=missing.arranged,
+        elements_alone=missing.elements,
+        statistics_alone=missing.statistics,
+        nan=len(missing.nan),
+        operations=sum(unit.skipped == "operation" for unit in comparison.units),
+    )
+
+
+def _light(unit: UnitResult) -> UnitResult:
+    return unit._replace(a=unit.a._replace(tensors=()), b=unit.b._replace(tensors=()))
+
+
+def _dump(tree: Tree) -> Dump:
+    return Dump(tree.path, tree.form, tree.framework, tree.level, tree.content, tree.step, tree.rank, len(tree.units))
+
+
+def _forward_note(found: Comparison) -> Iterator[Words]:
+    directions = {unit.direction for tree in (found.a, found.b) for unit in tree.units}
+    if "forward" in directions and "backward" not in directions:
+        yield say.forward_alone()
+
+
+def _statistics_note(found: Comparison) -> Iterator[Words]:
+    if found.a.content == found.b.content == "statistics" and found.divergence is None:
+        yield say.by_statistics()
+
+
+class Merged(NamedTuple):
+    """A place where some steps and ranks part first."""
+
+    module: str
+    direction: str
+    cause: str
+    places: tuple[str, ...]
+
+
+def merge_places(parts: Sequence[Part]) -> list[Merged]:
+    """Places at which several steps and ranks part first: the one that is reached earliest before the others."""
+    found: dict[tuple[str, str, str], list[tuple[int, str]]] = {}
+    for part in parts:
+        if (first := part.divergence) is not None:
+            key = first.unit.module, first.unit.a.direction, first.cause
+            found.setdefault(key, []).append((_position(part, first), f"step {part.step} rank {part.rank}"))
+    ordered = sorted(found.items(), key=lambda entry: min(at for at, _ in entry[1]))
+    return [Merged(*key, tuple(place for _, place in each)) for key, each in ordered]
+
+
+def _position(part: Part, first: Divergence) -> int:
+    names: Iterable[str] = (unit.a.name for unit in part.units)
+    return next((at for at, name in enumerate(names) if name == first.unit.a.name), len(part.units))
+
+
+_MARKS = {True: "✓", False: "✗", None: "·"}
+
+
+def draw_tree(found: Comparison) -> Iterator[str]:
+    """A line for each unit of A, forward before backward, indented below the unit that it ran inside."""
+    agrees = {unit.a.name: unit.agrees for unit in found.units}
+    first = None if found.divergence is None else found.divergence.unit.a.name
+    units = found.a.units
+    parents = _parents(units)
+    below: dict[str | None, list[Unit]] = {}
+    for unit in units:
+        below.setdefault(parents[unit.name], []).append(unit)
+    stack = [(unit, 0) for unit in reversed(below.get(None, []))]
+    while stack:
+        unit, depth = stack.pop()
+        call = f".{unit.call}" if unit.call > 0 else ""
+        mark = " ◀" if unit.name == first else ""
+        label = f"{_label(unit, depth)} {unit.direction}{call}".rstrip()
+        yield f"{'  ' * depth}{_MARKS[agrees.get(unit.name)]} {label}{mark}"
+        stack += [(child, depth + 1) for child in reversed(below.get(unit.name, []))]
+
+
+def _parents(units: tuple[Unit, ...]) -> dict[str, str | None]:
+    names = {unit.name for unit in units}
+    by_path = {(unit.scope, unit.direction, unit.call): unit.name for unit in units}
+    parents: dict[str, str | None] = {}
+    for unit in units:
+        parent = unit.parent if unit.parent in names and unit.parent != unit.name else None
+        path = unit.scope
+        while parent is None and "." in path:
+            path = path.rpartition(".")[0]
+            parent = by_path.get((path, unit.direction, unit.call))
+        parents[unit.name] = parent
+    rooted: set[str] = set()
+    for name in parents:  # a file can say that two units ran inside each other: every unit is brought below the root
+        walked: dict[str, None] = {}
+        at: str | None = name
+        while at is not None and at not in rooted and at not in walked:
+            walked[at] = None
+            at = parents[at]
+        if at is not None and at in walked:
+            parents[at] = None
+        rooted.update(walked)
+    return parents
+
+
+def _label(unit: Unit, depth: int) -> str:
+    path = unit.scope if not depth else ".".join(unit.scope.split(".")[-2:]) if unit.level == "module" else unit.scope
+    return f"{path} {unit.kind}" if unit.kind and unit.kind != path else path

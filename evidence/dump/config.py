@@ -2,6 +2,9 @@
 
 `plan` reads nothing and writes nothing; it answers with the texts of the files, what has to be said about the wish,
 and what to run. With a finding that is an error there are no files: such a dump would be empty or wrong.
+
+Sources: MindSpore 2.9 `tools/data_dump/dump_json_parser.cc` (the JSON), msprobe 26.2.0 `core/dump/common_config.py`
+and 8.3.3 `core/common_config.py` (its configuration), 8.3.3 `core/compare/utils.py` (compare.json).
 """
 
 from __future__ import annotations
@@ -11,26 +14,29 @@ import os
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from ...mappings.keys_compiled import SHORT_CHECKSUM
 from ...schemas.border.file_input import package_text
 from ...schemas.border.text_output import markdown, shell_word
 from ...schemas.compilers.tables import load_table
 from ...schemas.diagnostic import diagnose
 from ...schemas.fast_records import NamedTuple
+from ...schemas.message import NOTHING, Words
+from ...schemas.suggestion import closest
+from ...schemas.versions import within
 from ..answers_compiled import insertion_json
-from .config_checks import check, in_graph_mode
-from .config_files import compare_input, insertions, mindspore_dump, msprobe_config, yaml_text
-from .config_mapping import StageMapping, api_mapping_of, mappings_of, naming
-from .config_modules import modules_of, with_places
+from .config_modules import StageMapping, api_mapping_of, by_any_name, mappings_of, modules_of, naming, with_places
 from .config_request import LayoutUnknownError, chunks_of
 from .messages_compiled import say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from ...mapper.recipe.values import Recipe
+    from ...mappings.names_compiled import FieldName
+    from ...schemas.config import Value
     from ...schemas.diagnostic import Diagnostic, Language
-    from .config_files import Insertion
     from .config_modules import ModulePair
-    from .config_request import Chunk, Request, Side, Subject
+    from .config_request import Chunk, Record, Request, Side, Span, Subject
 
 FILES: dict[Side, str] = {"megatron": "msprobe_megatron.json", "mindformers": "msprobe_mindformers.json"}
 PRECHECK = "msprobe_precheck.json"
@@ -312,3 +318,295 @@ class _Readme:
 @cache
 def _words() -> Any:
     return load_table(package_text(os.path.dirname(__file__), "config_readme.yaml"))
+
+
+STATISTICS = ("max", "min", "avg", "l2norm")
+
+
+def mindspore_dump(request: Request, folder: str, name: str, mindformers: str) -> dict[str, Any]:
+    """The JSON that MINDSPORE_DUMP_CONFIG names, for the MindSpore of a version of MindSpore Transformers."""
+    ranks = sorted({number for span in request.ranks for number in range(span.first, span.last + 1)})
+    common: dict[str, Any] = {
+        "op_debug_mode": 0,
+        "dump_mode": 1 if request.scope else 0,
+        "path": folder,
+        "net_name": name,
+        "iteration": "|".join(span.text() for span in request.steps) or "all",
+        "saved_data": "tensor" if request.task == "tensor" else "statistic",
+        "input_output": 0,
+        "kernels": [_kernels(record) for record in request.scope],
+        "support_device": ranks or list(range(8)),
+    }
+    if request.task == "statistics":
+        # MindSpore 2.7.0, which belongs to MindSpore Transformers 1.6, has the shorter name.
+        checksum = "md5" if within(mindformers, *SHORT_CHECKSUM) else "hash:md5"
+        common["statistic_category"] = [checksum] if request.summary == "md5" else list(STATISTICS)
+    if request.kind == "mindspore-o2":
+        common["file_format"] = "npy"
+        return {"common_dump_settings": common}
+    return {"common_dump_settings": common, "e2e_dump_settings": {"enable": True, "trans_flag": True}}
+
+
+def _kernels(record: Record) -> str:
+    """All operators below a module: their names are the path of attributes, each with its class."""
+    pieces = "/".join(f"{piece}-[^/]+" for piece in record.place.split("."))
+    return f"name-regex(.*/{pieces}/.*)"
+
+
+def msprobe_config(request: Request, folder: str, scope: Sequence[str], *, ranks: bool) -> dict[str, Any]:
+    """The config.json of msprobe for one side; `ranks` is false where that side has no ranks to choose from."""
+    block: dict[str, Any] = {"scope": list(scope), "list": [], "data_mode": ["all"]}
+    if request.task == "statistics":
+        block["summary_mode"] = request.summary
+    return {
+        "task": request.task,
+        "dump_path": folder,
+        "rank": _spans(request.ranks) if ranks else [],
+        "step": _spans(request.steps),
+        "level": request.level,
+        request.task: block,
+    }
+
+
+def _spans(spans: Sequence[Span]) -> list[int | str]:
+    return [span.first if span.first == span.last else span.text() for span in spans]
+
+
+def compare_input(target: str, golden: str) -> dict[str, Any]:
+    """compare.json of msprobe before 26: both dumps, and that the call stacks of the MindSpore side are shown."""
+    return {
+        "npu_path": f"{target}/dump.json",
+        "bench_path": f"{golden}/dump.json",
+        "stack_path": f"{target}/stack.json",
+        "is_print_compare_log": True,
+    }
+
+
+def yaml_text(content: Mapping[str, Any] | Sequence[Any], comment: str) -> str:
+    """A mapping file with a first line that says what it is."""
+    import yaml
+
+    return f"# {comment}\n" + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=200)
+
+
+class Insertion(NamedTuple):
+    """Lines of code, and the place in the framework's own file where they belong."""
+
+    side: Side
+    file: str
+    within: str
+    where: str
+    """`before` or `after`."""
+    anchor: str
+    code: str
+    en: str
+    zh: str
+
+
+def insertions(dialect: str, parts: int, configs: dict[Side, str]) -> tuple[Insertion, ...]:
+    """Every insertion of a pair; `parts` is how many models a rank of Megatron-LM holds."""
+    model = "unwrap_model(model)" if parts > 1 else "unwrap_model(model)[0]"
+    return (
+        *_of("megatron", "megatron", configs["megatron"], model),
+        *_of(dialect, "mindformers", configs["mindformers"]),
+    )
+
+
+def _of(block: str, side: Side, config: str, model: str = "") -> Iterator[Insertion]:
+    for row in _table()[block]:
+        key = "before" if "before" in row else "after"
+        code = row["code"].replace("{config}", config).replace("{model}", model)
+        yield Insertion(side, row["file"], row["within"], key, row[key], code, row["en"], row["zh"])
+
+
+@cache
+def _table() -> Any:
+    return load_table(package_text(os.path.dirname(__file__), "insertions.yaml"))
+
+
+MIN_STAGES = 2
+
+
+def check(request: Request, subject: Subject, modules: Sequence[ModulePair]) -> Iterator[Diagnostic]:
+    """All that would make the dump empty, impossible or misleading."""
+    yield from _out_of_range(request, subject)
+    yield from _scope(request, subject, modules)
+    if request.kind == "msprobe":
+        yield from _order(request, subject, modules)
+        yield from _graph_mode(request, subject)
+        yield from _functions(request, subject)
+        yield from _between(subject)
+    else:
+        yield from _operators(request, subject)
+
+
+def _out_of_range(request: Request, subject: Subject) -> Iterator[Diagnostic]:
+    sides = ((subject.megatron, subject.megatron_recipe), (subject.mindformers, subject.mindformers_recipe))
+    asked: tuple[tuple[str, FieldName, tuple[Span, ...]], ...] = (
+        ("step", "run.train_steps", request.steps),
+        ("rank", "parallel.world_size", request.ranks),
+    )
+    for name, field, spans in asked:
+        for config, recipe in sides:
+            total = recipe.value(field)
+            if (
+                config.framework == subject.derived
+                or not isinstance(total, int)
+                or isinstance(total, bool)
+                or total < 1
+            ):
+                continue
+            late = [span for span in spans if span.last >= total]
+            if late:
+                listed = ", ".join(span.text() for span in late)
+                said = (
+                    say.step(steps=listed, total=total, last=total - 1)
+                    if name == "step"
+                    else say.rank(ranks=listed, total=total, last=total - 1)
+                )
+                yield diagnose(said, config.file)
+
+
+def _scope(request: Request, subject: Subject, modules: Sequence[ModulePair]) -> Iterator[Diagnostic]:
+    known = by_any_name(modules)
+    for record in request.scope:
+        module = known.get(record.place)
+        if module is None:
+            close = closest(record.place, [name for name in known if name.count(".") < 9])
+            hint = say.did_you_mean(close=close) if close else NOTHING
+            yield diagnose(say.module(name=record.place, hint=hint), subject.mindformers.file)
+        elif module.megatron is None and request.kind == "msprobe":
+            instead = module.mindformers.rpartition(".")[0] or "decoder"
+            said = say.partner(name=record.place, side="Megatron-LM", instead=instead)
+            yield diagnose(said, subject.megatron.file)
+
+
+def _order(request: Request, subject: Subject, modules: Sequence[ModulePair]) -> Iterator[Diagnostic]:
+    """A range whose end lies before its beginning never ends."""
+    known = by_any_name(modules)
+    if len(request.scope) < 2 or any(record.place not in known for record in request.scope):
+        return
+    first, last = request.scope
+    ends = [known[record.place].mindformers for record in (first, last)]
+    if any(place.startswith("mtp") for place in ends):
+        return  # its layers are listed part by part, not as they run
+    begins = [
+        next(at for at, module in enumerate(modules) if f"{module.mindformers}.".startswith(f"{place}."))
+        for place in ends
+    ]
+    stops = [next(at for at, module in enumerate(modules) if module.mindformers == place) for place in ends]
+    if first.direction == "forward":
+        wrong = last.direction == "forward" and begins[0] > stops[1]
+    else:
+        wrong = last.direction == "forward" or stops[0] < begins[1]
+    if wrong:
+        yield _advice(subject.mindformers.file, say.advice_order(first=first.place, last=last.place))
+
+
+_GRAPH_LIMITS: tuple[tuple[str, Callable[..., Words], Callable[[], Words]], ...] = (
+    ("level", say.wish_level, say.remedy_eager),
+    ("scope", say.wish_scope, say.remedy_eager),
+    ("ranks", say.wish_ranks, say.remedy_ranks),
+    ("md5", say.wish_md5, say.remedy_md5),
+    ("o2", say.wish_o2, say.remedy_o2),
+)
+"""Source: msprobe 26.2.0 `mindspore/dump/dump_processor/{dump_tool_factory,graph_mode_cell_dump}.py`."""
+
+
+def in_graph_mode(subject: Subject) -> bool:
+    """True if the MindSpore side compiles its network."""
+    return subject.dialect == "static" and subject.mindformers_recipe.value("environment.execution_mode") != "eager"
+
+
+def _graph_mode(request: Request, subject: Subject) -> Iterator[Diagnostic]:
+    if not in_graph_mode(subject):
+        return
+    wishes = {
+        "level": request.level != "L0",
+        "scope": bool(request.scope),
+        "ranks": bool(request.ranks),
+        "md5": request.task == "statistics" and request.summary == "md5",
+        "o2": _jit_level(subject) == "O2",
+    }
+    file = subject.mindformers.file
+    for name, wish, remedy in _GRAPH_LIMITS:
+        if wishes[name]:
+            yield diagnose(say.graph(wish=wish(level=request.level), remedy=remedy()), file)
+    if request.precheck and not wishes["level"]:
+        yield _advice(file, say.advice_precheck())
+    if request.form == "8":
+        yield _advice(file, say.advice_old_graph())
+
+
+def _jit_level(subject: Subject) -> str | None:
+    for key in ("context.jit_config.jit_level", "context.jit_level"):
+        value = subject.mindformers.value(key)
+        if isinstance(value, str):
+            return value
+    return None
+
+
+_FUSIONS = {"bias_swiglu_fusion": "--no-bias-swiglu-fusion", "bias_gelu_fusion": "--no-bias-gelu-fusion"}
+"""Source: megatron-core 0.12 `transformer/mlp.py:MLP.forward` asks which function the activation is."""
+
+
+def _functions(request: Request, subject: Subject) -> Iterator[Diagnostic]:
+    megatron = subject.megatron
+    if request.level in ("L1", "mix"):
+        swiglu = bool(megatron.value("swiglu"))
+        for key, flag in _FUSIONS.items():
+            if megatron.is_on(key) and swiglu == (key == "bias_swiglu_fusion"):
+                yield diagnose(say.activation(level=request.level, flag=flag), megatron.file)
+    if subject.megatron_recipe.value("environment.transformer_impl") != "local":
+        yield diagnose(say.fused(), megatron.file)
+
+
+_EFFECTS: Mapping[FieldName, Callable[[], Words]] = {
+    "model.num_layers": say.models_differ,
+    "parallel.pipeline_size": say.layers_differ,
+    "parallel.virtual_pipeline_size": say.layers_differ,
+    "parallel.pipeline_layers": say.layers_differ,
+    "parallel.tensor_size": say.shapes_differ,
+    "batch.micro_size": say.batches_differ,
+    "batch.accumulation_steps": say.calls_differ,
+}
+
+
+def _between(subject: Subject) -> Iterator[Diagnostic]:
+    for field, effect in _EFFECTS.items():
+        a, b = _count_or_layers(subject.megatron_recipe, field), _count_or_layers(subject.mindformers_recipe, field)
+        if a is not None and b is not None and a != b:
+            yield diagnose(say.differs(field=field, a=a, b=b, effect=effect()), subject.mindformers.file)
+    sink = subject.mindformers.value("runner_config.sink_size")
+    if subject.dialect == "static" and isinstance(sink, int) and sink > 1:
+        yield _advice(subject.mindformers.file, say.advice_sink(sink=sink))
+
+
+def _count_or_layers(recipe: Recipe, field: FieldName) -> Value:
+    """A count, or the layers of each pipeline stage where there are several; None where it is not known."""
+    value = recipe.value(field)
+    if field != "parallel.pipeline_layers":
+        return value if isinstance(value, int) else None
+    stages, layers = recipe.value("parallel.pipeline_size"), recipe.value("model.num_layers")
+    if not isinstance(stages, int) or not isinstance(layers, int) or stages < MIN_STAGES:
+        return None
+    if isinstance(value, list):
+        return value
+    return None if layers % stages else [layers // stages] * stages
+
+
+def _operators(request: Request, subject: Subject) -> Iterator[Diagnostic]:
+    """Limits of MindSpore's own dump: it works on compiled operators only."""
+    file = subject.mindformers.file
+    if not in_graph_mode(subject):
+        yield diagnose(say.not_compiled(), file)
+    wanted = request.kind[-2:].upper()
+    level = _jit_level(subject)
+    if level is not None and level != wanted and "O2" in (level, wanted):
+        yield _advice(file, say.advice_jit_level(level=level, wanted=wanted))
+    if wanted == "O2":
+        yield _advice(file, say.advice_o2())
+
+
+def _advice(file: str, what: Words) -> Diagnostic:
+    return diagnose(say.advice(what=what), file)

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import NamedTuple
-from ..arrays import blocks
+from ..arrays import blocks, read_tensor
 from .statistics import EXACT
-from .trees_torch import read_tensor
 
 if TYPE_CHECKING:
     from ...schemas.diagnostic import Diagnostic

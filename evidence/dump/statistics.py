@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import NamedTuple
-from ..arrays import ELEMENT, TOLERANCES, WHOLE, agreement, coarser, measure, open_numpy, precision_of
-from .trees_torch import read_tensor
+from ..arrays import ELEMENT, TOLERANCES, WHOLE, agreement, coarser, measure, open_numpy, precision_of, read_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,9 +21,8 @@ from ...schemas.border.inputs import open_regular
 from ...schemas.fast_records import NamedTuple
 from .alignment import align, comparable, extras_of
 from .columns import ABSENT, LOSS, POINTS, SKIPPED, thin_rows
-from .local_norms import match_norms
+from .local_norms import match_norms, order_of, table_of
 from .messages_compiled import say
-from .parameter_order import order_of, table_of
 from .sources import open_log
 from .verdict import NOTHING_MORE, judge
 from .verdict_evidence import MOST_ROWS, REACH, correlate
@@ -196,7 +195,8 @@ def _norms(a: Run, b: Run, recipes: Sequence[Recipe], shift: int) -> tuple[Match
         if order is not None and run.norms[0].names is None
     ]
     named = tuple(None if order is None else order.names for order in orders)
-    return match_norms(a.norms, b.norms, _frameworks(a, b), table_of(a, b, recipes), (named[0], named[1])), told
+    table = None if a.framework == b.framework else table_of((*a.norms[:1], *b.norms[:1]), recipes)
+    return match_norms(a.norms, b.norms, _frameworks(a, b), table, (named[0], named[1])), told
 
 
 def _frameworks(a: Run, b: Run) -> tuple[Framework, Framework]:

@@ -18,9 +18,8 @@ from .columns import ABSENT, LOSS, column_value, is_loss, own_name
 from .columns_compiled import MEGATRON_TAGS, MINDFORMERS_TAGS
 from .local_norms import NormList
 from .messages_compiled import say
-from .problems import problem, refuse
 from .run import Run, interval_of, rises, segments_of
-from .sources import EVENT_FILES, first_bytes, open_log
+from .sources import EVENT_FILES, first_bytes, open_log, problem, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

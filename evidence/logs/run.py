@@ -26,7 +26,7 @@ from ...schemas.fast_records import NamedTuple
 from .columns import ABSENT, GRAD_NORM, LEARNING_RATE, LM_LOSS, LOSS, NAN_ITERATIONS, SKIPPED, present, thin_rows
 from .criteria import ODD, exceeds
 from .messages_compiled import say
-from .problems import problem
+from .sources import problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""From a name on the command line to bytes: files, compressed files, standard input, directories of workers.
+"""From a name on the command line to bytes, for every form of log, and the problems of a line.
 
 A directory stands for one run. Its workers' logs are taken (`worker_*.log`), else the ranks' (`rank_*/info.log` with
 the older parts that log rotation leaves, `info.log.1` and so on), else its other logs, else its event files.
@@ -12,16 +12,42 @@ import sys
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from ...schemas.border.file_input import is_pipe, open_given
-from ...schemas.diagnostic import unreadable
+from ...schemas.diagnostic import Diagnostic, UnreadableError, diagnose, unreadable
 from ...schemas.fast_records import NamedTuple
 from ...schemas.messages_compiled import say as say_of_files
 from ...schemas.shared_words import system_reason
+from ...schemas.source import Span
 from .messages_compiled import say
-from .problems import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from io import BufferedReader
+    from typing import NoReturn
+
+    from ...schemas.message import Problem
+
+
+def problem(what: Problem, file: str, line: int | None = None) -> Diagnostic:
+    """A problem at a line of a file."""
+    return diagnose(what, file, place(line))
+
+
+def refuse(what: Problem, file: str) -> NoReturn:
+    """UnreadableError: there is nothing to work with."""
+    raise UnreadableError(diagnose(what, file))
+
+
+def place(line: int | None) -> Span | None:
+    """The first column of a line."""
+    return None if line is None else Span(line, 1, line, 2)
+
+
+def excerpt(line: bytes, limit: int = 120) -> str:
+    """A line as a message may show it: decoded, without control characters, cut."""
+    text = line.decode("utf-8", "replace").strip()
+    text = "".join(letter if letter.isprintable() else "·" for letter in text)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
 
 CHUNK = 1 << 19
 _LONGEST_LINE = 1 << 26

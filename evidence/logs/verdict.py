@@ -12,7 +12,7 @@
 In each of them a NaN or an infinity in either log, or a training line that cannot be read, is a bad answer; so is a
 learning rate that differs by more than its printed digits, and, if curves are compared, a wrong step or a shift by
 whole steps. Too few common steps, a run that skipped all of them, or weights that nothing shows to be the same, are no
-answer (`verdict_evidence.py`). What was not compared makes an answer partial or undecided (`gaps.py`).
+answer (`verdict_evidence.py`). What was not compared makes an answer partial or undecided (`gaps_between`).
 
 A share is one of the smaller of two values, so that no verdict depends on the order of the sides. More error never
 makes a verdict better: each limit is one of sizes that grow with the error.
@@ -33,11 +33,21 @@ from .alignment import same_windows
 from .columns import ABSENT, LEARNING_RATE, SKIPPED
 from .criteria import Criterion, figure, percent
 from .departure import NORM_DECIMALS, departure, drop_skipped, norm_share, oddities, single_steps
-from .gaps import Gap, gaps_between, split_by_weight
 from .local_norms import FIRST_STEPS
 from .messages_compiled import say
-from .metrics import count_differences, metrics
-from .verdict_evidence import APART, GUIDE_STEPS, SAME_LOCAL, TOGETHER, beginning_agrees, steps_covered
+from .verdict_evidence import (
+    APART,
+    GUIDE_STEPS,
+    SAME_LOCAL,
+    TOGETHER,
+    Gap,
+    beginning_agrees,
+    count_differences,
+    gaps_between,
+    metrics,
+    split_by_weight,
+    steps_covered,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

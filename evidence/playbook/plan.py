@@ -1,17 +1,18 @@
-"""The guide's stages and checks (`stages.yaml`) that concern one pair, with the pair's names filled in."""
+"""The guide's stages and checks (`stages.yaml`) that concern one pair, their pages, and their state in a directory."""
 
 from __future__ import annotations
 
 import os
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ...mapper.align.alignment import align, steps
 from ...mapper.conditions import holds
-from ...schemas.border.file_input import package_text
-from ...schemas.border.text_output import shell_word
+from ...schemas.border.file_input import package_text, read_json, read_regular
+from ...schemas.border.text_output import markdown_code, shell_word
 from ...schemas.compilers.tables import load_table
+from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import NamedTuple
 from .launches import MADE, Layout, actions_of
 from .messages_compiled import say
@@ -327,3 +328,184 @@ def _check(row: dict[str, Any]) -> Check:
         row.get("optional", False),
         tuple(conditions),
     )
+
+
+FILES: dict[Language, str] = {"en": "README.md", "zh": "README.zh-CN.md"}
+
+
+def pages(plan: Plan) -> dict[str, str]:
+    """All pages by path."""
+    found: dict[str, str] = {}
+    for language, name in FILES.items():
+        found[name] = "\n".join(_overview(plan, language)) + "\n"
+        for stage in plan.stages:
+            found[f"{stage.folder}/{name}"] = "\n".join(_page(stage, language)) + "\n"
+    return found
+
+
+def command_line(words: tuple[str, ...]) -> str:
+    """An accmap command as a person types it."""
+    return " ".join(map(shell_word, ("accmap", *words)))
+
+
+def _overview(plan: Plan, language: Language) -> Iterator[str]:
+    word = say.page("playbook", language)
+    names = {side: markdown_code(name) for side, name in plan.names._asdict().items()}
+    yield word("title")
+    yield from ("", word("intro", **names))
+    yield from ("", word("order"))
+    yield from ("", word("source", **names))
+    yield from ("", word("status"), "", "```bash", "accmap playbook status .", "```", "")
+    yield word("head")
+    for stage in plan.stages:
+        link = f"[{stage.title[language]}]({stage.folder}/{FILES[language]})"
+        for check in stage.checks:
+            yield f"| {link} | {_title(check, language)} | {check.accept[language]} |"
+            link = ""
+
+
+def _title(check: Check, language: Language) -> str:
+    return check.title[language] + (say.page("playbook", language)("optional") if check.optional else "")
+
+
+def _page(stage: Stage, language: Language) -> Iterator[str]:
+    word = say.page("playbook", language)
+    yield f"# {stage.title[language]}"
+    yield from ("", stage.aim[language])
+    written = [*stage.prepare, *(check.prepare for check in stage.checks if check.prepare)]
+    printed = [(file, words) for file, words in stage.writes]
+    if written or printed:
+        yield from ("", word("files"), "", "```bash")
+        yield from (command_line(words) for words in written)
+        yield from (f"{command_line(words)} > {shell_word(file)}" for file, words in printed)
+        yield "```"
+    for check in stage.checks:
+        yield from ("", f"## {_title(check, language)}")
+        actions = check.actions(language)
+        if actions:
+            yield from ("", word("do"), "", "```bash", *actions, "```")
+        if check.judge:
+            if check.needs:
+                yield from ("", word("needs", files=", ".join(map(markdown_code, check.needs))))
+            yield from ("", word("judge"), "", "```bash", command_line(check.judge), "```")
+        if check.ticks:
+            yield from ("", word("ticks", file=check.ticks))
+        yield from ("", word("accept", text=check.accept[language]))
+        yield from ("", word("else", text=check.otherwise[language]))
+        yield from ("", word("sources", ids=", ".join(f"`{name}`" for name in check.sources)))
+
+
+State = Literal["passed", "failed", "undecided", "unusable", "waiting", "ready"]
+"""`ready`: all files are there and a command has to judge them."""
+
+_OPEN_BOX = re.compile(r"^\s*[-*|] *\[ \] *\|? *(.*)$", re.MULTILINE)
+_BOX = re.compile(r"^\s*[-*|] *\[[ xX]\]", re.MULTILINE)
+
+
+class CheckState(NamedTuple):
+    """One check as the directory has it now."""
+
+    stage: Stage
+    check: Check
+    state: State
+    missing: tuple[str, ...] = ()
+    message: str = ""
+    exit_code: int | None = None
+    open_boxes: int = 0
+
+
+def check_states(plan: Plan, directory: str, language: Language = "en") -> list[CheckState]:
+    """Every check, in order; those that are `ready` are yet to be judged by their command."""
+    return [stand(plan, stage, check, directory, language) for stage in plan.stages for check in stage.checks]
+
+
+def with_exit_code(found: CheckState, exit_code: int, message: str, *, undecided: bool = False) -> CheckState:
+    """A ready check after its command has run; `undecided` where it said that its evidence is missing."""
+    bad: State = "undecided" if undecided else "failed"
+    state: State = "passed" if exit_code == 0 else bad if exit_code == 1 else "unusable"
+    return found._replace(state=state, exit_code=exit_code, message=message)
+
+
+def next_of(standings: list[CheckState]) -> CheckState | None:
+    """The check to do next: the first one that is not passed; an optional one only if it has failed."""
+    for found in standings:
+        if found.state == "passed" or (found.check.optional and found.state in ("waiting", "ready")):
+            continue
+        return found
+    return None
+
+
+def stand(plan: Plan, stage: Stage, check: Check, directory: str, language: Language = "en") -> CheckState:
+    """One check as its files are now."""
+    missing = tuple(name for name in check.needs if not stands(os.path.join(directory, name)))
+    if missing:
+        return CheckState(stage, check, "waiting", missing)
+    old = outdated_file(plan, check, directory)
+    if old:
+        return CheckState(stage, check, "waiting", message=say.older_than_the_pair(file=old).text(language))
+    if check.ticks is not None:
+        return _state_of_boxes(stage, check, directory, language)
+    if check.answer is not None:
+        return _state_of_answer(stage, check, directory, language)
+    return CheckState(stage, check, "ready")
+
+
+def outdated_file(plan: Plan, check: Check, directory: str) -> str:
+    """The file on which a check rests, where the pair has changed since it was made; else an empty text."""
+    made = check.answer.file if check.answer is not None else check.ticks
+    if made is None:
+        return ""
+    # A side that the playbook wrote itself follows from the other one, and is written anew with the rest.
+    given = [name for name in (plan.names.megatron, plan.names.mindformers) if not name.startswith("configuration/")]
+    pair = [os.path.join(directory, name) for name in given]
+    changed = max((os.path.getmtime(path) for path in pair if os.path.isfile(path)), default=0.0)
+    path = os.path.join(directory, made)
+    return made if os.path.isfile(path) and os.path.getmtime(path) < changed else ""
+
+
+def stands(path: str) -> bool:
+    """True if a file is there, or a folder with something in it."""
+    return bool(os.listdir(path)) if os.path.isdir(path) else os.path.isfile(path)
+
+
+def _state_of_boxes(stage: Stage, check: Check, directory: str, language: Language) -> CheckState:
+    assert check.ticks is not None
+    try:
+        text = read_regular(os.path.join(directory, check.ticks)).decode("utf-8")
+    except UnicodeDecodeError as error:
+        return CheckState(stage, check, "unusable", message=f"{check.ticks}: {error}")
+    except UnreadableError as error:
+        return CheckState(stage, check, "unusable", message=error.diagnostic.message(language))
+    open_boxes = _OPEN_BOX.findall(text)
+    if not _BOX.search(text):
+        return CheckState(stage, check, "unusable", message=f"{check.ticks} has no boxes to tick")
+    if open_boxes:
+        first = " ".join(cell.strip() for cell in open_boxes[0].strip(" |").split("|")[:2])
+        return CheckState(stage, check, "waiting", message=first, open_boxes=len(open_boxes))
+    return CheckState(stage, check, "passed")
+
+
+def _state_of_answer(stage: Stage, check: Check, directory: str, language: Language) -> CheckState:
+    answer = check.answer
+    assert answer is not None
+    try:
+        content: Any = read_json(os.path.join(directory, answer.file))
+    except ValueError as error:
+        return CheckState(stage, check, "unusable", message=f"{answer.file}: {error}")
+    except UnreadableError as error:
+        return CheckState(stage, check, "unusable", message=error.diagnostic.message(language))
+    value: object = content.get(answer.key) if isinstance(content, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    if value == answer.open:
+        return CheckState(stage, check, "waiting", message=_why(content.get(answer.why)))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+    lacking = [name for name in answer.has if not (isinstance(content, dict) and content.get(name))]  # pyright: ignore[reportUnknownMemberType]
+    if not isinstance(value, str) or (value == answer.good and lacking):
+        lacks = answer.key if not isinstance(value, str) else lacking[0]
+        return CheckState(stage, check, "unusable", message=f"{answer.file} has no {lacks!r}")
+    return CheckState(stage, check, "passed" if value == answer.good else "failed", message=value)
+
+
+def _why(found: Any) -> str:
+    first: Any = found[0] if isinstance(found, list) and found else None  # pyright: ignore[reportUnknownVariableType]
+    if not isinstance(first, dict):
+        return ""
+    return ": ".join(str(first[name]) for name in ("reason", "explanation") if first.get(name))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from ...mapper.weight_names import beside_the_weights, canonical, expert_of, global_names, layer_of
 from ...mapper.weights import WeightTable
 from ...schemas.fast_records import NamedTuple
-from ..bounded_json import bytes_of
+from ..bounded_files import bytes_of
 from .checkpoint_pickle import Pieces, Places, Record, read_pickle
 from .chunked_weight import Archived, Chunk, Scattered
 from .megatron_torch import arguments_of

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 from ...mapper.weight_names import beside_the_weights, canonical
 from ...mapper.weights import WeightTable
 from ...schemas.border.inputs import open_regular
-from ..bounded_json import Budget, members
+from ..bounded_files import Budget, members
 from .chunked_weight import Chunk, Scattered
 from .messages_compiled import say
 from .mindspore_ckpt import read_ckpt
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from ...mapper.weight_names import Beside
     from ...mapper.weights import Pairing
-    from ..bounded_json import Member
+    from ..bounded_files import Member
     from .places import Found
     from .weight import Shape, Stored, Weight
 

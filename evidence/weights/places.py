@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 
 from ...schemas.fast_records import NamedTuple
 from ...schemas.huggingface.model_config import FILE
-from ..bounded_json import bytes_of
+from ..bounded_files import bytes_of
 from .messages_compiled import say
 from .problems import raise_denied, raise_unreadable
 from .safetensors_file import read_header

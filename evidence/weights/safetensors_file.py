@@ -8,7 +8,7 @@ import struct
 from typing import TYPE_CHECKING, Any, cast
 
 from ...schemas.border.inputs import open_regular
-from ..bounded_json import parse_json
+from ..bounded_files import parse_json
 from .messages_compiled import say
 from .number_types_compiled import STORED
 from .problems import raise_denied, raise_garbled, raise_unreadable

@@ -18,7 +18,7 @@ from ...schemas.border.inputs import open_regular
 from ...schemas.fast_records import NamedTuple
 from ...schemas.installation import install_command
 from ...schemas.message import verbatim
-from ..bounded_json import Budget, members
+from ..bounded_files import Budget, members
 from .messages_compiled import say
 from .number_types import FLOATS, not_finite
 from .number_types import cast as cast_numbers

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ...schemas.border.inputs import open_regular
 from ...schemas.fast_records import NamedTuple
-from ..archives import Window, opened_archive
+from ..bounded_files import Window, opened_archive
 from .checkpoint_pickle import Storage, Tensor, read_pickle
 from .messages_compiled import say
 from .number_types_compiled import STORED, TORCH_STORAGES

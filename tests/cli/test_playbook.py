@@ -344,8 +344,7 @@ def test_settings_that_cannot_be_used(accmap, book: Path, change: tuple[str, str
 
 
 def test_larger_layouts_are_spread_over_machines() -> None:
-    from accmap.evidence.playbook.launches import Layout, actions_of, fill_example
-    from accmap.evidence.playbook.settings import Machines, Settings
+    from accmap.evidence.playbook.launches import Layout, Machines, Settings, actions_of, fill_example
 
     small = Settings()._replace(
         megatron=Settings().megatron._replace(devices_per_node=4), mindformers=Machines("/mf", 4, "go {devices}")

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from accmap.evidence import bounded_json
-from accmap.evidence.bounded_json import BrokenJsonError, Budget, members
+from accmap.evidence import bounded_files
+from accmap.evidence.bounded_files import BrokenJsonError, Budget, members
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,7 +57,7 @@ def test_as_json_reads_it(
     except UnicodeDecodeError:
         return
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bounded_json, "_CHUNK", chunk)
+        patch.setattr(bounded_files, "_CHUNK", chunk)
         assert repr(nested(path)) == repr(expected)
         assert repr(nested(path, opened=[("data",)])) == repr(expected)
         del expected["data"]
@@ -84,7 +84,7 @@ def test_as_json_reads_it(
 def test_where_it_breaks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, line: int, column: int, chunk: int
 ) -> None:
-    monkeypatch.setattr(bounded_json, "_CHUNK", chunk)
+    monkeypatch.setattr(bounded_files, "_CHUNK", chunk)
     (tmp_path / "a.json").write_text(text)
     with pytest.raises(BrokenJsonError) as caught:
         nested(tmp_path / "a.json")

@@ -15,15 +15,14 @@ import numpy as np
 import pytest
 
 from accmap.cli.lean import main
-from accmap.evidence.arrays import measure
+from accmap.evidence.arrays import measure, read_torch
 from accmap.evidence.dump import tables
 from accmap.evidence.dump.compare import Comparison, compare_trees
 from accmap.evidence.dump.compare_divergence import settings_behind
 from accmap.evidence.dump.compare_names import NameMapping, read_mapping
-from accmap.evidence.dump.places import find_places
+from accmap.evidence.dump.records import find_places
 from accmap.evidence.dump.statistics import Judge
 from accmap.evidence.dump.trees import read_tree
-from accmap.evidence.dump.trees_torch import read_torch
 
 HERE = Path(__file__).parent
 NEEDED = ("msprobe", "torch", "megatron", "mindspore", "mindformers")

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from accmap.evidence.arrays import read_torch
 from accmap.evidence.dump.compare import compare_trees
 from accmap.evidence.dump.compare_names import graph_path, module_path, pair_units
-from accmap.evidence.dump.places import find_places
-from accmap.evidence.dump.records import Tree, dtype_name, number, unit_named
+from accmap.evidence.dump.records import Tree, dtype_name, find_places, number, unit_named
 from accmap.evidence.dump.trees import read_tree
-from accmap.evidence.dump.trees_torch import read_torch
 from accmap.schemas.diagnostic import UnreadableError
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -15,7 +15,7 @@ from xml.sax.saxutils import escape
 import pytest
 
 from accmap.evidence.dump.compare import Comparison, compare_trees
-from accmap.evidence.dump.places import find_places
+from accmap.evidence.dump.records import find_places
 from accmap.evidence.dump.tables import Precheck, Table, read_table
 from accmap.evidence.dump.trees import read_tree
 from accmap.schemas.diagnostic import UnreadableError

@@ -15,8 +15,7 @@ from accmap.evidence.dump.compare import Comparison, compare_trees, restrict_to
 from accmap.evidence.dump.compare_divergence import next_dump, settings_behind
 from accmap.evidence.dump.compare_names import read_mapping
 from accmap.evidence.dump.overflow import scan
-from accmap.evidence.dump.places import find_places
-from accmap.evidence.dump.records import Statistics, Tensor
+from accmap.evidence.dump.records import Statistics, Tensor, find_places
 from accmap.evidence.dump.statistics import Judge, compare_tensors
 from accmap.evidence.dump.trees import read_tree
 from accmap.mapper.recipe.vocabulary import vocabulary

@@ -15,10 +15,8 @@ from typing import Any
 
 import pytest
 
-from accmap.evidence.dump.config import Plan, plan
-from accmap.evidence.dump.config_files import insertions
-from accmap.evidence.dump.config_mapping import mappings_of, naming
-from accmap.evidence.dump.config_modules import modules_of
+from accmap.evidence.dump.config import Plan, insertions, plan
+from accmap.evidence.dump.config_modules import mappings_of, modules_of, naming
 from accmap.evidence.dump.config_request import Request, Span, Subject, chunks_of, record_of
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -352,7 +350,7 @@ def test_msprobe_pairs_the_layers_of_pipeline_stages(tmp_path: Path, per_chunk: 
 
 @needs_msprobe
 def test_msprobe_takes_the_operator_mapping(tmp_path: Path) -> None:
-    from accmap.evidence.dump.config_mapping import api_mapping_of
+    from accmap.evidence.dump.config_modules import api_mapping_of
 
     subject = pair_of("dense", tmp_path, LOCAL)
     dynamic = subject._replace(mindformers=subject.mindformers._replace(dialect="dynamic"))

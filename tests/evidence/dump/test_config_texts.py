@@ -10,10 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from accmap.evidence.dump.config import Plan, plan, readme
-from accmap.evidence.dump.config_files import insertions
-from accmap.evidence.dump.config_mapping import mappings_of
-from accmap.evidence.dump.config_modules import modules_of
+from accmap.evidence.dump.config import Plan, insertions, plan, readme
+from accmap.evidence.dump.config_modules import mappings_of, modules_of
 from accmap.evidence.dump.config_request import Chunk, LayoutUnknownError, Request, Span, chunks_of, record_of
 from accmap.schemas.border.text_output import markdown
 

@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 
 from accmap.evidence.dump.compare import compare_trees
-from accmap.evidence.dump.compare_parts import part_of_dumps
-from accmap.evidence.dump.compare_verdict import coverage_gaps, verdict_of
-from accmap.evidence.dump.places import find_places
-from accmap.evidence.dump.records import Statistics, Tensor, Tree, Unit
+from accmap.evidence.dump.compare_verdict import coverage_gaps, part_of_dumps, verdict_of
+from accmap.evidence.dump.records import Statistics, Tensor, Tree, Unit, find_places
 from accmap.evidence.dump.statistics import Judge, compare_tensors
 from accmap.evidence.dump.trees import read_tree
 from accmap.schemas.diagnostic import UnreadableError
@@ -118,7 +116,7 @@ class Spoiler:
         statistics = Statistics(**moved)._replace(**dict.fromkeys(told))
         if now.path is None or tensor.path is None:
             return now._replace(statistics=statistics)
-        from accmap.evidence.dump.trees_torch import read_tensor
+        from accmap.evidence.arrays import read_tensor
 
         path = self._folder / f"{len(list(self._folder.iterdir()))}.npy"
         np.save(path, (np.asarray(read_tensor(tensor.path)) * (1 + error)).astype(np.float32))

@@ -10,9 +10,8 @@ import pytest
 from writing_logs import megatron_line, static_line
 
 from accmap.evidence.logs.comparison import Comparison, compare
-from accmap.evidence.logs.local_norms import NormList, below_the_model, match_norms
+from accmap.evidence.logs.local_norms import NormList, below_the_model, match_norms, order_of
 from accmap.evidence.logs.log_reader import LogReader
-from accmap.evidence.logs.parameter_order import order_of
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.weights import Layout, WeightTable
 from accmap.schemas.border.file_input import read_text

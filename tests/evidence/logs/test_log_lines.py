@@ -15,8 +15,8 @@ from writing_logs import dynamic_line, falling, megatron_line, megatron_run, sta
 
 from accmap.evidence.logs.columns import ABSENT, LOSS
 from accmap.evidence.logs.log_reader import LogReader, read_run
-from accmap.evidence.logs.shape import FEWEST, Shape
 from accmap.evidence.logs.sources import Piece
+from accmap.evidence.logs.training_lines import FEWEST, Shape
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.diagnostic import UnreadableError
 
@@ -233,7 +233,7 @@ def test_lines_of_one_length_are_taken_in_slices_whatever_stands_between_them(
         split.append(lines)
         return match(shape, chunk, lines)
 
-    monkeypatch.setattr("accmap.evidence.logs.shape.Shape.match", noted)
+    monkeypatch.setattr("accmap.evidence.logs.training_lines.Shape.match", noted)
     write = {"megatron": megatron_line, "static": partial(static_line, epoch_length=5000), "dynamic": dynamic_line}[
         form
     ]

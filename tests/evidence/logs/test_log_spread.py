@@ -9,8 +9,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from accmap.evidence.logs.log_reader import LogReader
-from accmap.evidence.logs.parallel_reading import processes_for, read_spread
+from accmap.evidence.logs.log_reader import LogReader, processes_for, read_spread
 from accmap.evidence.logs.sources import open_log, pieces
 
 LINES = 9000

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from accmap.evidence.logs.columns import GRAD_NORM, LEARNING_RATE, LOSS, SKIPPED
-from accmap.evidence.logs.local_norms import NormList
+from accmap.evidence.logs.local_norms import NormList, order_of
 from accmap.evidence.logs.log_reader import read_run
-from accmap.evidence.logs.parameter_order import order_of
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.schemas.border.file_input import read_text
 from accmap.schemas.config import ReadOptions

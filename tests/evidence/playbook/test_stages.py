@@ -10,9 +10,7 @@ import pytest
 
 from accmap.cli.argument_parser import parse
 from accmap.cli.options import command_named
-from accmap.evidence.playbook.pages import pages
-from accmap.evidence.playbook.plan import Names, PlanError, plan_from, plan_of, stages
-from accmap.evidence.playbook.progress import check_states, next_of
+from accmap.evidence.playbook.plan import Names, PlanError, check_states, next_of, pages, plan_from, plan_of, stages
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.rules.checklist import ROWS
 from accmap.schemas.border.file_input import read_text
