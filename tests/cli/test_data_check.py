@@ -138,10 +138,19 @@ def test_what_a_quick_check_did_not_read_is_named(
     assert accmap("data", "check", "data", "--quick", "3").code == 1
 
 
-def test_another_order_within_steps_hides_no_later_samples(pair: Run) -> None:
-    longer = {"steps": 60, "micro": 2, "batch": 4, "ranks": 2}
-    plain = pair(script("data", **longer, seed=1235), yaml(WEIGHTED, samples=240), "--samples", "8")
-    assert plain["verdict"] == "bad"
+def test_another_order_within_steps_hides_no_later_samples(pair: Run, tmp_path: Path) -> None:
+    write_text(tmp_path / "more", seed=3)
+    a, b = script("1 data 1 more"), '"1", more, "1", data'  # each step takes two samples of each, in another order
+    found = pair(a, yaml(b))
+    assert (found["agreement"]["equal_steps"], found["agreement"]["first_different_step"]) == (10, None)
+    assert ("EVD077", "warning") in found["codes"]
+    assert found["not_compared"] == []
+    found = pair(a, yaml(b), "--samples", "8")
+    assert [entry["what"] for entry in found["not_compared"]] == ["samples from 8 on"]
+    agreement = pair(a, yaml(b, samples=20, epochs=2))["agreement"]
+    first, different = agreement["first_difference"], agreement["first_different_step"]
+    assert (first["sample"], first["same_samples_in_step"]) == (0, True)
+    assert (different["step"], different["same_samples_in_step"], agreement["equal_steps"]) == (5, False, 5)
 
 
 DIFFERENT = {
