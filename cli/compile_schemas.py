@@ -5,6 +5,7 @@ A run imports no Pydantic; the views of one framework version are the only schem
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -28,6 +29,8 @@ WRITTEN: dict[str, type[BaseModel]] = {
     "unmapped": UnmappedFile,
 }
 """What people write."""
+TABLES = ("stops", "table", "transformer-config", "unmapped")
+"""Those of a table under `mappings/`; their files name the schema in the first line, where an editor finds it."""
 
 
 def schemas() -> dict[str, dict[str, Any]]:
@@ -54,7 +57,9 @@ def _plain(schema: Any, *, closed: bool) -> Any:
     for key, value in cast("dict[str, Any]", schema).items():
         if key in ("title", "default") and (isinstance(value, str) if key == "title" else closed and not value):
             continue
-        if key in ("properties", "$defs"):
+        if key == "description":
+            found[key] = " ".join(value.split())
+        elif key in ("properties", "$defs"):
             found[key] = {name: _plain(entry, closed=closed) for name, entry in value.items()}
         else:
             found[key] = _plain(value, closed=closed)
@@ -131,11 +136,12 @@ def _facts(schema: Mapping[str, Any], words: Mapping[str, Any], place: int) -> I
 def products() -> dict[str, str]:
     """The compiled modules, and the page of the configuration in both languages."""
     table: dict[str, Any] = load_table(TABLE.read_text("utf-8"))
+    written = schemas()
     return {
         "cli/configuration_compiled.py": literal_module(
             "The keys of a configuration, compiled from inputs_model.py.", KEYS=configuration_keys()
         ),
-        "cli/schemas_compiled.py": literal_module("JSON Schemas, compiled from the typed models.", SCHEMAS=schemas()),
+        "cli/schemas_compiled.py": literal_module("JSON Schemas, compiled from the typed models.", SCHEMAS=written),
         "docs/configuration.md": _page(table, 0),
         "docs/configuration.zh-CN.md": _page(table, 1),
-    }
+    } | {f"mappings/{name}.schema.json": json.dumps(written[name], indent=1) + "\n" for name in TABLES}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ..schemas.compilers.tables import freeze, literal_module, load_table, members
 from ..schemas.megatron.catalog import VERSIONS, catalog
 from ..schemas.megatron.facts.compile_validation import read_rows
-from .model import FamiliesFile, Harmless, Skeleton, StopsFile, TableFile, TransformerConfigFile, UnmappedFile
+from .model import FamiliesFile, Harmless, SideKeys, Skeleton, StopsFile, TableFile, TransformerConfigFile, UnmappedFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -24,10 +24,6 @@ TOPICS = (
     "fusion", "data", "training",
 )  # fmt: skip
 _MODEL = {"static": "model.model_config.", "dynamic": "model."}
-_SIDE_MEMBERS = {
-    "key", "keys", "lens", "resolved", "read", "aliases", "alternatives", "environment", "section", "since", "until",
-    "fixed",
-}  # fmt: skip
 _WEIGHT_TABLES = ("blocks", "parameters", "norm", "kind", "aliases", "renames", "splits", "others")
 _RECORDS = ("blocks", "parameters")
 
@@ -160,12 +156,11 @@ def _side(side: dict[str, Any], prefix: str, fields: tuple[str, ...]) -> tuple[A
     return (
         tuple(prefix + key for key in keys),
         side.get("lens", "same"),
-        {name: value for name, value in side.items() if name not in _SIDE_MEMBERS},
+        {name: value for name, value in side.items() if name not in SideKeys.model_fields},
         tuple(f"resolved.transformer.{name}" for name in resolved) + tuple(side.get("read", [])),
         tuple(prefix + name for name in side.get("aliases", [])) + tuple(side.get("alternatives", [])),
         fixed,
         side.get("environment"),
-        side.get("section"),
         side.get("since"),
         side.get("until"),
     )

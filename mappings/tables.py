@@ -38,35 +38,26 @@ class Side(NamedTuple):
     fixed: tuple[Value, ...] | None
     """The framework always behaves like this: there is nothing to set."""
     environment: str | None
-    section: str | None
     since: str | None
     until: str | None
 
 
 class Caveat(NamedTuple):
-    """When a row is not carried over as it is, and what to say then."""
+    """When a row is not carried over as it is, and what to say then; `model.Caveat` describes the members."""
 
     to: str | None
     when: tuple[Condition, ...]
     status: Status
     instead: tuple[tuple[FieldName, Value], ...]
-    """Field values that are written in place of the recipe's."""
     about: tuple[FieldName, ...]
-    """The row's fields it speaks of, where its conditions name others too."""
     en: str
     zh: str
     since: str | None = None
-    """The first version of the target that it speaks of."""
     until: str | None = None
-    """The last one."""
     source: str | None = None
-    """The framework, or its dialect, that it comes from; any where it is not said."""
     source_since: str | None = None
-    """The first version of what it comes from that it speaks of."""
     source_until: str | None = None
-    """The last one."""
     ignored: bool = False
-    """The target takes the key in and acts as without it: one value on both sides is two behaviours."""
 
     def covers(self, version: str, source: str) -> bool:
         """True if it speaks of a version of the target, and of one of what it comes from."""
@@ -147,36 +138,26 @@ class Notes(NamedTuple):
 
 
 class Gate(NamedTuple):
-    """When a difference in a field changes numbers, besides the row's `only`."""
+    """When a difference in a field changes numbers; `model.FieldGate` describes the members."""
 
     counts: tuple[Condition, ...]
-    """It changes numbers only where these hold in both runs."""
     unless: Mapping[str, tuple[Condition, ...]]
-    """It changes none where these hold, by framework, in every run."""
     either: tuple[Condition, ...]
-    """It changes numbers only where these hold in one of the runs."""
     certain: tuple[Condition, ...]
-    """Where these hold in both runs it changes numbers for certain, though it need not in every run."""
     alike: tuple[Condition, ...]
-    """Where these hold in both runs their values, though different, compute the same."""
     through: FieldName | None
-    """It changes numbers only where this computed quantity of the runs differs."""
     through_where: tuple[Condition, ...]
-    """Where these hold in both runs; in others it acts in other ways, too."""
 
 
 class Reason(NamedTuple):
-    """The reason why keys have no row."""
+    """The reason why keys have no row; `model.ReasonEntry` describes the members."""
 
     impact: Impact
     en: str
     zh: str
     only_with: tuple[str, ...] = ()
-    """Arguments, `argument=value`, or several of them with `&`: one must be on for the keys to have any impact."""
     sure: bool = True
-    """Whether the keys are known to have the impact; a whole section only may."""
     elsewhere: bool = False
-    """Whether the arguments are those of an earlier version or another program, which no version here knows."""
 
 
 class Table(NamedTuple):

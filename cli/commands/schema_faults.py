@@ -14,7 +14,7 @@ from ...schemas.message import Words, in_chinese
 from ...schemas.plain_values import number_in
 from ...schemas.shared_words import join_words
 from ...schemas.source import Span
-from ...schemas.suggestion import suggestion
+from ...schemas.suggestion import closest, suggestion
 from ..messages_compiled import say
 from ..terminal import shorten
 
@@ -156,7 +156,7 @@ def _key_path(text: str) -> tuple[str | int, ...]:
 _SAID = frozenset(
     (
         "type", "enum", "const", "required", "additionalProperties", "minimum", "maximum", "minItems", "maxItems",
-        "pattern",
+        "pattern", "anyOf", "oneOf",
     )
 )  # fmt: skip
 """Keywords of a schema that have a sentence of their own."""
@@ -193,7 +193,7 @@ def faults(value: object, schema: Mapping[str, Any]) -> list[Fault]:
     found: dict[Fault, None] = {}
     validator: Any = Draft202012Validator(schema)
     for error in validator.iter_errors(value):
-        found.update(dict.fromkeys(_faults_of(_cause(error))))
+        found.update(dict.fromkeys(fault for cause in _causes(error) for fault in _faults_of(cause)))
     return sorted(found, key=lambda fault: [(isinstance(step, str), str(step).rjust(9)) for step in fault.path])
 
 
@@ -203,17 +203,31 @@ def dotted_path(path: Iterable[str | int]) -> str:
     return text.removeprefix(".")
 
 
-def _cause(error: ValidationError) -> ValidationError:
-    """The error that says most: of several alternatives that fail, what is wrong with the one that comes nearest."""
-    while error.context:
-        branches: dict[object, list[ValidationError]] = {}
-        for inner in error.context:
-            branches.setdefault(inner.schema_path[0], []).append(inner)
-        nearest = min(branches.values(), key=_distance)
-        if all(_is_of_kind(inner) for inner in nearest):
-            return error  # no alternative is of the value's kind
-        error = nearest[0]
-    return error
+def _causes(error: ValidationError) -> Iterator[ValidationError]:
+    """The errors that say most: of several alternatives that fail, what is wrong with the one that comes nearest."""
+    if not error.context or _asks_for_keys(error.validator_value):
+        yield error
+        return
+    branches: dict[object, list[ValidationError]] = {}
+    for inner in error.context:
+        branches.setdefault(inner.schema_path[0], []).append(inner)
+    nearest = min(branches.values(), key=_distance)
+    if all(_is_of_kind(inner) for inner in nearest) or len(_other_classes(error)) == len(branches):
+        yield error  # no alternative is of the value's kind, or of its class
+        return
+    for inner in nearest:
+        yield from _causes(inner)
+
+
+def _asks_for_keys(limit: Any) -> bool:
+    """True for alternatives that only name the keys which must be there."""
+    return all(choice.keys() == {"required"} for choice in limit)
+
+
+def _other_classes(error: ValidationError) -> list[ValidationError]:
+    """Of alternatives that are told apart by a word: the errors that the value has another word."""
+    named = [inner for inner in error.context or () if inner.validator == "const"]
+    return named if len({tuple(inner.absolute_path) for inner in named}) == 1 else []
 
 
 def _distance(errors: Sequence[ValidationError]) -> tuple[bool, bool, int]:
@@ -236,6 +250,13 @@ def _faults_of(error: ValidationError) -> Iterator[Fault]:
         yield _fault(path, keyword, path, name=name)
     elif keyword == "additionalProperties" and limit is False:
         yield from _unknown_keys(error, path)
+    elif keyword in ("anyOf", "oneOf") and _asks_for_keys(limit):
+        listed = ", ".join(" + ".join(choice["required"]) for choice in limit)
+        yield _fault(path, keyword, path, limit=listed)
+    elif keyword in ("anyOf", "oneOf") and (classes := _other_classes(error)):
+        path = tuple(classes[0].absolute_path)
+        words = _words(classes[0].instance, sorted((str(one.validator_value) for one in classes), key=str.lower))
+        yield _fault(path, "enum", path, value=_quote(classes[0].instance), limit=words)
     elif keyword in ("anyOf", "oneOf") and error.context:
         kinds = [inner.validator_value for inner in error.context if _is_of_kind(inner)]
         yield _kind_fault(path, error.instance, kinds)
@@ -289,8 +310,8 @@ def _words(value: object, limit: Sequence[object]) -> str:
     words = [_quote(word) for word in limit]
     if len(words) <= _MOST_WORDS:
         return ", ".join(words)
-    close = suggestion(str(value), map(str, limit)).removeprefix("; did you mean ").removesuffix("?")
-    return ", ".join([close] * bool(close) + words[:5]) + ", …"
+    near = closest(str(value), map(str, limit))
+    return ", ".join([_quote(near)] * (near is not None) + words[:5]) + ", …"
 
 
 def _quote(value: object) -> str:

@@ -46,7 +46,7 @@ STAND_INS: Mapping[str, Callable[..., Words]] = {
     "tokenizer.model": say.no_tokenizer_said,
 }
 """Fields that a file cannot run without, if something stands in for a value that the source does not have."""
-_DESCRIBED = Side((), "same", {}, (), (), None, None, None, None, None)
+_DESCRIBED = Side((), "same", {}, (), (), None, None, None, None)
 
 
 class Sides:

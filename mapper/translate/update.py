@@ -566,7 +566,7 @@ def _value_text(value: Value) -> str:
     return "unknown" if value is None else plain(value)
 
 
-_NO_SIDE = Side((), "same", {}, (), (), None, None, None, None, None)
+_NO_SIDE = Side((), "same", {}, (), (), None, None, None, None)
 _FAMILY = Row("model", ("model.family",), "exact", "always", "numerics", (), (), (), ())
 """Stands for the model class, which no row of the tables writes."""
 _CALLBACKS = _FAMILY._replace(fields=("callbacks",))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from accmap.cli.commands.schema import NAMES
+from accmap.cli.commands.schema import NAMES, schema_of
 from accmap.cli.options import all_commands
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -130,6 +130,21 @@ def test_a_fault_in_a_frameworks_file_is_where_lint_finds_it(
     assert total == f"{name}: 1 place does not fit the schema {kind}"
     findings = json.loads(accmap("lint", name, "--format", "json", "--no-cache").out)["diagnostics"]
     assert line.split(": ")[0] in {f"{name}:{one['span']['line']}:{one['span']['column']}" for one in findings}
+
+
+def test_a_class_that_is_not_registered_is_told_all_that_are(accmap: Any) -> None:
+    text = (ROOT / "examples/qwen3_dense/mindformers.yaml").read_text("utf-8").replace("type: AdamW", "type: AdamX")
+    line = accmap("schema", "--check", "a.yaml", files={"a.yaml": text}).out.splitlines()[0]
+    classes = schema_of("mindformers", mindformers="1.9")["properties"]["optimizer"]["anyOf"][0]["discriminator"]
+    assert len(classes["mapping"]) > 20
+    listed = ", ".join(f'"{name}"' for name in sorted(classes["mapping"], key=str.lower))
+    assert line == f'a.yaml:18:9: optimizer.type is "AdamX"; it must be one of {listed}'
+
+
+def test_a_long_list_begins_with_the_word_that_was_meant(accmap: Any) -> None:
+    files = {"t.yaml": TABLE.replace("model.num_layers", "model.num_layer")}
+    said = 'rows[0].field is "model.num_layer"; it must be one of "model.num_layers", "model.implementation",'
+    assert said in accmap("schema", "--check", "t.yaml", files=files).out
 
 
 def test_the_dialect_and_the_version_are_detected(accmap: Any) -> None:
