@@ -17,9 +17,8 @@ if TYPE_CHECKING:
 MAKERS = (
     "schemas.compilers.messages",
     "schemas.compilers.answer_writers",
-    "schemas.compilers.versions",
     "schemas.compilers.constants",
-    "schemas.megatron.facts.compile_catalog",
+    "schemas.megatron.facts.fact_store",
     "schemas.megatron.facts.compile_validation",
     "schemas.megatron.facts.compile_dialects",
     "schemas.huggingface.extract",

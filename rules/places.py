@@ -362,7 +362,7 @@ def _misspelt_arguments(side: Side) -> Iterator[tuple[tuple[str, str], Setting]]
     for setting in side.config.settings.values():
         if setting.acceptance == "unknown" and setting.flag is not None:
             from ..schemas.megatron.forks import catalog, fork_of
-            from ..schemas.megatron.unknown_arguments import intended_argument
+            from ..schemas.megatron.versions import intended_argument
 
             dest = intended_argument(setting.flag, catalog(side.config.framework_version, fork_of(side.config)))
             if dest is not None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .config import Argument, Config, Launch, Purpose
     from .diagnostic import Diagnostic
     from .megatron.inputs.detection import Input
-    from .megatron.inputs.experiment_yaml import Experiment
+    from .megatron.inputs.yaml_launches import Experiment
     from .megatron.versions import Chosen
     from .shell.state import WrittenFiles
     from .source import Span
@@ -110,10 +110,10 @@ def _read(
 def _of_megatron(source: SourceText, options: ReadOptions, found: Format) -> Config:
     """Files that hold arguments alone: a list of them, a log that printed them, a tree of objects."""
     from .megatron.effective import megatron_config
-    from .megatron.inputs.argument_list import read_arguments
+    from .megatron.inputs.argument_texts import read_arguments
 
     if found == "log":
-        from .megatron.inputs.log_block import read_log
+        from .megatron.inputs.argument_texts import read_log
 
         return read_log(source, options)
     if found in ("targets", "configuration"):
@@ -124,17 +124,19 @@ def _of_megatron(source: SourceText, options: ReadOptions, found: Format) -> Con
 def _tree(source: SourceText, options: ReadOptions, found: Format) -> Config:
     """A YAML in a program's own words; no version of Megatron-LM's arguments reads it, whichever is asked for."""
     from .megatron.effective import megatron_config
-    from .megatron.inputs.target_yaml import CONFIGURED, DIALECT, configuration_of, words_of
+    from .megatron.inputs.yaml_launches import CONFIGURED, MEGATRON_BRIDGE, configuration_of, words_of
 
     dumped = found == "targets"
-    chosen, used = _in_dialect(DIALECT if dumped else CONFIGURED, "_target_" if dumped else "language_model", options)
+    chosen, used = _in_dialect(
+        MEGATRON_BRIDGE if dumped else CONFIGURED, "_target_" if dumped else "language_model", options
+    )
     words = words_of(source) if dumped else configuration_of(source)
     return megatron_config(words, file=source.name, options=used, chosen=chosen)
 
 
 def _experiment(source: SourceText, options: ReadOptions, path: str, open_file: Callable[[str], SourceText]) -> Config:
     """A configuration of FlagScale's, whose runner makes words of it for its own build of Megatron-LM."""
-    from .megatron.inputs.experiment_yaml import experiment_of
+    from .megatron.inputs.yaml_launches import experiment_of
 
     return _of_experiment(experiment_of(source, path, open_file), source.name, options)
 
@@ -145,17 +147,17 @@ def _flagscale_experiment(
     """The experiment that FlagScale's `run.py` starts; None for other programs."""
     if launch is None or os.path.basename(launch.script or "") != "run.py":
         return None
-    from .megatron.inputs.experiment_yaml import experiment_of_launch
+    from .megatron.inputs.yaml_launches import experiment_of_launch
 
     return experiment_of_launch(launch, lambda name: _open_named_yaml(name, path, open_file))
 
 
 def _of_experiment(made: Experiment, file: str, options: ReadOptions) -> Config:
     from .megatron.effective import megatron_config
-    from .megatron.inputs.experiment_yaml import DIALECT, SIGNS
+    from .megatron.inputs.yaml_launches import FLAGSCALE, SIGNS
 
     # Its words are arguments, which the version that is asked for can read.
-    chosen, used = (None, options) if options.megatron else _in_dialect(DIALECT, SIGNS, options)
+    chosen, used = (None, options) if options.megatron else _in_dialect(FLAGSCALE, SIGNS, options)
     return megatron_config(
         made.launch.arguments,
         file=file,
@@ -213,7 +215,7 @@ def _recipe(
 ) -> Config:
     """A functional test's recipe; which words its driver makes of it depends on the version, too."""
     from .megatron.effective import megatron_config
-    from .megatron.inputs.recipe import read_recipe
+    from .megatron.inputs.functional_test import read_recipe
 
     chosen, unknown = _megatron_version(None, options, path, cwd, open_file, source.name)
     recipe = read_recipe(source, _with_version(options, chosen))
@@ -318,7 +320,7 @@ def _arguments_of_yaml(
     """The words of a file that `--yaml-cfg` names, in their dialect; else what is there."""
     if not any(word.text.startswith("--yaml-cfg") for word in words):
         return words, chosen, options
-    from .megatron.inputs.target_yaml import CONFIGURED, yaml_cfg_words
+    from .megatron.inputs.yaml_launches import CONFIGURED, yaml_cfg_words
 
     named = yaml_cfg_words(words, open_file)
     return (words, chosen, options) if named is None else (named, *_in_dialect(CONFIGURED, "--yaml-cfg", options))
@@ -332,13 +334,13 @@ def _words_of(
         return None, ()
     words = launch.arguments
     if purpose is not None:
-        from .megatron.inputs.named_yaml import with_environment, with_named_yaml
+        from .megatron.inputs.yaml_launches import with_environment, with_named_yaml
 
         words = with_named_yaml(launch.script, words, open_file)
         launch = with_environment(launch, open_file)
     reads = purpose is None or purpose.reads_arguments
     if reads and any("=" in word.text and word.text[0] != "-" for word in words if word.text):
-        from .megatron.inputs.target_yaml import words_with_overrides
+        from .megatron.inputs.yaml_launches import words_with_overrides
 
         words = words_with_overrides(words, launch.script or "")
     return launch, words

@@ -41,7 +41,6 @@ ALLOWED: dict[str, dict[str, str]] = {
     "schemas/megatron/facts/extract_dialect.py": {"*": DEVELOPERS},
     "schemas/megatron/facts/parser_dump.py": {"*": DEVELOPERS},
     "schemas/megatron/facts/fact_store.py": {"*": DEVELOPERS},
-    "schemas/megatron/facts/dataclass_fields.py": {"*": DEVELOPERS},
     "schemas/mindformers/extract.py": {"*": DEVELOPERS},
     "schemas/mindformers/fact_base.py": {"*": DEVELOPERS},
     "schemas/mindformers/probe.py": {"*": DEVELOPERS},

@@ -85,7 +85,7 @@ MEMORIES: dict[str, str] = {
     "schemas/megatron/effective.py:_known": AT_HAND,
     "schemas/megatron/facts/parser_dump.py:CALLABLES": DEVELOPERS,
     "schemas/megatron/facts/parser_dump.py:Inherited": DEVELOPERS,
-    "schemas/megatron/facts/dataclass_fields.py:_parse": DEVELOPERS,
+    "schemas/megatron/facts/extract_dialect.py:_parse": DEVELOPERS,
     "schemas/megatron/models.py:_model": VERSION,
     "schemas/megatron/validation.py:_before_building": VERSION,
     "schemas/mindformers/fact_base.py:_facts": DEVELOPERS,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.message import Words, verbatim
-from ...schemas.mindformers.trainer import REQUIRED
+from ...schemas.mindformers.resolution import REQUIRED
 from ...schemas.mindformers.versions import DEFAULT_STATIC, static_catalog, static_version
 from .curve import LARGEST, Note, Traits, UndecidedError, note, problem
 from .messages_compiled import say

@@ -1,7 +1,11 @@
-"""Makes `NAME_compiled.py` of each `NAME.yaml` of plain constants, and `purposes_compiled.py` of `purposes.yaml`."""
+"""Makes `NAME_compiled.py` of each `NAME.yaml` of plain constants, and the modules of `purposes` and `versions.yaml`.
+
+`python -m accmap.schemas.compilers.constants FRAMEWORK` prints the distributions that hold the sources of its versions.
+"""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +41,7 @@ def products() -> dict[str, str]:
         )
         for table, about in TABLES.items()
     }
-    return {**constants, "schemas/purposes_compiled.py": _purposes()}
+    return {**constants, **versions_product(), "schemas/purposes_compiled.py": _purposes()}
 
 
 def _purposes() -> str:
@@ -82,3 +86,92 @@ def _program(entry: dict[str, Any], name: str) -> tuple[str, ...]:
 def _pair(texts: Any) -> tuple[str, str]:
     english, chinese = texts
     return str(english), str(chinese)
+
+
+VERSIONS_SOURCE = Path(__file__).resolve().parent.with_name("versions.yaml")
+DIALECTS = {
+    "megatron": ("megatron",),
+    "mindformers": ("static", "dynamic", "legacy"),
+    "huggingface": ("transformers",),
+}
+USES = ("default", "read", "write", "verify")
+_MEMBERS = {"name", "number", "label", "tag", "wheel", "install", "mark", "trees", "facts"}
+
+
+def read_versions() -> dict[str, list[dict[str, Any]]]:
+    """The authored list by framework; ValueError where a line is malformed."""
+    content: dict[str, list[dict[str, Any]]] = load_table(VERSIONS_SOURCE.read_text("utf-8"))
+    if set(content) != set(DIALECTS):
+        raise ValueError(f"{VERSIONS_SOURCE}: {sorted(content)} are not {sorted(DIALECTS)}")
+    for framework, entries in content.items():
+        _check(framework, entries)
+    return content
+
+
+def _check(framework: str, entries: list[dict[str, Any]]) -> None:
+    dialects = DIALECTS[framework]
+    names = [entry.get("name") for entry in entries]
+    for entry in entries:
+        wrong = _wrong_with(entry, dialects, names)
+        if wrong:
+            raise ValueError(f"{VERSIONS_SOURCE}: {framework} {entry.get('name')}: {wrong}")
+    if len(set(names)) < len(names) or sorted(entries, key=lambda entry: _number(entry) or ()) != entries:
+        raise ValueError(f"{VERSIONS_SOURCE}: {framework} is not in the order of its versions")
+    for dialect in dialects:
+        usual = [entry["name"] for entry in entries if "default" in entry.get(dialect, "").split()]
+        if len(usual) != (dialect != "legacy"):  # what no version is for by default is never assumed
+            raise ValueError(f"{VERSIONS_SOURCE}: {dialect} has {len(usual)} defaults")
+
+
+def _wrong_with(entry: dict[str, Any], dialects: tuple[str, ...], names: list[Any]) -> str:
+    """The mistake in one version's line; empty if there is none."""
+    strange = set(entry) - _MEMBERS - set(dialects)
+    if strange or not isinstance(entry.get("name"), str) or not set(entry) & set(dialects):
+        return str(sorted(strange)) if strange else "its name is a text, and it has a dialect"
+    if not {"tag", "wheel"} & set(entry):
+        return "says not where its source is"
+    if _number(entry) is None:
+        return "a name without two numbers needs `number`"
+    unknown = {dialect: set(entry.get(dialect, "").split()) - set(USES) for dialect in dialects}
+    for dialect, uses in unknown.items():
+        if uses:
+            return f"{dialect} has no {sorted(uses)}"
+    return "" if set(entry.get("facts", {}).values()) <= set(names) else "its facts are of no version"
+
+
+def _number(entry: dict[str, Any]) -> tuple[int, ...] | None:
+    parts = str(entry.get("number", entry["name"])).split(".")
+    return tuple(map(int, parts)) if len(parts) == 2 and all(part.isdecimal() for part in parts) else None
+
+
+def versions_product() -> dict[str, str]:
+    """The compiled module."""
+    rows: list[tuple[Any, ...]] = []
+    numbers: dict[str, tuple[int, ...] | None] = {}
+    marks: dict[str, tuple[tuple[str, str], ...]] = {}
+    trees: dict[str, str] = {}
+    for framework, entries in read_versions().items():
+        marks[framework] = tuple((entry["name"], entry["mark"]) for entry in reversed(entries) if "mark" in entry)
+        for entry in entries:
+            trees.update(dict.fromkeys(entry.get("trees", ()), entry["name"]))
+            if "number" in entry:
+                numbers[entry["name"]] = _number(entry)
+            rows += [_row(framework, dialect, entry) for dialect in DIALECTS[framework] if dialect in entry]
+    about = "The versions of the frameworks; compiled from versions.yaml."
+    made = literal_module(about, VERSIONS=tuple(rows), NUMBERS=numbers, MARKS=marks, TREES=trees)
+    return {"schemas/versions_compiled.py": made}
+
+
+def _row(framework: str, dialect: str, entry: dict[str, Any]) -> tuple[Any, ...]:
+    facts = entry.get("facts", {}).get(dialect, entry["name"])
+    told = (entry.get("label"), entry.get("tag"), entry.get("wheel"), entry.get("install", entry.get("wheel")))
+    return (framework, entry["name"], dialect, tuple(entry[dialect].split()), facts, *told)
+
+
+def main(framework: str) -> None:
+    """Print the wheels of a framework."""
+    print("\n".join(entry["wheel"] for entry in read_versions()[framework] if "wheel" in entry))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -300,7 +300,7 @@ class _Parser:
         return flag, end
 
     def report_unknown(self, word: Argument, flag: str, dest: str, count: int) -> None:
-        from .unknown_arguments import suggestion
+        from .versions import suggestion
 
         better = suggestion(flag, self.known)
         problem = say.unknown_argument(

@@ -1,6 +1,6 @@
 """The arguments that each Megatron-LM version knows, by option string and by destination.
 
-The facts stand in `arguments.json`, read out of the real argument parsers; `compile_catalog.py` turns them into
+The facts stand in `arguments.json`, read out of the real argument parsers; `fact_store.py` turns them into
 one plain literal module a version, so that reading a file loads the arguments of a single version only.
 """
 

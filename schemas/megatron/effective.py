@@ -70,7 +70,7 @@ def megatron_config(
     origin = "given" if options.megatron is not None else "assumed" if chosen is None else "detected"
     said: tuple[Diagnostic, ...] = ()
     if parsed.problems:
-        from .unknown_arguments import explain_unknown
+        from .versions import explain_unknown
 
         said = _by_position(
             explain_unknown(parsed.problems, known, file, certain=origin != "assumed", own=_is_unnamed(launch))

@@ -349,7 +349,7 @@ class Run(rows.Run):
         for setting in self.settings.values():
             if setting.acceptance == "unknown" and setting.flag is not None:
                 from .catalog import catalog
-                from .unknown_arguments import intended_argument
+                from .versions import intended_argument
 
                 dest = intended_argument(setting.flag, catalog(self.version))
                 if dest is not None and dest in row.more.to and dest in self.reads:

@@ -1,23 +1,188 @@
-"""Detection of a file's Megatron-LM version: by its tree, by the header that accmap wrote, or by its arguments."""
+"""A file's Megatron-LM version by its tree, its header or its arguments, and unknown arguments by what they mean.
+
+A misspelt argument stops the run, many are a fork's, some are another version's.
+"""
 
 from __future__ import annotations
 
 from ..diagnostic import diagnose
 from ..fast_records import TYPE_CHECKING, NamedTuple
+from ..suggestion import closest, slip
 from ..versions import known_names, name_with, number_of
 from .catalog import DEFAULT_VERSION, VERSIONS
 from .messages_compiled import say
+from .names_compiled import MEANT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from ..diagnostic import Diagnostic
-    from ..message import Words
+    from ..message import Problem, Words
     from .catalog import Catalog
+
+
+_NAMED = 3
+
+
+def explain_unknown(
+    problems: tuple[Diagnostic, ...], known: Catalog, file: str, *, certain: bool, own: bool
+) -> tuple[Diagnostic, ...]:
+    """The problems of a parsed vector, with those about unknown arguments told apart by what they mean.
+
+    `certain` says that the version is not assumed, so that an argument of another version stops the run; `own` that
+    the program is none of Megatron-LM's, so that it may declare (`extra_args_provider`) what looks like a slip.
+    """
+    if own:
+        problems = tuple(_stray_or_own(problem, file) for problem in problems)
+    if not any(problem.kind.name == "unknown-argument" for problem in problems):
+        return problems
+    from .catalog import catalog
+
+    version = known.version
+    words = known if known.own_program else catalog(version)  # the arguments that a slip may be of
+    misspelt = say.misspelt_or_own if own else say.misspelt
+    told: list[Diagnostic] = []
+    strange: list[int] = []
+    later: list[int] = []
+    for problem in problems:
+        told.append(problem)
+        if problem.kind.name != "unknown-argument":
+            continue
+        values = dict(problem.values)
+        flag, near = str(values["flag"]), str(values["near"])
+        versions = () if known.own_program else versions_of(flag)
+        if versions:
+            later.append(len(told) - 1)
+            said = say.other_version_or_own if own else say.other_version
+            said = said if certain else say.other_version_assumed
+            told[-1] = diagnose(said(version=version, flag=flag, known=", ".join(versions)), file, problem.span)
+        elif near and slip(flag, near):
+            told[-1] = diagnose(misspelt(program=known.program, flag=flag, near=near), file, problem.span)
+        elif (apart := split_glued(flag, words)) is not None:
+            told[-1] = diagnose(misspelt(program=known.program, flag=flag, near=" ".join(apart)), file, problem.span)
+        else:
+            strange.append(len(told) - 1)
+    if len(strange) >= FORK and not known.own_program:
+        return _as_a_forks(told, problems, version, file, strange, later)
+    return tuple(_less_strange(problem, known.program, words, file, misspelt) for problem in told)
+
+
+def _less_strange(
+    problem: Diagnostic, program: str, words: Catalog, file: str, misspelt: Callable[..., Problem]
+) -> Diagnostic:
+    """The problem of an argument that only lacks a word, or denies one."""
+    if problem.kind.name != "unknown-argument":
+        return problem
+    flag = str(dict(problem.values)["flag"])
+    near = cut_or_denied(flag, words)
+    return problem if near is None else diagnose(misspelt(program=program, flag=flag, near=near), file, problem.span)
+
+
+def _as_a_forks(
+    told: list[Diagnostic],
+    problems: Sequence[Diagnostic],
+    version: str,
+    file: str,
+    strange: list[int],
+    later: list[int],
+) -> tuple[Diagnostic, ...]:
+    """One problem for many `strange` arguments; a fork has arguments of `later` versions, too."""
+    first = strange[0]
+    dropped = {*strange[1:], *later}
+    unknown = [dict(problems[at].values) for at in sorted((*strange, *later))]
+    flags = list(dict.fromkeys(str(values["flag"]) for values in unknown))
+    declare = ", ".join(f'"{values["flag"]}:{values["nargs"]}"' for values in unknown[:2])
+    place = told[first].span
+    named = ", ".join(flags[:_NAMED])
+    told[first] = diagnose(say.fork(version=version, count=len(flags), named=named, declare=declare), file, place)
+    return tuple(entry for at, entry in enumerate(told) if at not in dropped)
+
+
+def _stray_or_own(problem: Diagnostic, file: str) -> Diagnostic:
+    """A word that belongs to no flag of Megatron-LM's may be the name of a command, or another parser's value."""
+    if problem.kind.name != "stray-argument":
+        return problem
+    said = diagnose(say.stray_or_own(text=str(dict(problem.values)["text"])), file, problem.span)
+    return said._replace(values=problem.values)
+
+
+# The argument that an unknown flag is a slip of.
+
+
+def cut_or_denied(flag: str, known: Catalog) -> str | None:
+    """A known option without its last word (`--num-attention`), or one that `no-` was put before or taken from.
+
+    A fork may well have such an argument, so that this counts only where a file has few arguments that are unknown.
+    """
+    words = "--" + flag.lstrip("-").replace("_", "-")
+    for other in (f"--no-{words[2:]}", f"--{words[5:]}" if words.startswith("--no-") else ""):
+        if other in known.by_option:
+            return other
+    if words.count("-") < _TWO_WORDS:
+        return None
+    longer = [option for option in known.by_option if option.rpartition("-")[0] == words]
+    return longer[0] if longer else None
+
+
+_TWO_WORDS = 3
+"""The hyphens of an option of two words."""
+
+
+def split_glued(flag: str, known: Catalog) -> tuple[str, str] | None:
+    """A known option and its value, where the blank between them is missing: `--rotary-base10000`."""
+    for end in range(len(flag) - 1, 3, -1):
+        fact = known.by_option.get(flag[:end])
+        if fact is None or fact.action != "store":
+            continue
+        value = flag[end:]
+        if fact.choices is not None:
+            alike = value in map(str, fact.choices)
+        else:
+            alike = fact.type in ("int", "float") and value[0].isdigit() and _NUMBER.issuperset(value)
+        return (flag[:end], value) if alike else None
+    return None
+
+
+_NUMBER = frozenset("0123456789.eE+-")
+
+
+def intended_argument(flag: str, known: Catalog) -> str | None:
+    """The destination of the argument that an unknown flag is a slip of."""
+    apart = split_glued(flag, known)
+    if apart is not None:
+        return known.by_option[apart[0]].dest
+    better = suggestion(flag, known)
+    # a flag that a fork adds is seldom so near to one of Megatron-LM's; what is, its parser refuses
+    if better is None or not (flag in MEANT or slip(flag, better)):
+        better = cut_or_denied(flag, known)
+    return None if better is None else known.by_option[better].dest
+
+
+def suggestion(flag: str, known: Catalog) -> str | None:
+    """The option of this version that `flag` most likely stands for."""
+    for better in MEANT.get(flag, ()):
+        if better in known.by_option:
+            return better
+    words = "--" + flag.lstrip("-").replace("_", "-")
+    if words in known.by_option:
+        return words
+    return next((other for other in _letter_swaps(words[2:]) if other in known.by_option), None) or closest(
+        words, known.by_option
+    )
+
+
+def _letter_swaps(name: str) -> Iterator[str]:
+    """A name so short that it shares few letters with any other (`--rl`), with two neighbours swapped."""
+    for at in range(len(name) - 1) if len(name) < _SHORT else ():
+        yield f"--{name[:at]}{name[at + 1]}{name[at]}{name[at + 2 :]}"
+
+
+_SHORT = 4
+
 
 FORK = 4
 """From so many arguments on that no version knows, they are a fork's and not mistakes one by one."""
-_NAMED = 3
+_MOST_LATER = 3
 
 
 class Chosen(NamedTuple):
@@ -74,7 +239,7 @@ def by_arguments(flags: Sequence[str], known: Catalog) -> Chosen | None:
     if counts[best] <= counts[usual]:
         return None
     later = [flag for flag, mask in masks.items() if mask >> best & 1 and not mask >> usual & 1]
-    shown = ", ".join(later[:_NAMED]) + (", …" if len(later) > _NAMED else "")
+    shown = ", ".join(later[:_MOST_LATER]) + (", …" if len(later) > _NAMED else "")
     version = VERSIONS[best]
     return Chosen(version, say.lowest_that_knows(flags=shown))
 

@@ -20,9 +20,8 @@ from ..suggestion import closest
 from ..versions import names_with_facts, newest_until, number_of, release_of
 from .config_state import Reading
 from .messages_compiled import say
-from .resolution import STAGES, words
+from .resolution import STAGES, Taken, Trainer, words
 from .switches import read_switch, switch_setting, switch_test, switch_unread
-from .trainer import Taken, Trainer
 from .versions import static_catalog, static_version
 
 if TYPE_CHECKING:

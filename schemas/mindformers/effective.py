@@ -245,7 +245,7 @@ def _static_config(
     known = _add_pretrained(reading, open_file)
     switch_sections(reading)
     written = _settings(reading)
-    from .trainer import Trainer
+    from .resolution import Trainer
 
     Trainer(reading, _option_values(options, legacy=legacy)).resolve("trainer")
     if reading.get("model.model_config.rope_parameters") is not None:

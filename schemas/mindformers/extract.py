@@ -24,7 +24,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..compilers import versions
+from ..compilers import constants
 from ..plain_values import is_list, is_mapping
 from ..versions import number_of
 from .fact_base import SOURCE, fact_file_text, facts_of, merge_versions, read_facts
@@ -370,9 +370,9 @@ def main(words: list[str] | None = None) -> int:
         return 0
     if given.tree is None or given.version is None:
         parser.error("TREE and --version are needed")
-    listed = [entry["name"] for entry in versions.read_versions()["mindformers"]]
+    listed = [entry["name"] for entry in constants.read_versions()["mindformers"]]
     if given.write and given.version not in listed:
-        print(f"{given.version} has no line in {versions.SOURCE}", file=sys.stderr)
+        print(f"{given.version} has no line in {constants.VERSIONS_SOURCE}", file=sys.stderr)
         return 2
     try:
         new = extract_facts(given.tree.resolve())

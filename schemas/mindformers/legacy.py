@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from .trainer import Trainer
+    from .resolution import Trainer
 
 _TYPE = f"{Reading.model}.type"
 

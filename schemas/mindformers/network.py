@@ -19,9 +19,8 @@ from ..message import NOTHING, Words, verbatim
 from ..rows import Sourced
 from .config_state import Undecided, default_setting
 from .messages_compiled import say
-from .resolution import definition
+from .resolution import Part, Trainer, definition, wrong_kind
 from .switches import is_switch, switch_field
-from .trainer import Part, Trainer, wrong_kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -1,19 +1,32 @@
-"""Loads the rows of `resolution.yaml` for a version: the values that MindSpore Transformers makes of a configuration.
+"""The rows of `resolution.yaml` applied to a configuration: a path is its value until a row sets another one.
 
-The rows are compiled; `trainer.py` applies them.
+The rows of a version are compiled. Every value carries the paths that decided it. If the real code refuses a value,
+that is a problem, and the reading goes on with the value as written; a section that meets a value of a kind it cannot
+compute with names it and ends.
+
+Classes that a section names by `type`, and what their constructors get, are the same in both graphs
+(`tools/register/register.py:MindFormerRegister.get_instance_from_cfg`, 1.6-2.1; their signatures are in the catalog):
+which section names a class of which register, and what the trainer itself says, are rows, `choose`, `fill` and
+`record`, with rows between them that change the arguments.
 """
 
 from __future__ import annotations
 
 from ..fast_records import TYPE_CHECKING, NamedTuple, named_module
 from ..message import Words
+from ..rows import Run, Sourced, UndecidedError
 from ..versions import names, newest_until
+from .config_state import Undecided
+from .messages_compiled import say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
+    from ..message import Severity
     from ..rows import Expression, Row
+    from .config_state import Reading
+    from .messages_compiled import ProblemName
 
 VERSIONS = names("mindformers")
 STAGES = {"static": ("model", "attributes", "transformer", "trainer"), "dynamic": ("dynamic checks", "dynamic")}
@@ -69,3 +82,285 @@ def suggest(name: str, known: Iterable[str]) -> Words:
     from ..suggestion import suggestion
 
     return suggestion(name, known)
+
+
+_LONGEST = 60
+"""How much of a value is shown."""
+REQUIRED = "<required>"
+"""The default of an argument that has none."""
+
+
+class Taken(NamedTuple):
+    """A class, and what its constructor takes."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    open: bool = False
+    """Whether it takes everything else, too, and does nothing with it."""
+
+
+class Part(NamedTuple):
+    """The result of a `choose` row, and the class that was chosen."""
+
+    section: str
+    registry: str = ""
+    under: str = ""
+    """The arguments are answered as `resolved.<under>.…`."""
+    apart: tuple[str, ...] = ("type",)
+    """Keys of the section that the trainer or the register reads, so that they are no mistake."""
+    handed: tuple[str, ...] = ()
+    """Arguments that the trainer always hands over, so that their defaults never count."""
+    keeps: bool = False
+    """Whether what the constructor does not take is answered all the same."""
+    known: Taken | None = None
+
+
+def wrong_kind(reading: Reading, path: str, value: Any, expected: Words, severity: Severity | None = None) -> None:
+    """Report a value of another kind than the code computes with."""
+    shown = "null" if value is None else repr(value)
+    shown = shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"
+    said = say.value_type(key=path, value=shown, expected=expected, version=reading.version)
+    reading.note(said, path, severity=severity)
+
+
+class Trainer(Run):
+    """The values of one file while the rows are applied to them."""
+
+    blamed: tuple[str, ...]
+    """What to name where the section at hand cannot compute with a value."""
+
+    def __init__(self, reading: Reading, known: dict[str, Sourced]) -> None:
+        self.reading, self.version = reading, reading.version
+        told = {"facts": reading.catalog, "facts.version": reading.version, "facts.section": reading.model}
+        self.locals = {**{name: Sourced(value) for name, value in told.items()}, **known}
+        self.parts: dict[str, Part] = {}
+        """Where a part of the names stands in the file: the attributes of the model, the arguments of a class."""
+        self.open: set[str] = set()
+        """Names whose value a section could not make."""
+
+    def resolve(self, stage: str) -> None:
+        """Apply the sections of a stage."""
+        for section in sections(self.version, stage):
+            if section.condition is None or section.condition(self):
+                self.blamed = section.fields
+                self.follow(section.rows)
+
+    def __getitem__(self, name: str) -> Any:
+        """A value; UndecidedError where it cannot be known."""
+        one = self.locals.get(name)
+        if one is None:
+            return self.reading.get(name)
+        if not one.decided:
+            raise UndecidedError
+        return one.value
+
+    def sources(self, name: str) -> tuple[str, ...]:
+        """The paths that decided a value; of `=path` the path."""
+        if name[0] == "=":
+            return (name[1:],)
+        one = self.locals.get(name)
+        return (self.path(name),) if one is None else one.sources
+
+    def source_paths(self, row: Row) -> tuple[str, ...]:
+        """The paths that decided what the row says."""
+        names = row.more.because
+        if len(names) < 2:
+            return self.sources(names[0]) if names else ()
+        return tuple(dict.fromkeys([path for name in names for path in self.sources(name)]))
+
+    def take(self, prefix: str) -> dict[str, Sourced]:
+        """The same, taken away."""
+        found = self.under(prefix)
+        for name in found:
+            del self.locals[prefix + name]
+        return found
+
+    # What the expressions ask.
+
+    def has(self, name: str) -> bool:
+        """True if there is such a value."""
+        section, _, key = name.rpartition(".")
+        return name in self.locals or key in self.reading.section(section)
+
+    def is_written(self, name: str) -> bool:
+        """True if the file has it."""
+        return self.path(name) in self.reading.places
+
+    def is_decided(self, name: str) -> bool:
+        """True if a value can be known."""
+        one = self.locals.get(name)
+        return "." in name if one is None else one.decided
+
+    def now(self, name: str) -> Any:
+        """A value; None where it cannot be known."""
+        return self[name] if self.is_decided(name) else None
+
+    def get(self, name: str, otherwise: Any) -> Any:
+        """The file's value, or another one where it has none."""
+        return self.reading.get(name, otherwise)
+
+    def path(self, name: str) -> str:
+        """The place of a value in the file."""
+        prefix, _, key = name.partition(".")
+        part = self.parts.get(prefix)
+        return name if part is None else f"{part.section}.{key}"
+
+    def file_value(self, name: str) -> Any:
+        """The value that the file itself has."""
+        return self.reading.get(self.path(name))
+
+    def has_problem(self, problem: ProblemName) -> bool:
+        """True if there was such a problem."""
+        return any(one.kind is say.kinds[problem] for one in self.reading.problems)
+
+    # The actions of the rows.
+
+    def set(self, row: Row, value: Any) -> None:
+        """Record a value."""
+        self.reading.resolve(row.target, value, *self.source_paths(row))
+
+    def reset(self, row: Row, value: Any) -> None:
+        """Let another value stand for a written one, and say so."""
+        path, reading = row.target, self.reading
+        if path in reading.places:
+            why = words(self.version, row, self)
+            reading.note(say.reset_value(key=path, value=reading.get(path), used=value, why=why), path)
+        self.let(row, value)
+
+    def drop(self, row: Row, _: Any) -> None:
+        """Take a value away."""
+        self.locals.pop(row.target, None)
+
+    def refuse(self, row: Row) -> None:
+        """Report that the real code stops because of a value."""
+        self._refuse(row.more.at, words(self.version, row, self))
+
+    def _refuse(self, name: str, why: Words) -> None:
+        path = next((path for path in self.sources(name) if path in self.reading.places), self.path(name))
+        self.reading.note(say.rejected(why=why, version=self.version), path)
+
+    def report(self, row: Row, value: dict[str, Any]) -> None:
+        """Report a problem by its name."""
+        self.reading.note(getattr(say, row.target)(**value), self.path(row.more.at))
+
+    def report_missing(self, row: Row, value: dict[str, Any]) -> None:
+        """Report a problem with something that is missing."""
+        self.reading.note_missing(getattr(say, row.target)(**value), self.path(row.more.at))
+
+    def expect(self, row: Row, value: Any) -> None:
+        """Report a value of another kind than the code computes with."""
+        if not value:
+            wrong_kind(self.reading, row.more.at, self.reading.get(row.more.at), words(self.version, row, self))
+
+    def leave_open(self, row: Row) -> bool:
+        """A value that cannot be known leaves its target open."""
+        if row.action == "set":
+            self.reading.resolve(row.target, None, *self.source_paths(row), decided=False)
+        return super().leave_open(row)
+
+    def stop(self, row: Row) -> bool:
+        """Values of another kind: their section names them and ends; without one, the checks of their kinds do."""
+        if not self.blamed:
+            return self.leave_open(row) if row.action == "set" else True
+        first = self.blamed[0]
+        open_already = any(isinstance(self[name], Undecided) for name in self.blamed)
+        if open_already or self[first] is None:
+            self.open.add(first)
+        if not open_already:
+            values = {name.partition(".")[2]: self[name] for name in self.blamed if self.sources(name)}
+            self._refuse(first, say.cannot_compute(named=", ".join(f"{name}={one!r}" for name, one in values.items())))
+        return False
+
+    # Classes that a section names by `type`; an argument is a name for the rows, `<part>.<argument>`.
+
+    def choose(self, row: Row, value: dict[str, Any]) -> None:
+        """The class that a section names; its arguments are what is written, where no row above says otherwise."""
+        part = Part(**value)
+        given = self.section_values(part.section)
+        kind = self.locals.get(f"{row.target}.type") or given.get("type") or Sourced(None, (f"{part.section}.type",))
+        known = self.class_named(part.registry, part.section, kind.value)
+        self.parts[row.target] = part._replace(known=known)
+        name = kind.value if known is None else known.name
+        self.answer(f"resolved.{part.under}.type", kind._replace(value=name))
+        self.locals[f"{row.target}_class"] = Sourced(str(name))
+        for key, one in given.items():
+            self.locals.setdefault(f"{row.target}.{key}", one)
+
+    def fill(self, row: Row, _: Any) -> None:
+        """The constructor's arguments in its order, with its defaults; a key that is none of them is reported."""
+        part, prefix = self.parts[row.target], f"{row.target}."
+        given = self.take(prefix)
+        given.pop("type", None)
+        if part.known is not None:
+            arguments = part.known.arguments
+            self.strange(
+                part.known, part.section, [key for key in self.section_values(part.section) if key not in part.apart]
+            )
+            own = {
+                key: given.pop(key, None) or Sourced(default)
+                for key, default in arguments.items()
+                if key in given or (default != REQUIRED and key not in part.handed)
+            }
+            given = {**own, **given} if part.keeps else own
+        self.locals.update({prefix + key: one for key, one in given.items()})
+
+    def complete(self, row: Row, _: Any) -> None:
+        """Report the arguments of a schedule that have no default, and are not there."""
+        known = self.parts[row.target].known
+        for key, default in () if known is None else known.arguments.items():
+            name = f"{row.target}.{key}"
+            if default == REQUIRED and name not in self.locals:
+                kind = self[f"{row.target}_class"]
+                said = say.schedule_argument(type=kind, key=key, why=say.no_default())
+                self.reading.note_missing(said, self.path(name))
+
+    def record(self, row: Row, _: Any) -> None:
+        """Answer with the arguments as they stand."""
+        for key, one in self.under(f"{row.target}.").items():
+            self.answer(f"resolved.{self.parts[row.target].under}.{key}", one)
+
+    def report_ignored(self, row: Row, value: dict[str, Any]) -> None:
+        """Report the keys of a section that a class does not ask for."""
+        taken = Taken(value["type"], dict.fromkeys(value["known"]), open=True)
+        self.strange(taken, row.target, self.reading.section(row.target))
+
+    def strange(self, taken: Taken, section: str, keys: Iterable[Any]) -> None:
+        """Report the keys of a section that a class does not take."""
+        for key in keys:
+            if key not in taken.arguments:
+                self.foreign(taken, section, str(key))
+
+    # What the dynamic graph does in its own way.
+
+    def section_values(self, section: str) -> dict[str, Sourced]:
+        """The values of a section of the file, by its keys."""
+        return {str(key): Sourced(value, (f"{section}.{key}",)) for key, value in self.reading.section(section).items()}
+
+    def class_named(self, registry: str, section: str, kind: Any) -> Taken | None:
+        """The facts of a class; None for a name that has none, which is reported."""
+        reading, path = self.reading, f"{section}.type"
+        classes: dict[str, dict[str, Any]] = reading.catalog["registry"][registry]
+        if not isinstance(kind, str) and path in reading.places:
+            # tools/register/register.py:MindFormerRegister.get_cls finds no class of that name (1.6-2.1)
+            wrong_kind(reading, path, kind, say.name_of_a_class())
+        if not isinstance(kind, str) or isinstance(kind, Undecided):
+            return None
+        facts = classes.get(kind)
+        if facts is None and reading.get(f"{section}.auto_register") is None:
+            meant = suggest(kind, classes)
+            reading.note(say.unknown_class(section=section, value=kind, suggestion=meant, version=self.version), path)
+        return None if facts is None else Taken(facts["class"], facts["args"], facts["open"])
+
+    def foreign(self, taken: Taken, section: str, key: str) -> None:
+        """Report a key that the class does not take, or takes and ignores."""
+        reading, path = self.reading, f"{section}.{key}"
+        reading.acceptance[path] = "ignored" if taken.open else "unknown"
+        said = say.swallowed_argument(type=taken.name, key=key)
+        if not taken.open:
+            meant = suggest(key, taken.arguments)
+            said = say.unknown_argument(type=taken.name, key=key, suggestion=meant, version=self.version)
+        reading.note(said, path, on_key=True)
+
+    def answer(self, path: str, one: Sourced) -> None:
+        """Record a value."""
+        self.reading.resolve(path, one.value, *one.sources, decided=one.decided)

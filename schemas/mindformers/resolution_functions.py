@@ -13,8 +13,7 @@ from ..plain_values import is_list, is_mapping
 from ..rows import TOO_ODD, Sourced, UndecidedError
 from .config_state import Undecided
 from .messages_compiled import say
-from .resolution import suggest
-from .trainer import Taken, wrong_kind
+from .resolution import Taken, suggest, wrong_kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
     from ..message import Words
     from .dynamic import Dynamic
-    from .trainer import Trainer
+    from .resolution import Trainer
 
 __all__ = ["NOTHING", "is_list", "prod", "suggest"]
 

@@ -10,7 +10,7 @@ from ..fast_records import TYPE_CHECKING
 from ..plain_values import TRUTH, is_mapping, is_on
 from .config_state import Undecided
 from .messages_compiled import say
-from .trainer import wrong_kind
+from .resolution import wrong_kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from accmap.schemas import versions
-from accmap.schemas.compilers import versions as authored_versions
+from accmap.schemas.compilers import constants as authored_versions
 from accmap.schemas.config import Basis
 from accmap.schemas.diagnostic import UnreadableError
 from accmap.schemas.megatron.catalog import normalise_version
@@ -74,7 +74,7 @@ def test_a_malformed_line_is_refused(
     content["megatron"].append(line)
     source = tmp_path / "versions.yaml"
     source.write_text(yaml.safe_dump(content), "utf-8")
-    monkeypatch.setattr(authored_versions, "SOURCE", source)
+    monkeypatch.setattr(authored_versions, "VERSIONS_SOURCE", source)
     with pytest.raises(ValueError, match=wrong):
         authored_versions.read_versions()
 

@@ -16,7 +16,7 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING, Any
 
-from ...compilers import versions
+from ...compilers import constants
 from ...fast_records import NamedTuple
 from . import fact_store
 
@@ -137,9 +137,9 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--format", choices=["text", "json"], default="text")
     given = parser.parse_args(words)
-    order = [str(entry["name"]) for entry in versions.read_versions()["megatron"]]
+    order = [str(entry["name"]) for entry in constants.read_versions()["megatron"]]
     if given.version not in order:
-        print(f"{given.version} has no line in {versions.SOURCE}", file=sys.stderr)
+        print(f"{given.version} has no line in {constants.VERSIONS_SOURCE}", file=sys.stderr)
         return 2
     facts = fact_store.read()
     try:

@@ -1,4 +1,4 @@
-"""The facts of every Megatron-LM version in one file, `arguments.json`; never imported while a file is read.
+"""The facts of every Megatron-LM version, `arguments.json`, and the catalogs compiled of them; for developers only.
 
 An argument stands once for all the versions in which it is exactly the same, in the order of the parsers:
 `["--num-layers", "0.12-", "int"]`: its options, its versions, its type or action, its default, what else there is.
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...fast_records import NamedTuple
 from ...versions import text_of, versions_in
+from ..catalog import VERSIONS, ArgumentFact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -152,3 +153,66 @@ def _row_index(rows: Sequence[Mapping[str, Any]], argument: Mapping[str, Any], a
         if {key: value for key, value in rows[index].items() if key != "versions"} == argument:
             return index
     return None
+
+
+def module_text(version: str, table: Sequence[dict[str, Any]]) -> str:
+    """The source of the compiled module of one version."""
+    lines = [
+        f'"""Arguments of Megatron-LM {version}; compiled from arguments.json, do not edit."""',
+        "",
+        "ARGUMENTS = (",
+    ]
+    lines += [f"    {tuple(_fact(entry))!r}," for entry in table if version in entry["versions"]]
+    return "\n".join([*lines, ")", ""])
+
+
+def versions_text(table: Sequence[dict[str, Any]]) -> str:
+    """The source of the compiled module that says which versions know an option that not all of them know."""
+    known: dict[str, set[str]] = {}
+    for entry in table:
+        for option in entry["options"]:
+            known.setdefault(option, set()).update(entry["versions"])
+    lines = [
+        '"""Which versions know an option, a bit each; compiled from arguments.json, do not edit."""',
+        "",
+        "OPTIONS = {",
+    ]
+    for option, versions in sorted(known.items()):
+        if len(versions) < len(VERSIONS):
+            bits = sum(1 << at for at, version in enumerate(VERSIONS) if version in versions)
+            lines.append(f"    {option!r}: {bits},")
+    return "\n".join([*lines, "}", ""])
+
+
+def read_table() -> list[dict[str, Any]]:
+    """The authored table; ValueError where it lacks a version that there is."""
+    facts = read()
+    missing = [version for version in VERSIONS if version not in facts.versions]
+    if missing:
+        raise ValueError(f"{PATH} has no facts of {', '.join(missing)}: extract.py reads them out of its source")
+    return facts.arguments
+
+
+def _fact(entry: dict[str, Any]) -> ArgumentFact:
+    choices = entry.get("choices")
+    return ArgumentFact(
+        tuple(entry["options"]),
+        entry["dest"],
+        entry.get("type"),
+        entry.get("nargs"),
+        entry.get("const"),
+        entry.get("default"),
+        None if choices is None else tuple(choices),
+        entry["action"],
+        entry["group"],
+    )
+
+
+def products() -> dict[str, str]:
+    """The compiled module of every version, and of all options."""
+    table = read_table()
+    files = {
+        f"schemas/megatron/catalog_{version.replace('.', '_')}_compiled.py": module_text(version, table)
+        for version in VERSIONS
+    }
+    return {**files, "schemas/megatron/option_versions_compiled.py": versions_text(table)}

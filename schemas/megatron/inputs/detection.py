@@ -44,13 +44,13 @@ def detect(source: SourceText) -> Input | None:
 def _tree(text: str) -> Input | None:
     """Kind of another program's YAML that a text is."""
     if f"\n{_PART}" in f"\n{text}" or _TARGET in text:
-        from .target_yaml import kind_of
+        from .yaml_launches import kind_of
 
         found = kind_of(text)
         if found is not None:
             return found
     if "system:" in text or "experiment:" in text:
-        from .experiment_yaml import is_experiment
+        from .yaml_launches import is_experiment
 
         return "experiment" if is_experiment(text) else None
     return None

@@ -12,9 +12,14 @@ import pytest
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.megatron.facts import fact_store
 from accmap.schemas.megatron.facts.compile_dialects import FOLDER
-from accmap.schemas.megatron.facts.dataclass_fields import Trees, arguments_of, tree_arguments
 from accmap.schemas.megatron.facts.extract import ExtractionError
-from accmap.schemas.megatron.facts.extract_dialect import facts_of_parser, of_sections
+from accmap.schemas.megatron.facts.extract_dialect import (
+    Trees,
+    arguments_of,
+    facts_of_parser,
+    of_sections,
+    tree_arguments,
+)
 
 TREES = os.environ.get("ACCMAP_DIALECT_TREES")
 """A folder with `<dialect>/<version>/fork` and `<dialect>/<version>/own`, the Megatron-LM that it stands on."""

@@ -7,10 +7,9 @@ import pytest
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.diagnostic import UnreadableError
 from accmap.schemas.megatron.effective import megatron_config
-from accmap.schemas.megatron.inputs.argument_list import read_arguments
+from accmap.schemas.megatron.inputs.argument_texts import read_arguments, read_log
 from accmap.schemas.megatron.inputs.detection import detect
-from accmap.schemas.megatron.inputs.log_block import read_log
-from accmap.schemas.megatron.inputs.recipe import read_recipe
+from accmap.schemas.megatron.inputs.functional_test import read_recipe
 from accmap.schemas.source import SourceText, Span
 
 LOG = """using world size: 8

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from accmap.schemas.config import Config, ReadOptions
 from accmap.schemas.megatron.catalog import VERSIONS, ArgumentFact, catalog
 from accmap.schemas.megatron.effective import megatron_config
-from accmap.schemas.megatron.inputs.recipe import read_recipe
+from accmap.schemas.megatron.inputs.functional_test import read_recipe
 from accmap.schemas.plain_values import json_value
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText

@@ -1,8 +1,11 @@
-"""The block of effective arguments that Megatron-LM prints after validation, wherever a log has put it.
+"""Arguments as plain text: a list of words or a JSON list, and the block that Megatron-LM prints in its log.
 
-A line is `name ..... value`, possibly behind `[rank0]:`, `0:`, a timestamp or another launcher's prefix. The
-values are what validation left, so nothing is derived again; where several blocks stand in one log (a restarted
-run) the last one counts. Without `--megatron`, the version whose arguments fit the block best is taken.
+In a list blanks separate, quotes join and `#` starts a comment. Nothing is expanded: a `$` is a dollar sign. A
+backslash at the end of a line continues it, as in the script that such a list is usually cut from.
+
+A line of the block is `name ..... value`, possibly behind `[rank0]:`, `0:`, a timestamp or another launcher's prefix.
+The values are what validation left, so nothing is derived again; of several blocks in one log (a restarted run) the
+last one counts. Without `--megatron`, the version whose arguments fit the block best is taken.
 """
 
 from __future__ import annotations
@@ -10,11 +13,12 @@ from __future__ import annotations
 import re
 
 from ...border.file_input import MAX_ARGUMENTS, refuse_larger
-from ...config import Config, Setting
+from ...config import Argument, Config, Setting
 from ...diagnostic import UnreadableError, diagnose
 from ...fast_records import TYPE_CHECKING, NamedTuple
 from ...file_kind import purpose_of_arguments
 from ...message import NOTHING
+from ...plain_values import is_number
 from ...versions import release_of
 from ..argument_parser import pattern
 from ..catalog import VERSIONS, catalog
@@ -23,10 +27,15 @@ from ..messages_compiled import say
 from .detection import BLOCK_END, BLOCK_START
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import NoReturn
+
     from ...config import ReadOptions, Value
     from ...diagnostic import Diagnostic
+    from ...message import Words
     from ...source import SourceText, Span
     from ..catalog import ArgumentFact, Catalog
+
 
 _LINE = re.compile(r"(?:^|[\s:\]>|)])(?:([A-Za-z_]\w*) \.+|([A-Za-z_]\w{47,}) ) (.*)$")
 """megatron/training/arguments.py:_print_args pads a name with dots up to 48 characters."""
@@ -219,3 +228,147 @@ def _best_version(keys: set[str]) -> str:
         return len(own - keys) - len(own & keys)
 
     return min(VERSIONS, key=lambda version: misfit(catalog(version)))
+
+
+_BLANK = " \t\r\n\f\v"
+_ESCAPED_IN_QUOTES = '"\\$`\n'
+
+
+def read_arguments(source: SourceText) -> tuple[Argument, ...]:
+    """The words of a plain or JSON argument list; UnreadableError where it is neither."""
+    return json_words(source) if source.text.lstrip().startswith("[") else plain_words(source)
+
+
+def plain_words(source: SourceText) -> tuple[Argument, ...]:
+    """The words of a list, each with its place."""
+    text = source.text
+    size = len(text)
+    words: list[Argument] = []
+    at = 0
+    while at < size:
+        character = text[at]
+        if character in _BLANK:
+            at += 1
+        elif character == "#":
+            end = text.find("\n", at)
+            at = size if end < 0 else end
+        elif text.startswith(("\\\n", "\\\r\n"), at):
+            at = text.index("\n", at) + 1
+        else:
+            word, end = _word(source, at)
+            words.append(Argument(word, source.span(at, end)))
+            at = end
+    return tuple(words)
+
+
+def split_words(text: str) -> list[str] | None:
+    """The words of one line without places; None where a quote is not closed."""
+    from ...source import SourceText
+
+    try:
+        return [word.text for word in plain_words(SourceText("", text))]
+    except UnreadableError:
+        return None
+
+
+def _word(source: SourceText, at: int) -> tuple[str, int]:
+    text = source.text
+    size = len(text)
+    parts: list[str] = []
+    while at < size and text[at] not in _BLANK:
+        character = text[at]
+        if character == "'":
+            end = text.find("'", at + 1)
+            if end < 0:
+                _refuse(source, at, say.quote_open())
+            parts.append(text[at + 1 : end])
+            at = end + 1
+        elif character == '"':
+            quoted, at = _double_quoted(source, at)
+            parts.append(quoted)
+        elif character == "\\":
+            following = text[at + 1 : at + 2]
+            if following == "\n" or text.startswith("\\\r\n", at):
+                at = text.index("\n", at) + 1
+                continue
+            parts.append(following)
+            at += 2
+        else:
+            end = at + 1
+            while end < size and text[end] not in _BLANK and text[end] not in "'\"\\":
+                end += 1
+            parts.append(text[at:end])
+            at = end
+    return "".join(parts), min(at, size)
+
+
+def _double_quoted(source: SourceText, start: int) -> tuple[str, int]:
+    text = source.text
+    parts: list[str] = []
+    at = start + 1
+    while at < len(text) and text[at] != '"':
+        if text[at] == "\\" and text[at + 1 : at + 2] in _ESCAPED_IN_QUOTES:
+            parts.append("" if text[at + 1 : at + 2] == "\n" else text[at + 1 : at + 2])
+            at += 2
+        else:
+            parts.append(text[at])
+            at += 1
+    if at >= len(text):
+        _refuse(source, start, say.double_quote_open())
+    return "".join(parts), at + 1
+
+
+def _number_at(source: SourceText, at: int) -> tuple[str, int]:
+    """A number as it is written, and where it ends."""
+    text, end = source.text, at
+    while end < len(text) and text[end] not in ",]" + _BLANK:
+        end += 1
+    value = text[at:end]
+    if not value or value[0] in "[{}" or not is_number(value):
+        _refuse(source, at, say.neither_string_nor_number(shown=value[:20] or text[at : at + 1]))
+    return value, end
+
+
+def json_words(source: SourceText) -> tuple[Argument, ...]:
+    """The strings of a JSON list, each with its place; a number counts as the text it is written as."""
+    from json import decoder
+
+    # The function is not in the type stubs; it reads one JSON string from an offset.
+    scan: Callable[[str, int, bool], tuple[str, int]] = vars(decoder)["scanstring"]
+
+    text = source.text
+    words: list[Argument] = []
+    at = _skip(text, text.index("[") + 1)
+    while at < len(text) and text[at] != "]":
+        if text[at] == '"':
+            try:
+                value, end = scan(text, at + 1, True)
+            except decoder.JSONDecodeError as error:
+                _refuse(source, min(error.pos, len(text) - 1), say.broken_string(said=error.msg))
+        else:
+            value, end = _number_at(source, at)
+        words.append(Argument(value, source.span(at, end)))
+        at = _skip(text, end)
+        if text[at : at + 1] == ",":
+            at = _skip(text, at + 1)
+            if text[at : at + 1] == "]":
+                _refuse(source, at, say.nothing_after_comma())
+        elif text[at : at + 1] != "]":
+            _refuse(source, min(at, len(text) - 1), say.comma_or_end_missing())
+    if at >= len(text):
+        _refuse(source, len(text) - 1, say.list_open())
+    rest = _skip(text, at + 1)
+    if rest < len(text):
+        _refuse(source, rest, say.more_after_list())
+    return tuple(words)
+
+
+def _skip(text: str, at: int) -> int:
+    while at < len(text) and text[at] in _BLANK:
+        at += 1
+    return at
+
+
+def _refuse(source: SourceText, at: int, why: Words) -> NoReturn:
+    span = source.span(at, at + 1)
+    raise UnreadableError(diagnose(say.not_a_list(why=why), source.name, span))

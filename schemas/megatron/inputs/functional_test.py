@@ -19,7 +19,7 @@ from ...versions import number_of
 from ..catalog import DEFAULT_VERSION, catalog
 from ..forks import normalise_version
 from ..messages_compiled import say
-from .argument_list import split_words
+from .argument_texts import split_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ...config import ReadOptions
     from ...diagnostic import Diagnostic
     from ...source import SourceText
+
 
 _RE_READ_SINCE = (0, 13)
 _QUOTED = {True: " |()", False: " "}

@@ -1,30 +1,38 @@
-"""FlagScale's configuration, as the launch that its runner makes of it.
+"""YAML of other programs as the launch that they make of it: FlagScale, ms-swift, Megatron-Bridge and verl.
 
-Hydra puts the experiment's file and the one of its group `train` together, and `${a.b}` names another value of both.
-flagscale/runner/runner_train.py:_get_args_megatron lays the sections `system`, `model` and `data` over each other, and
-runner/utils.py:flatten_dict_to_args makes words of all that they hold, whatever stands around it: a truth that is not
-one is left out. What names a folder is put there by the runner where nothing does (`_update_config_train`).
+FlagScale: Hydra puts the experiment's file and the one of its group `train` together, and `${a.b}` names another value
+of both. flagscale/runner/runner_train.py:_get_args_megatron lays the sections `system`, `model` and `data` over each
+other, and runner/utils.py:flatten_dict_to_args makes words of all that they hold, whatever stands around it: a truth
+that is not one is left out. If nothing names a folder, the runner does (`_update_config_train`).
+
+ms-swift reads a file of options in the place of its first word (cli/main.py:parse_yaml_args) or, if it starts Ray,
+behind `--config` (ray/megatron/driver_utils.py:parse_ray_yaml), whose groups `rollout` and `teacher` train nothing.
+
+Megatron-Bridge dumps its ConfigContainer as a tree of `_target_` nodes (`run_config.yaml` beside a checkpoint;
+Megatron-LM's own training/config/container.py:ConfigContainerBase.to_yaml) and lets `section.field=value` on a command
+line change a recipe (training/utils/omegaconf_utils.py:parse_hydra_overrides); verl's `key=value` change the tree of
+its own. All become the words `--section.field value`.
 """
 
 from __future__ import annotations
 
 import os
 from contextlib import suppress
+from itertools import pairwise
 
 from ...config import Argument, Launch, Unresolved
 from ...diagnostic import UnreadableError
 from ...fast_records import TYPE_CHECKING, NamedTuple
 from ...file_kind import unread_yaml
-from ...plain_values import is_list, is_mapping
+from ...plain_values import is_list, is_mapping, is_on
 from ...shell.launchers import whole_number
 from ...source import SourceText
 from ...yaml_reader.document import read_yaml
 from ..messages_compiled import say
-from .target_yaml import has_section
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import Any, TypeAlias
+    from typing import Any, Literal, TypeAlias
 
     from ...diagnostic import Diagnostic
     from ...message import Words
@@ -33,9 +41,9 @@ if TYPE_CHECKING:
 
     Tree: TypeAlias = "dict[str, Tree | _Leaf]"
 
-DIALECT = "flagscale"
+FLAGSCALE = "flagscale"
 SIGNS = "system, model, data"
-_SECTIONS = ("system", "model", "data")
+_EXPERIMENT_SECTIONS = ("system", "model", "data")
 _GROUP = "train"
 _ITSELF = "_self_"
 _HYDRA = {"--config-path": "path", "-cp": "path", "--config-name": "name", "-cn": "name"}
@@ -65,7 +73,7 @@ def is_experiment(text: str) -> bool:
     """True if a text is the file of an experiment, or of its group `train`."""
     if has_section(text, "experiment"):
         return "backend: megatron" in text
-    return "hidden_size:" in text and all(has_section(text, section) for section in _SECTIONS)
+    return "hidden_size:" in text and all(has_section(text, section) for section in _EXPERIMENT_SECTIONS)
 
 
 def experiment_of(source: SourceText, path: str, open_file: Callable[[str], SourceText]) -> Experiment:
@@ -127,7 +135,7 @@ class _Reader:
         """All of it."""
         train = self._section("train") if "experiment" in self.whole else self.whole
         sections: Tree = {}
-        for name in _SECTIONS:
+        for name in _EXPERIMENT_SECTIONS:
             part = train.get(name)
             if isinstance(part, dict):
                 sections.update(part)
@@ -332,3 +340,253 @@ def _at(tree: Tree, path: tuple[str, ...] | list[str]) -> Tree | _Leaf | None:
     for step in path:
         found = found.get(step) if isinstance(found, dict) else None
     return found
+
+
+_ENDINGS = (".yaml", ".yml", ".json")
+_CONFIG = "--config"
+_TRAIN = "train"
+_GROUPS = frozenset(("colocate_groups", "sleep_level", "nnodes", "rollout", "teacher", "gpus"))
+"""What Ray's driver takes out before the rest becomes options."""
+_PROGRAM = "swift.cli._megatron."
+_PREFERENCES = "swift.cli._megatron.rlhf"
+_RAY = "--use_ray"
+_ENVIRONMENT = "ENV"
+_PROCESSES = frozenset(("NPROC_PER_NODE", "NNODES"))
+
+
+def with_named_yaml(
+    script: str | None, arguments: Sequence[Argument], open_file: Callable[[str], SourceText]
+) -> tuple[Argument, ...]:
+    """The words of a launch, those of a file that it names in its place."""
+    words = tuple(arguments)
+    if script is None or not script.startswith(_PROGRAM) or not words:
+        return words
+    if _names_a_file(words):
+        return (*_words(open_file(words[0].text), ray=False), *words[1:])
+    # `cli/_megatron/rlhf.py:_use_ray`: the option alone says yes; no other spelling is looked for
+    texts = [word.text for word in words]
+    if script != _PREFERENCES or _RAY not in texts:
+        return words
+    if any(text.lower() == "false" for text in texts[texts.index(_RAY) + 1 :][:1]):
+        return words
+    for at, (word, named) in enumerate(pairwise(words)):
+        if word.text == _CONFIG and named.resolved:
+            return (*words[:at], *_words(open_file(named.text), ray=True), *words[at + 2 :])
+    return words
+
+
+def with_environment(launch: Launch, open_file: Callable[[str], SourceText]) -> Launch:
+    """The launch with what the `ENV` of its YAML sets beside what stands in the environment already.
+
+    ms-swift's cli/main.py:parse_yaml_args, before it asks how many processes to start.
+    """
+    if launch.script is None or not launch.script.startswith(_PROGRAM) or not _names_a_file(launch.arguments):
+        return launch
+    source = open_file(launch.arguments[0].text)
+    root = read_yaml(source).root
+    block = None if root is None else root.items.get(_ENVIRONMENT)
+    if block is None:
+        return launch
+    added = {str(key): node for key, node in block.items.items() if str(key) not in launch.env}
+    texts: dict[str, str | None] = {name: str(node.value) for name, node in added.items()}
+    spans = {name: _in_file(node.span, source) for name, node in added.items()}
+    size = launch.world_size
+    for name in texts.keys() & _PROCESSES:
+        count = whole_number(texts[name])
+        size = None if size is None or count is None else size * count
+    return launch._replace(env={**launch.env, **texts}, env_spans={**launch.env_spans, **spans}, world_size=size)
+
+
+def _names_a_file(words: Sequence[Argument]) -> bool:
+    """True if the first word is a file of options."""
+    return bool(words) and words[0].resolved and words[0].text.endswith(_ENDINGS)
+
+
+def _words(source: SourceText, *, ray: bool) -> Iterator[Argument]:
+    """One option for each key, that of the training group last, as it is the one that counts."""
+    root = read_yaml(source).root
+    if root is None or root.kind != "mapping":
+        raise UnreadableError(unread_yaml(source.name).problem)
+    items = dict(root.items)
+    group = items.pop(_TRAIN, None) if ray else None
+    left_out = _GROUPS if ray else {_ENVIRONMENT}
+    for one in (items, {} if group is None else group.items):
+        for key, node in one.items():
+            if key not in left_out and not (ray and node.value is None):
+                yield Argument(f"--{key}", _in_file(node.key_span or node.span, source))
+                yield from _values(node, source)
+
+
+def _values(node: Node, source: SourceText) -> Iterator[Argument]:
+    if node.kind == "sequence":
+        for entry in node.entries:
+            yield from _values(entry, source)
+        return
+    text = str(node.value)
+    if node.kind == "mapping":
+        from json import dumps
+
+        try:
+            text = dumps(node.value, ensure_ascii=False)
+        except (TypeError, ValueError) as error:  # a date, bytes, a set: ms-swift stops at them, too
+            raise UnreadableError(unread_yaml(source.name).problem._replace(span=node.span)) from error
+    yield Argument(text, _in_file(node.span, source))
+
+
+def _in_file(span: Span, source: SourceText) -> Span:
+    return span._replace(file=source.name)
+
+
+MEGATRON_BRIDGE = "megatron-bridge"
+CONFIGURED = "megatron-yaml"
+"""The dialect of Megatron-LM's own YAML configuration."""
+_CONFIGURED_BASE = "0.12"
+_SWITCH = "truth?"
+_YAML_CFG = "--yaml-cfg"
+_PARTS = ("language_model", "model_parallel")
+"""The mappings of such a file whose keys are arguments as those beside them (yaml_arguments.py:validate_yaml)."""
+_TARGET, _NAME, _ARGUMENTS = "_target_", "_name_", "_args_"
+_MARKS = ("_target_: megatron.bridge.", "_target_: megatron.training.config.")
+_INNER = "transformer"
+"""The part of `model` in which newer dumps keep the fields of TransformerConfig; `model` forwards to it
+(models/gpt/model_config.py:BridgeGPTModelConfig.__setattr__)."""
+_WHOLE = ("env_vars", "peft", "ft", "straggler", "nvrx_straggler", "tensor_inspect", "inprocess_restart")
+"""What is taken as one value: its fields decide nothing that a pretraining run of another program has."""
+_TARGET_SECTIONS = frozenset(
+    ("--train", "--optimizer", "--scheduler", "--ddp", "--mixed_precision", "--checkpoint", "--model")
+)
+"""The parts of a recipe whose fields a command line changes."""
+_OTHERS = frozenset(("--trainer", "--exp_manager", "--algorithm", "--actor", "--critic"))
+"""Parts of NeMo's configurations, whose `model` is another."""
+_OF_VERL = "--actor_rollout_ref"
+"""The part of verl's configuration that no other program has."""
+_PROGRAMS_OF_VERL = "verl."
+_OPERATORS = ("++", "+")
+"""Hydra's marks of an override that adds a key; `~` deletes one."""
+_KEY = r"[A-Za-z_$][\w$-]*(?:[./][\w$-]+)*(?:@[\w$-]+(?:\.[\w$-]+)*)?"
+"""A key, or a group with its package (hydra-core 1.3 grammar/OverrideLexer.g4)."""
+
+
+def has_section(text: str, name: str) -> bool:
+    """True if a text has a key at the top of that name."""
+    return text.startswith(f"{name}:") or f"\n{name}:" in text
+
+
+def kind_of(text: str) -> Literal["targets", "configuration"] | None:
+    """True if a text is such a dump, or what `--yaml-cfg` names."""
+    if all(has_section(text, part) for part in _PARTS):
+        return "configuration"
+    return "targets" if any(mark in text for mark in _MARKS) else None
+
+
+def words_of(source: SourceText) -> tuple[Argument, ...]:
+    """The words of a dump; UnreadableError where it is no mapping."""
+    root = read_yaml(source).root
+    if root is None or root.kind != "mapping":
+        raise UnreadableError(unread_yaml(source.name).problem)
+    return tuple(_of_mapping(root, ""))
+
+
+def yaml_cfg_words(words: tuple[Argument, ...], open_file: Callable[[str], SourceText]) -> tuple[Argument, ...] | None:
+    """The words of the file that `--yaml-cfg` names: all others are ignored (training/yaml_arguments.py:load_yaml)."""
+    for at, word in enumerate(words):
+        flag, equals, name = word.text.partition("=")
+        named = words[at + 1] if not equals and at + 1 < len(words) else word._replace(text=name)
+        if flag == _YAML_CFG and named.resolved and named.text:
+            source = open_file(named.text)
+            return tuple(one._replace(span=one.span._replace(file=source.name)) for one in configuration_of(source))
+    return None
+
+
+def configuration_of(source: SourceText) -> tuple[Argument, ...]:
+    """The words of such a file; UnreadableError where it is no mapping."""
+    root = read_yaml(source).root
+    if root is None or root.kind != "mapping":
+        raise UnreadableError(unread_yaml(source.name).problem)
+    from ..dialects import dialect_named
+    from ..forks import catalog
+
+    known = catalog(_CONFIGURED_BASE, dialect_named(f"{CONFIGURED}-{_CONFIGURED_BASE}")).by_option
+    found: list[Argument] = []
+    for key, value in root.items.items():
+        part = value.items if key in _PARTS and value.kind == "mapping" else {key: value}
+        for name, node in part.items():
+            fact = known.get(f"--{name}")
+            # No parser sees these values: the code asks for the truth of what YAML makes of them.
+            text = str(is_on(node.value)).lower() if fact is not None and fact.type == _SWITCH else _text(node)
+            found.append(Argument(f"--{name}={text}", node.span))
+    return tuple(found)
+
+
+def _of_mapping(node: Node, before: str) -> Iterator[Argument]:
+    for key, value in node.items.items():
+        path = f"{before}{key}"
+        if path == f"model.{_INNER}" and value.kind == "mapping":
+            yield from _of_mapping(value, before)
+        elif not before and value.kind == "mapping" and key not in _WHOLE:
+            yield from _of_mapping(value, f"{path}.")
+        elif not (before and key == _TARGET):
+            yield Argument(f"--{path}={_text(value)}", value.span)
+
+
+def _text(node: Node) -> str:
+    """A field's value as one word: a function, type or enumeration by its own name, else as JSON writes it."""
+    if node.kind == "mapping" and _TARGET in node.items:
+        name, target = node.items.get(_NAME), node.items[_TARGET]
+        return str((target if name is None else name).value).rpartition(".")[2]
+    if node.kind == "scalar" and isinstance(node.value, str):
+        return node.value
+    from json import dumps
+
+    value = node.value
+    try:
+        return dumps(value, ensure_ascii=False, default=str, separators=(",", ":"))
+    except TypeError:  # a key that JSON has no word for
+        return str(value)
+
+
+def words_with_overrides(words: tuple[Argument, ...], script: str = "") -> tuple[Argument, ...]:
+    """The words of a command line; where they change a recipe, with each `section.field=value` as an option.
+
+    All words of verl's programs are Hydra's overrides.
+    """
+    found = [_option(word) for word in words]
+    changed = [one.text.partition(".")[0] for one, word in zip(found, words, strict=True) if one is not word]
+    if script.startswith(_PROGRAMS_OF_VERL) or _OF_VERL in changed:
+        return tuple(one for word in words for one in _of_hydra(word))
+    if _TARGET_SECTIONS.isdisjoint(changed) or not _OTHERS.isdisjoint(changed):
+        return words
+    return tuple(found)
+
+
+def _of_hydra(word: Argument) -> tuple[Argument, ...]:
+    """An override of Hydra's as options: `key=value`, `group=option`, `~key`; a word that is none as it stands.
+
+    hydra-core 1.3 grammar/OverrideParser.g4:override. What becomes of a deleted key its reader decides.
+    """
+    import re
+
+    text = word.text
+    deletes = text.startswith("~")
+    mark = next((one for one in ("~", *_OPERATORS) if text.startswith(one)), "")
+    text = text.removeprefix(mark)
+    key, equals, value = text.partition("=")
+    undecided = not word.resolved and (deletes or "$" in key)
+    if undecided or not re.fullmatch(_KEY, key) or not (equals or deletes):
+        return (word,)
+    if "@" in key or "/" in key:
+        return (word._replace(resolved=False, why=say.chosen_group()),)
+    if deletes:
+        why = say.deleted_key()
+        return word._replace(text=f"--{key}", resolved=True), word._replace(resolved=False, may_split=False, why=why)
+    return (word._replace(text=f"--{key}={value}"),)
+
+
+def _option(word: Argument) -> Argument:
+    text = word.text
+    for mark in _OPERATORS:
+        text = text.removeprefix(mark)
+    path, equals, _ = text.partition("=")
+    if "." not in path or not equals or not path.replace(".", "_").isidentifier():
+        return word
+    return word._replace(text=f"--{text.replace(f'model.{_INNER}.', 'model.', 1)}")
