@@ -49,7 +49,8 @@ def _run(command: Command, parsed: Parsed) -> int:
             reading = {option.dest: values.pop(option.dest) for option in reading_options(command)}
             values["reading"] = check_versions(read_options(reading, parsed.files))
             values["stdin_filename"] = reading["stdin_filename"]
-        run = named_module(command.module, __package__).run
+        module, _, function = command.module.partition(":")
+        run = getattr(named_module(module, __package__), function or "run")
         if not _is_told_of(command, parsed.files, values):
             return run(_Arguments(parsed.files, values))
         from .progress import Clock

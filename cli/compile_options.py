@@ -5,20 +5,26 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..schemas.compilers.tables import literal_module, load_table
+from ..schemas.compilers.tables import freeze, literal_module, load_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 SOURCE = Path(__file__).with_name("options.yaml")
+REFERENCE = Path(__file__).with_name("reference")
+LANGUAGES = 2
 _KINDS = {"value": "value", "int": "value", "float": "value", "list": "list", "rest": "rest"}
 _OPTION = {"names", *_KINDS, "choices", "default", "most", "en", "zh"}
-_COMMAND = {"en", "zh", "operands", "takes", "options", "reads", "takes_flags", "runs_others"}
+_COMMAND = {"en", "zh", "operands", "takes", "options", "reads", "takes_flags", "runs_others", "runs"}
 
 
 def products() -> dict[str, str]:
     """The compiled modules."""
-    return compile_tables(load_table(SOURCE.read_text("utf-8")))
+    sections, synonyms = (
+        load_table((REFERENCE / f"{name}.yaml").read_text("utf-8")) for name in ("sections", "synonyms")
+    )
+    reference = compile_reference(sections, synonyms)
+    return {**compile_tables(load_table(SOURCE.read_text("utf-8"))), **reference}
 
 
 def compile_tables(content: Mapping[str, Any]) -> dict[str, str]:
@@ -46,6 +52,25 @@ def compile_tables(content: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
+def compile_reference(sections: Mapping[str, Any], synonyms: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """The module of what `explain` knows beside the tables; ValueError for a section that lacks a language."""
+    compiled: dict[str, dict[str, Any]] = {}
+    for path, entry in sections["sections"].items():
+        given: dict[str, Any] = entry if "says" in entry else {"says": entry}
+        if not {"says"} <= set(given) <= {"says", "as", "example"} or len(given["says"]) != LANGUAGES:
+            raise ValueError(f"cli/reference/sections.yaml: {path}: not understood, or without a text")
+        compiled[path] = {"says": tuple(given["says"]), "as": given.get("as"), "example": given.get("example")}
+    module = literal_module(
+        "What `explain` knows beside the tables; compiled from sections.yaml and synonyms.yaml.",
+        SAMPLE=sections["sample"],
+        SECTIONS=compiled,
+        KEYS=freeze(sections["keys"]),
+        NAMES=freeze(sections["names"]),
+        SYNONYMS=tuple((tuple(map(str, entry["words"])), tuple(entry["names"])) for entry in synonyms),
+    )
+    return {"cli/reference/reference_compiled.py": module}
+
+
 def destination(names: Sequence[str]) -> str:
     """The argument that an option's value becomes."""
     name = names[0].lstrip("-").replace("-", "_")
@@ -62,7 +87,7 @@ def _command(
     least = sum(not word.startswith("[") for word in words)
     minimum, maximum = entry.get("takes", (least, None if "..." in operands else len(words)))
     options = tuple(_command_option(key, given, shared) for key, given in entry["options"].items())
-    module = package + name.replace(" ", "_")
+    module = package + entry.get("runs", name.replace(" ", "_"))
     more = (entry.get("reads", True), entry.get("takes_flags", False), entry.get("runs_others", False))
     return (name, module, entry["en"], entry["zh"], operands, minimum, maximum, options, *more)
 

@@ -129,6 +129,11 @@ class RuleJson(Open):
     sources: list[str]
     fixable: bool
     kind: Literal["rule", "checklist-item", "advisory"]
+    fields: list[str]
+    description: str
+    topic: str
+    frameworks: list[str]
+    versions: list[str] | None
 
 
 class RulesJson(RootModel[list[RuleJson]]):
@@ -209,10 +214,42 @@ class KeyHistoryJson(Open):
     class_defaults: dict[str, Any]
 
 
-class ExplainKeyJson(Open):
-    """`accmap explain KEY`, one object a line."""
+class ExplainedSectionJson(Open):
+    """A section of a YAML: its keys in each graph beside Megatron-LM's flags."""
+
+    section: str
+    holds: str | None
+    graphs: list[dict[str, Any]]
+    reason: str | None
+    impact: Impact | None
+    examples: list[dict[str, Any]]
+
+
+class ExplainedOptionJson(Open):
+    """An option of accmap."""
+
+    names: list[str]
+    takes: str | None
+    meaning: str
+    commands: list[str]
+
+
+class CandidateJson(Open):
+    """A name that explains what a word may mean."""
 
     name: str
+    meaning: str
+
+
+class ExplainKeyJson(Open):
+    """`accmap explain KEY`, one object a line; of a word that is not a name the candidates alone."""
+
+    name: str
+    meaning: str | None
+    sections: list[ExplainedSectionJson]
+    fields: list[NamedFieldJson]
+    options: list[ExplainedOptionJson]
+    candidates: list[CandidateJson]
     arguments: list[str]
     keys: list[str]
     mentioned_only: bool

@@ -5,16 +5,20 @@ They are `docs/rules/`; `accmap explain CODE` prints one.
 
 from __future__ import annotations
 
+from ..mappings.tables import field_named
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
 from ..schemas.shared_words import term
 from .messages_compiled import say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any, Literal
 
     from ..schemas.diagnostic import Kind, Language
 
+_ASKING = ("Whether ", "How ")
+_NAMED = 2
+"""A rule that compares more fields names these, and says how many more there are."""
 _FENCES = {"megatron": "bash", "mindformers": "yaml", "command": "bash"}
 
 
@@ -62,6 +66,36 @@ def every_page() -> Iterator[str]:
 
     yield from PAGES
     yield from _own_kinds()
+
+
+def summary_of(code: str, language: Language) -> str:
+    """What a code is about, in one line; empty if there is no such code."""
+    from .pages_compiled import OWN, PAGES
+
+    place = language == "zh"
+    entry = cast("Mapping[str, Any] | None", PAGES.get(code) or (OWN[code] if code in _own_kinds() else None))
+    if entry is None:
+        return ""
+    if entry["what"] is None:
+        return _compared(entry["fields"], language)
+    line: str = entry["what"][place].split("\n")[0]
+    return line if place or not line.startswith(_ASKING) else f"Check {line[0].lower()}{line[1:]}"
+
+
+def topic_of(code: str, language: Language) -> str:
+    """The topic of a code: the heading under which the index lists it."""
+    return _words("checklists", language)(code[:3])
+
+
+def _compared(names: Sequence[str], language: Language) -> str:
+    """The comparison of some fields: what the first of them mean, and how many more there are."""
+    from ..mapper.recipe.vocabulary import vocabulary
+
+    fields = vocabulary()
+    meanings = [fields[field_named(name)].zh if language == "zh" else fields[field_named(name)].en for name in names]
+    listed = "; ".join(meanings[:_NAMED]) if language == "en" else "；".join(meanings[:_NAMED])
+    rest = len(meanings) - _NAMED
+    return (say.compare_and_more(fields=listed, rest=rest) if rest > 0 else say.compare(fields=listed)).text(language)
 
 
 def _rule_page(code: str, entry: Mapping[str, Any], language: Language) -> Page:

@@ -33,7 +33,7 @@ _SCHEDULER = "the scheduler's own arguments: the typed record of the curve that 
 EXCEPTIONS: dict[str, tuple[int, str]] = {
     "cli/pages/curve_page.py": (4, "the curve's own record: which of its numbers a page shows"),
     "cli/commands/lr.py": (1, "the curve's own record"),
-    "cli/reference/key_history.py": (3, "the shape of the fact file, whose groups it searches"),
+    "cli/reference/key_explanation.py": (3, "the shape of the fact file, whose groups it searches"),
     "cli/reference/key_search.py": (4, "the shape of the fact file, whose groups it searches"),
     "mapper/schedule/equivalents.py": (38, _SCHEDULER),
     "mapper/schedule/comparison.py": (3, _SCHEDULER),

@@ -9,7 +9,7 @@ from ...mapper.recipe.vocabulary import vocabulary
 from ...mappings.tables import table
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.catalog import VERSIONS, catalog
-from ...schemas.megatron.dialects import dialects_with
+from ...schemas.megatron.dialects import dialect_named, dialects_with, known_dialects
 from ...schemas.mindformers.dynamic import VERSIONS as DYNAMIC_VERSIONS
 from ...schemas.mindformers.dynamic import catalog as dynamic_catalog
 from ...schemas.mindformers.versions import STATIC_VERSIONS, static_catalog, static_version
@@ -52,10 +52,11 @@ def find_named(word: str) -> Named | None:
     own, related = _rows_of([*arguments, *(one for dest in arguments for one in _megatron_twins(dest))], keys)
     own |= _rows_named(name, by_ending=not own and not arguments)
     keys.update(dict.fromkeys(_keys_named(name)))
+    own |= _rows_reading(name)
     mentioned = not own
     if mentioned:
-        own = _rows_mentioning(_plain(name), known=bool(arguments or keys))
-    if not own and not arguments and not keys:
+        own = _rows_mentioning(plain_path(name), known=bool(arguments or keys))
+    if not own and not arguments and not keys and name not in vocabulary():
         return None
     rows = table().rows
     found, beside = (tuple(rows[at] for at in sorted(places)) for places in (own, related - own))
@@ -64,7 +65,7 @@ def find_named(word: str) -> Named | None:
 
 def _keys_of_rows(name: str) -> dict[str, None]:
     """The keys of that name that a row reads; a word with a dash is a flag."""
-    return {} if name.startswith("-") else dict.fromkeys(_paths_of_rows(_plain(name)))
+    return {} if name.startswith("-") else dict.fromkeys(_paths_of_rows(plain_path(name)))
 
 
 def _keys_named(name: str) -> Iterable[str]:
@@ -72,7 +73,7 @@ def _keys_named(name: str) -> Iterable[str]:
     if name.startswith("-"):
         return ()
     reasoned = (path for path in table().mindformers_reasons if "." in path)
-    return (path for path in (*known_keys(), *reasoned) if _ends(_plain(path), _plain(name)))
+    return (path for path in (*known_keys(), *reasoned) if _ends(plain_path(path), plain_path(name)))
 
 
 def _rows_of(arguments: Iterable[str], keys: Iterable[str]) -> tuple[set[int], set[int]]:
@@ -91,9 +92,17 @@ def _rows_named(name: str, *, by_ending: bool) -> set[int]:
     rows = table().rows
     found = {at for at, row in enumerate(rows) if name in row.fields or _variable(row, name)}
     if not found and by_ending:
-        ending = f".{_plain(name)}"
+        ending = f".{plain_path(name)}"
         found = {at for at, row in enumerate(rows) if any(field.endswith(ending) for field in row.fields)}
     return found
+
+
+def _rows_reading(name: str) -> set[int]:
+    """The rows that read what the framework makes of keys: `resolved.schedule.warmup_steps`."""
+    if not name.startswith("resolved."):
+        return set()
+    rows = enumerate(table().rows)
+    return {at for at, row in rows if any(name in side.read for side in row.static + row.dynamic)}
 
 
 def _rows_mentioning(key: str, *, known: bool) -> set[int]:
@@ -110,7 +119,7 @@ def nearest_names(word: str) -> tuple[str, ...]:
     flag = closest("--" + name.strip("-").replace("_", "-"), options)
     if name.startswith("-"):
         return () if flag is None else (flag,)
-    key = _plain(name)
+    key = plain_path(name)
     paths = sorted({*_row_paths(), *known_keys()})
     candidates = paths if "." in key else sorted({path.rpartition(".")[2] for path in paths})
     found = (closest(key, vocabulary()), closest(key, candidates), flag)
@@ -174,7 +183,7 @@ def dynamic_defaults(version: str) -> dict[str, object]:
 def _arguments(name: str) -> tuple[str, ...]:
     """The destinations that a flag or a destination stands for, in any version."""
     flag = "--" + name.lstrip("-")
-    spellings = (flag, flag.replace("_", "-"))
+    spellings = (name, flag, flag.replace("_", "-"))
     dest = name.lstrip("-").replace("-", "_")
     found: dict[str, None] = {}
     for version in VERSIONS:
@@ -184,7 +193,16 @@ def _arguments(name: str) -> tuple[str, ...]:
             found[dest] = None
     if dest in _row_arguments() or any(dialects_with(dest)):
         found[dest] = None
+    if name.startswith("-") or not found:
+        found.update(dict.fromkeys(_fork_options()[one] for one in spellings if one in _fork_options()))
     return tuple(found)
+
+
+@cache
+def _fork_options() -> Mapping[str, str]:
+    """The destinations of the forks' own options, some of which are not called so: `--train.micro_batch_size`."""
+    forks = (fork for name in known_dialects() if (fork := dialect_named(name)) is not None)
+    return {option: fact.dest for fork in forks for fact in fork.arguments for option in fact.options}
 
 
 @cache
@@ -195,7 +213,7 @@ def _megatron_twins(dest: str) -> tuple[str, ...]:
 
 def _paths_of_rows(key: str) -> list[str]:
     """The paths of the tables that end with `key`."""
-    return [path for path in _row_paths() if _ends(_plain(path), key)]
+    return [path for path in _row_paths() if _ends(plain_path(path), key)]
 
 
 @cache
@@ -251,7 +269,7 @@ def _variable(row: Row, name: str) -> bool:
 
 
 @cache
-def _plain(path: str) -> str:
+def plain_path(path: str) -> str:
     """A path without what tells list items apart: `callbacks[0].type`, `callbacks{MFLossMonitor}.type`."""
     return re.sub(r"\[[^]]*]|\{[^}]*}", "", path).strip(".").lstrip("-").replace("-", "_")
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from accmap.cli.reference.key_explanation import explain_key
-from accmap.cli.reference.key_history import argument_history, class_defaults, key_history
+from accmap.cli.reference.key_explanation import argument_history, class_defaults, explain_key, key_history
 from accmap.cli.reference.key_search import find_named, known_keys, nearest_names
 from accmap.cli.terminal import columns
 from accmap.mapper.recipe.vocabulary import vocabulary

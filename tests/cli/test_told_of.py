@@ -136,7 +136,8 @@ def test_many_files_are_counted_in_the_language_of_the_configuration(
 @pytest.mark.parametrize("name", sorted(all_commands()))
 def test_every_command_is_told_of(accmap, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
     command = all_commands()[name]
-    monkeypatch.setattr(named_module(command.module, "accmap.cli"), "run", busy)
+    module, _, function = command.module.partition(":")
+    monkeypatch.setattr(named_module(module, "accmap.cli"), function or "run", busy)
     monkeypatch.setattr(progress, "QUIET", 0.01)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     (tmp_path / "a.log").write_text("")
