@@ -107,6 +107,7 @@ class LintSummaryJson(Open):
     files: int
     pairs: int
     profile: str
+    profile_origin: Literal["option", "configuration", "default"]
     configuration: str | None
     versions: list[VersionJson]
 

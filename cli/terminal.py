@@ -17,27 +17,32 @@ def wants_colour() -> bool:
         return False
     if os.environ.get("FORCE_COLOR"):
         return True
-    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    return is_terminal() and os.environ.get("TERM") != "dumb"
+
+
+def is_terminal() -> bool:
+    """True if the answer goes to a terminal."""
+    return sys.stdout.isatty()
+
+
+def line_limit() -> int | None:
+    """Columns that a line may take: COLUMNS, or the terminal's; None without a terminal, which has no limit."""
+    if not is_terminal():
+        return None
+    given = os.environ.get("COLUMNS", "")
+    try:
+        return max(_NARROWEST, int(given) if given.isdecimal() and int(given) else os.get_terminal_size().columns)
+    except OSError:
+        return None
+
+
+_NARROWEST = 20
+"""Columns below which wrapped text is not readable."""
 
 
 def width() -> int:
-    """Columns of the terminal; 100 where there is none."""
-    if not sys.stdout.isatty():
-        return 100
-    try:
-        return max(60, os.get_terminal_size().columns)
-    except OSError:
-        return 100
-
-
-def height() -> int:
-    """Rows of a page that is a screenful: the terminal's, and 40 where there is none or it has more."""
-    if not sys.stdout.isatty():
-        return 40
-    try:
-        return min(40, max(24, os.get_terminal_size().lines))
-    except OSError:
-        return 40
+    """Columns of the terminal, for a layout that needs a number; 100 without one."""
+    return max(60, line_limit() or 100)
 
 
 def shorten(text: str, limit: int) -> str:
@@ -56,13 +61,21 @@ def in_bytes(count: int) -> str:
 
 
 _WIDE = "\u2e80"
+_PAINT = ("\ufdd0", "\ufdef")
+"""The first and the last mark of a colour (`schemas/border/text_output.py`), which take no column."""
 _CLOSING = "\uff0c\u3002\uff1b\uff1a\uff09\u3001"
 """The full-width marks that no line begins with: comma, stop, semicolon, colon, bracket, and the comma of a list."""
 
 
 def columns(text: str) -> int:
     """Columns of a terminal that a text takes."""
-    return sum(2 if letter >= _WIDE else 1 for letter in text)
+    if text.isascii():
+        return len(text)
+    return sum(1 if letter < _WIDE else 2 if not _PAINT[0] <= letter <= _PAINT[1] else 0 for letter in text)
+
+
+def _is_wide(letter: str) -> bool:
+    return letter >= _WIDE and not _PAINT[0] <= letter <= _PAINT[1]
 
 
 def pad(text: str, width: int) -> str:
@@ -70,8 +83,10 @@ def pad(text: str, width: int) -> str:
     return text + " " * (width - columns(text))
 
 
-def wrap(text: str, limit: int, indent: str = "") -> list[str]:
-    """Lines of at most `limit` columns; all but the first begin with `indent`."""
+def wrap(text: str, limit: int | None, indent: str = "") -> list[str]:
+    """Lines of at most `limit` columns; all but the first begin with `indent`. A longer word stays whole."""
+    if limit is None or columns(text) <= limit:
+        return [text]
     lines: list[str] = []
     line = ""
     for word in _words(text):
@@ -82,23 +97,11 @@ def wrap(text: str, limit: int, indent: str = "") -> list[str]:
     return [*lines, line.rstrip()]
 
 
-def cut(text: str, limit: int) -> str:
-    """The text, or as much of it as takes at most `limit` columns with the ellipsis that stands for the rest."""
-    if columns(text) <= limit:
-        return text
-    taken = 1
-    for number, letter in enumerate(text):
-        taken += 2 if letter >= _WIDE else 1
-        if taken > limit:
-            return text[:number].rstrip() + "…"
-    return text
-
-
 def _words(text: str) -> Iterator[str]:
     """Pieces that must stay whole: a word with the space after it, or a wide character with its punctuation."""
     word = ""
     for letter in text:
-        if word and (word[-1] == " " or (letter not in _CLOSING and (letter >= _WIDE or word[-1] >= _WIDE))):
+        if word and (word[-1] == " " or (letter not in _CLOSING and (_is_wide(letter) or _is_wide(word[-1])))):
             yield word
             word = ""
         word += letter

@@ -5,7 +5,7 @@ Every rule is run by itself: one that crashes becomes a finding, and the others 
 
 from __future__ import annotations
 
-from ..schemas.diagnostic import Diagnostic, Kind, Related, deduplicate, diagnose
+from ..schemas.diagnostic import EFFECTS, Diagnostic, Kind, Related, deduplicate, diagnose
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple, named_module
 from ..schemas.file_kind import SAID_FIRST, trains_gpt
 from ..schemas.megatron.forks import fork_of, in_doubt
@@ -47,7 +47,9 @@ class Selection(NamedTuple):
     def severity(self, kind: Kind) -> Kind:
         """The kind with the severity that the configuration asks for."""
         wanted = self.severities.get(kind.code)
-        return kind if wanted is None or wanted == kind.severity else kind._replace(severity=wanted)
+        if wanted is None or wanted == kind.severity:
+            return kind
+        return kind._replace(severity=wanted, effect=kind.effect or EFFECTS[kind.severity])
 
 
 def _match_length(prefixes: Iterable[str], code: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..mapper.recipe.vocabulary import vocabulary
 from ..schemas.fast_records import TYPE_CHECKING, cast
 from ..schemas.message import Words
-from ..schemas.plain_values import short
+from ..schemas.plain_values import in_full, short
 from .messages_compiled import say
 from .places import places_of
 
@@ -24,8 +24,25 @@ def display_value(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, float):
         return short(value)
-    text = _mix(value) or str(value)
-    return text if len(text) <= 80 else text[:79] + "…"
+    return in_full(_mix(value) or _runs(value) or str(value))
+
+
+def _runs(value: object) -> str | None:
+    """A long list of which most values repeat the one before, as Python takes it: `[0] * 3 + [1] * 58`."""
+    values = cast("list[object]", value) if isinstance(value, (list, tuple)) else []
+    runs: list[tuple[object, int]] = []
+    for one in values:
+        if runs and runs[-1][0] == one and type(runs[-1][0]) is type(one):
+            runs[-1] = one, runs[-1][1] + 1
+        else:
+            runs.append((one, 1))
+    if len(values) < _LONG or len(runs) * 4 > len(values):
+        return None
+    return " + ".join(f"[{one!r}] * {count}" if count > 1 else f"[{one!r}]" for one, count in runs)
+
+
+_LONG = 24
+"""Values that do not fit a line."""
 
 
 def _mix(value: object) -> str | None:

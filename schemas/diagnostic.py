@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Mark: TypeAlias = "tuple[str, str, Span | None, str]"
 
 
-_EFFECTS = {"error": "stops", "warning": "depends", "info": "advice"}
+EFFECTS: dict[str, str] = {"error": "stops", "warning": "depends", "info": "advice"}
 
 
 class Related(NamedTuple):
@@ -96,7 +96,7 @@ class Diagnostic(NamedTuple):
     @property
     def effect(self) -> str:
         """The effect of the finding on the run: it stops, its numbers differ, that depends, or this is advice."""
-        return self.kind.effect or _EFFECTS[self.kind.severity]
+        return self.kind.effect or EFFECTS[self.kind.severity]
 
     @property
     def url(self) -> str:

@@ -64,6 +64,15 @@ def short(value: float) -> str:
     return repr(value if value % 1 == 0 else float(f"{value:.{_DIGITS}g}"))
 
 
+def in_full(text: str) -> str:
+    """A value's text; of one that fills pages, the beginning and the number of characters that follow."""
+    rest = len(text) - _LONGEST
+    return text if rest <= 0 else f"{text[:_LONGEST]} [+{rest:,}]"
+
+
+_LONGEST = 2000
+
+
 def plain(value: object) -> str:
     """A value as its text, a float as a short one."""
     return short(value) if isinstance(value, float) else str(value)

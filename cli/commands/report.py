@@ -19,11 +19,11 @@ from ..configuration import Configuration, find_configuration
 from ..exit_codes import BAD
 from ..inputs import description_file, require_run
 from ..lint_formats.findings import (
+    ADVICE,
     GROUPS,
-    REMARK,
+    count_phrase,
     follower_count,
     group_by_cause,
-    group_name,
     group_of,
     harm,
     place_of,
@@ -89,7 +89,7 @@ def web_page(pair: ReportPair, language: Language) -> str:
     names = dict.fromkeys(name.rpartition("/")[2] for name in pair.files)
     title = word("title", " · ".join(names if len(names) > 1 else pair.files))
     heads, follow = group_by_cause(pair.findings.diagnostics)
-    groups = _group_findings(heads, follow, pair.files)
+    groups = _group_findings(heads, follow, pair.files, pair.findings)
     parts = [
         f"<h1>{markup(title)}</h1>\n",
         _verdict_html(pair, groups, language),
@@ -108,7 +108,7 @@ _Grouped: TypeAlias = "Mapping[str, Sequence[tuple[Diagnostic, Sequence[Diagnost
 
 
 def _group_findings(
-    heads: Sequence[Diagnostic], follow: Mapping[int, Sequence[Diagnostic]], files: Sequence[str]
+    heads: Sequence[Diagnostic], follow: Mapping[int, Sequence[Diagnostic]], files: Sequence[str], report: Report
 ) -> _Grouped:
     """The findings of each group by their place, with what follows from them."""
     order = {file: number for number, file in reversed(list(enumerate(files)))}
@@ -118,9 +118,10 @@ def _group_findings(
         at = (0, 0) if entry.span is None else (entry.span.line, entry.span.column)
         return order.get(entry.file, len(order)), entry.file, at
 
-    groups: dict[str, list[tuple[Diagnostic, Sequence[Diagnostic]]]] = {group: [] for group in (*GROUPS, REMARK)}
+    groups: dict[str, list[tuple[Diagnostic, Sequence[Diagnostic]]]] = {group: [] for group in (*GROUPS, ADVICE)}
     for number in sorted(range(len(heads)), key=place):
-        groups[group_of(heads[number])].append((heads[number], sorted(follow.get(number, ()), key=harm)))
+        more = sorted(follow.get(number, ()), key=lambda one: harm(one, report))
+        groups[group_of(heads[number], report)].append((heads[number], more))
     return groups
 
 
@@ -176,9 +177,8 @@ def _findings_html(report: Report, groups: _Grouped, word: ReportWords, language
         parts.append(_note_html(word("none")))
     for group, found in groups.items():
         told = "".join(_finding_html(entry, more, report, language) for entry, more in found)
-        name = lint_words.remarks() if group == REMARK else group_name(group)
-        title = lint_words.counted(what=name, number=len(found)).text(language)
-        if found and group == REMARK:
+        title = count_phrase(len(found), group, language)
+        if found and group == ADVICE:
             parts.append(_details(title, told))
         elif found:
             parts.append(f'<h3 class="{group}">{markup(title)}</h3>\n{told}')

@@ -128,7 +128,7 @@ def write_markdown(report: Report, language: Language) -> Outgoing:
     text = [f"## {word('findings')}", "", markdown(totals), ""]
     if report.diagnostics:
         text += [word("head"), "| --- | --- | --- | --- |"]
-    for entry, told in sorted(messages(report.diagnostics, language), key=lambda one: harm(one[0])):
+    for entry, told in sorted(messages(report.diagnostics, language), key=lambda one: harm(one[0], report)):
         place = place_of(entry.file, entry.span)
         code = f"[{entry.kind.code}]({entry.to_json()['url']})"
         text.append(f"| {term(entry.kind.severity, language)} | {code} | {markdown_code(place)} | {markdown(told)} |")

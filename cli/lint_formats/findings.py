@@ -6,15 +6,13 @@ from ...rules.catalog_compiled import CAUSES, RULES
 from ...schemas.border.text_output import paint
 from ...schemas.diagnostic import causes_of
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
-from ...schemas.shared_words import list_words, mark
+from ...schemas.shared_words import in_brackets, list_words, mark
 from .messages_compiled import say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import Literal
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ...schemas.diagnostic import Diagnostic, Edit, Fix, Language
-    from ...schemas.message import Words
     from ...schemas.source import SourceText, Span
     from ..linting.linter import Report
 
@@ -25,22 +23,38 @@ def place_of(file: str, span: Span | None) -> str:
 
 
 def summary_line(report: Report, language: Language) -> str:
-    """One line that counts."""
-    counts, (profile, configuration) = report.counts(), report.settings
-    word = say.page("summary", language)
-    named = [_many(counts["error"], "error", language), _many(counts["warning"], "warning", language)]
-    remarks = _many(counts["info"], "remark", language)
-    hidden = counts["info"] and not report.shows_remarks
+    """One line that counts: the findings in their groups, the files, and the profile with its origin."""
+    word: Callable[..., str] = say.page("summary", language)
+    (profile, configuration), origin = report.settings, report.profile_origin
+    found = zip(report.diagnostics, causes_of(report.diagnostics), strict=True)
+    counts = count_groups([entry for entry, cause in found if cause is None], report)
     return word(
         "all",
-        counts=list_words([*named, remarks + word("hidden") if hidden else remarks], language),
+        counts=totals(counts, report, language),
         suppressed=word("suppressed", report.suppressed) if report.suppressed else "",
-        files=_many(len(report.files), "file", language),
-        pairs=_many(len(report.pairs), "pair", language),
+        files=count_phrase(len(report.files), "file", language),
+        pairs=count_phrase(len(report.pairs), "pair", language),
         versions=_versions(report, language),
         profile=profile,
-        configuration=word("configuration", configuration) if configuration else "",
+        origin=word(f"profile_{origin}", configuration),
+        configuration=word("configuration", configuration) if configuration and origin != "configuration" else "",
     )
+
+
+def totals(counts: Mapping[str, int], report: Report, language: Language, colour: bool = False) -> str:
+    """`9 errors (1 stops the run, 8 change numbers), 2 warnings, 18 pieces of advice (--remarks)`."""
+    word = say.page("summary", language)
+    errors = sum([counts[group] for group in ERRORS])
+    parts = [paint(count_phrase(errors, "error", language), "red", colour and errors > 0)]
+    grouped = [count_phrase(counts[group], group, language) for group in ERRORS if counts[group]]
+    if grouped:
+        parts[0] += in_brackets(list_words(grouped, language), language)
+    parts.append(
+        paint(count_phrase(counts["depends"], "depends", language), "yellow", colour and counts["depends"] > 0)
+    )
+    advice = count_phrase(counts[ADVICE], ADVICE, language)
+    parts.append(advice + word("hidden") if counts[ADVICE] and not report.shows_remarks else advice)
+    return list_words(parts, language)
 
 
 def _versions(report: Report, language: Language) -> str:
@@ -52,50 +66,52 @@ def _versions(report: Report, language: Language) -> str:
     return mark("semicolon", language) + list_words(shown, language, "clause") if shown else ""
 
 
-def _many(count: int, what: Literal["error", "warning", "remark", "file", "pair"], language: Language) -> str:
+def count_phrase(count: int, what: str, language: Language) -> str:
+    """`8 change numbers`: a number of findings of a group, or of files."""
     word: Callable[..., str] = say.page("summary", language)
-    return word(what if count == 1 else f"{what}s", count)
+    return word(what if count == 1 else f"{what}_many", count)
 
 
-GROUPS: tuple[str, ...] = ("stops", "numbers", "depends", "advice")
-REMARK: str = "remark"
-_SEVERITIES = ("error", "warning", "info")
+ERRORS: tuple[str, ...] = ("unread", "stops", "numbers", "undecided", "raised")
+"""Groups of errors: files that cannot be read, what stops a run, what changes numbers, and what waits for a value.
+
+The last are advice that the configuration calls an error.
+"""
+GROUPS: tuple[str, ...] = (*ERRORS, "depends")
+"""The groups of errors, and warnings; a finding is in one group, so that all counts agree."""
+ADVICE: str = "advice"
 
 
-def group_of(entry: Diagnostic) -> str:
-    """Group of a finding by its effect on the run; an effect that is not certain is one that depends."""
+def group_of(entry: Diagnostic, report: Report) -> str:
+    """Group of a finding by its severity, and of an error by its effect on the run."""
     severity = entry.kind.severity
-    if severity == "info":
-        return REMARK
-    effect = entry.effect
-    return "depends" if severity == "warning" and effect != "advice" else effect
+    if severity != "error":
+        return "depends" if severity == "warning" else ADVICE
+    if entry in report.unreadable:
+        return "unread"
+    return {"depends": "undecided", "advice": "raised"}.get(entry.effect, entry.effect)
 
 
-def group_name(group: str) -> Words:
-    """Name of a group on a page."""
-    if group == "stops":
-        return say.will_not_start()
-    if group == "numbers":
-        return say.numbers_differ()
-    return say.depends_on() if group == "depends" else say.advice()
+def count_groups(entries: Iterable[Diagnostic], report: Report) -> dict[str, int]:
+    """Numbers of findings in each group."""
+    counts = dict.fromkeys((*GROUPS, ADVICE), 0)
+    for entry in entries:
+        counts[group_of(entry, report)] += 1
+    return counts
 
 
-def harm(entry: Diagnostic) -> tuple[int, int]:
+def harm(entry: Diagnostic, report: Report) -> int:
     """Sort key of a finding; the smallest is the worst."""
-    severity = _SEVERITIES.index(entry.kind.severity)
-    return (severity, 0) if entry.kind.severity == "info" else (severity, GROUPS.index(group_of(entry)))
+    group = group_of(entry, report)
+    return GROUPS.index(group) if group in GROUPS else len(GROUPS)
 
 
 def worst_first(
-    causes: Sequence[Diagnostic], follow: Mapping[int, Sequence[Diagnostic]]
+    causes: Sequence[Diagnostic], follow: Sequence[Sequence[Diagnostic]], report: Report
 ) -> list[tuple[Diagnostic, Sequence[Diagnostic]]]:
-    """The causes that are no remarks, each with what follows from it."""
-
-    def badness(number: int) -> tuple[int, int, int]:
-        return *harm(causes[number]), -len(follow.get(number, ()))
-
-    louder = [number for number, entry in enumerate(causes) if entry.kind.severity != "info"]
-    return [(causes[number], follow.get(number, ())) for number in sorted(louder, key=badness)]
+    """The errors and warnings, each with what follows from it."""
+    louder = [(entry, more) for entry, more in zip(causes, follow, strict=True) if entry.kind.severity != "info"]
+    return sorted(louder, key=lambda one: (harm(one[0], report), -len(one[1])))
 
 
 def group_by_cause(found: Sequence[Diagnostic]) -> tuple[list[Diagnostic], Mapping[int, list[Diagnostic]]]:

@@ -25,6 +25,7 @@ def write_json(report: Report, language: Language) -> Outgoing:
         "files": len(report.files),
         "pairs": len(report.pairs),
         "profile": report.settings[0],
+        "profile_origin": report.profile_origin,
         "configuration": report.settings[1],
         "versions": [{"file": file, **basis.to_json(language)} for file, basis in report.versions],
     }

@@ -1,21 +1,24 @@
-"""Findings for a person: the place, the sentence, the line of the file with a mark, and the second place.
+"""Findings for a person, all of them and whole: the place, the sentence, the line of the file with a mark, the others.
 
-The worst come first, at most a screenful of them: three at length, the others a line each (`--all` shows every one at
-length). Remarks are many and seldom urgent: they are a number, or with --remarks a line each at the end.
+What stops a run comes first, then what changes numbers, then what depends on something that the files do not say. A
+finding that follows from another one is a line under it (`--all` gives it whole). Advice is a number, or with
+`--remarks` a line each. Lines wrap at words on a terminal, and have no limit elsewhere.
 """
 
 from __future__ import annotations
 
 import os
 
-from ...schemas.border.text_output import page, paint
+from ...schemas.border.text_output import page, paint, visible
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
-from ..terminal import columns, cut, height, pad, wants_colour, width
-from .findings import GROUPS, REMARK, fix_lines, group_name, group_of, is_absent, place_of, summary_line, worst_first
+from ...schemas.shared_words import in_brackets
+from ...schemas.versions import TITLES
+from ..terminal import columns, line_limit, wants_colour, wrap
+from .findings import GROUPS, count_groups, fix_lines, is_absent, place_of, summary_line, totals, worst_first
 from .messages_compiled import say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ...schemas.border.text_output import Outgoing
     from ...schemas.diagnostic import Diagnostic, Language
@@ -23,13 +26,11 @@ if TYPE_CHECKING:
     from ..linting.linter import Report
 
 
-_COLOURS = {"stops": "red", "numbers": "red", "depends": "yellow", "advice": "blue"}
-
-
 class Unit(NamedTuple):
-    """One pair or lone file, and how many findings of each group it has."""
+    """One pair or lone file, the places of its findings among all, and their numbers by group."""
 
     name: str
+    members: Sequence[int]
     counts: Mapping[str, int]
 
     @property
@@ -39,68 +40,24 @@ class Unit(NamedTuple):
 
     @property
     def is_loud(self) -> bool:
-        """True if anything but remarks was found."""
+        """True if anything but advice was found."""
         return any(self.counts[group] for group in GROUPS)
 
 
 def units_of(report: Report, causes: Sequence[Diagnostic]) -> list[Unit]:
-    """Every pair and lone file with the number of the given findings (`causes`) in each group, the worst first."""
+    """Every pair and lone file with its findings among the given ones (`causes`), the worst first."""
     members = _members(report)
     names = _unit_names(list(dict.fromkeys(members.values())))
-    counts: dict[tuple[str, ...], dict[str, int]] = {files: _nothing() for files in names}
-    for entry in causes:
-        files = _home(entry, members) or ((entry.file,) if len(counts) != 1 else next(iter(counts)))
-        if files not in counts:
-            names[files] = " + ".join(files)
-            counts[files] = _nothing()
-        counts[files][group_of(entry)] += 1
-    return sorted((Unit(names[files], found) for files, found in counts.items()), key=lambda unit: unit.badness)
-
-
-def heading(unit: Unit, language: Language, colour: bool, *, remarks_shown: bool) -> str:
-    """`examples/planted: numbers differ (8) · depends on (2) · 19 remarks, --remarks`."""
-    parts = [
-        paint(say.counted(what=group_name(group), number=unit.counts[group]).text(language), _COLOURS[group], colour)
-        for group in GROUPS
-        if unit.counts[group]
-    ] or [say.no_findings().text(language)]
-    remarks = unit.counts[REMARK]
-    if remarks:
-        said = say.remarks_below(number=remarks) if remarks_shown else None
-        said = said or (say.one_remark() if remarks == 1 else say.remark_count(number=remarks))
-        parts.append(said.text(language))
-    return say.headed(name=paint(unit.name, "bold", colour), parts=" · ".join(parts)).text(language)
-
-
-def table(units: Sequence[Unit], language: Language, colour: bool, limit: int | None) -> Iterator[str]:
-    """A row for each unit with findings, at most so many, and how many have none."""
-    loud = [unit for unit in units if unit.is_loud]
-    shown = loud if limit is None else loud[: max(1, limit - 3)]
-    if shown:
-        yield from _grid(
-            shown, [group for group in GROUPS if any(unit.counts[group] for unit in loud)], language, colour
-        )
-    if len(shown) < len(loud):
-        yield say.more_places(number=len(loud) - len(shown)).text(language)
-    if len(loud) < len(units):
-        yield say.without_findings(number=len(units) - len(loud), total=len(units)).text(language)
-
-
-def _grid(shown: Sequence[Unit], groups: Sequence[str], language: Language, colour: bool) -> Iterator[str]:
-    """The heads of the columns, and a row a unit."""
-    corner = say.pair().text(language)
-    heads = [*(group_name(group).text(language) for group in groups), say.remarks().text(language)]
-    first = max(columns(corner), *(columns(unit.name) for unit in shown))
-    yield paint(f"{pad(corner, first)}  {'  '.join(heads)}", "bold", colour)
-    for unit in shown:
-        cells = (unit.counts[group] for group in (*groups, REMARK))
-        fields = [f"{cell:>{columns(head)}}" for cell, head in zip(cells, heads, strict=True)]
-        yield f"{pad(unit.name, first)}  {'  '.join(fields)}"
-
-
-def _nothing() -> dict[str, int]:
-    """No finding of any group."""
-    return dict.fromkeys((*GROUPS, REMARK), 0)
+    places: dict[tuple[str, ...], list[int]] = {files: [] for files in names}
+    for number, entry in enumerate(causes):
+        files = _home(entry, members) or ((entry.file,) if len(places) != 1 else next(iter(places)))
+        names.setdefault(files, " + ".join(files))
+        places.setdefault(files, []).append(number)
+    units = [
+        Unit(names[files], numbers, count_groups([causes[one] for one in numbers], report))
+        for files, numbers in places.items()
+    ]
+    return sorted(units, key=lambda unit: unit.badness)
 
 
 def _members(report: Report) -> dict[str, tuple[str, ...]]:
@@ -139,91 +96,74 @@ def _unit_names(units: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], str]:
 
 
 _STYLES = {"error": "red", "warning": "yellow", "info": "blue"}
-_MOST_RELATED = 4
 _ORDER = ("error", "warning", "info")
-_AT_LENGTH = 3
-_LEAST = 32
-"""Columns that tell something of a sentence."""
-_TAIL = 4
-"""Rows that the totals take, with the empty one before them and the prompt after."""
+
+
+class _View(NamedTuple):
+    """Everything that the lines of a page depend on beside the findings."""
+
+    report: Report
+    language: Language
+    colour: bool
+    limit: int | None
+    """Columns of a line; None without a limit."""
+
+    def within(self, columns_taken: int) -> _View:
+        """The view of lines that stand to the right of so many columns."""
+        return self if self.limit is None else self._replace(limit=max(1, self.limit - columns_taken))
 
 
 def write_text(report: Report, language: Language) -> Outgoing:
-    """The page: what was found of each pair, the worst findings at length and the others in a line, the totals."""
-    colour = wants_colour()
+    """The page: every pair with all that was found of it, the worst first, then the totals."""
+    view = _View(report, language, wants_colour(), line_limit())
     causes, follow = _group(report.diagnostics)
-    ranked = worst_first(causes, follow)
-    whole = report.shows_all or report.shows_remarks
-    lines = [] if report.quiet else _opening(report, causes, language, colour, whole=whole)
-    room = height() - _rows(lines) - _TAIL
-    for number, (entry, more) in enumerate(ranked):
-        block = [
-            *_finding_lines(entry, report, language, colour, framed=whole),
-            *_follower_lines(entry, more, report, language, colour),
-        ]
-        room -= _rows(block) + 1
-        # The worst stand at length, and of the others as many as leave a line for each of those that come after.
-        if not whole and room < (0 if number < _AT_LENGTH else len(ranked) - number - 1):
-            room += _rows(block) + 1
-            lines += _brief(ranked[number:], language, colour, room)
-            lines.append("")
-            break
-        lines += [*block, ""]
-    if report.shows_remarks:
-        lines += _remarks(causes, follow, report, language, colour)
-    return page(lines[:-1] if report.quiet else [*lines, summary_line(report, language)])
-
-
-def _opening(
-    report: Report, causes: Sequence[Diagnostic], language: Language, colour: bool, *, whole: bool
-) -> list[str]:
-    """A line for the one pair, or a table of them, and an empty line."""
     units = units_of(report, causes)
-    if not units:
-        return []
-    if len(units) == 1:
-        return [heading(units[0], language, colour, remarks_shown=report.shows_remarks), ""]
-    return [*table(units, language, colour, None if whole else height() // 3), ""]
+    loud = [unit for unit in units if unit.is_loud or (report.shows_remarks and unit.members)]
+    lines: list[str] = []
+    for unit in loud if len(units) > 1 else units:
+        if not report.quiet:
+            lines += [*_heading(unit, view), ""]
+        lines += _unit_lines([causes[one] for one in unit.members], [follow.get(one, ()) for one in unit.members], view)
+    if report.quiet:
+        return page(lines[:-1])
+    if len(units) > 1:
+        lines += _overview(units, view)
+    return page([*lines, *wrap(summary_line(report, language), view.limit)])
 
 
-def _brief(
-    ranked: Sequence[tuple[Diagnostic, Sequence[Diagnostic]]], language: Language, colour: bool, room: int
-) -> list[str]:
-    """A line a finding, as many as there is room for, and how many there are besides."""
-    shown = ranked if len(ranked) <= room else ranked[: max(0, room - 1)]
-    lines = [_brief_line(entry, language, colour) for entry, _ in shown]
-    if len(shown) < len(ranked):
-        lines.append(say.more(number=len(ranked) - len(shown)).text(language))
-    return lines
-
-
-def _brief_line(entry: Diagnostic, language: Language, colour: bool) -> str:
-    """The place, the code, and as much of the sentence as the line holds, or the name where that is next to nothing."""
-    room = width() - columns(f"{_head(entry, language, colour=False)}: ")
-    if room < _LEAST:
-        return f"{_head(entry, language, colour)} {entry.kind.name}"
-    return f"{_head(entry, language, colour)}: {cut(entry.message(language), room)}"
-
-
-def _remarks(
-    causes: Sequence[Diagnostic],
-    follow: Mapping[int, Sequence[Diagnostic]],
-    report: Report,
-    language: Language,
-    colour: bool,
-) -> Iterator[str]:
-    remarks = [(number, entry) for number, entry in enumerate(causes) if entry.kind.severity == "info"]
-    for number, entry in remarks:
-        yield _remark(entry, language, colour)
-        yield from _follower_lines(entry, follow.get(number, ()), report, language, colour)
-    if remarks:
+def _unit_lines(causes: Sequence[Diagnostic], follow: Sequence[Sequence[Diagnostic]], view: _View) -> Iterator[str]:
+    """Each finding of one pair or file with what follows from it, and an empty line after each."""
+    for entry, more in worst_first(causes, follow, view.report):
+        yield from _finding_lines(entry, view)
+        yield from _follower_lines(entry, more, view)
         yield ""
+    advice = [(entry, more) for entry, more in zip(causes, follow, strict=True) if entry.kind.severity == "info"]
+    if not (advice and view.report.shows_remarks):
+        return
+    for entry, more in advice:
+        yield from wrap(f"{_head(entry, view)}: {entry.message(view.language)}", view.limit, "  ")
+        yield from _follower_lines(entry, more, view)
+    yield ""
 
 
-def _rows(lines: Iterable[str]) -> int:
-    """Rows of a terminal that some lines take; colour codes take none."""
-    wide = width()
-    return sum(max(1, -(-columns(line) // wide)) for line in lines)
+def _heading(unit: Unit, view: _View) -> list[str]:
+    """`examples/planted: 9 errors (1 stops the run, 8 change numbers), 2 warnings, 18 pieces of advice (--remarks)`."""
+    counts = totals(unit.counts, view.report, view.language, view.colour)
+    named = say.headed(name=paint(unit.name, "bold", view.colour), parts=counts)
+    return wrap(named.text(view.language), view.limit, "  ")
+
+
+def _overview(units: Sequence[Unit], view: _View) -> Iterator[str]:
+    """The headings of all units with findings once more, where the page ends, and how many units have none."""
+    loud = [unit for unit in units if unit.is_loud]
+    if len(loud) > 1:
+        for unit in loud:
+            yield from _heading(unit, view)
+    compared = [unit for unit in units if not unit.counts["unread"]]
+    fine = sum(not unit.is_loud for unit in compared)
+    if fine and len(compared) > 1:
+        yield say.without_findings(number=fine, total=len(compared)).text(view.language)
+    yield ""
 
 
 def _group(found: Sequence[Diagnostic]) -> tuple[Sequence[Diagnostic], Mapping[int, Sequence[Diagnostic]]]:
@@ -234,73 +174,122 @@ def _group(found: Sequence[Diagnostic]) -> tuple[Sequence[Diagnostic], Mapping[i
     return group_by_cause(found)
 
 
-def _follower_lines(
-    cause: Diagnostic, follow: Sequence[Diagnostic], report: Report, language: Language, colour: bool
-) -> Iterator[str]:
-    """Lines on the findings that follow from one: their number, or each if remarks are asked for."""
+def _follower_lines(cause: Diagnostic, follow: Sequence[Diagnostic], view: _View) -> Iterator[str]:
+    """The findings that follow from one, each in a line with both values, or whole if all are asked for."""
     if not follow:
         return
     from .findings import follower_count
 
-    hint = "" if report.shows_remarks else say.page("summary", language)("hidden")
-    yield f"  {paint(follower_count(cause, follow, language), 'bold', colour)}{hint}"
-    if report.shows_remarks:
-        for entry in sorted(follow, key=lambda one: _ORDER.index(one.kind.severity)):
-            yield f"    {_remark(entry, language, colour)}"
+    head = f"  {paint(follower_count(cause, follow, view.language), 'bold', view.colour)}"
+    if not view.report.shows_all and any(map(_compares, follow)):
+        head += in_brackets(" | ".join(TITLES.values()), view.language)
+    yield from wrap(head, view.limit, "    ")
+    for entry in sorted(follow, key=lambda one: _ORDER.index(one.kind.severity)):
+        if view.report.shows_all:
+            yield from (f"    {line}" for line in _finding_lines(entry, view.within(4)))
+        else:
+            yield from wrap(f"    {_code(entry, view)} {_in_short(entry, view.language)}", view.limit, "      ")
 
 
-def _remark(entry: Diagnostic, language: Language, colour: bool) -> str:
-    return f"{_head(entry, language, colour)}: {entry.message(language)}"
+def _in_short(entry: Diagnostic, language: Language) -> str:
+    """The key of a finding and its two values, or its sentence if it compares nothing."""
+    if not _compares(entry):
+        return entry.message(language)
+    values = dict(entry.values)
+    name, field = str(values["label_zh" if language == "zh" else "label"]), entry.fields[0]
+    key = "" if field.startswith("computed.") else in_brackets(field, language)
+    return say.both_values(name=name + key, a=values["a"], b=values["b"]).text(language)
 
 
-def _head(entry: Diagnostic, language: Language, colour: bool) -> str:
-    kind = entry.kind
-    severity: str = kind.severity
-    if language == "zh":
+def _compares(entry: Diagnostic) -> bool:
+    """True if a finding is about one field and its two values."""
+    return len(entry.fields) == 1 and {"label", "label_zh", "a", "b"} <= dict(entry.values).keys()
+
+
+def _code(entry: Diagnostic, view: _View) -> str:
+    """`error[NET001]`."""
+    severity: str = entry.kind.severity
+    if view.language == "zh":
         from ...schemas.shared_words import term  # one module less for every other lint
 
-        severity = term(severity, language)
-    head = paint(f"{severity}[{kind.code}]", _STYLES[kind.severity], colour)
-    return f"{paint(place_of(entry.file, entry.span), 'bold', colour)}: {head}"
+        severity = term(severity, view.language)
+    return paint(f"{severity}[{entry.kind.code}]", _STYLES[entry.kind.severity], view.colour)
 
 
-def _finding_lines(
-    entry: Diagnostic, report: Report, language: Language, colour: bool, *, framed: bool
-) -> Iterator[str]:
-    """A finding at length; its other places with their lines only where there is no want of room (`framed`)."""
-    yield f"{_head(entry, language, colour)} {entry.kind.name}"
-    yield f"  {entry.message(language)}"
+def _head(entry: Diagnostic, view: _View) -> str:
+    return f"{paint(place_of(entry.file, entry.span), 'bold', view.colour)}: {_code(entry, view)}"
+
+
+def _finding_lines(entry: Diagnostic, view: _View) -> Iterator[str]:
+    """A finding: its sentences, its line, its other places (with their lines if all is asked for), and its edit."""
+    yield from wrap(f"{_head(entry, view)} {entry.kind.name}", view.limit, "  ")
+    yield from wrap(f"  {entry.message(view.language)}", view.limit, "  ")
     # A file that cannot be parsed ends at such a place, and its line is to be seen.
-    if entry.kind.code.startswith("SYN") or not is_absent(entry.file, entry.span, report.sources):
-        yield from frame(entry.file, entry.span, report, colour, _STYLES[entry.kind.severity])
-    for place in entry.related[: _MOST_RELATED if framed else 1]:
-        note = place.zh if language == "zh" else place.en
-        yield f"  {paint(place_of(place.file, place.span), 'dim', colour)}: {note}"
-        if framed and not is_absent(place.file, place.span, report.sources):
-            yield from frame(place.file, place.span, report, colour, "cyan")
-    for line, _ in fix_lines(entry, report.sources, language, colour):
-        yield line
+    if entry.kind.code.startswith("SYN") or not is_absent(entry.file, entry.span, view.report.sources):
+        yield from _frame(entry.file, entry.span, view, _STYLES[entry.kind.severity])
+    for place in entry.related:
+        note = place.zh if view.language == "zh" else place.en
+        shown = f"  {paint(place_of(place.file, place.span), 'dim', view.colour)}: {note}"
+        yield from wrap(shown, view.limit, "    ")
+        if view.report.shows_all and not is_absent(place.file, place.span, view.report.sources):
+            yield from _frame(place.file, place.span, view, "cyan")
+    for line, indent in fix_lines(entry, view.report.sources, view.language, view.colour):
+        yield from wrap(line, view.limit, indent)
 
 
-def frame(file: str, span: Span | None, report: Report, colour: bool, style: str) -> Iterator[str]:
-    """The line of the file, with a mark under what is meant."""
+def _frame(file: str, span: Span | None, view: _View, style: str) -> Iterator[str]:
+    return frame(file, span, view.report, view.colour, style, view.limit)
+
+
+_LONGEST_LINE = 4000
+"""Characters of a line that is quoted whole; of a longer one it is the part around the place, from a column on."""
+_AROUND = 200
+
+
+def frame(
+    file: str, span: Span | None, report: Report, colour: bool, style: str, limit: int | None = None
+) -> Iterator[str]:
+    """The line of the file, in as many rows as it takes, with a mark under the place."""
     source: SourceText | None = report.sources.get(file)
     if source is None or span is None or not 1 <= span.line <= source.line_count:
         return
-    line = source.line(span.line)
-    number = str(span.line)
-    end = span.end_column if span.end_line == span.line else len(line) + 1
-    length = max(1, min(end, len(line) + 2) - span.column)
-    shown = line if len(line) <= 160 else line[:159] + "…"
-    if span.column > 160:
-        yield f"  {paint(number, 'dim', colour)} | {shown}"
+    line, number, start = source.line(span.line), str(span.line), span.column - 1
+    stop = max(start + 1, span.end_column - 1 if span.end_line == span.line else len(line))
+    if len(line) > _LONGEST_LINE:
+        first = max(0, start - _AROUND)
+        line, number = line[first : stop + _AROUND][:_LONGEST_LINE], f"{number}:{first + 1}"
+        start, stop = start - first, stop - first
+    margin, head = f"  {' ' * len(number)} | ", f"  {paint(number, 'dim', colour)} | "
+    for begin, end in _rows(line, None if limit is None else max(_NARROWEST, limit - len(margin))):
+        part = line[begin:end] if limit is None else line[begin:end].replace("\t", " ")
+        yield f"{head}{part}"
+        head = margin
+        marked = (max(start, begin) - begin, min(stop, end) - begin)
+        if marked[0] < marked[1] or (start >= end == len(line)):
+            gap = "".join(_blank(character) for character in part[: marked[0]])
+            length = max(1, columns(part[marked[0] : marked[1]]))
+            yield f"{margin}{gap}{paint('^' * length, style, colour)}"
+
+
+_NARROWEST = 20
+"""Columns of a quoted line on the narrowest terminal."""
+
+
+def _rows(line: str, room: int | None) -> Iterator[tuple[int, int]]:
+    """Where each row of a line begins and ends that takes at most `room` columns."""
+    if room is None:
+        yield 0, len(line)
         return
-    gap = "".join("\t" if character == "\t" else _blank(character) for character in line[: span.column - 1])
-    mark = "^" * min(length, 80) if span.end_column != span.column or span.end_line != span.line else "^"
-    yield f"  {paint(number, 'dim', colour)} | {shown}"
-    yield f"  {' ' * len(number)} | {gap}{paint(mark, style, colour)}"
+    begin = taken = 0
+    for place, character in enumerate(line):
+        width = columns(visible(character)) if character != "\t" else 1
+        if taken + width > room:
+            yield begin, place
+            begin, taken = place, 0
+        taken += width
+    yield begin, len(line)
 
 
 def _blank(character: str) -> str:
     """As many blanks as a terminal gives the character."""
-    return "  " if character >= "\u1100" and not character.isascii() else " "
+    return "\t" if character == "\t" else " " * columns(visible(character))

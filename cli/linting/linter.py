@@ -40,10 +40,12 @@ class Report(NamedTuple):
     crashed: bool
     settings: tuple[str, str | None] = ("align", None)
     """The profile, and the configuration file that was used."""
+    profile_origin: str = "default"
+    """The origin of the profile: an `option`, the `configuration`, or the `default`."""
     shows_remarks: bool = False
     """True if a page for people lists what is advice."""
     shows_all: bool = False
-    """True if a page for people shows every finding at length, however many."""
+    """True if a page for people shows whole what follows from a finding, and the line of each of its places."""
     quiet: bool = False
     """True if it shows findings alone."""
     versions: tuple[tuple[str, Basis], ...] = ()
@@ -141,6 +143,7 @@ class _Gathered:
             tuple(unreadable),
             self._crashed or any(entry.kind.code == "SYN990" for entry in unreadable),
             (settings.profile, settings.configuration.path and os.path.relpath(settings.configuration.path)),
+            settings.profile_origin,
             versions=tuple(self._versions.items()),
         )
 

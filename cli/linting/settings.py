@@ -54,6 +54,7 @@ class Settings(NamedTuple):
     select: tuple[str, ...]
     ignore: tuple[str, ...]
     plugins: tuple[Rule, ...] = ()
+    profile_origin: Literal["option", "configuration", "default"] = "default"
     fix_side: Literal["a", "b"] = "b"
     """The side of a pair that the fix of a difference changes."""
     named_in_order: bool = False
@@ -211,6 +212,7 @@ def settings_of(
         (*selected, *extended) if selected else (),
         (*found.words("ignore"), *dropped),
         plugins,
+        "option" if profile else "configuration" if found.text("profile") else "default",
     )
 
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ...mappings.tables import SideName
     from ..subject import Side, Subject
 
-_MOST_NAMED = 6
 _ROWS: dict[tuple[SideName, str], dict[str, list[int]]] = {}
 """`_rows_by_key` of the sides and versions met so far; the table never changes."""
 _ATTENTION: tuple[FieldName, ...] = (
@@ -231,8 +230,7 @@ def _has_difference(subject: Subject, name: FieldName) -> bool:
 def _source_keys(side: Side, name: FieldName) -> str:
     """The keys of the file itself that a formula asked for, as the file spells them."""
     spots = _source_spots(side, name)
-    told = list(dict.fromkeys(key_spelling(spot, side.framework) for spot in spots))
-    return ", ".join(told[:_MOST_NAMED]) + (", …" if len(told) > _MOST_NAMED else "")
+    return ", ".join(dict.fromkeys(key_spelling(spot, side.framework) for spot in spots))
 
 
 def _source_spots(side: Side, name: FieldName) -> list[Spot]:

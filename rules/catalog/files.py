@@ -142,7 +142,6 @@ def _is_reported(side: Side, key: str) -> bool:
 
 _OF_THE_RUN = ("init.", "mtp.", "moe.input_jitter", "model.hidden_dropout", "attention.dropout", "model.implementation")
 """What a run may choose for the same weights; layers that predict further tokens are no part of transformers' model."""
-_MOST = 8
 _PATTERN = "moe.layer_pattern"
 _ROWS = "model.padded_vocab_size"
 _LARGEST_STEP = 1024
@@ -155,13 +154,12 @@ def folder_differences(side: Side, folder: Folder) -> Iterator[Found]:
     if not found:
         return
     found.sort(key=lambda row: row.a is None or row.a.origin != "explicit")
-    told = ", ".join(_difference_text(row) for row in found[:_MOST])
-    more = "" if len(found) <= _MOST else f", … (+{len(found) - _MOST})"
+    told = ", ".join(map(_difference_text, found))
     first = found[0].field
     assert first is not None
     yield Found(
         on(side.framework, first),
-        {"folder": folder.recipe.file, "family": folder.recipe.dialect, "differences": told + more},
+        {"folder": folder.recipe.file, "family": folder.recipe.dialect, "differences": told},
         fields=tuple(row.field for row in found if row.field is not None),
         severity="warning" if folder.key == TOKENIZER_MODEL else None,
         variant="tokenizer" if folder.key == TOKENIZER_MODEL else "",

@@ -14,7 +14,7 @@ from ..config import ReadOptions, Setting
 from ..diagnostic import Related, diagnose
 from ..fast_records import TYPE_CHECKING, NamedTuple, named_module
 from ..message import Problem, Words, verbatim
-from ..plain_values import whole_number
+from ..plain_values import in_full, whole_number
 from ..rows import TOO_ODD, Row, Sourced, UndecidedError
 from .messages_compiled import say
 
@@ -63,7 +63,6 @@ def starts_program(launch: Launch | None, ending: str) -> bool:
 
 _OF_THE_LAUNCH = frozenset(("world_size", "rank"))
 """Values that come from how the script is launched: an argument that does not suit them is the one to look at."""
-_SHOWN = 60
 
 
 OF_RUN = frozenset((
@@ -385,5 +384,4 @@ def unmet_rows(config: Config) -> Iterator[tuple[str, str, tuple[str, ...]]]:
 
 
 def _text(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+    return in_full(repr(value))

@@ -91,7 +91,8 @@ def _as_a_forks(
     dropped = {*strange[1:], *later}
     unknown = [dict(problems[at].values) for at in sorted((*strange, *later))]
     flags = list(dict.fromkeys(str(values["flag"]) for values in unknown))
-    declare = ", ".join(f'"{values["flag"]}:{values["nargs"]}"' for values in unknown[:2])
+    forms = {str(values["flag"]): f'"{values["flag"]}:{values["nargs"]}"' for values in reversed(unknown)}
+    declare = ", ".join(forms[flag] for flag in flags)
     place = told[first].span
     named = ", ".join(flags[:_NAMED])
     told[first] = diagnose(say.fork(version=version, count=len(flags), named=named, declare=declare), file, place)

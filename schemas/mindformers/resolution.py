@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from ..fast_records import TYPE_CHECKING, NamedTuple, named_module
 from ..message import Words
+from ..plain_values import in_full
 from ..rows import Run, Sourced, UndecidedError
 from ..versions import names, newest_until
 from .config_state import Undecided
@@ -84,8 +85,6 @@ def suggest(name: str, known: Iterable[str]) -> Words:
     return suggestion(name, known)
 
 
-_LONGEST = 60
-"""How much of a value is shown."""
 REQUIRED = "<required>"
 """The default of an argument that has none."""
 
@@ -117,8 +116,7 @@ class Part(NamedTuple):
 
 def wrong_kind(reading: Reading, path: str, value: Any, expected: Words, severity: Severity | None = None) -> None:
     """Report a value of another kind than the code computes with."""
-    shown = "null" if value is None else repr(value)
-    shown = shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"
+    shown = "null" if value is None else in_full(repr(value))
     said = say.value_type(key=path, value=shown, expected=expected, version=reading.version)
     reading.note(said, path, severity=severity)
 

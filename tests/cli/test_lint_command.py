@@ -89,7 +89,7 @@ def test_a_launcher_whose_arguments_nobody_gave(
         (folder / "accmap.toml").write_text(pairs, "utf-8")
     assert run(capsys, *words)[0] == code
     if code != 2:
-        assert "will not start" not in run(capsys, *words)[1]
+        assert "not readable" not in run(capsys, *words)[1]
 
 
 @pytest.mark.usefixtures("folder")
@@ -100,13 +100,14 @@ def test_remarks_are_counted_and_listed_when_asked_for(capsys: pytest.CaptureFix
     assert not any(": info[" in line for line in lines)
     assert [": error[" in line for line in louder] == sorted((": error[" in line for line in louder), reverse=True)
     errors = sum(": error[" in line for line in louder)
-    assert lines[-1].startswith(f"{errors} errors, {len(louder) - errors} warnings, ")
-    assert lines[-1].count(" remarks (--remarks) in 2 files (1 pair; ") == 1
+    assert lines[-1].startswith(f"{errors} errors (")
+    assert f"), {len(louder) - errors} warnings, " in lines[-1]
+    assert lines[-1].count(" pieces of advice (--remarks) in 2 files (1 pair; ") == 1
     _, out, _ = run(capsys, "planted/megatron.sh", "planted/mindformers.yaml", "--remarks")
     alone = [line if line[:1] != " " else "" for line in out.splitlines()]  # what follows stands below its cause
     remarks = [place for place, line in enumerate(alone) if ": info[" in line]
     assert remarks == list(range(remarks[0], remarks[0] + len(remarks)))
-    assert f"{len(remarks)} remarks in 2 files" in out.splitlines()[-1]
+    assert f"{len(remarks)} pieces of advice in 2 files" in out.splitlines()[-1]
 
 
 @pytest.mark.parametrize(("star", "pairs"), [("*", 0), ("**", 1), ("*/", 1), ("*/**", 1)])

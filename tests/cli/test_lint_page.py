@@ -1,13 +1,20 @@
-"""What a person sees of `accmap lint`: a screenful, the worst first, a row for each pair; and what it looks at."""
+"""What a person sees of `accmap lint`: all errors and warnings, whole, the worst first; and what it looks at."""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
 from shutil import copytree
+from typing import TYPE_CHECKING
 
 import pytest
+
+from accmap.cli.terminal import columns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 PAIRS = 'pairs = [{ megatron = "*/megatron.sh", mindformers = "*/mindformers.yaml" }]\n'
@@ -28,18 +35,87 @@ def git(*words: str) -> None:
     subprocess.run(["git", "-c", "user.name=x", "-c", "user.email=x@y", *words], check=True, capture_output=True)
 
 
-def rows(text: str, width: int = 100) -> int:
-    return sum(max(1, -(-len(line) // width)) for line in text.splitlines())
+def joined(page: str) -> str:
+    """The text of a page without the ends and margins of its lines."""
+    return "".join(page.split())
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Makes of standard output a terminal without colour, of so many columns."""
+
+    def make(columns: int) -> None:
+        monkeypatch.setattr("accmap.cli.terminal.is_terminal", lambda: True)
+        monkeypatch.setenv("COLUMNS", str(columns))
+        monkeypatch.setenv("NO_COLOR", "1")
+
+    return make
+
+
+@pytest.mark.parametrize("where", ["terminal", "pipe", "file"])
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_every_error_and_warning_is_shown_whole(
+    where: str, language: str, accmap, folder: Path, terminal: Callable[[int], None]
+) -> None:
+    (folder / "many.sh").write_text("python pretrain_gpt.py --num-layers 2 --foo 1 " + "--bar 1 " * 90 + "--oof 1\n")
+    words = ("lint", "planted/megatron.sh", "planted/mindformers.yaml", "--lang", language)
+    lone = ("lint", "many.sh", "--megatron", "0.12", "--lang", language)
+    for asked in (words, lone):
+        found = json.loads(accmap(*asked, "--format", "json").out)["diagnostics"]
+        if where == "terminal":
+            terminal(80)
+        page = accmap(*asked, *(("--output-file", "page.txt", "--force") if where == "file" else ())).out
+        page = (folder / "page.txt").read_text("utf-8") if where == "file" else page
+        assert "…" not in page
+        if where == "terminal":
+            assert max(map(columns, page.splitlines())) <= 80
+        together = joined(page)
+        for entry in found:
+            if entry["because_of"] is None and entry["severity"] != "info":
+                assert joined(entry["message"]) in together
+                for place in entry["related"]:
+                    assert joined(f"{place['file']}:{place['span']['line']}") in together
+        last = joined(Path(asked[1]).read_text("utf-8").splitlines()[-1])
+        assert last in together.translate({ord("|"): "", ord("^"): ""}) or asked is words
 
 
 @pytest.mark.usefixtures("folder")
-def test_planted_fits_a_screen_and_names_the_worst_first(accmap) -> None:
-    page = accmap("lint", "planted").out
-    assert rows(page) <= 40
-    assert page.startswith("planted: will not start (1) · numbers differ (8) · depends on (2) · ")
-    heads = [line.rpartition("[")[2][:6] for line in page.splitlines() if ": error[" in line]
+def test_the_worst_come_first_and_the_counts_agree(accmap) -> None:
+    page = accmap("lint", "planted").out.splitlines()
+    counts = "9 errors (1 stops the run, 8 change numbers), 2 warnings, 18 pieces of advice (--remarks)"
+    assert page[0] == f"planted: {counts}"
+    assert page[-1].startswith(f"{counts} in 2 files (1 pair; ")
+    assert page[-1].endswith("; profile align, the default")
+    heads = [line.rpartition("[")[2][:6] for line in page if ": error[" in line or ": warning[" in line]
     assert heads[:3] == ["MAP072", "OPT013", "OPT010"]
-    assert len(page.splitlines()[-1].split("errors")) == 2
+    assert heads[-2:] == ["RUN002", "MOE006"]
+    assert len(heads) == 11
+    answer = json.loads(accmap("lint", "planted", "--format", "json").out)
+    assert [answer["summary"][key] for key in ("error", "warning", "info")] == [9, 2, 18]
+    assert answer["summary"]["profile_origin"] == "default"
+
+
+def test_the_profile_is_named_with_its_origin(accmap, folder: Path) -> None:
+    assert accmap("lint", "planted", "--profile", "train").out.endswith("; profile train from --profile\n")
+    (folder / "accmap.toml").write_text(PAIRS + 'profile = "train"\n')
+    assert accmap("lint", "planted").out.endswith("; profile train from accmap.toml\n")
+    (folder / "accmap.toml").write_text(PAIRS)
+    assert accmap("lint", "planted").out.endswith("; profile align, the default; configuration accmap.toml\n")
+
+
+@pytest.mark.parametrize(
+    ("severity", "code", "told"),
+    [("MAP003", "error", "1 waits for a value"), ("ENV004", "error", "1 raised by the configuration")],
+)
+def test_an_error_of_another_kind_is_counted_as_one(severity: str, code: str, told: str, accmap, folder: Path) -> None:
+    (folder / "accmap.toml").write_text(f'severity = {{ {severity} = "{code}" }}\n')
+    (folder / "open.sh").write_text(
+        "python pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --load your model path\n"
+    )
+    answer = accmap("lint", "open.sh")
+    assert answer.code == 1
+    assert told in answer.out.splitlines()[0]
+    assert told in answer.out.splitlines()[-1]
 
 
 def test_what_the_other_side_cannot_do_starts_all_the_same(accmap, folder: Path) -> None:
@@ -47,16 +123,18 @@ def test_what_the_other_side_cannot_do_starts_all_the_same(accmap, folder: Path)
     (folder / "planted" / "megatron.sh").write_text(
         script.replace("--bf16", "--bf16 --fp8-format hybrid --fp8-amax-history-len 9", 1)
     )
-    page = accmap("lint", "planted", "--all").out
+    page = accmap("lint", "planted").out
     assert "MAP110" in page
-    assert page.startswith("planted: will not start (1) · numbers differ (10) · ")
+    assert page.startswith("planted: 11 errors (1 stops the run, 10 change numbers), ")
 
 
 @pytest.mark.usefixtures("folder")
-def test_all_shows_everything_at_length(accmap) -> None:
+def test_all_shows_what_follows_whole(accmap) -> None:
     brief, whole = accmap("lint", "planted").out, accmap("lint", "planted", "--all").out
-    assert "21 |   weight_decay: 0.01" not in brief
-    assert "21 |   weight_decay: 0.01" in whole
+    assert "    error[OPT024] " in brief
+    assert "61 |     --weight-decay 0.1" not in brief
+    assert "61 |     --weight-decay 0.1" in whole
+    assert "    planted/mindformers.yaml:21:17: error[OPT024] computed-decay-differs" in whole
     assert brief.splitlines()[-1] == whole.splitlines()[-1]
 
 
@@ -66,26 +144,29 @@ def test_a_fork_goes_by_its_own_name(accmap) -> None:
     assert "(0 pairs; mindspeed-llm-2.3 given)" in page.splitlines()[-1]
 
 
-def test_more_than_a_screen_says_how_many_more(accmap, folder: Path) -> None:
+def test_many_files_are_shown_whole(accmap, folder: Path) -> None:
     for number in range(70):
         (folder / f"many-{number}.sh").write_text("python pretrain_gpt.py --num-layers 2\n")
-    page = accmap("lint", "many-*.sh").out
-    assert rows(page) <= 40
-    shown = sum("[" in line and line.startswith("many-") for line in page.splitlines())
-    (more,) = [line for line in page.splitlines() if line.endswith(" more: --all")]
-    total = sum(int(part.split()[0]) for part in page.splitlines()[-1].split(", ")[:2])
-    assert shown + int(more.split()[1]) == total
-    assert rows(accmap("lint", "many-*.sh", "--all").out) > 40
+    page = accmap("lint", "many-*.sh").out.splitlines()
+    shown = sum("[" in line and line.startswith("many-") for line in page)
+    assert shown == sum(int(part.split()[0]) for part in page[-1].split(", ") if "error" in part or "warning" in part)
+    headings = [line for line in page if line.startswith("many-7.sh: ")]
+    assert len(headings) == 2
+    assert headings[0] == headings[1]
 
 
-def test_many_pairs_are_a_table(accmap, folder: Path) -> None:
+def test_each_pair_stands_by_itself(accmap, folder: Path) -> None:
+    copytree(folder / "planted", folder / "worse")
+    path = folder / "worse" / "mindformers.yaml"
+    path.write_text(path.read_text("utf-8").replace("eps: 1e-8", "eps: 1e-8x", 1), "utf-8")
+    path.write_text(path.read_text("utf-8").replace("batch_size: 2", "batch_size: -2", 1), "utf-8")
     (folder / "accmap.toml").write_text(PAIRS)
     page = accmap("lint").out.splitlines()
-    assert " ".join(page[0].split()) == "pair or file will not start numbers differ depends on remarks"
-    assert page[1].split()[:4] == ["planted", "1", "8", "2"]
-    assert page[2] == "1 of 2 without findings"
-    chinese = accmap("lint", "--lang", "zh").out.splitlines()
-    assert chinese[0].split() == ["配对或文件", "无法启动", "数值不同", "视情况而定", "提示"]
+    headings = [line for line in page if line.startswith(("planted: ", "worse: "))]
+    assert [line.split(":")[0] for line in headings] == ["worse", "planted"] * 2
+    second = page.index(headings[1])
+    assert all(line.startswith("worse/") for line in page[1:second] if "]" in line and line[:1] not in " ")
+    assert page[-3] == "1 of 3 without errors or warnings"
 
 
 @pytest.mark.usefixtures("folder")

@@ -89,7 +89,7 @@ def test_lint_of_what_is_none_of_ours_is_fine(accmap) -> None:
     }
     answer = accmap("lint", "setup.sh", ".pre-commit-config.yaml", "many.yaml", "chart.yaml", files=files)
     assert answer.code == 0, answer.out
-    assert "0 errors, 0 warnings, 4 remarks" in answer.out
+    assert "0 errors, 0 warnings, 4 pieces of advice" in answer.out
     # They do not come between the two files of a pair.
     assert "(1 pair" in accmap("lint", "setup.sh", "run.sh", ".pre-commit-config.yaml", "run.yaml").out
     # A launch that is there, and that cannot be followed, is no setup script.

@@ -95,9 +95,10 @@ def test_the_order_of_its_parts(accmap) -> None:
     text = text_of(accmap("report", *PAIR).out)
     places(
         text, "Findings that stop a run: 1; that make the numbers differ: 8; that depend on", "megatron 0.12 (assumed)",
-        "nothing was run", "accmap verify megatron.sh mindformers.yaml", "will not start (1)", "numbers differ (8)",
-        "OPT010", "because batch.global_size differs: 3 more", "SCH061", "OPT005", "OPT006", "OPT013", "depends on (2)",
-        "remarks (18)", "Fields that differ, or that one side lacks", "Learning rate: megatron.sh",
+        "nothing was run", "accmap verify megatron.sh mindformers.yaml", "1 stops the run MAP072",
+        "8 change numbers OPT010", "because batch.global_size differs: 3 more", "SCH061", "OPT005", "OPT006", "OPT013",
+        "2 warnings RUN002",
+        "18 pieces of advice ENV090", "Fields that differ, or that one side lacks", "Learning rate: megatron.sh",
         "Values that both agree on (",
     )  # fmt: skip
 
@@ -257,7 +258,7 @@ def test_what_was_silenced_is_counted(accmap, planted: Path) -> None:
     assert count
     assert f"silenced by a comment, the configuration or a baseline: {count[1]}." in said
     assert "megatron 0.14 (given)" in said
-    assert "profile train, configuration accmap.toml" in said
+    assert "profile train from accmap.toml" in said
     assert accmap("report", *PAIR, "--no-config", "--profile", "align").out != answer.out
     commented = text.replace("eps: 1e-8", "eps: 1e-8  # accmap: ignore[MAP072]")
     silent = accmap("report", *PAIR, "--no-config", files={"mindformers.yaml": commented})
@@ -272,7 +273,7 @@ def test_the_pair_that_is_named_is_the_one_of_the_page(accmap, planted: Path) ->
     page = accmap("report", *PAIR).out
     configured = accmap("report", *PAIR, files={"accmap.toml": pairs}).out
     assert "other.yaml" not in configured
-    assert configured.replace("; profile align, configuration accmap.toml", "; profile align") == page
+    assert configured.replace("the default; configuration accmap.toml", "the default") == page
 
 
 def test_standard_input_has_a_name(accmap, planted: Path) -> None:

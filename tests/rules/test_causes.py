@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,27 +23,30 @@ def lint(case: dict[str, Any], folder: Path, capsys: pytest.CaptureFixture[str],
 
 
 @pytest.mark.parametrize(
-    ("language", "said", "hint"),
+    ("language", "head", "line"),
     [
-        ("en", "because lr_schedule is missing: ", " (--remarks)"),
-        ("zh", "由于缺少 lr_schedule：另有 ", "（--remarks 显示）"),
+        (
+            "en",
+            "because lr_schedule is missing: ",
+            "error[SCH051] Peak learning rate (schedule.learning_rate): 0.0001 | ",
+        ),
+        ("zh", "由于缺少 lr_schedule：另有 ", "错误[SCH051] 学习率（峰值）（schedule.learning_rate）：0.0001 | "),
     ],
 )
-def test_a_page_names_the_cause_and_counts_the_rest(
-    language: str, said: str, hint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_page_has_a_line_with_both_values_for_all_that_follows(
+    language: str, head: str, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     case = {"base": "planted"}
     _, out = lint(case, tmp_path, capsys, "--format", "text", "--lang", language)
-    lines = [line for line in out.splitlines() if said in line]
-    assert len(lines) == 1
-    assert lines[0].endswith(hint)
-    assert "SCH051" not in out
-    _, out = lint(case, tmp_path, capsys, "--format", "text", "--lang", language, "--remarks")
     below = out.splitlines()
-    at = next(place for place, line in enumerate(below) if said in line)
-    assert hint not in below[at]
-    assert "SCH05" in "".join(below[at + 1 : at + 9])
-    assert below[at + 1].startswith("    ")
+    (at,) = [place for place, text in enumerate(below) if text.startswith(f"  {head}")]
+    number = int(re.findall(r"\d+", below[at])[-1])
+    follow = below[at + 1 : at + 1 + number]
+    assert f"    {line}5e-05" in follow
+    assert all(text.startswith("    ") for text in follow)
+    assert below[at + 1 + number] == ""
+    _, out = lint(case, tmp_path, capsys, "--format", "text", "--lang", language, "--all")
+    assert re.search(r"\n    \S+mindformers.yaml:22:18: \S+\[MAP065\] .*\n      .*\n      22 \|   learning_rate", out)
 
 
 @pytest.mark.parametrize("form", ["github", "gitlab", "junit", "azure", "markdown", "sarif", "jsonl"])
