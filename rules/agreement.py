@@ -1,7 +1,7 @@
-"""The repair of a difference: Megatron-LM's value, written into the YAML under the name that counts there.
+"""The repair of a difference: one file's value, written into the other under the name that counts there.
 
 It is unsafe, because it changes what the run does, and it is offered only where the row's own lens reads the written
-value back as Megatron-LM's.
+value back as the other file's.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from ..mapper.recipe.reading import side_of
 from ..mappings.keys_compiled import MODEL_TYPE, RUN_LENGTH
 from ..mappings.tables import rows_of
 from ..schemas.fast_records import TYPE_CHECKING
-from .messages_compiled import say
 from .places import places_of
 from .rule import Change, Repair, at_key
 
@@ -33,17 +32,16 @@ def repair_to_agree(name: FieldName, left: Side, right: Side) -> Repair | None:
     if right.config.dialect == "legacy" or not _is_decided(name, left):
         return None
     dialect = side_of(right.config)
-    kind = right.config.value(MODEL_TYPE[dialect])
-    family = family_of(kind, dialect)
+    family = family_of(right.config.value(MODEL_TYPE[dialect]), dialect) if dialect in MODEL_TYPE else None
     if family is not None and str(name) in family.fixes:
         return None
     for row in rows_of(name):
         wanted = row.side(dialect, right.config.framework_version)
         if wanted is not None and wanted.fixed is None and wanted.environment is None and wanted.keys:
-            changes = _changes(name, row, wanted, left, right, family)
+            keys = tuple(_own_name(key.split("|"), right) for key in wanted.keys)
+            changes = _changes(name, row, wanted._replace(keys=keys), left, right, family)
             if changes:
-                written = ", ".join(f"{change.at.name}: {change.text}" for change in changes)
-                return Repair("unsafe", *say.write_as_in_megatron(written=written).both(), changes)
+                return Repair("unsafe", changes)
     return None
 
 
@@ -58,7 +56,6 @@ def _changes(
     from ..mapper.lenses import LENSES
     from ..mapper.lenses.lens import Scope
     from ..mapper.recipe.reading import side_of
-    from ..mapper.translate.yaml_text import scalar
 
     def value_if_agreed(field: FieldName) -> Value:
         """The file's own value, but for the fields that are about to agree."""
@@ -77,7 +74,10 @@ def _changes(
     for number, (held, value) in proposed.items():
         if not is_equal(now[number] if held is None else held.value, value):
             path = _key_path(wanted.keys[number], name, family) if held is None else held.key
-            changes[number] = Change("set", at_key("mindformers", path), scalar(value))
+            change = _change(path, value, right)
+            if change is None:
+                return ()
+            changes[number] = change
     if RUN_LENGTH in wanted.keys:
         read[wanted.keys.index(RUN_LENGTH)] = None  # worked out again from what is written
 
@@ -94,6 +94,25 @@ def _changes(
     return tuple(changes.values()) if agrees() else ()
 
 
+def _change(key: str, value: Value, side: Side) -> Change | None:
+    """The change that gives a key a value; None if the file has no way to write it."""
+    if side.framework == "mindformers":
+        from ..mapper.translate.yaml_text import scalar
+
+        return None if value is None else Change("set", at_key("mindformers", key), scalar(value))
+    from ..mapper.translate.megatron_file import words_of
+    from ..schemas.megatron.forks import catalog, fork_of
+
+    fact = catalog(side.config.framework_version, fork_of(side.config)).by_dest.get(key)
+    if fact is None:
+        return None
+    words = tuple(words_of(fact, value))
+    is_default = value is None or (fact.action in ("true", "false") and value is not (fact.action == "true"))
+    if is_default and (side.explicit(key) is None or not is_equal(fact.default, value)):
+        return None
+    return Change("delete" if is_default else "set", at_key("megatron", key), words=words)
+
+
 def _planned_keys(
     wanted: RowSide, put: Written, drives: Sequence[int] | range, right: Side
 ) -> dict[int, tuple[Setting | None, Value]] | None:
@@ -106,10 +125,16 @@ def _planned_keys(
         if isinstance(value, Omitted) or number not in drives:
             continue
         held = _own_setting(key, wanted.aliases, value, right)
-        if "|" in key or "{" in key or isinstance(value, dict) or (held is None and _has_inert_name(key, right)):
+        if "{" in key or isinstance(value, dict) or (held is None and _has_inert_name(key, right)):
             return None
         found[number] = held, value
     return found
+
+
+def _own_name(names: Sequence[str], side: Side) -> str:
+    """The name of a key in a file: the one that it has given, else one that its version knows."""
+    known = [name for name in names if name in side.config.settings]
+    return next((name for name in known if side.explicit(name) is not None), (known or names)[0])
 
 
 def _effective(number: int, wanted: RowSide, side: Side) -> Value:
@@ -131,6 +156,8 @@ def _own_setting(key: str, aliases: Sequence[str], value: Value, side: Side) -> 
 
 def _has_inert_name(key: str, side: Side) -> bool:
     """True if the file has a name that does nothing in place of this key, and that is mended first."""
+    if side.framework != "mindformers":
+        return False
     from .catalog.keys import working_name
 
     section, _, last = key.rpartition(".")

@@ -153,10 +153,11 @@ def _is_elsewhere(name: FieldName, side: Side) -> bool:
 
 
 def with_repair(found: Found, name: FieldName, left: Side, right: Side) -> Found:
-    """A difference with the repair that gives `right` the value of `left`, where there is one."""
+    """A difference with the repairs that give one side the value of the other: of the YAML, and of the script."""
     from .agreement import repair_to_agree
 
-    return found._replace(repair=repair_to_agree(name, left, right))
+    of_left = repair_to_agree(name, right, left)
+    return found._replace(repair=repair_to_agree(name, left, right), alternatives=() if of_left is None else (of_left,))
 
 
 def _mark_one_side(found: Found, name: FieldName, given: Side, without: Side) -> Found:

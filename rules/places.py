@@ -1,7 +1,7 @@
 """Turns symbolic places into spans: where a value stands, or where it would be written.
 
 A key that a file does not hold would be written at the end of its section: after the last entry of the YAML mapping,
-or after the last argument of the launch. `Places` answers for one file and is asked only about findings.
+or after the last argument of its topic. `Places` answers for one file and is asked only about findings.
 """
 
 from __future__ import annotations
@@ -291,12 +291,22 @@ class Places:
     def end_of(self, key: str) -> Span:
         """The empty span at the end of the section that would hold `key`."""
         if self.side.framework == "megatron":
-            return self._end_of_arguments()
+            return self._place_of_argument(key) or self._end_of_arguments()
         ends = self._section_ends()
         for section in sections_of(key) if key else ():
             if section and section in ends:
                 return ends[section]
         return ends.get("", Span(1, 1, 1, 1))
+
+    def _place_of_argument(self, key: str) -> Span | None:
+        """The end of the argument that a new one would stand beside, in the array of those of its topic."""
+        from ..mapper.translate.editors import place_of_argument
+
+        launch = self.side.config.launch
+        if not key or launch is None or launch.span.file is not None:
+            return None
+        place = place_of_argument(self.side.source, self.side.config, key)
+        return None if place is None else self.side.source.span(place, place)
 
     def _end_of_arguments(self) -> Span:
         if self._end is None:

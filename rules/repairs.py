@@ -1,25 +1,120 @@
-"""Turns a rule's repair into a fix: the edits of a YAML's text; and adds fixes to what the readers say about it.
+"""Turns a rule's repair into a fix: the edits of a text; and adds fixes to what the readers say about a YAML.
 
 An edit replaces the text of one value, or writes a line at the end of a section with the indentation of its
-neighbours; nothing else of the file is touched, so comments and layout stay as they are.
+neighbours; nothing else of the file is touched, so comments and layout stay as they are. The lines that a fix
+changes (`hunks_of`) are its description and the diff that a person sees.
 """
 
 from __future__ import annotations
 
+from ..schemas.config import Setting
 from ..schemas.diagnostic import Edit, Fix
-from ..schemas.fast_records import TYPE_CHECKING
+from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
+from ..schemas.shared_words import list_words
 from ..schemas.source import Span
 from .catalog_compiled import REWRITES, ROLES
 from .messages_compiled import say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ..schemas.diagnostic import Diagnostic
+    from ..schemas.config import Launch
+    from ..schemas.diagnostic import Applicability, Diagnostic, Language
+    from ..schemas.message import Words
+    from ..schemas.source import SourceText
     from ..schemas.yaml_reader.document import YamlDocument
     from ..schemas.yaml_reader.node import Node
     from .rule import Change, Repair
     from .subject import Side
+
+
+_LONG = 100
+"""Characters of a line that is shown whole; of a longer one the words that change are."""
+
+
+class Hunk(NamedTuple):
+    """Lines of a file that a fix replaces, from the number that the first of them has today, and the new lines."""
+
+    file: str
+    line: int
+    before: Sequence[str]
+    after: Sequence[str]
+
+    def shown(self) -> tuple[Sequence[str], Sequence[str]]:
+        """Both for a person: of one long line, such as a whole launch, the arguments that change."""
+        if len(self.before) != 1 or len(self.after) != 1 or len(self.before[0]) <= _LONG:
+            return self.before, self.after
+        old, new = self.before[0].split(" "), self.after[0].split(" ")
+        start = 0
+        while start < min(len(old), len(new)) and old[start] == new[start]:
+            start += 1
+        stop = 0
+        while stop < min(len(old), len(new)) - start and old[-1 - stop] == new[-1 - stop]:
+            stop += 1
+        start = max(0, start - 1)  # a word alone may be the value of any argument
+        return [" ".join(old[start : len(old) - stop])], [" ".join(new[start : len(new) - stop])]
+
+
+def hunks_of(edits: Iterable[Edit], sources: Mapping[str, SourceText]) -> list[Hunk]:
+    """The lines that a fix changes; nothing if the text of a file is not known."""
+    rest = sorted(edits, key=lambda edit: (edit.file, edit.span[:4]))
+    found: list[Hunk] = []
+    while rest:
+        if rest[0].file not in sources:
+            return []
+        file, last, together = rest[0].file, rest[0].span.end_line, [rest.pop(0)]
+        while rest and rest[0].file == file and rest[0].span.line <= last:
+            last = max(last, rest[0].span.end_line)
+            together.append(rest.pop(0))
+        found.append(_hunk(together, last, sources[file]))
+    return found
+
+
+def _hunk(edits: Sequence[Edit], last: int, source: SourceText) -> Hunk:
+    """The lines that some edits change, which lie on the lines up to `last`."""
+    first = edits[0].span.line
+    start, end = source.offset(first, 1), source.offset(last, len(source.line(last)) + 1)
+    pieces: list[str] = []
+    at = start
+    for edit in edits:
+        begin, stop = source.offsets(edit.span)
+        pieces += [source.text[at:begin], edit.text]
+        at = stop
+    pieces.append(source.text[at : max(at, end)])
+    before = [line.rstrip("\r") for line in source.text[start : max(at, end)].split("\n")]
+    after = [line.rstrip("\r") for line in "".join(pieces).split("\n")]
+    while before and after and before[0] == after[0]:
+        del before[0], after[0]
+        first += 1
+    while before and after and before[-1] == after[-1]:
+        del before[-1], after[-1]
+    return Hunk(edits[0].file, first, before, after)
+
+
+def described_fix(applicability: Applicability, edits: Sequence[Edit], sources: Mapping[str, SourceText]) -> Fix:
+    """A fix whose description names its file, what it writes, and what stands there today."""
+    hunks = hunks_of(edits, sources)
+    told = {language: " ".join(_told_by_file(hunks, language)) for language in ("en", "zh")}
+    return Fix(applicability, told["en"], told["zh"], tuple(edits))
+
+
+def _told_by_file(hunks: Sequence[Hunk], language: Language) -> Iterator[str]:
+    for file in dict.fromkeys(hunk.file for hunk in hunks):
+        changes = [_told(hunk).text(language) for hunk in hunks if hunk.file == file]
+        name = file.replace("\\", "/").rpartition("/")[2]
+        yield say.fix_of_file(file=name, changes=list_words(changes, language, "clause")).text(language)
+
+
+def _told(hunk: Hunk) -> Words:
+    old, new = (" ".join(map(_without_continuation, lines)) for lines in hunk.shown())
+    if not old:
+        return say.fix_adds(new=new)
+    return say.fix_replaces(new=new, old=old) if new else say.fix_removes(old=old)
+
+
+def _without_continuation(line: str) -> str:
+    """A line of a command without the sign that the command goes on."""
+    return line.strip().removesuffix("\\").rstrip()
 
 
 def fix_of(repair: Repair, sides: Mapping[str, Side]) -> Fix | None:
@@ -27,14 +122,49 @@ def fix_of(repair: Repair, sides: Mapping[str, Side]) -> Fix | None:
     edits: list[Edit] = []
     for change in repair.changes:
         side = sides.get(change.at.side)
-        document = None if side is None else _own_document(side)
-        if side is None or document is None:
+        made = None if side is None else _edits_of(change, side)
+        if not made:
             return None
-        edit = _edit(change, side, document)
-        if edit is None:
-            return None
-        edits.append(edit)
-    return Fix(repair.applicability, repair.en, repair.zh, tuple(edits)) if edits else None
+        edits += made
+    sources = {side.source.name: side.source for side in sides.values()}
+    return described_fix(repair.applicability, edits, sources) if edits else None
+
+
+def _edits_of(change: Change, side: Side) -> list[Edit] | None:
+    """The edits of one change; None where the file has no place for it."""
+    if side.framework == "megatron":
+        return _script_edits(change, side)
+    document = _own_document(side)
+    edit = None if document is None else _edit(change, side, document)
+    return None if edit is None else [edit]
+
+
+def _script_edits(change: Change, side: Side) -> list[Edit]:
+    """The edits of a launch script; a value that a variable holds for one argument is changed where it is assigned."""
+    from ..mapper.translate.editors import ScriptEditor
+
+    launch, key, config = side.config.launch, change.at.name, side.config
+    if launch is None or launch.span.file is not None or not change.words:
+        return []
+    flag, *words = change.words
+    # The editor compares values before it writes; this one is known to differ.
+    target = Setting(key, tuple(words), "explicit", None, tuple(words), flag)
+    wanted = config._replace(settings={key: target} if change.kind == "set" else {})
+    editor = ScriptEditor(side.source, config, wanted, shared=_has_own_variables(config.settings.get(key), launch))
+    made = editor.put(key, target.value) if change.kind == "set" else editor.drop(key)
+    newline = "\r\n" if "\r\n" in side.source.text else "\n"
+    return [
+        Edit(side.source.name, side.source.span(edit.start, edit.end), edit.text.replace("\n", newline))
+        for edit in made
+    ]
+
+
+def _has_own_variables(held: Setting | None, launch: Launch) -> bool:
+    """True if no other argument has a value from the place where this one's words are written."""
+    places = [argument.span for argument in launch.arguments]
+    at = next((number for number, place in enumerate(places) if held is not None and place == held.span), None)
+    words = [] if held is None or at is None else places[at + 1 : at + 1 + len(held.raw or ())]
+    return all(places.count(place) == 1 for place in words)
 
 
 def _own_document(side: Side) -> YamlDocument | None:
@@ -61,7 +191,7 @@ def with_fix(problem: Diagnostic, side: Side) -> Diagnostic:
     if held is None or not _plain(held) or not _plain(text):
         return problem
     edit = Edit(problem.file, span, text)
-    return problem._replace(fix=Fix("safe", *say.write(text=text).both(), (edit,)))
+    return problem._replace(fix=described_fix("safe", (edit,), {problem.file: side.source}))
 
 
 def _with_rename(problem: Diagnostic, side: Side, document: YamlDocument) -> Diagnostic:
@@ -77,7 +207,7 @@ def _with_rename(problem: Diagnostic, side: Side, document: YamlDocument) -> Dia
     if node is None or node.key_span is None or node.key_span.file is not None:
         return problem
     edit = Edit(problem.file, node.key_span, better)
-    return problem._replace(fix=Fix("unsafe", *say.rename_to(name=name, better=better).both(), (edit,)))
+    return problem._replace(fix=described_fix("unsafe", (edit,), {problem.file: side.source}))
 
 
 def _edit(change: Change, side: Side, document: YamlDocument) -> Edit | None:

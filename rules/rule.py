@@ -46,14 +46,15 @@ class Change(NamedTuple):
     kind: Literal["set", "replace", "delete"]
     at: Place
     text: str = ""
+    """The new value of a YAML's key, as text."""
+    words: tuple[str, ...] = ()
+    """The flag and its words that a script's argument becomes."""
 
 
 class Repair(NamedTuple):
     """Changes that mend a finding; `unsafe` ones change what the run does."""
 
     applicability: Literal["safe", "unsafe"]
-    en: str
-    zh: str
     changes: tuple[Change, ...]
 
 

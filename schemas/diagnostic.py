@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from .source import Span
 
+    Applicability: TypeAlias = Literal["safe", "unsafe"]
     Mark: TypeAlias = "tuple[str, str, Span | None, str]"
 
 
@@ -46,7 +47,7 @@ class Edit(NamedTuple):
 class Fix(NamedTuple):
     """Edits that mend a finding; `unsafe` ones change what the run does."""
 
-    applicability: Literal["safe", "unsafe"]
+    applicability: Applicability
     en: str
     zh: str
     edits: tuple[Edit, ...]

@@ -5,14 +5,15 @@ from __future__ import annotations
 from ...rules.catalog_compiled import CAUSES, RULES
 from ...schemas.border.text_output import paint
 from ...schemas.diagnostic import causes_of
-from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
+from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.shared_words import in_brackets, list_words, mark
 from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from ...schemas.diagnostic import Diagnostic, Edit, Fix, Language
+    from ...rules.repairs import Hunk
+    from ...schemas.diagnostic import Diagnostic, Language
     from ...schemas.source import SourceText, Span
     from ..linting.linter import Report
 
@@ -168,53 +169,6 @@ def messages(found: Sequence[Diagnostic], language: Language) -> list[tuple[Diag
     return [*heads, *followers]
 
 
-class Hunk(NamedTuple):
-    """Lines of a file that a fix replaces, from the number that the first of them has today, and the new lines."""
-
-    file: str
-    line: int
-    before: Sequence[str]
-    after: Sequence[str]
-
-
-def hunks_of(fix: Fix, sources: Mapping[str, SourceText]) -> list[Hunk]:
-    """The lines that a fix changes; nothing if the text of a file is not known."""
-    files = dict.fromkeys(edit.file for edit in fix.edits)
-    if not all(file in sources for file in files):
-        return []
-    found: list[Hunk] = []
-    for file in files:
-        edits = sorted([edit for edit in fix.edits if edit.file == file], key=lambda edit: edit.span[:4])
-        while edits:
-            last, together = edits[0].span.end_line, [edits.pop(0)]
-            while edits and edits[0].span.line <= last:
-                last = max(last, edits[0].span.end_line)
-                together.append(edits.pop(0))
-            found.append(_hunk(together, last, sources[file]))
-    return found
-
-
-def _hunk(edits: Sequence[Edit], last: int, source: SourceText) -> Hunk:
-    """The lines that some edits change, which lie on the lines up to `last`."""
-    first = edits[0].span.line
-    start, end = source.offset(first, 1), source.offset(last, len(source.line(last)) + 1)
-    pieces: list[str] = []
-    at = start
-    for edit in edits:
-        begin, stop = source.offsets(edit.span)
-        pieces += [source.text[at:begin], edit.text]
-        at = stop
-    pieces.append(source.text[at : max(at, end)])
-    before = [line.rstrip("\r") for line in source.text[start : max(at, end)].split("\n")]
-    after = [line.rstrip("\r") for line in "".join(pieces).split("\n")]
-    while before and after and before[0] == after[0]:
-        del before[0], after[0]
-        first += 1
-    while before and after and before[-1] == after[-1]:
-        del before[-1], after[-1]
-    return Hunk(edits[0].file, first, before, after)
-
-
 def is_absent(file: str, span: Span | None, sources: Mapping[str, SourceText]) -> bool:
     """True if a place is one that a missing key belongs at: the line there is about something else."""
     source = sources.get(file)
@@ -230,11 +184,13 @@ def fix_lines(
 
     Of several fixes each is enough by itself, and each names its file.
     """
+    from ...rules.repairs import hunks_of
+
     colon = mark("colon", language)
     for number, fix in enumerate(entry.fixes):
         name = say.fix() if fix.applicability == "safe" else say.unsafe_fix()
         head = paint((say.or_fix() if number else name).text(language), "green", colour)
-        hunks = hunks_of(fix, sources)
+        hunks = hunks_of(fix.edits, sources)
         if not hunks:
             yield f"  {head}{colon}{fix.zh if language == 'zh' else fix.en}", "    "
             continue
@@ -248,10 +204,11 @@ def fix_lines(
 
 def _diff_lines(hunk: Hunk, colour: bool) -> Iterator[str]:
     """The old lines and the new ones, without the indent that all of them share; the first new one has the place."""
-    lines = [*hunk.before, *hunk.after]
+    before, after = hunk.shown()
+    lines = [*before, *after]
     margin = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
-    marked = len(hunk.before) if hunk.after else 0
+    marked = len(before) if after else 0
     for place, line in enumerate(lines):
-        sign, style = ("-", "red") if place < len(hunk.before) else ("+", "green")
+        sign, style = ("-", "red") if place < len(before) else ("+", "green")
         at = f"   {paint(f'{hunk.file}:{hunk.line}', 'dim', colour)}" if place == marked else ""
         yield f"    {paint(f'{sign} {line[margin:]}', style, colour)}{at}"

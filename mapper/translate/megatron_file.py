@@ -6,6 +6,7 @@ import re
 from math import prod
 
 from ...mappings.keys_compiled import EVALUATION_INTERVAL, HEAD_WIDTH, TOKENIZER_FLAGS
+from ...mappings.tables import table
 from ...schemas.border.text_output import visible
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.megatron.forks import catalog
@@ -79,6 +80,16 @@ def megatron_text(translation: Translation, *, comments: bool = True, language: 
     ]
     lines += [f'    "${{{name}[@]}}"' + (" \\" if name != names[-1] else "") for name in names]
     return "\n".join(lines) + "\n"
+
+
+def array_of_keys(version: str) -> dict[str, str]:
+    """The array in which each argument of a version is written, by the topic of the row with the fewest others."""
+    found: dict[str, str] = {}
+    rows = [(row, side) for row in table().rows if (side := row.side("megatron", version)) is not None]
+    for row, side in sorted(rows, key=lambda one: len(one[1].keys)):
+        for key in (name for names in side.keys for name in names.split("|")):
+            found.setdefault(key, _ARRAYS[row.fields[0].partition(".")[0]])
+    return found
 
 
 def _arguments(translation: Translation, language: Language) -> list[tuple[str, list[str], str]]:

@@ -71,7 +71,7 @@ def data_keys_missing(subject: Subject) -> Iterator[Found]:
             yield Found(place, {"key": name}, variant="token", severity="info")
         else:
             change = Change("set", place, "False")
-            repair = Repair("unsafe", *say.write_new(line=f"{name}: False").both(), (change,))
+            repair = Repair("unsafe", (change,))
             yield Found(place, {"key": name}, repair=repair, severity="info")
 
 
@@ -92,7 +92,7 @@ def two_sequence_lengths(subject: Subject) -> Iterator[Found]:
     if data is not None and isinstance(data.value, int) and length is not None and data.value != length:
         note = Note(on("mindformers", "data.sequence_length"), *say.model_has(length=length).both())
         place = at_key("mindformers", data.key)
-        repair = Repair("unsafe", *say.write(text=length).both(), (Change("set", place, str(length)),))
+        repair = Repair("unsafe", (Change("set", place, str(length)),))
         yield Found(place, {"data": data.value, "model": length}, (note,), repair=repair)
 
 
@@ -107,5 +107,5 @@ def _mask_of_another_length(side: Side) -> Iterator[Found]:
         given = side.explicit(DYNAMIC_LENGTH["model"]) is not None
         notes = (Note(place, *say.model_has(length=length).both()),) if given else ()
         change = Change("set", place, str(data.value))
-        repair = Repair("unsafe", *say.write(text=data.value).both(), (change,))
+        repair = Repair("unsafe", (change,))
         yield Found(at_key("mindformers", data.key), {"data": data.value, "model": length}, notes, repair=repair)

@@ -66,7 +66,7 @@ def graph_kernel_on(subject: Subject) -> Iterator[Found]:
     given = None if side is None else side.explicit("context.enable_graph_kernel")
     if given is not None and given.is_on:
         place = at_key("mindformers", "context.enable_graph_kernel")
-        repair = Repair("unsafe", *say.switch_graph_kernels_off().both(), (Change("set", place, "False"),))
+        repair = Repair("unsafe", (Change("set", place, "False"),))
         yield Found(place, repair=repair)
 
 

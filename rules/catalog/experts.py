@@ -124,7 +124,7 @@ def dynamic_class_refuses(subject: Subject) -> Iterator[Found]:
         grouped = side.setting(RESOLVED_GROUPED)
         if grouped is not None and grouped.decided and not grouped.is_on:
             place = at_key("mindformers", GROUPED_EXPERTS)
-            repair = Repair("safe", *say.write(text=True).both(), (Change("set", place, "True"),))
+            repair = Repair("safe", (Change("set", place, "True"),))
             yield Found(place, repair=repair, variant="grouped")
     elif side.config.value(MODEL_TYPE["dynamic"]) == EXPERTS_ONLY_CLASS:
         yield Found(at_key("mindformers", EXPERTS), variant="experts")

@@ -129,7 +129,7 @@ def integer_where_float(subject: Subject) -> Iterator[Found]:
         if isinstance(given.value, int) and not _is_reported(side, key):
             better = f"{given.value}.0"
             place = at_key("mindformers", key)
-            repair = Repair("safe", *say.write(text=better).both(), (Change("set", place, better),))
+            repair = Repair("safe", (Change("set", place, better),))
             yield Found(place, {"key": name, "value": given.value, "better": better}, repair=repair)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from ...mapper.equality import is_equal
 from ...mappings.keys_compiled import DECAY_SCOPES, FUSED_OPTIMIZER, OPTIMIZER_RATE, RUN_MODE, SCHEDULE
 from ...schemas.fast_records import TYPE_CHECKING
-from ..messages_compiled import say
 from ..naming import display_value, key_of
 from ..rule import Change, Found, Repair, at_key, on
 
@@ -33,7 +32,7 @@ def not_equal_to_adam(subject: Subject) -> Iterator[Found]:
     kind = side.setting("optimizer.type")
     if kind is not None and kind.value == _NOT_ADAM:
         place = at_key("mindformers", "optimizer.type")
-        repair = Repair("unsafe", *say.write(text="AdamW").both(), (Change("set", place, "AdamW"),))
+        repair = Repair("unsafe", (Change("set", place, "AdamW"),))
         yield Found(place, {"type": kind.value}, repair=repair)
 
 
@@ -75,7 +74,7 @@ def fused_first_steps(subject: Subject) -> Iterator[Found]:
     fused = None if side is None else side.explicit(FUSED_OPTIMIZER)
     if fused is not None and fused.is_on:
         place = at_key("mindformers", FUSED_OPTIMIZER)
-        repair = Repair("unsafe", *say.use_plain_adamw().both(), (Change("set", place, "False"),))
+        repair = Repair("unsafe", (Change("set", place, "False"),))
         yield Found(place, repair=repair)
 
 

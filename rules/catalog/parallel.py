@@ -129,5 +129,5 @@ def interleave_refused(subject: Subject) -> Iterator[Found]:
         return
     if isinstance(given.value, int) and given.value > 1:
         place = at_key("mindformers", INTERLEAVED_COPIES)
-        repair = Repair("unsafe", *say.write(text=1).both(), (Change("set", place, "1"),))
+        repair = Repair("unsafe", (Change("set", place, "1"),))
         yield Found(place, {"value": given.value}, repair=repair)

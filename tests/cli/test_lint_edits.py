@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from shutil import copytree
 
@@ -40,6 +41,12 @@ def block_of(code: str, capsys: pytest.CaptureFixture[str], *words: str) -> str:
             "MAP056",
             "    - num_experts_chosen: 4\n    + num_experts_per_tok: 4   planted/mindformers.yaml:123\n",
         ),
+        (
+            "OPT006",
+            "    - --weight-decay 0.1\n    + --weight-decay 0.01   planted/megatron.sh:61\n",
+        ),
+        ("OPT010", "    - GLOBAL_BATCH=16\n    + GLOBAL_BATCH=2   planted/megatron.sh:8\n"),
+        ("MOE015", "    + --moe-router-pre-softmax   planted/megatron.sh:46\n"),
         ("NET009", "    + rope_theta: 1000000.0   planted/mindformers.yaml:132\n"),
         ("MOE015", "    + norm_topk_prob: True   planted/mindformers.yaml:132\n"),
     ],
@@ -52,3 +59,37 @@ def test_an_edit_is_shown_at_its_place(capsys: pytest.CaptureFixture[str], code:
 @pytest.mark.parametrize("code", ["OPT013", "NET009", "MOE015"])
 def test_a_missing_key_quotes_no_line_of_another_key(capsys: pytest.CaptureFixture[str], code: str) -> None:
     assert "moe_grouped_gemm" not in block_of(code, capsys, SCRIPT, YAML)
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_description_has_both_values_and_the_file(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["lint", "--no-cache", SCRIPT, YAML, "--format", "json"])
+    found = {entry["code"]: entry for entry in json.loads(capsys.readouterr().out)["diagnostics"]}
+    decay = found["OPT006"]
+    assert (
+        decay["fix"]["description"] == "In mindformers.yaml, write `weight_decay: 0.1` instead of `weight_decay: 0.01`."
+    )
+    assert [one["description"] for one in decay["alternatives"]] == [
+        "In megatron.sh, write `--weight-decay 0.01` instead of `--weight-decay 0.1`."
+    ]
+
+
+ONE_LINE = """\
+#!/bin/bash
+SEQ=128
+ARGS="--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length $SEQ --max-position-embeddings $SEQ"
+OPT="--weight-decay 0.1 --micro-batch-size 1 --train-iters 10 --lr 1e-4 --bf16 --tokenizer-type NullTokenizer"
+torchrun --nproc_per_node 1 pretrain_gpt.py $ARGS $OPT --vocab-size 99 --mock-data
+"""
+
+
+def test_of_a_long_line_the_argument_is_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "one.sh").write_text(ONE_LINE)
+    shown = block_of("OPT006", capsys, "one.sh", YAML)
+    assert '    - OPT="--weight-decay 0.1\n    + OPT="--weight-decay 0.01   one.sh:4\n' in shown
+
+
+def test_a_variable_of_several_arguments_is_left_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "one.sh").write_text(ONE_LINE)
+    shown = block_of("DAT001", capsys, "one.sh", YAML)
+    assert "    - --seq-length $SEQ\n    + --seq-length 1024   one.sh:3\n" in shown
