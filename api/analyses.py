@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from accmap.cli.evidence.logs_report import Report as LogsReport
-    from accmap.cli.pages.curve_report import Report as CurveReport
+    from accmap.cli.pages.curve_terminal import Report as CurveReport
     from accmap.configurations import Source
     from accmap.evidence.logs.verdict import Experiment
     from accmap.mapper.align.pair import Change

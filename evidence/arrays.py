@@ -34,7 +34,7 @@ from .array_sums import Array, Measured, Totals, distances, index_of, unequal
 from .messages_compiled import say
 from .weights.checkpoint_pickle import Tensor
 from .weights.number_types_compiled import STORED
-from .weights.torch_archive import TorchFile
+from .weights.tensor_files import TorchFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -48,7 +48,6 @@ ALLOWED: dict[str, dict[str, str]] = {
     "cli/commands/init.py": {"sys.stdin.readline": "a yes or no of whoever sits at the terminal"},
     "cli/language_server/server.py": {"os.fdopen": "the editor's own channel, apart from whatever is printed"},
     "rules/source_links.py": {"read_text": "tables of the repository, when the pages are made"},
-    "evidence/data/tokenizer_pair.py": {"from_file": "a package's own format; both were read and bounded before"},
     "schemas/installation.py": {"read_text": "what pip has noted beside this program"},
     "cli/lean.py": {
         "open": "a standard stream that the caller closed leads to the null device",
@@ -66,7 +65,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     "evidence/bounded_files.py": {"zipfile.ZipFile": "of a stream that the door opened"},
     "evidence/arrays.py": {"memmap": "of a stream that the door opened"},
     "evidence/data/indexed_file.py": {"memmap": "of a stream that the door opened"},
-    "evidence/data/tokenizer.py": {"from_file": "the package `tokenizers` takes a path; the door has read it"},
+    "evidence/data/tokenizer.py": {"from_file": "the package takes a path; the door has read the file"},
     "evidence/logs/sources.py": {"gzip.GzipFile": "of a stream that the door opened"},
     "evidence/weights/weight.py": {"fromfile": "of a stream that the door opened"},
     "evidence/weights/target_files.py": {

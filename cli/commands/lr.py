@@ -19,7 +19,7 @@ from ..argument_parser import UsageError
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..inputs import load
 from ..messages_compiled import say
-from ..pages.curve_report import Report, Series
+from ..pages.curve_terminal import Report, Series
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from ..linting.linter import Report
     from ..linting.settings import Settings
     from ..messages_compiled import ReportWords
-    from ..pages.curve_report import Report as Curves
+    from ..pages.curve_terminal import Report as Curves
 
 Rates: TypeAlias = "Curves | list[str]"
 """Two curves, or why there are none."""

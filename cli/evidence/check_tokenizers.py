@@ -10,14 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...evidence.answers_compiled import check_tokenizers_json, tokenizer_json
-from ...evidence.data.tokenizer_pair import (
-    PROBES,
-    compare,
-    first_difference,
-    is_tokenizer,
-    named_tokenizer,
-    open_tokenizer,
-)
+from ...evidence.data.tokenizer import PROBES, compare, first_difference, is_tokenizer, named_tokenizer, open_tokenizer
 from ...schemas.border.file_input import read_text
 from ...schemas.border.text_output import emit, json_text, page, paint
 from ...schemas.verdict import word_of
@@ -29,7 +22,7 @@ from ..terminal import wants_colour
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...evidence.data.tokenizer_pair import Row, TokenizerFiles, TokenizerPair
+    from ...evidence.data.tokenizer import Row, TokenizerFiles, TokenizerPair
     from ...schemas.border.text_output import Outgoing
     from ...schemas.diagnostic import Language
     from ..arguments_compiled import CheckTokenizersArgs

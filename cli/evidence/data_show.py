@@ -23,8 +23,8 @@ from .data_check import missing_package_sentence, sort_inputs
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ...evidence.data.batches import Batch, Fed
-    from ...evidence.data.pair_findings import Side
+    from ...evidence.data.agreement import Side
+    from ...evidence.data.check import Batch, Fed
     from ...evidence.data.tokenizer import Tokenizer
     from ...schemas.diagnostic import Language
     from ...schemas.verdict import Unseen
@@ -92,7 +92,7 @@ def _step_range(step: int | None, steps: int | None) -> tuple[int, int]:
 
 def _steps(side: Side, first: int, count: int) -> list[Batch] | Diagnostic | None:
     """The steps of one side, or why they cannot be shown; None where the side's own problems say so."""
-    from ...evidence.data.batches import batches
+    from ...evidence.data.check import batches
     from ...evidence.data.messages_compiled import say as told
     from ...evidence.data.problems import RefusedError
 
@@ -118,7 +118,7 @@ class Answer(NamedTuple):
     @property
     def other(self) -> int | None:
         """The first step that is not the same on two sides."""
-        from ...evidence.data.batches import first_other
+        from ...evidence.data.check import first_other
 
         known = [one for one in self.shown if one is not None]
         return first_other(*known) if len(known) == 2 else None
@@ -126,7 +126,7 @@ class Answer(NamedTuple):
     @property
     def first_mask_difference(self) -> int | None:
         """The first step of the same tokens whose masks or positions are not the same on two sides."""
-        from ...evidence.data.batches import first_other_mask
+        from ...evidence.data.check import first_other_mask
 
         known = [one for one in self.shown if one is not None]
         return first_other_mask(self.sides[0], self.sides[1], known[0]) if len(known) == 2 else None
@@ -139,7 +139,7 @@ class Answer(NamedTuple):
     @property
     def unseen(self) -> tuple[Unseen, ...]:
         """Inputs that decide the batches, too, and are not read."""
-        from ...evidence.data.batches import not_read
+        from ...evidence.data.check import not_read
 
         return () if len(self.sides) == 1 or None in self.shown else not_read(self.sides)
 
@@ -202,8 +202,8 @@ def _lines(answer: Answer, language: Language, *, whole: bool) -> Iterator[str]:
 
 
 def _sample(fed: Fed, tokenizer: Tokenizer | None, language: Language, *, whole: bool) -> Iterator[str]:
+    from ...evidence.data.agreement import piece_of
     from ...evidence.data.messages_compiled import say as told
-    from ...evidence.data.pair_findings import piece_of
 
     yield told.fed(sample=fed.sample, rank=fed.rank, micro=fed.micro, pieces=piece_of(fed.drawn)).text(language)
     ids = " ".join(map(str, fed.ids if whole else fed.ids[:_IDS]))

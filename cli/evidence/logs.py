@@ -163,7 +163,7 @@ def _answer_once(
 def render(report: Report, form: str, *, to_file: bool = False) -> Outgoing:
     """The report in one of the formats."""
     if form == "text":
-        from .logs_terminal import page
+        from .logs_report import page
 
         return page(report, to_file=to_file)
     if form == "html":

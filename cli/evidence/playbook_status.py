@@ -19,8 +19,7 @@ from ..argument_parser import UsageError
 from ..exit_codes import BAD, FINE
 from ..messages_compiled import say as usage
 from ..terminal import pad, wants_colour
-from .playbook import PROGRAM
-from .playbook_files import layout_of
+from .playbook import PROGRAM, layout_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -59,7 +59,7 @@ def run(args: WeightsCheckArgs) -> int:
 
 def _sort_inputs(files: Sequence[str], config: Sequence[str], *, needed: bool) -> tuple[list[str], list[str]]:
     """Checkpoints and configurations; stops at what looks like a checkpoint and is none."""
-    from ...evidence.weights.places import checkpoint_at, checkpoint_or_stop
+    from ...evidence.weights.model import checkpoint_at, checkpoint_or_stop
 
     checkpoints = [name for name in files if checkpoint_at(name) is not None]
     others = [name for name in (*files, *config) if name not in checkpoints]
@@ -183,7 +183,7 @@ def _is_foreign(row: Row) -> bool:
 
 
 def _is_of_transformers(path: str) -> bool:
-    from ...evidence.weights.places import checkpoint_at
+    from ...evidence.weights.model import checkpoint_at
 
     held = checkpoint_at(path)
     return held is not None and held.framework == "huggingface"

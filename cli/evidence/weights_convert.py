@@ -37,9 +37,8 @@ _KEPT, _FROM_THE_SYSTEM = 1 << 28, 1 << 25
 def run(args: WeightsConvertArgs) -> int:
     """Convert, and say what was written."""
     from ...evidence.weights.conversion import Request, convert
-    from ...evidence.weights.megatron_ranks import Cut
-    from ...evidence.weights.megatron_torch import Ranks
-    from ...evidence.weights.problems import RefusedError
+    from ...evidence.weights.megatron_torch import Cut, Ranks
+    from ...evidence.weights.weight import RefusedError
 
     if args.output is None:
         raise UsageError(usage.weights_convert_needs_a_place())
@@ -124,9 +123,8 @@ def _check_target(
     source: str, to: Framework | None, ranks: Ranks, implementation: str | None, ckpt_format: str
 ) -> None:
     """What is asked of a Megatron-LM target is not passed over where there is none."""
-    from ...evidence.weights.megatron_ranks import Cut
-    from ...evidence.weights.megatron_torch import Ranks
-    from ...evidence.weights.places import checkpoint_at
+    from ...evidence.weights.megatron_torch import Cut, Ranks
+    from ...evidence.weights.model import checkpoint_at
     from ...schemas.config import partner
 
     found = checkpoint_at(source)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ...mapper.schedule.comparison import Comparison
     from ..messages_compiled import CurveWords
-    from .curve_report import Report, Series
+    from .curve_terminal import Report, Series
 
     _Point = TypeVar("_Point")
     from typing import Any

@@ -1,4 +1,4 @@
-"""Learning-rate curves for a terminal: 80 columns, legible without colour and without Unicode.
+"""Result of `accmap lr`, and its curves for a terminal: 80 columns, legible without colour and without Unicode.
 
 A is a solid line, B a dotted one, in braille dots; where the encoding has none, `*` and `o`. Below them, how far the
 two lie apart, as a row of blocks on a logarithmic scale.
@@ -10,7 +10,7 @@ import math
 
 from ...schemas.border.text_output import page as as_page
 from ...schemas.border.text_output import paint, trust_text
-from ...schemas.fast_records import TYPE_CHECKING
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..messages_compiled import say
 from ..terminal import wants_colour, wrap
 from .terminal_plot import (
@@ -28,9 +28,67 @@ from .terminal_plot import (
 )
 
 if TYPE_CHECKING:
+    from ...mapper.schedule.comparison import Comparison
+    from ...mapper.schedule.curve import Curve, Note, Schedule
+    from ...mapper.schedule.equivalents import Equivalent
     from ...schemas.border.text_output import Outgoing
+    from ...schemas.config import Basis
+    from ...schemas.diagnostic import Language
+    from ...schemas.verdict import Unseen
     from ..messages_compiled import CurveTerminalWords
-    from .curve_report import Report, Series
+
+
+class Series(NamedTuple):
+    """One file's curve, ready to draw."""
+
+    letter: str
+    file: str
+    schedule: Schedule
+    shift: int
+    """1 where the curve is shown as Megatron logs it: the next step's value."""
+    steps: tuple[int, ...]
+
+    @property
+    def curve(self) -> Curve:
+        """The learning rate."""
+        return self.schedule.learning_rate
+
+    def value(self, step: int) -> float:
+        """The rate to show at a step."""
+        return self.curve.value(step + self.shift)
+
+    @property
+    def log_shift(self) -> bool:
+        """True if the curve is shown as Megatron logs it."""
+        return bool(self.shift)
+
+    @property
+    def points(self) -> list[tuple[int, float]]:
+        """All points to show."""
+        return [(step, self.value(step)) for step in self.steps]
+
+
+class Report(NamedTuple):
+    """Everything `lr` has to say, whatever the format."""
+
+    series: tuple[Series, ...]
+    steps: int
+    comparison: Comparison | None
+    summary: str
+    reasons: tuple[Note, ...]
+    remarks: tuple[str, ...]
+    equivalent: Equivalent | None
+    language: Language
+    bases: tuple[Basis, ...] = ()
+    """What each curve rests on: the version whose facts were used, and where it comes from."""
+    open_words: tuple[Unseen, ...] = ()
+    """What a launch leaves open that could change its curve."""
+
+    @property
+    def first_step(self) -> int:
+        """The first update of a run is its step 0."""
+        return 0
+
 
 ROWS = 14
 _BLOCKS = " ▁▂▃▄▅▆▇█"

@@ -11,19 +11,18 @@ from a seed. Nothing of that needs a framework, so both sides are worked out her
 
 - `indexed_file`: the `.idx` and `.bin` of one prefix, checked byte by byte before anything is believed.
 - `mindrecord`: MindSpore's own form, whose rows are the samples.
-- `tokens`: every id once, in chunks: range, special ids, the token that ends a sequence.
-- `tokenizer`: sizes, special tokens and text from a `tokenizer.json`, without a package; `tokenizer_pair`: two
-  compared.
-- `blend`, `gpt_index`: how the frameworks cut and mix, and shuffle.
-- `plan`, `megatron_plan`, `mindformers_plan`: what a configuration asks of the data, with the place of each value.
-- `draws`: the samples of one plan, and their order in steps. `agreement`: two plans side by side.
-- `dataset`, `pair_findings`: problems of one file with its special ids, and between two runs.
-- `check`: all of it for the files of a command line, as one `Report`; `batches`: the tokens of single steps.
+- `dataset`: every id once, in chunks, and the problems of one file with its special ids.
+- `tokenizer`: sizes, special tokens and text from a `tokenizer.json`, without a package; two compared.
+- `plan`: what is asked of the data, and how datasets are mixed; `framework_plans`: what a configuration asks, with the
+  place of each value.
+- `draws`: the samples of one plan, shuffled and cut, and their order in steps.
+- `agreement`: two plans side by side, and problems between two runs.
+- `check`: all of it for the files of a command line, as one `Report`, and the tokens of single steps.
 
 The order of samples depends on NumPy's generator, so NumPy is needed (the extra `accmap[evidence]`). A file is never
 mapped and trusted: every size is compared with the file's before it is used, and tokens are read in chunks.
 
 Sources: Megatron-Core 0.12 to 0.19 `core/datasets` and MindFormers 1.6 to 2.1 `dataset/blended_datasets`. The index of
-one dataset is the same in all of them. What differs is how many samples a weighted dataset is asked for (`blend`),
+one dataset is the same in all of them. What differs is how many samples a weighted dataset is asked for (`plan`),
 which can change the number of epochs and with it the order, and how a step is spread over devices (`draws`).
 """

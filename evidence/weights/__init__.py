@@ -9,10 +9,10 @@ Writing takes the same model and lays it out for the other framework, and a chec
                                          mapper.weights, mapper.weight_layout (names, shapes, arrangement)
 
 - Nothing is unpickled. `checkpoint_pickle` follows the instructions of a pickle with inert records in the place of
-  every class and refuses one that names anything a checkpoint does not need; `torch_archive` finds the raw bytes of
-  tensors in torch's zip container; `safetensors_file` reads and writes safetensors. Only numpy is needed, bfloat16 is
-  kept as the 16 bits it is.
-- `megatron_ranks` cuts a pipeline as Megatron-LM does. `torch_archive` writes what torch reads without torch;
+  every class and refuses one that names anything a checkpoint does not need; `tensor_files` finds the raw bytes of
+  tensors in torch's zip container, and reads and writes safetensors. Only numpy is needed, bfloat16 is kept as the
+  16 bits it is.
+- `megatron_torch` cuts a pipeline as Megatron-LM does. `tensor_files` writes what torch reads without torch;
   a distributed checkpoint's `.metadata` is known before any number is read, since every piece's length is.
 - `model` compares what stands in a checkpoint more than once; a conversion that would have to choose one stops.
 - Memory is bounded by the largest single Megatron-Core parameter: a `Weight` is read and written in consecutive blocks.

@@ -15,7 +15,7 @@ from ...schemas.fast_records import NamedTuple
 from .messages_compiled import say
 from .number_types_compiled import TORCH, TORCH_STORAGES
 from .pickle_machine import CompactClass, Name, PickleError, Record, attribute, run_pickle
-from .problems import raise_garbled, raise_unreadable
+from .weight import raise_garbled, raise_unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -17,9 +17,8 @@ from ...schemas.fast_records import NamedTuple
 from ...schemas.verdict import Unseen
 from .messages_compiled import say
 from .model import VOCABULARY, Amount, View, count, differing_copies
-from .number_types import FLOATS, cast, largest_difference, not_finite, widen
 from .opening import inferred_layout, shift_norm_scales, sides_of
-from .weight import BLOCK_BYTES, pieces, rows_of
+from .weight import BLOCK_BYTES, FLOATS, cast, largest_difference, not_finite, pieces, rows_of, widen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -22,15 +22,12 @@ from .megatron_dist import distributed_units
 from .megatron_torch import Build, Ranks, rank_folder, ranks_of
 from .messages_compiled import say
 from .mindformers_files import MAP, as_mindformers
-from .model import VOCABULARY, View, differing_copies
+from .model import SHARD, TRACKER, VOCABULARY, View, checkpoint_at, differing_copies
 from .names_compiled import DESCRIBING
-from .number_types import CHOSEN
 from .opening import Sides, open_checkpoint, shift_norm_scales, sides_of, written_model
-from .places import SHARD, TRACKER, checkpoint_at
-from .problems import RefusedError, list_names, problem, raise_unreadable
 from .target_files import MANIFEST, Unit, Writer, Written, cast_to, check_manifest, read_manifest
-from .torch_archive import Global, Made
-from .weight import join_weights, rows_of, zeros
+from .tensor_files import Global, Made
+from .weight import CHOSEN, RefusedError, join_weights, list_names, problem, raise_unreadable, rows_of, zeros
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,9 +37,8 @@ if TYPE_CHECKING:
     from ...schemas.config import Config, Framework, ReadOptions
     from ...schemas.diagnostic import Diagnostic
     from ...schemas.message import Words
-    from .model import Amount, Checkpoint, Model
+    from .model import Amount, Checkpoint, Form, Model
     from .opening import Side
-    from .places import Form
     from .weight import Shape, Weight
 
 

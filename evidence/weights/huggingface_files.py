@@ -18,10 +18,9 @@ from ...schemas.reader import config_of
 from .messages_compiled import say
 from .mindformers_files import whole_parameters
 from .model import Amount, Copy, Model, count
-from .problems import RefusedError, list_names, problem, raise_unreadable
-from .safetensors_file import header_bytes, read_header
 from .target_files import Unit
-from .weight import Computed, join_weights, rows_of, transform
+from .tensor_files import header_bytes, read_header
+from .weight import Computed, RefusedError, join_weights, list_names, problem, raise_unreadable, rows_of, transform
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -30,8 +29,7 @@ if TYPE_CHECKING:
     from ...mapper.weight_names import Beside
     from ...mapper.weights import Layout
     from ...schemas.config import Config
-    from .model import View
-    from .places import Found
+    from .model import Found, View
     from .weight import Shape, Weight
 
 INDEX = "model.safetensors.index.json"

@@ -14,7 +14,7 @@ from ...mapper.weight_names import beside_the_weights, canonical
 from ...schemas.fast_records import NamedTuple
 from ...schemas.message import NOTHING, Words
 from .messages_compiled import say
-from .problems import raise_unreadable
+from .weight import raise_unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

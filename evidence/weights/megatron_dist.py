@@ -22,22 +22,32 @@ from ...mapper.weights import WeightTable
 from ...schemas.fast_records import NamedTuple
 from ..bounded_files import bytes_of
 from .checkpoint_pickle import Pieces, Places, Record, read_pickle
-from .chunked_weight import Archived, Chunk, Scattered
 from .megatron_torch import arguments_of
 from .messages_compiled import say
 from .model import Amount, Model, View, count
 from .number_types_compiled import STORED, TORCH
-from .problems import raise_denied, raise_duplicate, raise_garbled, raise_unreadable
 from .target_files import Unit
-from .torch_archive import Called, Global, Made, Pairs, TorchFile, tensor, write_archive, write_pickle
-from .weight import join_weights
+from .tensor_files import (
+    Archived,
+    Called,
+    Chunk,
+    Global,
+    Made,
+    Pairs,
+    Scattered,
+    TorchFile,
+    tensor,
+    write_archive,
+    write_pickle,
+)
+from .weight import join_weights, raise_denied, raise_duplicate, raise_garbled, raise_unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from ...mapper.weight_names import Beside
     from .megatron_torch import Build
-    from .places import Found
+    from .model import Found
     from .weight import Shape, Weight
 
 

@@ -18,11 +18,8 @@ from .megatron_dist import MegatronDist
 from .megatron_torch import MegatronTorch
 from .messages_compiled import say
 from .mindformers_files import MindFormersFiles
-from .model import VOCABULARY
-from .number_types import widen
-from .places import Found, checkpoint_or_stop
-from .problems import raise_unreadable
-from .weight import Computed
+from .model import VOCABULARY, Found, checkpoint_or_stop
+from .weight import Computed, raise_unreadable, widen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

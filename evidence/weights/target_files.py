@@ -20,12 +20,9 @@ from ...schemas.installation import install_command
 from ...schemas.message import verbatim
 from ..bounded_files import Budget, members
 from .messages_compiled import say
-from .number_types import FLOATS, not_finite
-from .number_types import cast as cast_numbers
-from .problems import RefusedError, problem, raise_garbled, raise_unreadable
-from .safetensors_file import header_bytes
-from .torch_archive import shard_content, tensor, write_archive
-from .weight import Computed
+from .tensor_files import header_bytes, shard_content, tensor, write_archive
+from .weight import FLOATS, Computed, RefusedError, not_finite, problem, raise_garbled, raise_unreadable
+from .weight import cast as cast_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

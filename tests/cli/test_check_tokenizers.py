@@ -122,7 +122,7 @@ def test_three_kinds_agree_with_themselves_and_with_their_own_classes(
     code, answer = asked(capsys, plain, json_form)
     assert rows(answer)["vocabulary"]
     assert all(same for what, same in rows(answer).items() if what.startswith("text"))
-    from accmap.evidence.data.tokenizer_pair import PROBES, open_tokenizer
+    from accmap.evidence.data.tokenizer import PROBES, open_tokenizer
 
     slow = transformers.GPT2Tokenizer(str(plain / "vocab.json"), str(plain / "merges.txt"))
     llama = transformers.LlamaTokenizer(str(spm / "tokenizer.model"), legacy=False)

@@ -123,7 +123,7 @@ def test_a_changed_file_of_a_conversion_is_named(accmap: Callable[..., Any], fil
 
 
 def test_copies_within_a_checkpoint(accmap: Callable[..., Any], files: Any, tmp_path: Path) -> None:
-    from accmap.evidence.weights.torch_archive import TorchFile
+    from accmap.evidence.weights.tensor_files import TorchFile
 
     _, config, found = files
     write_mindformers(tmp_path / "run", config, found)

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parent))
 from data_writer import CODES, write_data
 
-from accmap.evidence.data import tokens as token_module
+from accmap.evidence.data import dataset as token_module
+from accmap.evidence.data.dataset import scan, sequence_at
 from accmap.evidence.data.indexed_file import DTYPES, prefix_of, read_indexed
-from accmap.evidence.data.tokens import scan, sequence_at
 from accmap.schemas.diagnostic import UnreadableError
 
 if TYPE_CHECKING:

@@ -15,11 +15,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 from data_oracle import NoTokenizer, compile_helpers, megatron_dataset, mindformers_dataset, sample_of
 from data_writer import script, write_data, write_text, yaml
 
-from accmap.evidence.data.blend import blend_of, ranges
 from accmap.evidence.data.check import plan_of
 from accmap.evidence.data.draws import CyclicOrder, Draws, block_step, dealt_step
 from accmap.evidence.data.indexed_file import read_indexed
-from accmap.evidence.data.plan import Plan
+from accmap.evidence.data.plan import Plan, blend_of, ranges
 from accmap.evidence.data.problems import RefusedError
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import read_config

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from accmap.evidence.weights.mindspore_ckpt import read_ckpt
+from accmap.evidence.weights.mindformers_files import read_ckpt
 from accmap.evidence.weights.opening import open_checkpoint
 from accmap.schemas.diagnostic import UnreadableError
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from accmap.evidence.weights.comparison import Tally, compare_checkpoints, compare_with_configuration
-from accmap.evidence.weights.number_types import cast, widen
 from accmap.evidence.weights.opening import open_checkpoint
+from accmap.evidence.weights.weight import cast, widen
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import read_config
 
@@ -253,7 +253,7 @@ def test_mindspores_shorter_names_of_experts(tmp_path: Path) -> None:
     ],
 )
 def test_a_difference_beyond_float32_is_one(kind: str, one: float, other: float, expected: float) -> None:
-    from accmap.evidence.weights.number_types import largest_difference
+    from accmap.evidence.weights.weight import largest_difference
 
     found = largest_difference(np.array([one], kind), np.array([other], kind))
     assert found == pytest.approx(expected, rel=1e-6)

@@ -12,11 +12,10 @@ import pytest
 from accmap.evidence.weights.comparison import compare_checkpoints
 from accmap.evidence.weights.conversion import Request, convert
 from accmap.evidence.weights.megatron_torch import Ranks
-from accmap.evidence.weights.number_types import cast
 from accmap.evidence.weights.opening import open_checkpoint
-from accmap.evidence.weights.problems import RefusedError
-from accmap.evidence.weights.safetensors_file import read_header
 from accmap.evidence.weights.target_files import MANIFEST, check_manifest
+from accmap.evidence.weights.tensor_files import read_header
+from accmap.evidence.weights.weight import RefusedError, cast
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.weight_layout import layout_of
 from accmap.mapper.weights import Layout, WeightTable
@@ -186,7 +185,7 @@ def test_ranks_hold_what_megatron_gives_them(tmp_path: Path) -> None:
 
 
 def shard_of(path: Path) -> dict[str, Any]:
-    from accmap.evidence.weights.torch_archive import TorchFile
+    from accmap.evidence.weights.tensor_files import TorchFile
 
     file = TorchFile(str(path))
     model = file.content["model"]

@@ -11,8 +11,8 @@ from accmap.evidence.weights.comparison import compare_with_configuration
 from accmap.evidence.weights.conversion import Request, convert
 from accmap.evidence.weights.megatron_torch import Ranks
 from accmap.evidence.weights.opening import open_checkpoint
-from accmap.evidence.weights.problems import RefusedError
-from accmap.evidence.weights.torch_archive import TorchFile
+from accmap.evidence.weights.tensor_files import TorchFile
+from accmap.evidence.weights.weight import RefusedError
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import read_config
 

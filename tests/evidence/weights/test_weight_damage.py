@@ -14,7 +14,7 @@ from accmap.evidence.weights.conversion import Request, convert
 from accmap.evidence.weights.megatron_torch import Ranks
 from accmap.evidence.weights.messages_compiled import say
 from accmap.evidence.weights.opening import open_checkpoint
-from accmap.evidence.weights.problems import RefusedError
+from accmap.evidence.weights.weight import RefusedError
 from accmap.schemas.diagnostic import UnreadableError
 from accmap.schemas.reader import read_config
 
@@ -337,7 +337,7 @@ def test_every_message_speaks_both_languages() -> None:
     ],
 )
 def test_pieces_that_do_not_make_up_the_whole(offsets: Any, shape: Any, told: str) -> None:
-    from accmap.evidence.weights.chunked_weight import Chunk, Scattered
+    from accmap.evidence.weights.tensor_files import Chunk, Scattered
 
     chunks = [Chunk(at, size, "x.distcp", lambda: None) for at, size in zip(offsets, shape, strict=True)]  # pyright: ignore[reportArgumentType]
     with pytest.raises(UnreadableError) as raised:

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from accmap.evidence.weights.checkpoint_pickle import read_pickle
 from accmap.evidence.weights.conversion import Request, convert
 from accmap.evidence.weights.opening import open_checkpoint
-from accmap.evidence.weights.problems import RefusedError
 from accmap.evidence.weights.target_files import MANIFEST, check_manifest
-from accmap.evidence.weights.torch_archive import Global, Made, Ordered, TorchFile, write_pickle
+from accmap.evidence.weights.tensor_files import Global, Made, Ordered, TorchFile, write_pickle
+from accmap.evidence.weights.weight import RefusedError
 from accmap.schemas.diagnostic import UnreadableError
 from accmap.schemas.reader import read_config
 

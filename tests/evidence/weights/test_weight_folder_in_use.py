@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from accmap.evidence.weights import megatron_dist
-from accmap.evidence.weights.chunked_weight import Chunk, Scattered
 from accmap.evidence.weights.conversion import Request, convert
 from accmap.evidence.weights.opening import open_checkpoint
 from accmap.evidence.weights.target_files import check_manifest
+from accmap.evidence.weights.tensor_files import Chunk, Scattered
 from accmap.schemas.diagnostic import UnreadableError
 from accmap.schemas.reader import read_config
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from accmap.evidence.weights import checkpoint_pickle
 from accmap.evidence.weights.checkpoint_pickle import read_pickle
 from accmap.evidence.weights.megatron_dist import MegatronDist
-from accmap.evidence.weights.places import Found
+from accmap.evidence.weights.model import Found
 from accmap.schemas.diagnostic import UnreadableError
 
 pytest.importorskip("numpy")
@@ -78,7 +78,7 @@ READ = """
 import re, sys
 from pathlib import Path
 from accmap.evidence.weights.megatron_dist import MegatronDist
-from accmap.evidence.weights.places import Found
+from accmap.evidence.weights.model import Found
 found = MegatronDist(Found("megatron", "torch_dist", sys.argv[1]))
 count = len(found.shapes())
 # Of this program alone: ru_maxrss begins with what the process held that started it.

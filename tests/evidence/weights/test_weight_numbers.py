@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accmap.evidence.weights.number_types import STORED, cast, not_finite, widen
+from accmap.evidence.weights.weight import STORED, cast, not_finite, widen
 
 np = pytest.importorskip("numpy")
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from accmap.evidence.weights.checkpoint_pickle import Record, Tensor, read_pickle
-from accmap.evidence.weights.torch_archive import TorchFile
+from accmap.evidence.weights.tensor_files import TorchFile
 from accmap.schemas.diagnostic import UnreadableError
 
 np = pytest.importorskip("numpy")

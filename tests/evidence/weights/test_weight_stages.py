@@ -9,8 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from accmap.evidence.weights.conversion import Request, convert
-from accmap.evidence.weights.megatron_ranks import Cut, chunks_of
-from accmap.evidence.weights.megatron_torch import Ranks
+from accmap.evidence.weights.megatron_torch import Cut, Ranks, chunks_of
 from accmap.evidence.weights.model import View, differing_copies
 from accmap.evidence.weights.opening import open_checkpoint, sides_of
 from accmap.schemas.diagnostic import UnreadableError
@@ -194,7 +193,7 @@ def test_each_model_chunk_has_its_own_key(source: tuple[Path, list[Any], bool]) 
     shutil.rmtree(folder / "chunks", ignore_errors=True)
     ranks = Ranks(1, 2, 1, Cut(2, num_layers_per_virtual_pipeline_stage=2))
     convert(Request(str(folder / "source"), str(folder / "chunks"), to="megatron", ranks=ranks), configs)
-    from accmap.evidence.weights.torch_archive import TorchFile
+    from accmap.evidence.weights.tensor_files import TorchFile
 
     shards = [TorchFile(str(folder / "chunks" / "release" / f"mp_rank_00_{rank:03d}" / SHARD)) for rank in range(2)]
     contents = [shard.content for shard in shards]
@@ -219,7 +218,7 @@ def test_an_empty_chunk_need_not_be_there(source: tuple[Path, list[Any], bool]) 
     layout = "Ettt||t*5|mL" if further else "Ettt||t*5|L"
     ranks = Ranks(1, 2, 1, Cut(2, pipeline_model_parallel_layout=layout))
     convert(Request(str(folder / "source"), str(folder / "hollow"), to="megatron", ranks=ranks), configs)
-    from accmap.evidence.weights.torch_archive import TorchFile
+    from accmap.evidence.weights.tensor_files import TorchFile
 
     path = folder / "hollow" / "release" / "mp_rank_00_001" / SHARD
     assert sorted(TorchFile(str(path)).content) == ["checkpoint_version", "iteration", "model1"]

@@ -1,34 +1,119 @@
-"""The zip archives of `torch.save`, read and written without torch: a pickle of names, an entry for each tensor.
+"""Tensors in files, without their packages: safetensors, the zip archives of `torch.save`, and parameters in pieces.
 
-An archive is stored without compression: `data.pkl` says what there is, `data/0`, `data/1`, … hold the numbers. A
-distributed checkpoint has many of them one after another in one file, hence the offset. A pickle is written instruction
-by instruction: a `Global` is named and never imported; `Called`, `Made` and `Persistent` are its reader's work.
+An archive of `torch.save` is stored without compression: `data.pkl` says what there is, `data/0`, `data/1`, … hold the
+numbers. A distributed checkpoint has many of them one after another in one file, hence the offset. A pickle is written
+instruction by instruction: a `Global` is named and never imported; `Called`, `Made` and `Persistent` are its reader's
+work.
 """
 
 from __future__ import annotations
 
+import itertools
+import json
+import operator
 import os
 import struct
 import zipfile
 import zlib
 from math import prod
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from ...schemas.border.inputs import open_regular
 from ...schemas.fast_records import NamedTuple
-from ..bounded_files import Window, opened_archive
+from ..bounded_files import Window, opened_archive, parse_json
 from .checkpoint_pickle import Storage, Tensor, read_pickle
 from .messages_compiled import say
 from .number_types_compiled import STORED, TORCH_STORAGES
-from .problems import raise_denied, raise_garbled, raise_unreadable
-from .weight import Place, Stored, contiguous
+from .weight import Place, Shape, Stored, Weight, contiguous, raise_denied, raise_garbled, raise_unreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Any
 
     from typing_extensions import Buffer
 
-    from .weight import Shape, Weight
+    from .weight import Shape
+
+    Array = Any
+
+
+_MOST_HEADER = 100_000_000
+"""As the format's own library has it (safetensors 0.5, `tensor.rs:MAX_HEADER_SIZE`)."""
+_LARGEST = 1 << 63
+_MOST_AXES = 64
+_ALIGNED = 8
+
+
+def read_header(path: str) -> dict[str, Stored]:
+    """The tensors of a safetensors file; UnreadableError where the header is damaged or the file cut short."""
+    try:
+        with open_regular(path) as stream:
+            size = os.fstat(stream.fileno()).st_size
+            start = stream.read(8)
+            if len(start) < 8:
+                raise_garbled(path, say.it_is_shorter_than_a())
+            (length,) = struct.unpack("<Q", start)
+            if length > _MOST_HEADER:
+                raise_garbled(path, say.its_header_claims_bytes(length=length))
+            if 8 + length > size:
+                raise_unreadable(say.truncated(file=path, tensor="the header", needed=8 + length, size=size), path)
+            header: Any = parse_json(stream.read(length), 2, lambda pairs: _without_repeats(path, pairs), size - length)
+    except OSError as error:
+        raise_denied(path, error)
+    except ValueError as error:
+        raise_garbled(path, say.its_header_is_no_json_2(error=error))
+    if not isinstance(header, dict):
+        raise_garbled(path, say.its_header_is_no_json())
+    entries = cast("dict[str, Any]", header)
+    found = {
+        name: _entry(path, name, entry, 8 + length, size) for name, entry in entries.items() if name != "__metadata__"
+    }
+    # A few bytes that every entry claims for itself could stand for a checkpoint of any size.
+    if sum(weight.size for weight in found.values()) > size - 8 - length:
+        raise_garbled(path, say.its_tensors_overlap())
+    return found
+
+
+def _without_repeats(path: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object; of two entries with one name the second would take the place of the first unseen."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        seen: set[str] = set()
+        twice = next(name for name, _ in pairs if name in seen or seen.add(name))
+        raise_garbled(path, say.its_header_has_twice(twice=twice))
+    return found
+
+
+def _entry(path: str, name: str, entry: Any, base: int, size: int) -> Stored:
+    try:
+        dtype, shape, (first, last) = entry["dtype"], tuple(entry["shape"]), entry["data_offsets"]
+        sound = len(shape) <= _MOST_AXES and isinstance(dtype, str) and first <= last
+        sound = sound and all(number.__class__ is int and 0 <= number < _LARGEST for number in (*shape, first, last))
+    except (KeyError, TypeError, ValueError):
+        raise_garbled(path, say.the_header_s_entry_of_2(name=name))
+    if not sound or dtype not in STORED:
+        raise_garbled(path, say.the_header_s_entry_of(name=name, dtype=str(dtype)[:40], shape=str(shape)[:80]))
+    found = Stored(name, dtype, shape, Place(path, base + first, last - first))
+    if found.size != last - first:
+        raise_garbled(
+            path,
+            say.of_takes_bytes_its_entry(name=name, dtype=dtype, shape=list(shape), size=found.size, last=last - first),
+        )
+    if base + last > size:
+        raise_unreadable(say.truncated(file=path, tensor=name, needed=base + last, size=size), path)
+    return found
+
+
+def header_bytes(weights: Iterable[tuple[str, Weight]], library: str = "np") -> bytes:
+    """The first bytes of a file that holds these weights one after another."""
+    header: dict[str, Any] = {"__metadata__": {"format": library}}
+    at = 0
+    for name, weight in weights:
+        header[name] = {"dtype": weight.dtype, "shape": list(weight.shape), "data_offsets": [at, at + weight.size]}
+        at += weight.size
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % _ALIGNED)
+    return struct.pack("<Q", len(text)) + text
 
 
 _MOST_PICKLE = 1 << 28
@@ -397,3 +482,187 @@ class _Archive:
         few = min(count, 0xFFFF)
         self._put(struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, few, few, 0xFFFFFFFF, 0xFFFFFFFF, 0))
         return self._at
+
+
+# ruff: noqa: D102 - the methods are those of `Weight`
+
+
+class Archived(NamedTuple):
+    """A tensor in an archive of its own within a file; called, it is opened."""
+
+    file: str
+    start: int
+    length: int
+    name: str
+    """What it is a piece of, for messages."""
+
+    def __call__(self) -> Weight:
+        opened = TorchFile(self.file, self.start, self.length)
+        if not isinstance(opened.content, Tensor):
+            raise_garbled(self.file, say.no_tensor_stands_where_should(name=self.name))
+        return opened.weight(self.name, opened.content)
+
+
+class Chunk(NamedTuple):
+    """One piece: where it belongs, how large it is, and what opens it."""
+
+    offsets: Shape
+    shape: Shape
+    file: str
+    whole: Callable[[], Weight]
+    inside: Shape = ()
+    """Where only one index of each of its first axes is meant, which ones."""
+
+    def open(self) -> Weight:
+        """The piece."""
+        weight = self.whole()
+        for index in self.inside:
+            weight = _Row(weight, index)
+        return weight
+
+
+class Chunks(Protocol):
+    """Pieces that can be gone through, and counted."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Chunk]: ...
+
+
+class Scattered(Weight):
+    """A parameter made of chunks."""
+
+    __slots__ = ("chunks", "name")
+
+    def __init__(self, name: str, dtype: str, shape: Shape, chunks: Chunks) -> None:
+        super().__init__(dtype, shape, next(iter(chunks)).file if len(chunks) else name)
+        self.name = name
+        self.chunks = chunks
+
+    def check_whole(self, folder: str) -> None:
+        """UnreadableError where the chunks do not make up the whole."""
+        for numbers in (self.shape, *(part for chunk in self.chunks for part in (chunk.offsets, chunk.shape))):
+            # They come from a file, which may say anything.
+            if not all(number.__class__ is int and number >= 0 for number in numbers):
+                raise_garbled(folder, say.has_impossible_sizes(name=self.name, numbers=list(numbers)))
+        for chunk in self.chunks:
+            if not self._contains(chunk):
+                place = f"{list(chunk.shape)} at {list(chunk.offsets)}"
+                raise_garbled(folder, say.a_piece_of_lies_outside(place=place, name=self.name, shape=list(self.shape)))
+        # A piece that is listed twice would hide one that is missing, and so would two that overlap.
+        boxes = list(dict.fromkeys((chunk.offsets, chunk.shape) for chunk in self.chunks if prod(chunk.shape)))
+        if _overlap(boxes, [_MOST_WORK]):
+            raise_garbled(folder, say.pieces_of_overlap(name=self.name))
+        held = sum(prod(size) for _, size in boxes)
+        if held != self.count:
+            raise_unreadable(
+                say.missing_shard(file=f"{folder}: {self.count - held} of {self.count} numbers", needed=self.name),
+                folder,
+            )
+
+    def _contains(self, chunk: Chunk) -> bool:
+        if not len(self.shape) == len(chunk.shape) == len(chunk.offsets):
+            return False
+        ends = map(operator.add, chunk.offsets, chunk.shape)
+        return all(map(operator.le, ends, self.shape))
+
+    @property
+    def has_portions(self) -> bool:
+        return bool(self.shape)
+
+    def read(self) -> Array:
+        return self._box(0, self.shape[0]) if self.shape else self._read(next(iter(self.chunks)))
+
+    def rows(self, start: int, stop: int) -> Array:
+        return self._box(start, stop)
+
+    def blocks(self) -> Iterator[Array]:
+        bounds = sorted({edge for chunk in self.chunks for edge in _edges(chunk)}) if self.shape else []
+        if len(bounds) < 2:
+            yield self.read()
+            return
+        for start, stop in itertools.pairwise(bounds):
+            yield self._box(start, stop)
+
+    def along(self, name_of: Callable[[int], str]) -> Iterator[Scattered]:
+        """A parameter for each index of the first axis."""
+        held: list[list[Chunk]] = [[] for _ in range(self.shape[0])]
+        for chunk in self.chunks:
+            first, offsets, shape = chunk.offsets[0], chunk.offsets[1:], chunk.shape[1:]
+            for index in range(first, first + chunk.shape[0]):
+                held[index].append(chunk._replace(offsets=offsets, shape=shape, inside=(*chunk.inside, index - first)))
+        for index, chunks in enumerate(held):
+            yield Scattered(name_of(index), self.dtype, self.shape[1:], chunks)
+
+    def _box(self, start: int, stop: int) -> Array:
+        import numpy as np
+
+        found = np.empty((stop - start, *self.shape[1:]), STORED[self.dtype][0])
+        for chunk in self.chunks:
+            first, last = max(start, chunk.offsets[0]), min(stop, chunk.offsets[0] + chunk.shape[0])
+            if first >= last:
+                continue
+            piece = self._read(chunk, first - chunk.offsets[0], last - chunk.offsets[0])
+            where = tuple(slice(at, at + size) for at, size in zip(chunk.offsets[1:], chunk.shape[1:], strict=True))
+            found[(slice(first - start, last - start), *where)] = piece
+        return found
+
+    def _read(self, chunk: Chunk, start: int | None = None, stop: int | None = None) -> Array:
+        weight = chunk.open()
+        if weight.shape != chunk.shape or weight.dtype != self.dtype:
+            raise_unreadable(
+                say.shape(
+                    tensor=self.name,
+                    file=chunk.file,
+                    found=f"{weight.dtype} {list(weight.shape)}",
+                    wanted=f"{self.dtype} {list(chunk.shape)}",
+                    source="the checkpoint's metadata",
+                ),
+                chunk.file,
+            )
+        return weight.read() if start is None or stop is None else weight.rows(start, stop)
+
+
+class _Row(Weight):
+    """One index of the first axis of a chunk."""
+
+    __slots__ = ("_index", "_whole")
+
+    def __init__(self, whole: Weight, index: int) -> None:
+        super().__init__(whole.dtype, whole.shape[1:], whole.file)
+        self._whole = whole
+        self._index = index
+
+    def read(self) -> Array:
+        return self._whole.rows(self._index, self._index + 1)[0]
+
+
+_MOST_WORK = 10_000_000
+
+
+def _overlap(boxes: Sequence[tuple[Shape, Shape]], rest: list[int]) -> bool:
+    """True if two boxes share a place: they are cut along the first axis, and each slice is looked at for itself.
+
+    True too where that takes more than `rest` steps: no checkpoint is cut into so many pieces.
+    """
+    rest[0] -= len(boxes)
+    if rest[0] < 0:
+        return True
+    if len(boxes) < 2:
+        return False
+    if not boxes[0][0]:
+        return True
+    starting: dict[int, list[tuple[Shape, Shape]]] = {}
+    for box in boxes:
+        starting.setdefault(box[0][0], []).append(box)
+    edges = sorted({*starting, *(offsets[0] + size[0] for offsets, size in boxes)})
+    here: list[tuple[Shape, Shape]] = []
+    for edge in edges:
+        here = [box for box in here if box[0][0] + box[1][0] > edge] + starting.get(edge, [])
+        if _overlap([(offsets[1:], size[1:]) for offsets, size in here], rest):
+            return True
+    return False
+
+
+def _edges(chunk: Chunk) -> tuple[int, int]:
+    return chunk.offsets[0], chunk.offsets[0] + chunk.shape[0]
