@@ -11,6 +11,7 @@ from ...schemas.border.text_output import emit, json_text, page
 from ...schemas.config import ReadOptions
 from ...schemas.fast_records import NamedTuple
 from ...schemas.file_kind import is_mindformers
+from ...schemas.mindformers.versions import static_version
 from ...schemas.plain_values import is_mapping
 from ...schemas.reader import config_of
 from ...schemas.shared_words import mark
@@ -121,7 +122,10 @@ def _check_framework(
         document = read_yaml(source)
         if is_mapping(document.value) and is_mindformers(document.value):
             config = config_of(source, options, path=path)
-            schema = schema_of("mindformers", mindformers=config.framework_version, dialect=config.dialect)
+            # A tree of a version without facts is read by those of the nearest one.
+            version = config.framework_version
+            version = version if config.dialect == "dynamic" else static_version(version)
+            schema = schema_of("mindformers", mindformers=version, dialect=config.dialect)
             return check_mindformers(config, schema, document.value, partial(yaml_place, document))
     if kind in (None, "megatron") and not (_is_toml(source, kind) or _is_yaml(source) or _is_json(source)):
         config = config_of(source, options, path=path)

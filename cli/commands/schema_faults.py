@@ -232,7 +232,7 @@ def _other_classes(error: ValidationError) -> list[ValidationError]:
 
 def _distance(errors: Sequence[ValidationError]) -> tuple[bool, bool, int]:
     other_kind = any(_is_of_kind(error) for error in errors)
-    other_class = any(error.validator in ("const", "enum") for error in errors)
+    other_class = any(error.validator in ("const", "enum", "not") for error in errors)
     return other_kind, other_class, len(errors)
 
 

@@ -107,7 +107,7 @@ def _unused_keys(
     known = dict(_members(schema, whole, value))
     for key, entry in value.items():
         if known and _is_unused((*path, key), settings):
-            yield unknown_key((*path, key), path, str(key), known.keys() - {key})
+            yield unknown_key((*path, key), path, str(key), [name for name in known if name != key])
         else:
             yield from _unused_keys(entry, known.get(key, {}), whole, settings, (*path, key))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ..config import Config, Setting
 from ..diagnostic import diagnose
-from ..fast_records import TYPE_CHECKING, NamedTuple, cast, named_module
+from ..fast_records import TYPE_CHECKING, NamedTuple, named_module
 from ..file_kind import purpose_of_run_mode
 from ..message import NOTHING, Words
 from ..plain_values import is_on
@@ -20,7 +20,7 @@ from ..suggestion import closest
 from ..versions import names_with_facts, newest_until, number_of, release_of
 from .config_state import Reading
 from .messages_compiled import say
-from .resolution import STAGES, Taken, Trainer, words
+from .resolution import STAGES, Taken, Trainer, fits, words
 from .switches import read_switch, switch_setting, switch_test, switch_unread
 from .versions import static_catalog, static_version
 
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 VERSIONS = names_with_facts("mindformers", "dynamic")
 
 _ABSENT: Any = object()
-_SCALARS: dict[str, tuple[type, ...]] = {"bool": (bool,), "int": (int,), "float": (float, int), "str": (str,)}
 
 
 class Catalog(NamedTuple):
@@ -168,7 +167,7 @@ class DynamicReading(Reading):
                 self._explicit(path, node)
             return
         self._leaves(node, path, "accepted")
-        if not _fits(node.value, kind):
+        if not fits(node.value, kind):
             if kind == "bool":
                 self.switched[path] = node.value, None
             expected = _kind_words(kind)
@@ -218,7 +217,7 @@ class DynamicReading(Reading):
             return
         value = field.get("default")
         self._defaults[path] = Setting(path, value, "default")
-        if value is None and not _fits(None, kind):
+        if value is None and not fits(None, kind):
             self.report(say.required(key=path, expected=_kind_words(kind)), _end(place))
 
     def _hint(self, key: str, owner: str) -> Words:
@@ -389,21 +388,6 @@ class Dynamic(Trainer):
 
 def _join(prefix: str, key: object) -> str:
     return f"{prefix}.{key}" if prefix else str(key)
-
-
-def _fits(value: Any, kind: str) -> bool:
-    """True if `pynative/config/utils.py:check_type` accepts a value."""
-    alternatives = kind.split(" | ")
-    if len(alternatives) > 1:
-        return any((value is None) if option == "None" else _fits(value, option) for option in alternatives)
-    if value is None:
-        return False
-    if kind.startswith("list["):
-        return isinstance(value, list) and all(_fits(item, kind[5:-1]) for item in cast("list[Any]", value))
-    scalar = _SCALARS.get(kind)
-    if scalar is not None:
-        return isinstance(value, scalar) and (kind == "bool" or not isinstance(value, bool))
-    return True
 
 
 def _kind_words(kind: str) -> Words:

@@ -1,8 +1,8 @@
 """MindSpore Transformers configurations as typed Pydantic models, one a dialect and version.
 
 For editors, for JSON Schema and for programs that write configurations; the readers do not use them. The models are
-built from the same compiled facts as the readers: sections, defaults, and the registered optimizers, schedules,
-wrappers and callbacks told apart by their `type`.
+built from the same compiled facts as the readers: sections, defaults, the kinds that the readers check values by, and
+the registered optimizers, schedules, wrappers and callbacks told apart by their `type`.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from __future__ import annotations
 from functools import cache, reduce
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, create_model
 
 from .dynamic import catalog as dynamic_catalog
 from .meanings_compiled import MEANINGS
+from .resolution import KINDS
 from .versions import known_version, static_catalog, static_version
 
 if TYPE_CHECKING:
@@ -33,27 +34,18 @@ _WIDER: dict[str, Any] = {
     "moe_token_drop_policy": str | bool | None,
     "scale_sense": float | dict[str, Any] | None,
     "offset": int | list[Any] | None,
-    "data_parallel": int | str | None,
     "train_precision_sync": bool | None,
     "stable_rank_config": dict[str, Any] | None,
     "health_checkpoint": dict[str, Any] | None,
     "first_k_dense_replace": int | bool | None,
     "moe_layer_freq": int | list[int] | str | None,
     "mscale": float | None,
+    "learning_rate": float | None,
     "activation_func": str | None,
     "architectures": str | list[str] | None,
     "rope_scaling": dict[str, Any] | None,
 }
 _ANY_RECOMPUTE = bool | list[Any] | dict[str, Any] | None
-_NAMES: dict[str, Any] = {
-    "str": str,
-    "int": int,
-    "float": float,
-    "bool": bool,
-    "list": list,
-    "dict": dict,
-    "None": None,
-}
 _REGISTERED = {"optimizer": "optimizer", "lr_schedule": "lr", "runner_wrapper": "wrapper"}
 
 
@@ -70,7 +62,7 @@ def _static(version: str, *, legacy: bool) -> type[BaseModel]:
     facts = static_catalog(version)
     sections = facts["sections"]
     fields: dict[str, Any] = {
-        key: (_type_of(key, default), _field_of(key, default=default))
+        key: (_type_of(key, default, facts["section_types"].get(key)), _field_of(key, default=default))
         for key, default in sections["general_config"]["defaults"].items()
     }
     for name, section in sections.items():
@@ -86,15 +78,20 @@ def _section(name: str, section: Mapping[str, Any], facts: Mapping[str, Any], *,
         return _model_section(facts, legacy=legacy)
     registered = facts["registry"].get(_REGISTERED.get(name, ""))
     if registered:
-        return _one_of(name, registered)
+        return _one_of(name, registered, facts["section_types"])
     defaults: Mapping[str, Any] = {} if section["list"] else section["defaults"]
     fields: dict[str, Any] = {
         key: (
-            _ANY_RECOMPUTE if name == "recompute_config" else _type_of(key, default),
+            _ANY_RECOMPUTE
+            if name == "recompute_config"
+            else _type_of(key, default, facts["section_types"].get(f"{name}.{key}")),
             _field_of(key, default=default),
         )
         for key, default in defaults.items()
     }
+    kinds: Mapping[str, str] = facts["section_types"]
+    more = _fields_of_kinds(name, kinds)
+    fields |= {key: field for key, field in more.items() if key not in fields or f"{name}.{key}" not in kinds}
     for key in section["required"]:
         if key not in fields:
             fields[key] = (str | None if name.endswith("_task") else str, _field_of(key))
@@ -102,21 +99,42 @@ def _section(name: str, section: Mapping[str, Any], facts: Mapping[str, Any], *,
     return list[built] | dict[str, Any] if section["list"] else built
 
 
+def _fields_of_kinds(owner: str, kinds: Mapping[str, str]) -> dict[str, Any]:
+    """The keys below a section of which the facts have the kind; what lies between is open."""
+    fields: dict[str, Any] = {}
+    for path in kinds:
+        if path.startswith(f"{owner}."):
+            key = path[len(owner) + 1 :].partition(".")[0]
+            inner = f"{owner}.{key}"
+            if inner in kinds:
+                fields[key] = (_annotation(kinds[inner]), _field_of(key, default=None))
+            elif key not in fields:
+                built = _create(
+                    _camel(inner.replace(".", "_")), _fields_of_kinds(inner, kinds), f"`{inner}`.", closed=False
+                )
+                fields[key] = (built | None, _field_of(key, default=None))
+    return fields
+
+
 def _model_section(facts: Mapping[str, Any], *, legacy: bool) -> Any:
     common = {**facts["transformer"], **facts["mla_transformer"]}
+    kinds = {} if legacy else _kinds_of_model(facts)
     named: list[type[BaseModel]] = []
-    for entry in facts["classes"].values():
-        if legacy or entry["legacy"] or not entry.get("model_type"):
-            continue
+    typed = [one for one in facts["classes"].values() if not legacy and not one["legacy"] and one.get("model_type")]
+    for entry in typed:
         own = {**common, **entry["mf"], **entry["signature"]}
         fields: dict[str, Any] = {
-            key: (_type_of(key, own[key]), _field_of(key, default=own[key])) for key in own if key != "model_type"
+            key: (_type_of(key, own[key], kinds.get(key)), _field_of(key, default=own[key]))
+            for key in own
+            if key != "model_type"
         }
         fields["model_type"] = (Literal[entry["model_type"]], _field_of("model_type"))
         named.append(_create(entry["class"], fields, f"The model class {entry['class']}.", closed=False))
     other: dict[str, Any] = {
-        key: (_type_of(key, default), _field_of(key, default=None)) for key, default in common.items()
+        key: (_type_of(key, common.get(key), kinds.get(key)), _field_of(key, default=None))
+        for key in dict.fromkeys((*common, *kinds))
     }
+    other["model_type"] = (_other_than(entry["model_type"] for entry in typed), _field_of("model_type", default=None))
     plain = _create("OtherModelConfig", other, "A model whose class the YAML does not name.", closed=False)
     config: Any = plain
     if named:
@@ -125,14 +143,38 @@ def _model_section(facts: Mapping[str, Any], *, legacy: bool) -> Any:
     return _create("Model", fields, MEANINGS["model"], closed=False)
 
 
-def _one_of(section: str, registered: Mapping[str, Any]) -> Any:
+def _other_than(names: Iterable[str]) -> Any:
+    """The type of anything but some names: each of those has a model of its own, which nothing may pass by."""
+    known = sorted(names)
+
+    def refuse(value: Any) -> Any:
+        if value in known:
+            raise ValueError(f"{value} has a model of its own")
+        return value
+
+    return Annotated[Any, AfterValidator(refuse), WithJsonSchema({"not": {"enum": known}})]
+
+
+def _kinds_of_model(facts: Mapping[str, Any]) -> dict[str, str]:
+    """The kinds of the keys that become a field of TransformerConfig as they are; a switch takes other forms, too."""
+    fields = {key: key for key in facts["types"]}
+    for converter in facts["converters"].values():
+        for key, targets in converter["rules"].items():
+            fields.pop(key, None)
+            if len(targets) == 1 and targets[0][1] is None:
+                fields[key] = targets[0][0]
+    kinds = {key: facts["types"].get(field, "bool") for key, field in fields.items()}
+    return {key: kind for key, kind in kinds.items() if not kind.startswith("bool")}
+
+
+def _one_of(section: str, registered: Mapping[str, Any], kinds: Mapping[str, str]) -> Any:
     """The classes of a registry, told apart by `type`."""
     members: list[type[BaseModel]] = []
     for name, entry in registered.items():
         given = {key: default for key, default in entry["args"].items() if key not in _RUNTIME}
         fields: dict[str, Any] = {
             key: (
-                float | None if key == "learning_rate" else _type_of(key, None if default == "<required>" else default),
+                _type_of(key, None if default == "<required>" else default, kinds.get(f"{section}.{key}")),
                 _field_of(key, default=None if default == "<required>" else default),
             )
             for key, default in given.items()
@@ -187,8 +229,9 @@ def _dynamic_class(name: str, entry: Mapping[str, Any], build: Any, facts: Any) 
     return Annotated[_union(members), Field(discriminator="type")]
 
 
-def _annotation(kind: str, build: Any) -> Any:
-    options = kind.split(" | ")
+def _annotation(kind: str, build: Any = None) -> Any:
+    """The type of a kind as the facts write it: `int`, `int?`, `list[int]`, or a class that `build` makes."""
+    options = kind.replace("?", " | None").split(" | ")
     if len(options) > 1:
         return _union([_annotation(option, build) for option in options])
     if kind.startswith("list["):
@@ -196,9 +239,13 @@ def _annotation(kind: str, build: Any) -> Any:
         return list[element]
     if kind.endswith("Config"):
         return build(kind)
-    if kind in ("list", "tuple", "dict"):
+    if kind == "None":
+        return None
+    if kind not in KINDS:
         return Any
-    return _NAMES[kind]
+    known = KINDS[kind]
+    number: Any = Annotated[known.types[-1], Field(ge=known.least, le=known.largest)]
+    return number | Annotated[str, Field(pattern=r"^\s*-?\d+\s*$")] if known.is_spelled else number
 
 
 def _create(name: str, fields: dict[str, Any], doc: str, *, closed: bool) -> type[BaseModel]:
@@ -220,8 +267,10 @@ def _field_of(key: str, **default: Any) -> Any:
     return Field(description=meaning, **default)
 
 
-def _type_of(key: str, default: Any) -> Any:
-    """The type of a key that is only known by its default; every key may be null."""
+def _type_of(key: str, default: Any, kind: str | None = None) -> Any:
+    """The type of a key by its kind, if the facts have one; else by its default, and then every key may be null."""
+    if kind is not None:
+        return _annotation(kind)
     wider = _WIDER.get(key)
     if wider is not None:
         return wider

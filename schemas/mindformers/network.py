@@ -9,7 +9,6 @@ A key that is not written takes the default of the configuration class that `mod
 from __future__ import annotations
 
 from itertools import compress
-from math import inf
 from operator import is_not
 
 from ..config import Unresolved
@@ -19,7 +18,7 @@ from ..message import NOTHING, Words, verbatim
 from ..rows import Sourced
 from .config_state import Undecided, default_setting
 from .messages_compiled import say
-from .resolution import Part, Trainer, definition, wrong_kind
+from .resolution import Part, Trainer, definition, fits, wrong_kind
 from .switches import is_switch, switch_field
 
 if TYPE_CHECKING:
@@ -31,25 +30,8 @@ if TYPE_CHECKING:
     from .config_state import Reading
 
 
-_TYPES = {"str": (str,), "count": (int, str), "float": (int, float)}
-"""What the values of a kind are; of any other, whole numbers."""
-_RANGES = {"positive": (1, inf), "seed": (0, 2**32 - 1)}
-"""The least and the largest value of a kind that is not of all numbers."""
 _WORDS = {"positive": "above_0", "seed": "of_32_bits", "float": "a_number", "str": "a_text"}
 """Kinds by what messages.yaml calls them; any other is a whole number."""
-
-
-def fits(value: Any, kind: str) -> bool:
-    """True if a value is of a kind."""
-    base = kind.rstrip("?")
-    if value is None:
-        return base != kind
-    if type(value) not in _TYPES.get(base, (int,)):
-        return False
-    if base == "count" and isinstance(value, str):
-        return value.strip().removeprefix("-").isdecimal()
-    bounds = _RANGES.get(base)
-    return bounds is None or bounds[0] <= value <= bounds[1]
 
 
 def checked_fields(reading: Reading, fields: dict[str, Sourced], choices: Mapping[str, str]) -> dict[str, Sourced]:

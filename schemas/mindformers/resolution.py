@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from ..fast_records import TYPE_CHECKING, NamedTuple, named_module
 from ..message import Words
-from ..plain_values import in_full
+from ..plain_values import in_full, is_list
 from ..rows import Run, Sourced, UndecidedError
 from ..versions import names, newest_until
 from .config_state import Undecided
@@ -112,6 +112,46 @@ class Part(NamedTuple):
     keeps: bool = False
     """Whether what the constructor does not take is answered all the same."""
     known: Taken | None = None
+
+
+class Kind(NamedTuple):
+    """The values of a kind; `is_spelled` lets a text through that spells a whole number."""
+
+    types: tuple[type, ...]
+    least: int | None = None
+    largest: int | None = None
+    is_spelled: bool = False
+
+
+KINDS = {
+    "str": Kind((str,)),
+    "int": Kind((int,)),
+    "float": Kind((int, float)),
+    "bool": Kind((bool,)),
+    "positive": Kind((int,), 1),
+    "seed": Kind((int,), 0, 2**32 - 1),
+    "count": Kind((int,), is_spelled=True),
+}
+"""The kinds of single values that the facts name; `models.py` makes its types of them, too."""
+
+
+def fits(value: Any, kind: str) -> bool:
+    """True if a value is of a kind as the facts write it: `int`, `int?`, `int | None`, `list[int]`."""
+    options = kind.replace("?", " | None").split(" | ")
+    if len(options) > 1:
+        return any((value is None) if option == "None" else fits(value, option) for option in options)
+    if kind.startswith("list["):
+        return is_list(value) and all(fits(item, kind[5:-1]) for item in value)
+    known = KINDS.get(kind)
+    if value is None or known is None:
+        return value is not None
+    if known.is_spelled and isinstance(value, str):
+        return value.strip().removeprefix("-").isdecimal()
+    return (
+        type(value) in known.types
+        and (known.least is None or value >= known.least)
+        and (known.largest is None or value <= known.largest)
+    )
 
 
 def wrong_kind(reading: Reading, path: str, value: Any, expected: Words, severity: Severity | None = None) -> None:

@@ -98,12 +98,12 @@ def test_a_good_configuration_fits(accmap: Any) -> None:
 
 
 PLANTED = [
-    ("qwen3_dense/mindformers.yaml", "batch_size: 1", "batch_size: one", 'must be a whole number or null, not "one"'),
+    ("qwen3_dense/mindformers.yaml", "batch_size: 1", "batch_size: one", 'must be a whole number, not "one"'),
     (
         "qwen3_dense/mindformers.yaml",
         "rate: 1.0e-4",
         "rate: 1e-4",
-        'must be a number or null, not "1e-4"; write 0.0001',
+        'must be a number, not "1e-4"; write 0.0001',
     ),
     ("qwen3_dense/mindformers.yaml", "\nseed: 1234", "\nsead: 1234", 'has no "sead" (did you mean seed?)'),
     ("qwen3_dense/mindformers.yaml", "hidden_size:", "hiden_size:", 'has no "hiden_size" (did you mean hidden_size?)'),
@@ -270,3 +270,39 @@ def test_every_json_answer_has_a_schema() -> None:
     }
     known = {*NAMES, "schema"}
     assert {name for name in commands if name.replace(" ", "-") not in known} == set()
+
+
+def test_a_tree_of_a_version_without_facts_is_checked_by_the_nearest(accmap: Any) -> None:
+    files = {
+        "mindformers/__init__.py": '__version__ = "1.4.0"\n',
+        "configs/a.yaml": "run_mode: train\nuse_legacy: True\nrunner_config: {epochs: ten}\n",
+    }
+    assert checked(accmap, "configs/a.yaml", files=files) == (1, [("runner_config.epochs", "type", 3, 25)])
+
+
+OF_A_KIND = ("value-of-the-wrong-kind", "string-where-number")
+OF_EACH_KIND = {
+    "\nseed: 1234": "\nseed: V",
+    "num_parallel_workers: 8": "num_parallel_workers: V",
+    "  batch_size: 1": "  batch_size: V",
+    "gradient_accumulation_steps: 1": "gradient_accumulation_steps: V",
+    "total_steps: 1000": "total_steps: V",
+    "learning_rate: 1.0e-4": "learning_rate: V",
+    "lr_end: 1.0e-5": "lr_end: V",
+    "num_hidden_layers: 4": "num_hidden_layers: V",
+    "intermediate_size: 1536": "intermediate_size: V",
+}
+
+
+@pytest.mark.parametrize("value", ["one", "1.5", "0", "-1", "null", "'3'", "4294967296", "[3]"])
+def test_the_model_and_the_reader_refuse_the_same_values(accmap: Any, value: str) -> None:
+    text = (ROOT / "examples/qwen3_dense/mindformers.yaml").read_text("utf-8")
+    for before, after in OF_EACH_KIND.items():
+        assert text.count(before) == 1
+        text = text.replace(before, after.replace("V", value))
+    _, faults = checked(accmap, "a.yaml", files={"a.yaml": text})
+    found = json.loads(accmap("lint", "a.yaml", "--format", "json", "--no-cache").out)["diagnostics"]
+    wrong = {(one["span"]["line"], one["span"]["column"]) for one in found if one["name"] in OF_A_KIND}
+    lines = text.splitlines()
+    assert {lines[line - 1] for _, _, line, _ in faults if line} == {lines[line - 1] for line, _ in wrong}
+    assert {fault[2:] for fault in faults} == wrong
