@@ -12,32 +12,17 @@ from accmap.schemas.diagnostic import UnreadableError
 
 np = pytest.importorskip("numpy")
 
+from weight_files import ckpt_entry  # noqa: E402
+
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def field(number: int, data: bytes) -> bytes:
-    return bytes([number << 3 | 2]) + varint(len(data)) + data
-
-
-def varint(value: int) -> bytes:
-    found = bytearray()
-    while value >= 0x80:
-        found.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*found, value])
-
-
-def entry(tag: str, dims: tuple[int, ...], kind: str, content: bytes) -> bytes:
-    sizes = b"".join(b"\x08" + varint(size) for size in dims)
-    return field(1, field(1, tag.encode()) + field(2, sizes + field(2, kind.encode()) + field(3, content)))
-
-
 def test_parameters_whole_and_in_pieces(tmp_path: Path) -> None:
     wanted = np.arange(4000, dtype="<f4").reshape(400, 10)
-    data = entry("step_num", (0,), "Int32", b"\7\0\0\0") + entry("note", (1,), "str", "a".encode("utf-32-le"))
-    data += b"".join(entry("a.weight", (400, 10), "Float32", part.tobytes()) for part in np.array_split(wanted, 3))
-    data += entry("b", (3,), "BFloat16", b"\0\1\2\3\4\5") + b"crc_num" + bytes(10)
+    data = ckpt_entry("step_num", (0,), "Int32", b"\7\0\0\0") + ckpt_entry("note", (1,), "str", "a".encode("utf-32-le"))
+    data += b"".join(ckpt_entry("a.weight", (400, 10), "Float32", part.tobytes()) for part in np.array_split(wanted, 3))
+    data += ckpt_entry("b", (3,), "BFloat16", b"\0\1\2\3\4\5") + b"crc_num" + bytes(10)
     (tmp_path / "a.ckpt").write_bytes(data)
     found = read_ckpt(str(tmp_path / "a.ckpt"))
     assert {name: (weight.dtype, weight.shape) for name, weight in found.items()} == {
@@ -48,25 +33,6 @@ def test_parameters_whole_and_in_pieces(tmp_path: Path) -> None:
     assert (np.concatenate(list(found["a.weight"].blocks())) == wanted).all()
     assert (found["a.weight"].rows(130, 270) == wanted[130:270]).all()
     assert open_checkpoint(str(tmp_path)).form == "ckpt"
-
-
-@pytest.mark.parametrize(
-    ("data", "told"),
-    [
-        (b"\x4d\x52\x1f" * 100, "EVD056"),
-        (entry("a", (2,), "Float32", b"\0" * 4), "does not take 4 bytes"),
-        (entry("a", (1,), "Int4", b"\0"), "has the type 'Int4'"),
-        (entry("a", (1,), "Int8", b"\0") + entry("b", (1,), "Int8", b"\0") + entry("a", (1,), "Int8", b"\0"), "twice"),
-        (entry("a", (1,), "Float32", b"\0" * 4)[:-1], "EVD056"),
-        (b"", "no parameter"),
-    ],
-)
-def test_what_is_no_such_file(data: bytes, told: str, tmp_path: Path) -> None:
-    (tmp_path / "a.ckpt").write_bytes(data)
-    with pytest.raises(UnreadableError) as raised:
-        read_ckpt(str(tmp_path / "a.ckpt"))
-    found = raised.value.diagnostic
-    assert told in f"{found.kind.code} {found.message()}"
 
 
 @pytest.mark.frameworks

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import pickle
+import re
 import shutil
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from accmap.evidence.weights.checkpoint_pickle import read_pickle
 from accmap.evidence.weights.conversion import Request, convert
 from accmap.evidence.weights.opening import open_checkpoint
 from accmap.evidence.weights.target_files import MANIFEST, check_manifest
-from accmap.evidence.weights.tensor_files import Global, Made, Ordered, TorchFile, write_pickle
+from accmap.evidence.weights.tensor_files import Chunk, Global, Made, Ordered, Scattered, TorchFile, write_pickle
 from accmap.evidence.weights.weight import RefusedError
 from accmap.schemas.diagnostic import UnreadableError
 from accmap.schemas.reader import read_config
@@ -253,3 +254,19 @@ def test_classes_are_named_and_not_imported() -> None:
     found = pickle.loads(write_pickle(Made(Global("argparse", "Namespace"), {"a": Ordered({"b": 1})})))
     assert found.a == {"b": 1}
     assert b"nowhere" in write_pickle(Made(Global("nowhere", "Thing"), {}))
+
+
+@pytest.mark.parametrize(
+    ("offsets", "shape", "told"),
+    [
+        (((0, 0), (0, 0)), ((2, 2), (2, 2)), "EVD041.*4 of 8 numbers"),
+        (((0, 0), (3, 0)), ((2, 2), (2, 2)), "EVD042.*lies outside"),
+        (((0,), (2, 0)), ((2, 2), (2, 2)), "EVD042.*lies outside"),
+    ],
+)
+def test_pieces_that_do_not_make_up_the_whole(offsets: Any, shape: Any, told: str) -> None:
+    chunks = [Chunk(at, size, "x.distcp", lambda: None) for at, size in zip(offsets, shape, strict=True)]  # pyright: ignore[reportArgumentType]
+    with pytest.raises(UnreadableError) as raised:
+        Scattered("w", "F32", (4, 2), chunks).check_whole("run")
+    found = raised.value.diagnostic
+    assert re.search(told, f"{found.kind.code} {found.message()}")

@@ -313,3 +313,20 @@ __all__ = [
     "FAMILIES", "ITERATION", "TABLE", "arrays", "megatron_state", "namespace", "pair", "read_safetensors",
     "torch_names", "write_distributed", "write_megatron", "write_mindformers", "write_safetensors", "write_torch",
 ]  # fmt: skip
+
+
+def ckpt_entry(tag: str, dims: tuple[int, ...], kind: str, content: bytes) -> bytes:
+    """A parameter as MindSpore's `checkpoint.proto` has it."""
+
+    def varint(value: int) -> bytes:
+        found = bytearray()
+        while value >= 0x80:
+            found.append(value & 0x7F | 0x80)
+            value >>= 7
+        return bytes([*found, value])
+
+    def field(number: int, data: bytes) -> bytes:
+        return bytes([number << 3 | 2]) + varint(len(data)) + data
+
+    sizes = b"".join(b"\x08" + varint(size) for size in dims)
+    return field(1, field(1, tag.encode()) + field(2, sizes + field(2, kind.encode()) + field(3, content)))
