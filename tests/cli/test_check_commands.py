@@ -1,4 +1,4 @@
-"""`accmap check npy` and `accmap check scores` as commands."""
+"""`accmap check npy`: arrays and folders of them, what is refused, and the guide's checker."""
 
 from __future__ import annotations
 
@@ -131,62 +131,11 @@ def test_folders_of_arrays(accmap, arrays: None, tmp_path: Path) -> None:
     assert "one.npy" in answer.out
 
 
-@pytest.mark.procedure("proc.infer.dataset_score")
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        (("81.2", "81.5"), 0),
-        (("81.2", "81.6"), 1),
-        (("81.2", "81.6", "--absolute"), 0),
-        (("81.2", "81.6", "--tolerance", "1"), 0),
-        (("91.2", "81.6", "--at-least"), 0),
-        (("s.json", "b.txt"), 1),
-        (("s.json", "b.txt", "--metric", "acc"), 0),
-        (("s.json", "more.txt"), 1),
-        (("nan", "81.6"), 1),
-        (("0.812", "81.2"), 1),
-        (("acc.json", "norm.json"), 1),
-        (("acc.json", "plain.csv"), 0),
-    ],
-)
-def test_scores(accmap, words: tuple[str, ...], code: int) -> None:
-    files = {
-        "s.json": '{"results": {"mmlu": {"acc,none": 0.652}, "gsm8k": {"em,strict": 0.8}}}',
-        "b.txt": "mmlu/acc 0.6521\n gsm8k/em,strict 0.9\n",
-        "acc.json": '{"results": {"mmlu": {"acc,none": 0.5}}}',
-        "norm.json": '{"results": {"mmlu": {"acc_norm,none": 0.5}}}',
-        "plain.csv": "dataset,score\nmmlu,0.5\n",
-        "more.txt": "mmlu/acc 0.652\ngsm8k/em,strict 0.8\nceval 0.7\n",
-    }
-    answer = accmap("check", "scores", *words, files=files)
-    assert answer.code == code, answer.out
-    for language in ("en", "zh"):
-        assert accmap("check", "scores", *words, "--lang", language).out
-    found = accmap("check", "scores", *words, "--format", "json")
-    jsonschema.validate(json.loads(found.out), json.loads(accmap("schema", "check-scores").out))
-
-
-@pytest.mark.parametrize(
-    "words", [("nothing.json", "80"), ("bad.json", "80"), ("80",), ("80", "80", "--tolerance", "-1")]
-)
-def test_scores_that_cannot_be_used(accmap, words: tuple[str, ...]) -> None:
-    answer = accmap("check", "scores", *words, files={"bad.json": '{"a": '})
-    assert answer.code == 2
-    assert answer.err
-
-
 def test_bfloat16_against_float32_names_the_first_element(accmap, arrays: None, tmp_path: Path) -> None:
     np.save(tmp_path / "bits.npy", np.zeros((4, 5), "V2"))
     answer = accmap("check", "npy", "bits.npy", "a.npy", "--any-dtype")
     assert answer.code == 1
     assert "[0, 0]" in answer.out
-
-
-def test_a_table_with_several_columns_of_numbers_is_not_guessed(accmap) -> None:
-    files = {"s.csv": "task,first,second\nmmlu,0.8,0.7\n"}
-    answer = accmap("check", "scores", "s.csv", "0.7", files=files)
-    assert answer.code == 2
-    assert "first, second" in answer.err
 
 
 def test_an_array_that_may_not_be_read(accmap, arrays: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,21 +146,6 @@ def test_an_array_that_may_not_be_read(accmap, arrays: None, monkeypatch: pytest
     answer = accmap("check", "npy", "a.npy", "far.npy")
     assert answer.code == 2
     assert "a.npy cannot be read: Permission denied" in answer.err
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ('{"mmlu": 0.8, ', "JSON 不完整，第 1 行"),
-        ("mmlu 0.8\nhello", "第 2 行不是"),
-        ("task,score\nmmlu\n", "第 2 行有 1 列，应为 2 列"),
-        ("task,a,b\nmmlu,1,2\n", "有多个数值列（a, b）"),
-    ],
-)
-def test_reasons_in_chinese(accmap, text: str, said: str) -> None:
-    answer = accmap("check", "scores", "s", "0.7", "--lang", "zh", files={"s": text})
-    assert answer.code == 2
-    assert said in answer.err
 
 
 def test_a_cut_array_in_chinese(accmap, arrays: None, tmp_path: Path) -> None:
