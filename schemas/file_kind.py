@@ -89,7 +89,7 @@ def purpose_of_arguments(given: Mapping[str, Setting], launch: Launch | None, fi
     from .purposes_compiled import ARGUMENTS
 
     cfg = given.get("yaml_cfg")
-    if cfg is not None and _names_file(cfg):
+    if cfg is not None and cfg.origin == "explicit" and (bool(cfg.value) or not cfg.decided):
         problem = diagnose(say.from_named_yaml(name=cfg.flag or "--yaml-cfg"), file, cfg.span)
         return Purpose("outside", problem)
     trains = launch is not None and program_kind(launch.script) == TRAINING
@@ -101,10 +101,6 @@ def purpose_of_arguments(given: Mapping[str, Setting], launch: Launch | None, fi
         if not partner or other is not None:
             return _purpose(entry, file, setting.span, name=setting.flag or dest)
     return None
-
-
-def _names_file(cfg: Setting) -> bool:
-    return cfg.origin == "explicit" and (bool(cfg.value) or not cfg.decided)
 
 
 def _with_value(given: Mapping[str, Setting], dest: str) -> Setting | None:
@@ -346,14 +342,14 @@ def _program(script: str | None) -> tuple[Any, ...] | None:
     from .purposes_compiled import MODULES, PROGRAMS
 
     if not base.endswith(".py"):
-        found = next((entry for entry in MODULES if _fits(entry[0], base)), None)
+        found = next((entry for entry in MODULES if matches_pattern(entry[0], base)), None)
         if found is not None:
             return found
         base = f"{base.rpartition('.')[2]}.py"
     path = script.replace("\\", "/").split("/")[:-1]
     for entry in PROGRAMS:
         folders = entry[0].count("/")
-        if _fits(entry[0], "/".join((*path[len(path) - folders :], base)) if folders else base):
+        if matches_pattern(entry[0], "/".join((*path[len(path) - folders :], base)) if folders else base):
             return entry
     return None
 
@@ -366,7 +362,7 @@ def _engine(launch: Launch) -> tuple[Any, ...] | None:
     from .purposes_compiled import ENGINES
 
     for entry in ENGINES:
-        if not _fits(entry[0], base):
+        if not matches_pattern(entry[0], base):
             continue
         words = [word.text for word in launch.arguments]
         decided = _last([word.text for word in launch.arguments if word.resolved], entry[8][0])
@@ -383,7 +379,7 @@ def _last(words: Sequence[str], key: str) -> str | None:
     return next((value.strip("'\"") for name, equals, value in reversed(given) if name == key and equals), None)
 
 
-def _fits(pattern: str, name: str) -> bool:
+def matches_pattern(pattern: str, name: str) -> bool:
     """True if a name is a pattern's, where each `*` stands for any text."""
     first, star, rest = pattern.partition("*")
     if not star:

@@ -29,6 +29,16 @@ def number_in(text: str | bytes) -> float | None:
         return None
 
 
+def json_or_text(text: str) -> Any:
+    """A list, a mapping, a number or a truth as JSON writes them, else the text."""
+    from json import loads
+
+    try:
+        return loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
 def deep_copy(value: Any) -> Any:
     """A copy whose mappings and lists can be changed."""
     if is_mapping(value):

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from ..config import Value
     from ..message import Words
-    from ..yaml_reader.node import Node
 
 FILE = "config.json"
 """How the file is called that describes a model folder."""
@@ -115,13 +114,9 @@ def _keys(source: SourceText) -> dict[str, Any]:
 
 def _places(source: SourceText, keys: Mapping[str, Any]) -> dict[str, Span]:
     """The place of each key; the whole file if the place is unknown."""
-    from ..yaml_reader.document import read_yaml
+    from ..yaml_reader.document import json_items
 
-    try:
-        root = read_yaml(SourceText(source.name, source.text.replace("\t", " "))).root  # JSON allows tabs
-    except UnreadableError:
-        root = None
-    items: Mapping[Any, Node] = {} if root is None else root.items
+    items = json_items(source)
     whole = Span(1, 1, source.line_count, len(source.line(source.line_count)) + 1)
     return {key: whole if (node := items.get(key)) is None else (node.key_span or node.span) for key in keys}
 

@@ -13,6 +13,7 @@ import operator
 from ..diagnostic import UnreadableError, diagnose
 from ..fast_records import TYPE_CHECKING, NamedTuple, cast
 from ..message import Problem, Words, verbatim
+from ..plain_values import json_or_text
 from ..versions import number_of
 from .catalog import ArgumentFact
 from .messages_compiled import say
@@ -509,14 +510,8 @@ def _or_nothing(kind: str) -> Callable[[str, str], Value]:
 
 
 def _any(text: str, version: str) -> Value:
-    """A list, a mapping, a number or a truth as JSON writes them, else the text."""
     del version
-    from json import loads
-
-    try:
-        return loads(text)
-    except (ValueError, RecursionError):
-        return text
+    return json_or_text(text)
 
 
 _NOTHING = ("null", "None", "~")

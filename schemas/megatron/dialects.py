@@ -14,6 +14,7 @@ from importlib import import_module
 from ..diagnostic import UnreadableError, diagnose
 from ..expressions import Expression
 from ..fast_records import TYPE_CHECKING, NamedTuple, cast
+from ..file_kind import matches_pattern
 from ..message import verbatim
 from ..rows import TOO_ODD, Row
 from ..versions import names_a_file, versions_in
@@ -21,7 +22,7 @@ from . import validation_functions
 from .argument_parser import NULLABLE, destination
 from .catalog import VERSIONS, ArgumentFact, catalog, catalog_of, with_arguments
 from .messages_compiled import say
-from .validation import OF_RUN, Beside, Said, starts_program
+from .validation import OF_RUN, Beside, GivenArguments, Said
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -155,50 +156,29 @@ class Dialect(NamedTuple):
 
     def about(self, dest: str) -> Reason | None:
         """The first reason about an argument, whether or not it holds."""
-        return next((one for one in self.reasons if any(_fits(name, dest) for name in one.names)), None)
+        return next((one for one in self.reasons if any(matches_pattern(name, dest) for name in one.names)), None)
 
     def reason(self, dest: str, settings: Mapping[str, Setting], launch: Launch | None) -> Reason | None:
         """The first reason for an argument that holds where the settings are these; None where there is none."""
         own = dest in self.own
-        fitting = (one for one in self.reasons if (own or one.when) and any(_fits(name, dest) for name in one.names))
+        fitting = (
+            one for one in self.reasons if (own or one.when) and any(matches_pattern(name, dest) for name in one.names)
+        )
         values = _Values(settings, launch)
         return next((one for one in fitting if one.when is None or _holds(one, one.when, values)), None)
 
 
-def _fits(pattern: str, name: str) -> bool:
-    """True if a name is a pattern's, whose `*` stands for any text."""
-    first, star, rest = pattern.partition("*")
-    if not star:
-        return name == pattern
-    middle, _, end = rest.rpartition("*")
-    return name.startswith(first) and name.endswith(end) and middle in name[len(first) :]
-
-
-class _Values:
+class _Values(GivenArguments):
     """The settings as an expression asks for them."""
 
     def __init__(self, settings: Mapping[str, Setting], launch: Launch | None) -> None:
-        self.settings, self.launch = settings, launch
+        self.settings, self.launch = cast("dict[str, Setting]", settings), launch
 
     def __getitem__(self, name: str) -> Any:
         setting = self.settings[name]
         if not setting.decided:
             raise LookupError(name)
         return setting.value
-
-    def given(self, dest: str) -> bool:
-        """True if the user gave an argument."""
-        setting = self.settings.get(dest)
-        return setting is not None and setting.raw is not None
-
-    def launched(self, ending: str) -> bool:
-        """True if the program is of this name."""
-        return starts_program(self.launch, ending)
-
-    def raw(self, dest: str) -> str:
-        """The text that the user wrote for an argument."""
-        setting = self.settings.get(dest)
-        return "" if setting is None or not setting.raw else setting.raw[0]
 
 
 def _holds(reason: Reason, condition: Expression, values: _Values) -> bool:

@@ -140,7 +140,28 @@ def _rows_in(version: str) -> tuple[Row, ...]:
     return found
 
 
-class Run(rows.Run):
+class GivenArguments:
+    """The questions of an expression about what the user wrote."""
+
+    settings: dict[str, Setting]
+    launch: Launch | None
+
+    def given(self, dest: str) -> bool:
+        """True if the user gave an argument."""
+        setting = self.settings.get(dest)
+        return setting is not None and setting.raw is not None
+
+    def launched(self, ending: str) -> bool:
+        """True if the program is of this name, or a module that ends in it."""
+        return starts_program(self.launch, ending)
+
+    def raw(self, dest: str) -> str:
+        """The text that the user wrote for an argument."""
+        setting = self.settings.get(dest)
+        return "" if setting is None or not setting.raw else setting.raw[0]
+
+
+class Run(GivenArguments, rows.Run):
     """The values of one launch while the rows are applied to them."""
 
     def __init__(
@@ -206,20 +227,6 @@ class Run(rows.Run):
         self.reads.update(dict.fromkeys(told.sources))
         return int(told.value)
 
-    def given(self, dest: str) -> bool:
-        """True if the user gave an argument."""
-        setting = self.settings.get(dest)
-        return setting is not None and setting.raw is not None
-
-    def launched(self, ending: str) -> bool:
-        """True if the program is of this name, or a module that ends in it."""
-        return starts_program(self.launch, ending)
-
-    def raw(self, dest: str) -> str:
-        """The text that the user wrote for an argument."""
-        setting = self.settings.get(dest)
-        return "" if setting is None or not setting.raw else setting.raw[0]
-
     def script_default(self, dest: str) -> Any:
         """The value that the training script itself hands to `pretrain` for an argument."""
         return script_defaults(self.launch).get(dest)
@@ -242,7 +249,6 @@ class Run(rows.Run):
 
     def _open(self, row: Row) -> None:
         before = self.settings.get(row.target)
-        reads = self.reads
         if before is not None:
             if not before.decided:
                 return
@@ -251,37 +257,30 @@ class Run(rows.Run):
                     return
             except (UndecidedError, *TOO_ODD):
                 pass
-        derived_from = tuple(name for name in reads if name != row.target)
+        self._derive(row, before, None, decided=False)
+
+    def _derive(self, row: Row, before: Setting | None, value: Any, *, decided: bool) -> None:
+        """Let a value come from what was read; the target itself may be a part of that."""
+        derived_from = tuple(name for name in self.reads if name != row.target)
         base = before or Setting(row.target, None, "derived")
         self.settings[row.target] = base._replace(
-            value=None, origin="derived", derived_from=derived_from, decided=False
+            value=value, origin="derived", derived_from=derived_from, decided=decided
         )
 
     def set(self, row: Row, value: Any) -> None:
         """Write a value with where it comes from; one that the user gave otherwise is reported."""
         before = self.settings.get(row.target)
-        derived_from = tuple(name for name in self.reads if name != row.target)
-        if before is None:
-            self.settings[row.target] = Setting(row.target, value, "derived", derived_from=derived_from)
+        if before is not None and before.decided and before.value == value and type(before.value) is type(value):
             return
-        if before.decided and before.value == value and type(before.value) is type(value):
-            return
-        if before.raw is not None and before.flag is not None:
+        if before is not None and before.raw is not None and before.flag is not None:
             given, used = _text(before.value), _text(value)
             said = say.overruled(flag=before.flag, given=given, used=used, program=self.program, when=_when(row))
             self.report(said, before)
-        self.settings[row.target] = before._replace(
-            value=value, origin="derived", derived_from=derived_from, decided=True
-        )
+        self._derive(row, before, value, decided=True)
 
     def read(self, row: Row, value: Any) -> None:
         """Take an argument of Megatron-LM's own to say what a fork's arguments say: nothing is overruled."""
-        before = self.settings.get(row.target)
-        derived_from = tuple(name for name in self.reads if name != row.target)
-        base = before or Setting(row.target, None, "derived")
-        self.settings[row.target] = base._replace(
-            value=value, origin="derived", derived_from=derived_from, decided=True
-        )
+        self._derive(row, self.settings.get(row.target), value, decided=True)
 
     def respell(self, row: Row, value: Any) -> None:
         """Write a value in another form."""

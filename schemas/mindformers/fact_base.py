@@ -112,17 +112,12 @@ def _equal_groups(values: dict[str, Any]) -> list[list[str]]:
     groups: list[list[str]] = []
     for version, value in values.items():
         for group in groups:
-            if _same(values[group[0]], value):
+            if repr(values[group[0]]) == repr(value):  # True is not 1, and 1 is not 1.0
                 group.append(version)
                 break
         else:
             groups.append([version])
     return groups
-
-
-def _same(left: Any, right: Any) -> bool:
-    """Equal, and of one kind: True is not 1, and 1 is not 1.0."""
-    return repr(left) == repr(right)
 
 
 def _is_set(value: Any) -> bool:
@@ -240,7 +235,7 @@ def static_facts(version: str) -> dict[str, Any]:
         "run_modes": facts["run_modes"],
         "classes": {**facts["classes"], **judged["classes"]},
         "names": {**facts["names"], **{name: name for name in judged["classes"]}},
-        "models": _by_legacy(facts["models"]),
+        "models": dict(sorted(facts["models"].items(), key=lambda one: (not one[1]["legacy"], one[0]))),
         "white": facts["white"],
         "converters": converters or {"common": _converter(facts["common"], facts["transformer"], latent)},
         "meant": _meanings(facts["common"]["rules"]),
@@ -297,11 +292,6 @@ def _switches(graph: str, version: str, versions: list[str]) -> dict[str, Any]:
             elif row["test"] != TRUTH:
                 fields[name] = row["test"]
     return {"switches": sections, "field_tests": fields}
-
-
-def _by_legacy(models: dict[str, Any]) -> dict[str, Any]:
-    """The older classes first, by name."""
-    return dict(sorted(models.items(), key=lambda one: (not one[1]["legacy"], one[0])))
 
 
 def _converter(one: dict[str, Any], fields: dict[str, Any], latent: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from ..config import reason_words
 from ..diagnostic import diagnose
 from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..message import NOTHING
-from ..plain_values import number_in
+from ..plain_values import json_or_text, number_in
 from ..suggestion import closest
 from ..versions import number_of
 from .config_state import Undecided
@@ -264,12 +264,7 @@ def custom_value(text: str) -> Value:
         return number
     if text in ("True", "False"):
         return text == "True"
-    from json import loads
-
-    try:
-        return loads(text)
-    except (ValueError, RecursionError):
-        return text
+    return json_or_text(text)
 
 
 def assigned_value(text: str) -> Value:

@@ -8,7 +8,7 @@ from ..diagnostic import UnreadableError
 from ..fast_records import TYPE_CHECKING
 from ..plain_values import is_mapping
 from ..source import SourceText, Span
-from ..yaml_reader.document import read_yaml
+from ..yaml_reader.document import json_items
 from .config_state import Undecided
 from .messages_compiled import say
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from ..yaml_reader.node import Node
     from .config_state import Reading
 
 _PREFIX = "model.model_config"
@@ -93,11 +92,7 @@ def _open_beside(path: str, beside: str, open_file: Callable[[str], SourceText])
 
 
 def _place(reading: Reading, source: SourceText, keys: dict[str, Any]) -> None:
-    try:
-        root = read_yaml(SourceText(source.name, source.text.replace("\t", " "))).root  # JSON allows tabs
-    except UnreadableError:
-        root = None
-    items: Mapping[Any, Node] = {} if root is None else root.items
+    items = json_items(source)
     whole = Span(1, 1, source.line_count, len(source.line(source.line_count)) + 1, source.name)
     for key in keys:
         if key not in items:

@@ -14,15 +14,14 @@ from ..fast_records import TYPE_CHECKING, NamedTuple, cast
 from ..message import Problem, Words, verbatim
 from ..messages_compiled import say
 from ..shell.scanner import is_whole_number
-from ..source import Span
+from ..source import SourceText, Span
 from .node import KEPT_AT, MAX_DEPTH, MAX_EXPANDED, SAME_VALUE, Node
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any, NoReturn
 
     from ..diagnostic import Diagnostic
-    from ..source import SourceText
 
 _LIBYAML_TOO_DEEP = "exceeded maximum nesting depth"
 """The words of libyaml's own limit, which PyYAML's wheels have since 6.0.4."""
@@ -83,6 +82,15 @@ def read_yaml(source: SourceText) -> YamlDocument:
 
 _recent: list[YamlDocument] = []
 """The documents at hand: whoever mends a file asks for it again. A document is never changed."""
+
+
+def json_items(source: SourceText) -> Mapping[Any, Node]:
+    """The entries of a JSON file with their places, as far as YAML reads them."""
+    try:
+        root = read_yaml(SourceText(source.name, source.text.replace("\t", " "))).root  # JSON allows tabs
+    except UnreadableError:
+        return {}
+    return {} if root is None else root.items
 
 
 def _read(source: SourceText) -> YamlDocument:

@@ -18,7 +18,7 @@ from ...diagnostic import UnreadableError, diagnose
 from ...fast_records import TYPE_CHECKING, NamedTuple
 from ...file_kind import purpose_of_arguments
 from ...message import NOTHING
-from ...plain_values import is_number
+from ...plain_values import is_number, number_in
 from ...versions import release_of
 from ..argument_parser import pattern
 from ..catalog import VERSIONS, catalog
@@ -156,11 +156,7 @@ def _number(text: str) -> int | float | None:
     try:
         return int(text)
     except ValueError:
-        pass
-    try:
-        return float(text)
-    except ValueError:
-        return None
+        return number_in(text)
 
 
 def _signal(number: float) -> Value:
