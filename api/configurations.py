@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from accmap.mapper.comparison import Comparison
-    from accmap.mapper.differences import Difference
+    from accmap.mapper.differences import Comparison, Difference
     from accmap.mapper.startup import Obstacle
     from accmap.mapper.translate.result import ReportRow
     from accmap.mappings.names_compiled import FieldName
@@ -234,7 +233,7 @@ class Differences(tuple["Difference", ...]):
 @checked_call
 def diff(a: Source, b: Source, options: ReadOptions | None = None) -> Differences:
     """Compare two files of either framework, or what `load` answered, by their effective values."""
-    from accmap.mapper.comparison import compare
+    from accmap.mapper.differences import compare
     from accmap.mapper.recipe.reading import recipe_of
 
     configs = [with_own_settings(as_config(side, options)) for side in (a, b)]

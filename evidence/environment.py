@@ -15,7 +15,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from ..mapper.align.table import alignment_table
+from ..mapper.align.ladder import alignment_table
 from ..schemas.border.file_input import package_text
 from ..schemas.border.inputs import open_regular
 from ..schemas.compilers.tables import load_table

@@ -32,7 +32,7 @@ MAKERS = (
     "rules.compile_defects",
     "rules.compile",
     "rules.pages",
-    "mapper.matrix",
+    "mapper.mapping_rows",
     "verifier.answers",
     "evidence.answers",
     "evidence.codes",

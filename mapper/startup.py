@@ -6,18 +6,18 @@ Megatron-LM's builders refuse a few more. A written text is read back and asked 
 
 from __future__ import annotations
 
-from ..mappings.stops import stops
 from ..mappings.tables import field_named
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.megatron.effective import unmet_requirements
 from ..schemas.megatron.forks import fork_of
+from ..schemas.versions import within
 from .conditions import holds
 from .recipe.reading import recipe_of, side_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ..mappings.stops import Stop
+    from ..mappings.tables import Condition, SideName
     from ..schemas.config import Config, Value
     from ..schemas.diagnostic import Language
     from .recipe.values import Recipe
@@ -125,3 +125,42 @@ def network_obstacles(config: Config) -> tuple[Obstacle, ...]:
 
 def _obstacle(reason: StopReason) -> Obstacle:
     return Obstacle(reason.stop.at, reason.stop.name, reason.en, reason.zh, reason.stop.instead)
+
+
+class Stop(NamedTuple):
+    """One kind of run that does not get through its first step."""
+
+    name: str
+    side: str
+    since: str | None
+    until: str | None
+    when: tuple[Condition, ...]
+    """Of recipe fields or, with a colon in front, of the side's own keys."""
+    at: str
+    """The key it is about."""
+    instead: str
+    """What runs and comes nearest, as that side writes it."""
+    program: bool
+    """Whether it is the framework's own program that stops: a fork has a loop of its own."""
+    network: bool
+    """Whether the network stops in any program, so that a model's `config.json` does, too."""
+    rule: str | None
+    """A rule of the linter that says the same."""
+    en: str
+    zh: str
+
+    def covers(self, side: SideName, version: str) -> bool:
+        """True if it speaks of a side and a version of it."""
+        return self.side == side and within(version, self.since, self.until)
+
+
+_loaded: list[tuple[Stop, ...]] = []
+
+
+def stops() -> tuple[Stop, ...]:
+    """Every row of the table."""
+    if not _loaded:
+        from ..mappings.stops_compiled import STOPS
+
+        _loaded.append(tuple(Stop(*row) for row in STOPS))
+    return _loaded[0]

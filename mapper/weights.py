@@ -1,23 +1,30 @@
-"""The table of weights: names and layouts of one framework in the other's, in both directions.
+"""The tables of weights: names and layouts of Megatron-Core's parameters in MindSpore Transformers and transformers.
 
-The rows stand in `mappings/weights.yaml`. A row owns both directions: `to_mindformers` lays Megatron-Core's arrays
-out as MindSpore Transformers does, `to_megatron` undoes it exactly. A parameter that no row knows is an error that
-names it, never a silent omission. The verifier and checkpoint conversion use the same table.
+The rows stand in `mappings/weights.yaml` and `mappings/weights_huggingface.yaml`. A row owns both directions:
+`to_mindformers` (or `split`) lays Megatron-Core's arrays out as the other side does, `to_megatron` (or `join`) undoes
+it exactly. A parameter that no row knows is an error that names it, never a silent omission. The verifier and
+checkpoint conversion use the same tables.
+
+A framework spells one parameter in several ways: wrapped in `module.`, with its norm fused into the projection behind
+it, with all experts in one module. `canonical` gives the name that the rows use, `spellings` the names that a given
+implementation writes, `split_of` how tensor parallelism cuts a parameter, and `beside_the_weights` what else a
+checkpoint holds: optimizer state, counters, caches.
 """
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
+from ..schemas.message import Words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from typing import Any, Literal, TypeAlias
 
     Array = Any
-    """A numpy array; numpy is imported only where arrays are laid out."""
+    "A numpy array; numpy is imported only where arrays are laid out."
     Shape = tuple[int, ...]
 
 Framework: TypeAlias = "Literal['megatron', 'mindformers']"
@@ -318,3 +325,279 @@ def placeholder_pattern(template: str, choices: Mapping[str, str]) -> re.Pattern
     return re.compile(
         re.sub(r"\\\{(\w+)\\\}", lambda found: f"(?P<{found[1]}>{choices[found[1]]})", re.escape(template))
     )
+
+
+Split: TypeAlias = "Literal['rows', 'latent', 'gated', 'columns']"
+
+_WRAPPERS = {"megatron": ("module.", "model."), "mindformers": ("network.", "_backbone.", "backbone.")}
+"""What data parallelism and training wrappers put before the name of a parameter."""
+
+
+class _Alias(NamedTuple):
+    pattern: re.Pattern[str]
+    name: str
+    back: re.Pattern[str]
+    other: str
+    fused: bool
+    beside: str | None
+    everywhere: bool
+
+
+class Beside(NamedTuple):
+    """Something in a checkpoint that is no weight."""
+
+    en: str
+    zh: str
+    anew: bool = False
+    """Without it a run does not go on where the checkpoint was saved, but begins like a new one."""
+
+
+def canonical(framework: Framework, name: str) -> str:
+    """The name that the rows of the weight table use for a parameter."""
+    for wrapper in _WRAPPERS[framework]:
+        while name.startswith(wrapper):
+            name = name[len(wrapper) :]
+    for newer, older in _renames(framework).items():
+        name = name.replace(f".{newer}.", f".{older}.")
+    for alias in _aliases(framework):
+        found = alias.pattern.fullmatch(name)
+        if found is not None:
+            return fill_template(alias.name, found.groupdict())
+    return name
+
+
+def spellings(names: Collection[str], *, engine: bool, grouped: bool, newer: bool = False) -> dict[str, str]:
+    """Names that Megatron-LM has for these parameters.
+
+    `engine`: Transformer Engine builds the layers. `grouped`: it holds the experts in one module too. `newer`: the
+    version calls modules by their newer names.
+    """
+    found: dict[str, str] = {}
+    renames = {older: recent for recent, older in _renames("megatron").items()} if newer else {}
+    for name in names:
+        written = name
+        for alias in _aliases("megatron") if engine else ():
+            match = alias.back.fullmatch(name) if alias.fused else None
+            if match is None:
+                continue
+            beside = alias.beside or ""
+            if grouped if beside == "grouped" else fill_template(beside, match.groupdict()) in names:
+                written = fill_template(alias.other, match.groupdict())
+        for older, recent in renames.items():
+            written = written.replace(f".{older}.", f".{recent}.")
+        found[name] = written
+    return found
+
+
+def global_names(names: Collection[str], *, engine: bool, latent: bool) -> dict[str, str]:
+    """Names of these parameters in a distributed checkpoint of Megatron-LM, layers and experts one by one.
+
+    The local implementation writes its norms as if they were fused, so that either implementation can load them.
+    """
+    if engine:
+        return spellings(names, engine=True, grouped=False)
+    found = {name: name for name in names}
+    for alias in () if latent else _aliases("megatron"):
+        for name in names if alias.everywhere else ():
+            match = alias.back.fullmatch(name)
+            if match is not None:
+                found[name] = fill_template(alias.other, match.groupdict())
+    return found
+
+
+def split_of(name: str) -> Split | None:
+    """The cut that tensor parallelism makes in a Megatron-Core parameter; None for one that is whole on every rank."""
+    return next((split for split, pattern in _splits() if pattern.fullmatch(name)), None)
+
+
+def beside_the_weights(framework: Framework, name: str) -> Beside | None:
+    """The meaning of a tensor that belongs to no model; None for one that may be a weight."""
+    return next((what for pattern, what in _others(framework) if pattern.fullmatch(name)), None)
+
+
+_EXPERT = re.compile(r"(.*\.mlp\.experts\.)local_experts\.(\d+)(\..*)")
+_LAYER = re.compile(r"(decoder\.layers\.)(\d+)(\..*)")
+_MTP = re.compile(r"(mtp\.layers\.)(\d+)(\..*)")
+
+
+def expert_of(name: str) -> int | None:
+    """The number of the expert that a Megatron-Core parameter belongs to."""
+    found = _EXPERT.fullmatch(name)
+    return None if found is None else int(found[2])
+
+
+def with_expert(name: str, expert: int) -> str:
+    """The same parameter of another expert."""
+    return _EXPERT.sub(lambda found: f"{found[1]}local_experts.{expert}{found[3]}", name)
+
+
+def layer_of(name: str) -> int | None:
+    """The number of the decoder's layer that a parameter belongs to."""
+    found = _LAYER.fullmatch(name)
+    return None if found is None else int(found[2])
+
+
+def with_layer(name: str, layer: int) -> str:
+    """The same parameter of another layer."""
+    return _LAYER.sub(lambda found: f"{found[1]}{layer}{found[3]}", name)
+
+
+def is_further_prediction(name: str) -> bool:
+    """True if a parameter belongs to multi-token prediction."""
+    return _MTP.fullmatch(name) is not None
+
+
+@cache
+def _renames(framework: Framework) -> Mapping[str, str]:
+    from ..mappings.weights_compiled import RENAMES
+
+    return RENAMES[framework]
+
+
+@cache
+def _aliases(framework: Framework) -> tuple[_Alias, ...]:
+    from ..mappings.weights_compiled import ALIASES
+
+    return tuple(
+        _Alias(
+            _pattern(row["other"]),
+            row["name"],
+            _pattern(row["name"]),
+            row["other"],
+            bool(row.get("fused")),
+            row.get("beside"),
+            bool(row.get("global")),
+        )
+        for row in ALIASES[framework]
+    )
+
+
+@cache
+def _splits() -> tuple[tuple[Split, re.Pattern[str]], ...]:
+    from ..mappings.weights_compiled import SPLITS
+
+    return tuple((split, _pattern(name)) for split, names in SPLITS.items() for name in names)  # pyright: ignore[reportReturnType]
+
+
+@cache
+def _others(framework: Framework) -> tuple[tuple[re.Pattern[str], Beside], ...]:
+    from ..mappings.weights_compiled import OTHERS
+
+    return tuple(
+        (re.compile(row["pattern"]), Beside(row["en"], row["zh"], bool(row.get("anew")))) for row in OTHERS[framework]
+    )
+
+
+def _pattern(template: str) -> re.Pattern[str]:
+    from ..mappings.weights_compiled import BLOCKS
+
+    block = "|".join(re.escape(name).replace(r"\{n\}", r"\d+") for name in BLOCKS)
+    choices = {"block": block, "n": r"\d+", "expert": r"\d+", "norm": "weight|bias", "kind": "weight|bias"}
+    return placeholder_pattern(template, choices)
+
+
+class Parts(NamedTuple):
+    """The parameters of a transformers model that one Megatron-Core parameter holds."""
+
+    names: tuple[str, ...]
+    relation: str
+    turned: bool
+    """Their matrices stand the other way round."""
+
+    @property
+    def same(self) -> bool:
+        """True if there is one part with the same numbers in the same order."""
+        return self.relation == "same" and not self.turned
+
+    def joined_shape(self, shapes: Sequence[Shape]) -> Shape:
+        """The shape of the Megatron-Core parameter that parts of these shapes make."""
+        rows = [self._turned_shape(shape) for shape in shapes]
+        return (sum(shape[0] for shape in rows), *rows[0][1:])
+
+    def parted_shapes(self, shape: Shape, layout: Layout) -> list[Shape]:
+        """The shapes of the parts of a Megatron-Core parameter of this shape."""
+        return [self._turned_shape((rows, *shape[1:])) for rows in self._huggingface_rows(shape[0], layout)]
+
+    def join(self, arrays: Sequence[Array], layout: Layout) -> Array:
+        """Megatron-Core's array."""
+        import numpy as np
+
+        rows = [array.T if self.turned and array.ndim > 1 else array for array in arrays]
+        whole = rows[0] if len(rows) == 1 else np.concatenate(rows)
+        return by_group(whole, layout._replace(qkv_contiguous=True)) if self.relation == "heads" else whole
+
+    def split(self, array: Array, layout: Layout) -> list[Array]:
+        """The parts of Megatron-Core's array."""
+        whole = by_kind(array, layout._replace(qkv_contiguous=True)) if self.relation == "heads" else array
+        found: list[Array] = []
+        start = 0
+        for count in self._huggingface_rows(len(array), layout):
+            part = whole[start : start + count]
+            found.append(part.T if self.turned and part.ndim > 1 else part)
+            start += count
+        return found
+
+    def _turned_shape(self, shape: Shape) -> Shape:
+        return tuple(reversed(shape)) if self.turned else shape
+
+    def _huggingface_rows(self, rows: int, layout: Layout) -> list[int]:
+        if len(self.names) == 1:
+            return [rows]
+        if self.relation == "heads":
+            return [heads * layout.head_dim for heads in (layout.heads, layout.groups, layout.groups)]
+        return [rows // len(self.names)] * len(self.names)
+
+
+@cache
+def parts_of(name: str, family: str) -> Parts | None:
+    """The parameters that a family's model has for a Megatron-Core parameter; None where no row knows it."""
+    for row in _huggingface_rows(family):
+        found = row.pattern.fullmatch(name)
+        if found is not None:
+            values = found.groupdict()
+            return Parts(tuple(fill_template(part, values) for part in row.parts), row.relation, row.turned)
+    return None
+
+
+def homeless(family: str) -> Words | None:
+    """The reason why a family's weights have no place in either framework; None if they have one."""
+    from ..mappings.weights_huggingface_compiled import HOMELESS
+
+    why: tuple[str, str] | None = HOMELESS.get(family)
+    return None if why is None else Words(*why)
+
+
+def beside_a_model(name: str) -> Beside | None:
+    """The meaning of a checkpoint's tensor that belongs to no model; None for one that may be a weight."""
+    return next((what for pattern, what in _huggingface_others() if pattern.fullmatch(name)), None)
+
+
+class _HuggingfaceRow(NamedTuple):
+    pattern: re.Pattern[str]
+    parts: tuple[str, ...]
+    relation: str
+    turned: bool
+
+
+@cache
+def _huggingface_rows(family: str) -> tuple[_HuggingfaceRow, ...]:
+    from ..mappings.weights_huggingface_compiled import PARAMETERS
+
+    return tuple(
+        _HuggingfaceRow(_huggingface_pattern(megatron), parts, relation, turned)
+        for megatron, parts, relation, turned, families in PARAMETERS
+        if families is None or family in families
+    )
+
+
+@cache
+def _huggingface_others() -> tuple[tuple[re.Pattern[str], Beside], ...]:
+    from ..mappings.weights_huggingface_compiled import OTHERS
+
+    rows: tuple[Mapping[str, str], ...] = OTHERS
+    return tuple((re.compile(row["pattern"]), Beside(row["en"], row["zh"])) for row in rows)
+
+
+def _huggingface_pattern(template: str) -> re.Pattern[str]:
+    choices = {"n": r"\d+", "expert": r"\d+", "kind": "weight|bias"}
+    return placeholder_pattern(template, choices)

@@ -18,7 +18,7 @@ from .catalog_compiled import ROLES
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from ..mapper.recipe.settings import SettingsView
+    from ..mapper.recipe.reading import SettingsView
     from ..mapper.recipe.values import RecipeValue
     from ..mappings.names_compiled import FieldName
     from ..mappings.tables import SideName
@@ -226,7 +226,7 @@ class Places:
         if "{" not in key:
             return key
         if self._view is None:
-            from ..mapper.recipe.settings import SettingsView
+            from ..mapper.recipe.reading import SettingsView
 
             self._view = SettingsView(self.side.config)
         return self._view.real(key)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from ...mapper.comparison import compare
+from ...mapper.differences import compare
 from ...mapper.recipe.reading import recipe_of
 from ...schemas.border.text_output import emit, json_text, paint, say
 from ...schemas.fast_records import TYPE_CHECKING
@@ -19,8 +19,7 @@ from ..terminal import shorten, wants_colour
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ...mapper.comparison import Comparison
-    from ...mapper.differences import Difference, Found
+    from ...mapper.differences import Comparison, Difference, Found
     from ...mapper.recipe.values import Recipe
     from ...schemas.diagnostic import Language
     from ..arguments_compiled import DiffArgs

@@ -24,9 +24,8 @@ from ..pages.curve_terminal import Report, Series
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ...mapper.schedule.comparison import Comparison
+    from ...mapper.schedule.comparison import Comparison, Equivalent
     from ...mapper.schedule.curve import Curve, Schedule
-    from ...mapper.schedule.equivalents import Equivalent
     from ...schemas.border.text_output import Outgoing
     from ...schemas.config import Config
     from ...schemas.diagnostic import Diagnostic, Language
@@ -159,7 +158,7 @@ def _steps_to_show(curves: Sequence[Curve], steps: int, comparison: Comparison |
 
 
 def _equivalent(schedule: Schedule, steps: int) -> Equivalent | None:
-    from ...mapper.schedule.equivalents import nearest_megatron, nearest_mindformers
+    from ...mapper.schedule.comparison import nearest_megatron, nearest_mindformers
 
     try:
         return (

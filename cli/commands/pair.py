@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import os
 
-from ...mapper.align.alignment import steps
-from ...mapper.align.pair import pair_of
-from ...mapper.align.readme import FILES, readme
+from ...mapper.align.ladder import steps
+from ...mapper.align.pair import FILES, pair_of, readme
 from ...mapper.startup import obstacles
 from ...mapper.translate.read_back import require_said
 from ...schemas.border.file_output import write_folder

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...mapper.recipe.reading import recipe_of
-from ...mapper.recipe.run_length import open_because
+from ...mapper.recipe.values import open_because
 from ...schemas.border.text_output import emit, json_text, paint, say
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.plain_values import json_value

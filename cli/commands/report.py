@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from accmap import __version__
 
-from ...mapper.comparison import compare
+from ...mapper.differences import compare
 from ...mapper.schedule.curve import UndecidedError
 from ...schemas.border.file_output import deliver
 from ...schemas.border.text_output import markup, shell_word, trust_text
@@ -47,8 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import TypeAlias
 
-    from ...mapper.comparison import Comparison
-    from ...mapper.differences import Difference, Found
+    from ...mapper.differences import Comparison, Difference, Found
     from ...rules.subject import Side
     from ...schemas.config import Config
     from ...schemas.diagnostic import Diagnostic, Language

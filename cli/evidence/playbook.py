@@ -32,7 +32,7 @@ from ...evidence.playbook.launches import (
     settings_text,
 )
 from ...evidence.playbook.plan import FILE, Names, pages, patches, plan_of, reading_words
-from ...mapper.align.alignment import PLACEHOLDER
+from ...mapper.align.ladder import PLACEHOLDER
 from ...mapper.recipe.reading import recipe_of
 from ...schemas.border.file_input import read_regular, read_text
 from ...schemas.border.file_output import write_folder, write_text

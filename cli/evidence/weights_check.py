@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ...evidence.weights.comparison import Check, Row, Statistics
-    from ...mapper.weight_names import Beside
+    from ...mapper.weights import Beside
     from ...schemas.config import Config, ReadOptions
     from ...schemas.diagnostic import Diagnostic, Language
     from ..arguments_compiled import WeightsCheckArgs

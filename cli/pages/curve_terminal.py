@@ -28,9 +28,8 @@ from .terminal_plot import (
 )
 
 if TYPE_CHECKING:
-    from ...mapper.schedule.comparison import Comparison
+    from ...mapper.schedule.comparison import Comparison, Equivalent
     from ...mapper.schedule.curve import Curve, Note, Schedule
-    from ...mapper.schedule.equivalents import Equivalent
     from ...schemas.border.text_output import Outgoing
     from ...schemas.config import Basis
     from ...schemas.diagnostic import Language

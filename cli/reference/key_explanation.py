@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from ...mapper.recipe.vocabulary import vocabulary
-from ...mapper.row_words import (
+from ...mapper.mapping_rows import (
     behaviour,
     caveat_words,
     conditions,
@@ -20,6 +19,7 @@ from ...mapper.row_words import (
     values,
     with_versions,
 )
+from ...mapper.recipe.vocabulary import vocabulary
 from ...mappings.tables import field_named, table
 from ...schemas.border.text_output import json_text, page, paint
 from ...schemas.config import ReadOptions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from ...mapper.row_words import behaviour, megatron_names
+from ...mapper.mapping_rows import behaviour, megatron_names
 from ...mappings.tables import table
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.mindformers.dynamic import VERSIONS as DYNAMIC_VERSIONS

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from ...mapper.mapping_rows import flags, shown_key
 from ...mapper.recipe.vocabulary import vocabulary
-from ...mapper.row_words import flags, shown_key
 from ...mappings.tables import table
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..messages_compiled import say

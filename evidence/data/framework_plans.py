@@ -43,7 +43,7 @@ from .problems import RefusedError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ...mapper.data_words import Blend
+    from ...mapper.lenses.run import Blend
     from ...schemas.config import Config, Value
     from .mindrecord import DataFile, RecordFile
 

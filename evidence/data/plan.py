@@ -28,8 +28,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...mapper import data_words
-from ...mapper.data_words import split_weights
+from ...mapper.lenses.run import SomeWeightsError, split_weights
+from ...mapper.lenses.run import blend_of as listed_blend
 from ...schemas.diagnostic import Diagnostic, Severity, diagnose
 from ...schemas.fast_records import NamedTuple
 from .messages_compiled import say
@@ -38,7 +38,7 @@ from .problems import RefusedError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ...mapper.data_words import Blend
+    from ...mapper.lenses.run import Blend
     from ...schemas.config import Config, Framework, Value
     from ...schemas.message import Problem, Words
     from ...schemas.source import Span
@@ -205,8 +205,8 @@ def blend_of(words: Sequence[object]) -> Blend:
         raise RefusedError(say.the_list_of_data_paths())
     listed = " ".join(map(str, words))
     try:
-        blend = data_words.blend_of(words)
-    except data_words.SomeWeightsError:
+        blend = listed_blend(words)
+    except SomeWeightsError:
         raise RefusedError(say.some_prefixes_have_a_weight(listed=listed)) from None
     if blend.weights is not None and (min(blend.weights) <= 0 or not math.isfinite(sum(blend.weights))):
         raise RefusedError(say.every_weight_must_be_above(listed=listed))

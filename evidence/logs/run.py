@@ -21,7 +21,7 @@ from itertools import islice
 from operator import lt, sub
 from typing import TYPE_CHECKING
 
-from ...mapper.weight_names import beside_the_weights
+from ...mapper.weights import beside_the_weights
 from ...schemas.fast_records import NamedTuple
 from .columns import ABSENT, GRAD_NORM, LEARNING_RATE, LM_LOSS, LOSS, NAN_ITERATIONS, SKIPPED, present, thin_rows
 from .criteria import ODD, exceeds

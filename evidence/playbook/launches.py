@@ -19,7 +19,7 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Literal, cast
 
-from ...mapper.align.alignment import PLACEHOLDER
+from ...mapper.align.ladder import PLACEHOLDER
 from ...schemas.border.text_output import shell_word
 from ...schemas.fast_records import NamedTuple
 from .messages_compiled import say

@@ -7,7 +7,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from ...mapper.align.alignment import align, steps
+from ...mapper.align.ladder import align, steps
 from ...mapper.conditions import holds
 from ...schemas.border.file_input import package_text, read_json, read_regular
 from ...schemas.border.text_output import markdown_code, shell_word

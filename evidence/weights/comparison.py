@@ -23,7 +23,7 @@ from .weight import BLOCK_BYTES, FLOATS, cast, largest_difference, not_finite, p
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from ...mapper.weight_names import Beside
+    from ...mapper.weights import Beside
     from ...schemas.config import Config, Framework, ReadOptions
     from ...schemas.diagnostic import Diagnostic
     from .model import Checkpoint, Model

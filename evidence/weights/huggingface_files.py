@@ -8,9 +8,9 @@ import json
 import os
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...mapper.huggingface_weights import beside_a_model, homeless, parts_of
 from ...mapper.recipe.reading import recipe_of
 from ...mapper.weight_layout import UndecidedSizeError, expected_weights, layout_of
+from ...mapper.weights import beside_a_model, homeless, parts_of
 from ...schemas.border.file_input import read_text
 from ...schemas.config import ReadOptions
 from ...schemas.huggingface.model_config import FILE
@@ -25,9 +25,7 @@ from .weight import Computed, RefusedError, join_weights, list_names, problem, r
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from ...mapper.huggingface_weights import Parts
-    from ...mapper.weight_names import Beside
-    from ...mapper.weights import Layout
+    from ...mapper.weights import Beside, Layout, Parts
     from ...schemas.config import Config
     from .model import Found, View
     from .weight import Shape, Weight

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal
 
-from ...mapper.weight_names import beside_the_weights, canonical
+from ...mapper.weights import beside_the_weights, canonical
 from ...schemas.fast_records import NamedTuple
 from ...schemas.message import NOTHING, Words
 from .messages_compiled import say

@@ -17,8 +17,7 @@ from array import array
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from ...mapper.weight_names import beside_the_weights, canonical, expert_of, global_names, layer_of
-from ...mapper.weights import WeightTable
+from ...mapper.weights import WeightTable, beside_the_weights, canonical, expert_of, global_names, layer_of
 from ...schemas.fast_records import NamedTuple
 from ..bounded_files import bytes_of
 from .checkpoint_pickle import Pieces, Places, Record, read_pickle
@@ -45,7 +44,7 @@ from .weight import join_weights, raise_denied, raise_duplicate, raise_garbled, 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from ...mapper.weight_names import Beside
+    from ...mapper.weights import Beside
     from .megatron_torch import Build
     from .model import Found
     from .weight import Shape, Weight

@@ -16,7 +16,8 @@ import os
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
 
-from ...mapper.weight_names import (
+from ...mapper.weights import (
+    WeightTable,
     beside_the_weights,
     canonical,
     expert_of,
@@ -27,7 +28,6 @@ from ...mapper.weight_names import (
     with_expert,
     with_layer,
 )
-from ...mapper.weights import WeightTable
 from ...schemas.fast_records import NamedTuple
 from ...schemas.megatron.validation_functions import layout_chunks
 from .checkpoint_pickle import Record, Tensor
@@ -51,7 +51,7 @@ from .weight import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ...mapper.weight_names import Beside
+    from ...mapper.weights import Beside
     from ...schemas.message import Words
     from .model import View
     from .weight import Shape, Weight

@@ -28,8 +28,7 @@ from math import prod
 from sys import intern
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-from ...mapper.weight_names import beside_the_weights, canonical
-from ...mapper.weights import WeightTable
+from ...mapper.weights import WeightTable, beside_the_weights, canonical
 from ...schemas.border.inputs import open_regular
 from ...schemas.fast_records import NamedTuple
 from ..bounded_files import Budget, members
@@ -57,8 +56,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from io import BufferedReader
 
-    from ...mapper.weight_names import Beside
-    from ...mapper.weights import Pairing
+    from ...mapper.weights import Beside, Pairing
     from ..bounded_files import Member
     from .model import Found
     from .weight import Shape, Weight

@@ -16,8 +16,7 @@ from .weight import BLOCK_BYTES, largest_difference, pieces, problem, raise_deni
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from ...mapper.weight_names import Beside
-    from ...mapper.weights import Layout
+    from ...mapper.weights import Beside, Layout
     from ...schemas.config import Framework
     from ...schemas.diagnostic import Diagnostic
     from ...schemas.message import Words

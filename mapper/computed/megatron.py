@@ -11,6 +11,7 @@ from math import isfinite, sqrt
 
 from ...mappings.keys_compiled import BALANCING_TYPE
 from ...schemas.fast_records import TYPE_CHECKING, cast
+from ...schemas.rows import UndecidedError
 from .facts_compiled import BALANCING
 from .results import (
     ACROSS,
@@ -34,19 +35,20 @@ from .results import (
     bend_frequency,
     blend_frequencies,
     group_of,
+    layers_in,
     pattern_of,
     round_digits,
     weights_of_groups,
+    whole,
     yarn_mscale,
 )
-from .values import UndecidedError, layers_in, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
     from ...schemas.config import Value
-    from .values import Values
+    from .results import Values
 
 
 _ORIGINAL = 4096

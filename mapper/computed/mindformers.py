@@ -32,6 +32,7 @@ from ...mappings.keys_compiled import (
 )
 from ...schemas.fast_records import TYPE_CHECKING, cast
 from ...schemas.plain_values import is_on
+from ...schemas.rows import UndecidedError
 from .facts_compiled import BALANCING, CLASSES, PLAIN_OPTIMIZERS
 from .results import (
     ACROSS,
@@ -55,19 +56,20 @@ from .results import (
     bend_frequency,
     group_of,
     has_masked_tokens,
+    layers_in,
     pattern_of,
     round_digits,
     weights_of_groups,
+    whole,
     yarn_mscale,
 )
-from .values import UndecidedError, layers_in, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
     from ...schemas.config import Value
-    from .values import Values
+    from .results import Values
 
 
 def scale(config: Values, made_by: ModelClass) -> float:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from ...mappings.keys_compiled import RESOLVED_CLASS, RESOLVED_NETWORK
 from ...schemas.fast_records import TYPE_CHECKING
+from ...schemas.rows import TOO_ODD, UndecidedError
 from ..recipe.values import RecipeValue
-from .results import round_digits, sight, spectrum
-from .values import TOO_ODD, UndecidedError, Values
+from .results import Values, round_digits, sight, spectrum
 
 if TYPE_CHECKING:
     from collections.abc import Callable

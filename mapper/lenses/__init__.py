@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...schemas.fast_records import TYPE_CHECKING
-from . import latent, lens, network, numerics, optimizer, run, stages
+from . import latent, lens, network, optimizer, run, stages
 
 if TYPE_CHECKING:
     from .lens import Lens
@@ -12,7 +12,7 @@ LENSES: dict[str, Lens] = {
     **lens.LENSES,
     **optimizer.LENSES,
     **network.LENSES,
-    **numerics.LENSES,
+    **optimizer.NUMERIC_LENSES,
     **run.DOCUMENT_LENSES,
     **latent.LENSES,
     **stages.LENSES,

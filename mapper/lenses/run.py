@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from ...mappings.keys_compiled import BATCHES_BY_STEPS
 from ...mappings.tables import within
-from ...schemas.fast_records import TYPE_CHECKING
-from ..data_words import SomeWeightsError, blend_of
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
+from ...schemas.plain_values import number_in
 from .lens import OMIT, UNDECIDED, Lens, integer, items, pass_through
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ...schemas.config import Value
     from ...schemas.megatron.consumption import Consumption, Ramp
     from .lens import Scope, Values, Written
@@ -446,3 +448,33 @@ DOCUMENT_LENSES = {
     "learned_document_positions": Lens(_learned_positions_get, _learned_positions_put),
     "document_positions": Lens(_positions_get, _positions_put),
 }
+
+
+class Blend(NamedTuple):
+    """Prefixes, and their weights where the list has any."""
+
+    prefixes: tuple[str, ...]
+    weights: tuple[float, ...] | None
+
+
+class SomeWeightsError(ValueError):
+    """Some of the prefixes have a weight and others none, which both frameworks refuse."""
+
+
+def blend_of(words: Sequence[object]) -> Blend:
+    """The blend that a list of data paths describes."""
+    texts = [str(word).strip() for word in words]
+    weights = [] if len(texts) % 2 else [number_in(text) for text in texts[::2]]
+    known = tuple(weight for weight in weights if weight is not None)
+    if not known:
+        return Blend(tuple(texts), None)
+    if len(known) < len(weights):
+        raise SomeWeightsError
+    return Blend(tuple(texts[1::2]), known)
+
+
+def split_weights(split: str) -> list[float]:
+    """The numbers of a split; ValueError where a part of it only looks like one."""
+    import re
+
+    return [float(word) for word in re.findall(r"[.0-9]+", split)]

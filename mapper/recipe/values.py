@@ -1,7 +1,8 @@
-"""A run in the shared vocabulary: fields with value, origin and place, and the keys that have no field."""
+"""A run in the shared vocabulary: fields with value, origin and place, unmapped keys, and why a value is open."""
 
 from __future__ import annotations
 
+from ...mappings.keys_compiled import FOLLOWS_LENGTH, ITERATIONS, LENGTH_SOURCES
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -9,8 +10,9 @@ if TYPE_CHECKING:
 
     from ...mappings.names_compiled import FieldName
     from ...mappings.tables import Impact
-    from ...schemas.config import Basis, Origin, Value
+    from ...schemas.config import Basis, Config, Origin, Value
     from ...schemas.diagnostic import Language
+    from ...schemas.message import Words
     from ...schemas.source import Span
 
 
@@ -82,3 +84,40 @@ class Recipe(NamedTuple):
             "fields": {name: value.to_json() for name, value in self.fields.items()},
             "unmapped": [entry.to_json(language) for entry in self.unmapped],
         }
+
+
+_FOLLOW: Mapping[FieldName, tuple[str, ...]] = FOLLOWS_LENGTH
+"""The fields that may follow the run's length, and the values of MindSpore Transformers that say whether they do."""
+_SOURCES = frozenset(LENGTH_SOURCES)
+
+
+def length_reason(config: Config, field: FieldName) -> Words | None:
+    """The reason why a field is open, if that is the run's length; None if it is not."""
+    keys = _FOLLOW.get(field)
+    if keys is None:
+        return None
+    from .messages_compiled import say  # of most files, nothing is left open
+
+    if config.framework == "megatron":
+        length = config.settings.get(ITERATIONS)
+        return say.length_of_launch() if length is not None and not length.decided else None
+    for key in keys:
+        setting = config.settings.get(key)
+        if setting is not None and not setting.decided and not _SOURCES.isdisjoint(setting.derived_from):
+            return say.length_of_data()
+    return None
+
+
+def open_because(config: Config, recipe: Recipe) -> dict[FieldName, Words]:
+    """The fields that are open because the run's length is, each with the reason."""
+    found: dict[FieldName, Words] = {}
+    for name in _FOLLOW:
+        reason = None if _is_decided(recipe, name) else length_reason(config, name)
+        if reason is not None:
+            found[name] = reason
+    return found
+
+
+def _is_decided(recipe: Recipe, name: FieldName) -> bool:
+    entry = recipe.fields.get(name)
+    return entry is None or entry.decided

@@ -6,7 +6,7 @@ from ...mappings.keys_compiled import BEGINS_ANEW, SCHEDULE_FEEDS
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.message import Words, verbatim
 from ...schemas.plain_values import is_mapping
-from ..computed.values import keys_below
+from ..computed.results import keys_below
 from .curve import Note, UndecidedError, note, problem
 from .messages_compiled import say
 

@@ -26,15 +26,33 @@ from ...schemas.megatron.consumption import (
 )
 from ...schemas.message import verbatim
 from ...schemas.versions import within
-from .curve import LARGEST, Curve, Note, Schedule, Traits, UndecidedError, constant_curve, note, number_text, problem
+from .curve import (
+    LARGEST,
+    Constant,
+    Cosine,
+    Curve,
+    Halving,
+    InverseRoot,
+    Line,
+    Note,
+    Piece,
+    Root,
+    Schedule,
+    Traits,
+    UndecidedError,
+    constant_curve,
+    note,
+    number_text,
+    problem,
+    single,
+)
 from .messages_compiled import say
-from .pieces import Constant, Cosine, Halving, InverseRoot, Line, Piece, Root, single
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ...schemas.message import Words
-    from .pieces import Formula
+    from .curve import Formula
 
 STYLES = ("constant", "linear", "cosine", "inverse-square-root", "WSD")
 WSD_STYLES = ("exponential", "linear", "cosine", "minus_sqrt")

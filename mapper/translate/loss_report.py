@@ -16,7 +16,7 @@ from ..gates import FrameworkSide, caveat_of
 from ..lenses import LENSES
 from ..lenses.lens import Omitted, Scope
 from ..recipe.reading import side_of
-from ..recipe.run_length import length_reason
+from ..recipe.values import length_reason
 from ..recipe.vocabulary import vocabulary
 from .messages_compiled import say
 from .result import ReportRow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...mapper.equality import is_equal
-from ...mapper.recipe.run_length import open_because
+from ...mapper.recipe.values import open_because
 from ...mappings.keys_compiled import FUSED_OPTIMIZER, SCHEDULE, SCHEDULE_CLASS, SCHEDULE_PIECES, WARMUP_SHARE
 from ...schemas.fast_records import TYPE_CHECKING, cast
 from ..comparison import difference, with_repair

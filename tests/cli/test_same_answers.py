@@ -17,8 +17,7 @@ from changed_examples import FILES, NAMES, RAMPED, SCRIPT, YAML, changed, exampl
 
 import accmap as library
 from accmap.cli.language_server.open_files import OpenFiles
-from accmap.mapper.comparison import Comparison, compare
-from accmap.mapper.differences import difference_of
+from accmap.mapper.differences import Comparison, compare, difference_of
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.schedule.comparison import compare as compare_curves
 from accmap.mapper.schedule.curve import UndecidedError, shared_steps

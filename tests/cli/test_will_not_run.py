@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from accmap.mapper.recipe.vocabulary import vocabulary
-from accmap.mappings.stops import stops
+from accmap.mapper.startup import stops
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from accmap.mapper.matrix import FILES, document, products
-from accmap.mapper.row_words import conditions, differs_from_guide, flags, with_versions
+from accmap.mapper.mapping_rows import FILES, conditions, differs_from_guide, document, flags, products, with_versions
 from accmap.mappings.tables import table
 from accmap.schemas.shared_words import term
 

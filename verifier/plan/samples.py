@@ -13,7 +13,7 @@ import re
 import zlib
 from typing import TYPE_CHECKING, Any
 
-from ...mapper.data_words import SomeWeightsError, blend_of, split_weights
+from ...mapper.lenses.run import SomeWeightsError, blend_of, split_weights
 from ...mapper.recipe.reading import recipe_of
 from ...schemas.fast_records import NamedTuple
 from ...schemas.plain_values import is_on

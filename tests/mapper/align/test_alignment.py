@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from accmap.mapper.align.alignment import align, steps
+from accmap.mapper.align.ladder import ALWAYS, RULES, align, alignment_table, steps
 from accmap.mapper.align.pair import CONFIGURATION, INITIAL, SCRIPT, pair_of
-from accmap.mapper.align.table import ALWAYS, RULES, alignment_table
 from accmap.mapper.differences import differences
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.recipe.vocabulary import vocabulary

@@ -17,7 +17,7 @@ from accmap.mapper.computed import megatron as megatron_formulas
 from accmap.mapper.computed import mindformers as mindformers_formulas
 from accmap.mapper.computed.mindformers import model_class
 from accmap.mapper.computed.quantities import computed_quantities
-from accmap.mapper.computed.values import Values
+from accmap.mapper.computed.results import Values
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import Config, ReadOptions
 from accmap.schemas.reader import config_of

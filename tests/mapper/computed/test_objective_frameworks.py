@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from accmap.mapper.computed import megatron
-from accmap.mapper.computed.results import EVERY_TOKEN, STEP, Z_LOSS, balancing_term
-from accmap.mapper.computed.values import Values
+from accmap.mapper.computed.results import EVERY_TOKEN, STEP, Z_LOSS, Values, balancing_term
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import Config, ReadOptions
 from accmap.schemas.reader import config_of

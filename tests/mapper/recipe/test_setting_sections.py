@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from accmap.mapper.recipe.settings import SettingsView
+from accmap.mapper.recipe.reading import SettingsView
 from accmap.schemas.config import Config, Setting
 
 PATHS = ("m.size", "m.rope.factor", "m.ropes", "m.rope-a.b", "z", "m.rope.base", "list[0].type", "m.rope/x")

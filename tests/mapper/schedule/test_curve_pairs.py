@@ -14,8 +14,7 @@ from accmap.cli.commands.lr import report_of, verdict_of
 from accmap.mapper.schedule.comparison import compare
 from accmap.mapper.schedule.curve import Schedule, UndecidedError
 from accmap.mapper.schedule.megatron import STYLES, WSD_STYLES, MegatronParameters, megatron_schedule
-from accmap.mapper.schedule.mindformers import MindFormersParameters, mindformers_schedule
-from accmap.mapper.schedule.mindformers_arguments import Inner, arguments_of
+from accmap.mapper.schedule.mindformers import Inner, MindFormersParameters, arguments_of, mindformers_schedule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

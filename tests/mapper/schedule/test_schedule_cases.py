@@ -8,15 +8,16 @@ from typing import Any
 
 import pytest
 
-from accmap.mapper.schedule.comparison import compare, summary
+from accmap.mapper.schedule.comparison import compare, nearest_megatron, nearest_mindformers, summary
 from accmap.mapper.schedule.curve import Curve, Schedule, UndecidedError, shared_steps
-from accmap.mapper.schedule.equivalents import (
-    nearest_megatron,
-    nearest_mindformers,
-)
 from accmap.mapper.schedule.megatron import MegatronParameters, megatron_schedule
-from accmap.mapper.schedule.mindformers import MindFormersParameters, mindformers_schedule
-from accmap.mapper.schedule.mindformers_arguments import Inner, arguments_of, ignored_arguments
+from accmap.mapper.schedule.mindformers import (
+    Inner,
+    MindFormersParameters,
+    arguments_of,
+    ignored_arguments,
+    mindformers_schedule,
+)
 from accmap.schemas.compilers.tables import load_table
 
 CASES = Path(__file__).parent / "cases"

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from accmap.mapper.schedule.curve import LossScale, Schedule, UndecidedError, loss_scale_curve
-from accmap.mapper.schedule.mindformers import MindFormersParameters, mindformers_schedule
-from accmap.mapper.schedule.mindformers_arguments import Inner, arguments_of
+from accmap.mapper.schedule.mindformers import Inner, MindFormersParameters, arguments_of, mindformers_schedule
 
 pytestmark = pytest.mark.frameworks
 SETS = 200

@@ -9,16 +9,24 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from accmap.mapper.schedule.comparison import compare
-from accmap.mapper.schedule.curve import Curve, Schedule, UndecidedError
-from accmap.mapper.schedule.equivalents import nearest_megatron, nearest_mindformers
+from accmap.mapper.schedule.comparison import compare, nearest_megatron, nearest_mindformers
+from accmap.mapper.schedule.curve import (
+    Cosine,
+    Curve,
+    Halving,
+    InverseRoot,
+    Line,
+    Power,
+    Root,
+    Sampled,
+    Schedule,
+    UndecidedError,
+)
 from accmap.mapper.schedule.megatron import STYLES, WSD_STYLES, MegatronParameters, megatron_schedule
-from accmap.mapper.schedule.mindformers import MindFormersParameters, mindformers_schedule
-from accmap.mapper.schedule.mindformers_arguments import arguments_of
-from accmap.mapper.schedule.pieces import Cosine, Halving, InverseRoot, Line, Power, Root, Sampled
+from accmap.mapper.schedule.mindformers import MindFormersParameters, arguments_of, mindformers_schedule
 
 if TYPE_CHECKING:
-    from accmap.mapper.schedule.pieces import Formula
+    from accmap.mapper.schedule.curve import Formula
 
 PEAKS = st.sampled_from([1e-4, 3e-4, 9.9e-5, 1e-3])
 FINALS = st.sampled_from([0.0, 1e-5, 3e-5])

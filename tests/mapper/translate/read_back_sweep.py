@@ -18,7 +18,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from accmap.mapper.align.alignment import steps
+from accmap.mapper.align.ladder import steps
 from accmap.mapper.align.pair import pair_of
 from accmap.mapper.differences import COMPUTED, differences
 from accmap.mapper.recipe.reading import recipe_of

@@ -10,7 +10,8 @@ import pytest
 
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.weight_layout import UndecidedSizeError, expected_weights, layout_of
-from accmap.mapper.weight_names import (
+from accmap.mapper.weights import (
+    WeightTable,
     beside_the_weights,
     canonical,
     expert_of,
@@ -20,7 +21,6 @@ from accmap.mapper.weight_names import (
     with_expert,
     with_layer,
 )
-from accmap.mapper.weights import WeightTable
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import read_config
 

@@ -19,7 +19,7 @@ import yaml
 
 from accmap.mapper.computed.mindformers import model_class, rotary
 from accmap.mapper.computed.quantities import computed_quantities
-from accmap.mapper.computed.values import Values
+from accmap.mapper.computed.results import Values
 from accmap.schemas.config import Config, ReadOptions
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText

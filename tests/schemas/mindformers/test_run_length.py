@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from accmap.mapper.recipe.reading import recipe_of
-from accmap.mapper.recipe.run_length import open_because
+from accmap.mapper.recipe.values import open_because
 from accmap.mapper.schedule.curve import UndecidedError
 from accmap.mapper.schedule.from_config import schedule_of
 from accmap.schemas.border.file_input import read_text

@@ -1,23 +1,36 @@
-"""A row of the tables in words: what each framework calls it, what a translation keeps, and when it does not."""
+"""Rows of the mapping tables for readers: one row in words, and the matrix of all (`docs/matrix.md`) in both languages.
+
+The words are what each framework calls it, what a translation keeps, and when it does not.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
+from functools import cache
+from itertools import groupby
 
+from ..mappings.messages_compiled import say as proved
+from ..mappings.proofs import pairs_words, quantity_proofs
+from ..mappings.tables import table
+from ..schemas.border.file_input import package_text
 from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.megatron.catalog import DEFAULT_VERSION, VERSIONS, catalog
 from ..schemas.plain_values import json_value
 from ..schemas.shared_words import in_brackets, list_words, mark, term
+from ..schemas.versions import known_names
 from .messages_compiled import say
+from .recipe.vocabulary import COMPUTED, vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from typing import Literal
+    from typing import Any, Literal
 
     from ..mappings.tables import Caveat, Condition, Loss, Row, Side
     from ..schemas.config import Value
     from ..schemas.diagnostic import Language
+
 
 _OF_ONE = {"in": "eq", "not_in": "ne"}
 """How Chinese says of a single value what English says of a list of one."""
@@ -152,7 +165,6 @@ def caveat_words(caveat: Caveat, language: Language) -> str:
 
 def proof_words(row: Row, language: Language) -> str:
     """The proofs by the real models of a row's fields that change numbers; a speed or a name needs none."""
-    from ..mappings.messages_compiled import say as proved
     from ..mappings.proofs import pairs_words, proof_words, proofs_of, unproved_reasons
     from .recipe.vocabulary import vocabulary
 
@@ -179,3 +191,161 @@ def proof_words(row: Row, language: Language) -> str:
 def differs_from_guide(row: Row) -> bool:
     """True if the row's note says that the accuracy guide and the code differ."""
     return "guide" in row.en.lower()
+
+
+FILES: dict[Language, str] = {"en": "matrix.md", "zh": "matrix.zh-CN.md"}
+_LOSSES: tuple[Loss, ...] = ("exact", "conditional", "approximate", "one-way", "unsupported")
+_NOTHING = "–"
+_STATIC_MODEL, _DYNAMIC_MODEL = "model.model_config.", "model."
+_MANY = 12
+
+
+@cache
+def _page_words(name: str) -> Any:
+    """The words of `matrix.yaml` by their name, English and Chinese."""
+    from ..schemas.compilers.tables import load_table
+
+    return load_table(package_text(os.path.dirname(__file__), "matrix.yaml"))[name]
+
+
+def products() -> dict[str, str]:
+    """Both files of the matrix."""
+    return {f"docs/{name}": document(language) for language, name in FILES.items()}
+
+
+def document(language: Language) -> str:
+    """The matrix in one language."""
+    place = 1 if language == "zh" else 0
+    spoken = {dialect: known_names("mindformers", dialect) for dialect in ("static", "dynamic")}
+    lines = [
+        _page_words("introduction")[place]
+        .format(megatron=known_names("megatron").replace(", ", _page_words("between")[place]), **spoken)
+        .rstrip("\n")
+    ]
+    lines += [
+        f"| {term(loss, language)} | {loss_means(loss, language)} |"
+        for loss in _LOSSES
+        if any(row.loss == loss for row in table().rows)
+    ]
+    for topic, rows in groupby(table().rows, key=lambda row: row.topic):
+        lines += ["", f"## {_page_words('topics')[topic][place]}", "", *_topic(tuple(rows), language)]
+    lines += ["", _page_words("guide")[place], ""]
+    for row in table().rows:
+        if differs_from_guide(row):
+            lines.append(f"- `{row.fields[0]}`: {row.zh if place else row.en}")
+    lines += ["", _page_words("computed")[place], *_quantities(language)]
+    lines += ["", _page_words("without")[place], *_without(place)]
+    return "\n".join(lines) + "\n"
+
+
+def _topic(rows: Sequence[Row], language: Language) -> list[str]:
+    place = 1 if language == "zh" else 0
+    numbers: dict[str, int] = {}
+    for row in rows:
+        for source in row.sources:
+            numbers.setdefault(source, len(numbers) + 1)
+    lines = [_page_words("head")[place]]
+    for row in rows:
+        cells = (
+            _fields(row, language),
+            _megatron(row, language),
+            _mindformers(row, language),
+            "<br>".join(filter(None, (term(row.loss, language), proof_words(row, language)))),
+            _remarks(row, language) + " " + ", ".join(f"[{numbers[source]}]" for source in row.sources),
+        )
+        lines.append(f"| {' | '.join(cell.strip().replace('|', '&#124;') for cell in cells)} |")
+    listed = " · ".join(f"[{number}] {source}" for source, number in numbers.items())
+    return [*lines, "", _page_words("sources")[place].format(text=listed)]
+
+
+def _fields(row: Row, language: Language) -> str:
+    known = vocabulary()
+    return "<br>".join(f"`{name}` {known[name].zh if language == 'zh' else known[name].en}" for name in row.fields)
+
+
+def _megatron(row: Row, language: Language) -> str:
+    parts: list[str] = []
+    for side, when in with_versions(row.megatron, language):
+        names = list_words([f"`{name}`" if name.startswith("-") else name for name in megatron_names(side)], language)
+        parts.append(_side(names, side, when, language))
+    return "<br>".join(parts) or _NOTHING
+
+
+def _mindformers(row: Row, language: Language) -> str:
+    place = 1 if language == "zh" else 0
+    static, dynamic = _keys(row.static, _STATIC_MODEL, language), _keys(row.dynamic, _DYNAMIC_MODEL, language)
+    if static == dynamic:
+        return static
+    return f"{_page_words('static')[place].format(text=static)}<br>{_page_words('dynamic')[place].format(text=dynamic)}"
+
+
+def _keys(sides: Sequence[Side], prefix: str, language: Language) -> str:
+    place = 1 if language == "zh" else 0
+    parts: list[str] = []
+    for side, when in with_versions(sides, language):
+        names = list_words([f"`{_short(name, prefix)}`" for name in mindformers_names(side)], language)
+        text = _side(names, side, when, language)
+        if side.aliases:
+            aliases = list_words([f"`{_short(shown_key(name), prefix)}`" for name in side.aliases], language)
+            text += _page_words("also")[place].format(names=aliases)
+        parts.append(text)
+    return "<br>".join(parts) or _NOTHING
+
+
+def _side(names: str, side: Side, when: str, language: Language) -> str:
+    text = names or behaviour(side, language) or _NOTHING
+    return text + in_brackets(when, language)
+
+
+def _short(key: str, prefix: str) -> str:
+    return "…" + key.removeprefix(prefix) if key.startswith(prefix) else key
+
+
+def _remarks(row: Row, language: Language) -> str:
+    place = 1 if language == "zh" else 0
+    parts = [row.zh if place else row.en] if row.en else []
+    if row.only:
+        parts.append(_page_words("only")[place].format(text=conditions(row.only, language)))
+    for caveat in row.caveats:
+        text = (caveat.zh if place else caveat.en).replace("{", "`{").replace("}", "}`")
+        parts.append(_page_words("if")[place].format(when=_conditions(caveat.when, language), text=text))
+    return ("" if place else " ").join(dict.fromkeys(parts))
+
+
+def _conditions(given: Sequence[Condition], language: Language) -> str:
+    said = conditions(given, language)
+    return beside_chinese(said) if language == "zh" else said
+
+
+def _quantities(language: Language) -> Iterator[str]:
+    for name, field in vocabulary().items():
+        if name.startswith(COMPUTED):
+            known = quantity_proofs(name)
+            pairs = dict.fromkeys(pair for _field, listed in known for pair in listed)
+            words = (pairs_words(pairs) if pairs else proved.exact_by_reading()).text(language)
+            if known:
+                fields = list_words([f"`{one}`" for one, _pairs in known], language)
+                words = _page_words("by")[language == "zh"].format(words=words, fields=fields)
+            yield f"| `{name}` {field.zh if language == 'zh' else field.en} | {words} |"
+
+
+def _without(place: int) -> list[str]:
+    known = table()
+    lines = [_page_words("reason_head")[place]]
+    for number, reason in enumerate(known.reasons):
+        arguments = [dest for dest, one in known.megatron_reasons.items() if one == number]
+        keys = sorted(path for path, one in known.mindformers_reasons.items() if one == number)
+        cells = (
+            reason.zh if place else reason.en,
+            _page_words("impact")[reason.impact][place],
+            _first(arguments),
+            _first(keys),
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def _first(names: Sequence[str]) -> str:
+    """The first names, and how many there are."""
+    shown = ", ".join(f"`{name}`" for name in names[:_MANY])
+    return f"{shown}, … ({len(names)})" if len(names) > _MANY else shown or _NOTHING
