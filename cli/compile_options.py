@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..schemas.compilers.tables import freeze, literal_module, load_table
 
@@ -14,8 +14,11 @@ SOURCE = Path(__file__).with_name("options.yaml")
 REFERENCE = Path(__file__).with_name("reference")
 LANGUAGES = 2
 _KINDS = {"value": "value", "int": "value", "float": "value", "list": "list", "rest": "rest"}
-_OPTION = {"names", *_KINDS, "choices", "default", "most", "en", "zh"}
-_COMMAND = {"en", "zh", "operands", "takes", "options", "reads", "takes_flags", "runs_others", "runs"}
+_OPTION = {"names", "group", "otherwise", *_KINDS, "choices", "default", "most", "en", "zh"}
+_COMMAND = {
+    "topic", "en", "zh", "operands", "takes", "options", "examples", "reads", "takes_flags", "runs_others", "runs",
+}  # fmt: skip
+_LONGEST_SUMMARY = 60
 
 
 def products() -> dict[str, str]:
@@ -46,10 +49,54 @@ def compile_tables(content: Mapping[str, Any]) -> dict[str, str]:
     )
     records = _records({**content["commands"], **content["evidence"]}, reading.values(), shared)
     return {
+        "cli/help_compiled.py": _help_module(content),
         "cli/options_compiled.py": here,
         "cli/evidence/options_compiled.py": evidence,
         "cli/arguments_compiled.py": records,
     }
+
+
+def _help_module(content: Mapping[str, Any]) -> str:
+    """What help pages show beside the options; ValueError for a group, topic or summary that does not fit."""
+    commands = {**content["commands"], **content["evidence"]}
+    entries = {name: _entries(name, entry, content) for name, entry in commands.items()}
+    return literal_module(
+        "What help pages show beside the options; compiled from options.yaml.",
+        GROUPS={name: (one["en"], one["zh"], one.get("folded", False)) for name, one in content["groups"].items()},
+        TOPICS={name: (one["en"], one["zh"]) for name, one in content["topics"].items()},
+        FAMILIES={name: (one["topic"], one["en"], one["zh"]) for name, one in content["families"].items()},
+        TOPIC_OF={name: one["topic"] for name, one in commands.items()},
+        GROUP_OF={name: {dest: one["group"] for dest, one in own.items()} for name, own in entries.items()},
+        DEFAULT_OF={
+            name: {dest: tuple(one["otherwise"]) for dest, one in own.items() if "otherwise" in one}
+            for name, own in entries.items()
+        },
+        EXAMPLES={name: tuple(one["examples"]) for name, one in commands.items()},
+    )
+
+
+def _entries(name: str, command: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The entry of each option of a command by its destination, that of a reading option with its group."""
+    if len(command["en"]) > _LONGEST_SUMMARY or command["topic"] not in content["topics"]:
+        raise ValueError(f"cli/options.yaml: {name}: a topic that is not listed, or a summary above 60 characters")
+    reading: Mapping[str, Any] = content["reading"] if command.get("reads", True) else {}
+    given: dict[str, Any] = {**reading, **command["options"]}
+    own = dict(_own_entry(key, option, content) for key, option in given.items())
+    without = [dest for dest, option in own.items() if option.get("group") not in content["groups"]]
+    if without:
+        raise ValueError(f"cli/options.yaml: {name}: no group of `groups` for {', '.join(without)}")
+    return own
+
+
+def _own_entry(key: str, entry: Any, content: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """The destination of an option, and its own entry or that of the shared option of its name."""
+    if isinstance(entry, dict):
+        own = cast("dict[str, Any]", entry)
+        return destination(key.split(", ")), own if key not in content["reading"] else {"group": "reading", **own}
+    shared = content["shared"].get(key)
+    if shared is None:
+        return destination([key]), {"group": "reading", **content["reading"][f"--{key.replace('_', '-')}"]}
+    return destination(shared["names"]), shared
 
 
 def compile_reference(sections: Mapping[str, Any], synonyms: Sequence[Mapping[str, Any]]) -> dict[str, str]:

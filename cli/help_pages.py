@@ -1,219 +1,255 @@
-"""The Typer application, built from the option table: help pages and shell completion.
+"""Help pages, written from the option table; and shell completion, for which Typer is built from the same table.
 
-A command line that runs never comes here; `lean.py` parses it from the same table. Typer is asked only for
-`--help`, for completion, and where no command was given.
+A page shows the options by group, those of a folded group by name alone, and examples that run. Typer would take most
+of the time of a page, so that it is imported for completion alone.
 """
 
 from __future__ import annotations
 
-import inspect
 import os
-from contextlib import redirect_stdout
-from enum import Enum
-from io import StringIO
-from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-from typer.completion import get_completion_script  # pyright: ignore[reportPrivateImportUsage] - it has no other name
-from typer.core import TyperCommand, TyperGroup
-
-from ..schemas.border.text_output import emit, trust_text
+from ..schemas.border.text_output import emit, page, paint, trust_text
+from ..schemas.fast_records import TYPE_CHECKING
+from .help_compiled import DEFAULT_OF, EXAMPLES, FAMILIES, GROUP_OF, GROUPS, TOPIC_OF, TOPICS
 from .language import language_in
 from .messages_compiled import say
-from .options import Command, Option, all_commands, group_members, options_of
+from .options import all_commands, group_members, options_of
+from .terminal import columns, pad, wants_colour, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Any
 
-    from .messages_compiled import HelpWords
+    import typer
 
-_OWN_OPTIONS = ("help", "install_completion", "show_completion")
-"""Options that Typer adds, and describes in English alone."""
+    from ..schemas.diagnostic import Language
+    from .options import Command, Option
 
-
-def _word(language: str) -> HelpWords:
-    return say.page("help", language)
-
-
-class _Page(TyperCommand):
-    """A command whose help page has the table's usage line, and headings in the page's language."""
-
-    language = "en"
-
-    def format_usage(self, ctx: Any, formatter: Any) -> None:
-        """The line that the table has for the command."""
-        _write_usage(self.language, ctx.command_path, _operands(ctx.command_path, self.language), formatter)
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Every option and what it does."""
-        _write_options(self, self.language, ctx, formatter)
-
-
-class _GroupPage(TyperGroup):
-    """A group of commands, the same way."""
-
-    language = "en"
-
-    def format_usage(self, ctx: Any, formatter: Any) -> None:
-        """The line that says that a command follows."""
-        _write_usage(self.language, ctx.command_path, _operands(ctx.command_path, self.language), formatter)
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Every option, then every command."""
-        _write_options(self, self.language, ctx, formatter)
-        members = [(name, self.commands[name]) for name in self.list_commands(ctx)]
-        width = formatter.width - 6 - max(len(name) for name, _ in members)
-        rows = [(name, member.get_short_help_str(width)) for name, member in members]
-        _write_list(_word(self.language)("commands"), rows, formatter)
-
-
-class _ChinesePage(_Page):
-    language = "zh"
-
-
-class _ChineseGroupPage(_GroupPage):
-    language = "zh"
-
-
-_HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
+_NARROW, _WIDE = 60, 100
+_USUAL = 80
+"""Columns of a page without a terminal."""
+_NAMES = 29
+"""Columns of the widest name beside which its text stands; a wider one has its text below."""
+_ALL = "all"
+_HELP = ("-h", "--help")
 _SHELLS = ("bash", "zsh", "fish")
-_PAGES = {"en": (_Page, _GroupPage), "zh": (_ChinesePage, _ChineseGroupPage)}
-
-
-def _operands(path: str, language: str) -> str:
-    command = all_commands().get(path.partition(" ")[2])
-    return _word(language)("command") if command is None else command.operands
-
-
-def _write_usage(language: str, path: str, operands: str, formatter: Any) -> None:
-    word = _word(language)
-    formatter.write(f"{word('usage')}{path} {word('options_of_usage')} {operands}\n")
-
-
-def _write_options(command: Any, language: str, ctx: Any, formatter: Any) -> None:
-    rows: list[tuple[str, str]] = [
-        (record[0], _word(language)(option.name) if option.name in _OWN_OPTIONS else record[1])
-        for option, record in ((option, option.get_help_record(ctx)) for option in command.get_params(ctx))
-        if record is not None
-    ]
-    _write_list(_word(language)("options"), rows, formatter)
-
-
-def _write_list(heading: str, rows: list[tuple[str, str]], formatter: Any) -> None:
-    formatter.write_paragraph()
-    formatter.write(f"{heading}\n")
-    with formatter.indentation():
-        formatter.write_dl(rows)
+_COMPLETION = ("--install-completion", "--show-completion")
 
 
 def run_application(words: Sequence[str]) -> int:
     """Answer a request for help or completion; the exit code."""
     language = language_in(words)
-    # A group of commands has no option of its own; the page's language is known by now.
+    # The page's language is known by now.
     pairs = zip(("", *words), words, strict=False)
     given = [word for before, word in pairs if "--lang" not in (before, word) and not word.startswith("--lang=")]
-    if len(given) == 2 and given[0] == "--show-completion" and given[1] in _SHELLS:
+    if "_ACCMAP_COMPLETE" in os.environ or given[:1] in ([one] for one in _COMPLETION):
+        return _complete(given, language)
+    names = (" ".join(given[:2]), *given[:1])
+    name = next((one for one in names if one in all_commands() or group_members(one)), "")
+    emit(page(_page(name, _asked_group(given), language)))
+    return 0
+
+
+def _asked_group(given: Sequence[str]) -> str | None:
+    """The group of options that a command line asks for in full: the word after `--help`."""
+    after = next((at + 1 for at, word in enumerate(given) if word in _HELP), len(given))
+    word = given[after] if after < len(given) else None
+    return word if word == _ALL or word in GROUPS else None
+
+
+def _page(name: str, group: str | None, language: Language) -> Iterator[str]:
+    command = all_commands().get(name)
+    word = say.page("help", language)
+    operands = word("command") if command is None else command.operands
+    path = f"accmap {name}".rstrip()
+    yield f"{word('usage')}{path} {word('options_of_usage')} {operands}".rstrip()
+    yield ""
+    if command is not None:
+        yield from wrap(f"  {_summary(command, language)}", _width(), "  ")
+        yield from _options(command, group, language)
+    else:
+        yield from wrap(f"  {word('about') if not name else _words_of(FAMILIES[name][1:], language)}", _width(), "  ")
+        yield from _commands(name, language)
+
+
+def _options(command: Command, group: str | None, language: Language) -> Iterator[str]:
+    """The options by group; of a whole page the folded ones by name, further commands, and the examples."""
+    by_group: dict[str, list[Option]] = {}
+    for option in options_of(command):
+        by_group.setdefault(GROUP_OF[command.name][option.dest], []).append(option)
+    otherwise = DEFAULT_OF[command.name]
+    rows = {
+        name: [_row(option, otherwise.get(option.dest), language) for option in by_group[name]]
+        for name in GROUPS
+        if name in by_group and _is_shown(name, group)
+    }
+    word = say.page("help", language)
+    if group is None:
+        rows.setdefault("output", []).append((f"-h, --help [{word('group')}]", word("help").rstrip(".。")))
+    yield from _lists([(_words_of(GROUPS[name], language), rows[name]) for name in rows], language)
+    if group is None:
+        yield from _folded(by_group, language)
+        yield from _members(command.name, language)
+        yield ""
+        yield _heading(word("examples") + word("colon"))
+        yield from (f"  {line}" for line in EXAMPLES[command.name])
+
+
+def _folded(by_group: Mapping[str, Sequence[Option]], language: Language) -> Iterator[str]:
+    """The options of folded groups by name, beside the word that shows the group in full."""
+    folded = [name for name, (*_, is_folded) in GROUPS.items() if is_folded and name in by_group]
+    if not folded:
+        return
+    yield ""
+    yield say.page("help", language)("folded")
+    margin = max(map(len, folded)) + 4
+    for name in folded:
+        names = " ".join(option.names[0] for option in by_group[name])
+        yield from wrap(f"  {pad(name, margin - 2)}{names}", _width(), " " * margin)
+
+
+def _is_shown(name: str, group: str | None) -> bool:
+    return not GROUPS[name][2] if group is None else group in (name, _ALL)
+
+
+def _row(option: Option, otherwise: Sequence[str] | None, language: Language) -> tuple[str, str]:
+    """An option's names with what it takes, and its text with its choices and its default."""
+    takes = ""
+    if option.kind != "flag":
+        takes = f" {option.metavar or option.names[0].lstrip('-').rpartition('-')[2].upper()}"
+    word = say.page("help", language)
+    text = (option.help_zh if language == "zh" else option.help).rstrip(".。")
+    usual = option.default if otherwise is None else otherwise[0]
+    choices = [word("is_default", one) if one == usual else one for one in option.choices]
+    facts = [", ".join(choices)] if choices else []
+    if usual is not None and usual not in option.choices:
+        facts.append(word("default", usual if otherwise is None else _words_of(otherwise, language)))
+    return ", ".join(sorted(option.names, key=len)) + takes, f"{text} [{'; '.join(facts)}]" if facts else text
+
+
+def _members(first: str, language: Language) -> Iterator[str]:
+    """The commands of two words that begin with one."""
+    names = [f"{first} {second}" for second in group_members(first)]
+    rows = [(name, _summary(all_commands()[name], language)) for name in names]
+    yield from _lists([(say.page("help", language)("commands"), rows)], language) if rows else ()
+
+
+def _commands(family: str, language: Language) -> Iterator[str]:
+    """The commands of a family, or all by topic: a family as one, a command of its own with what follows it."""
+    word = say.page("help", language)
+    if family:
+        yield from _members(family, language)
+        return
+    names = dict.fromkeys(name.partition(" ")[0] for name in all_commands())
+    by_topic: dict[str, list[tuple[str, str]]] = {topic: [] for topic in TOPICS}
+    for name in names:
+        if name in FAMILIES:
+            topic, *texts = FAMILIES[name]
+            by_topic[topic].append((f"{name} …", _words_of(texts, language)))
+        else:
+            more = " …" if group_members(name) else ""
+            by_topic[TOPIC_OF[name]].append((f"{name}{more}", _summary(all_commands()[name], language)))
+    options = [
+        (", ".join(_HELP), word("help")),
+        ("-V, --version", word("version")),
+        (_COMPLETION[0], word("install_completion")),
+        (f"{_COMPLETION[1]} {word('shell')}", word("show_completion")),
+    ]
+    listed = [(_words_of(TOPICS[topic], language), rows) for topic, rows in by_topic.items()]
+    yield from _lists(listed, language)
+    yield from _lists([(word("options"), options)], language)
+
+
+def _lists(groups: Sequence[tuple[str, Sequence[tuple[str, str]]]], language: Language) -> Iterator[str]:
+    """Headings with their rows, names in one column over all of them."""
+    fitting = [columns(name) for _, rows in groups for name, _ in rows if columns(name) <= _NAMES]
+    margin = max(fitting, default=0) + 4
+    for heading, rows in groups:
+        yield ""
+        yield _heading(heading + say.page("help", language)("colon"))
+        for name, text in rows:
+            if columns(name) > _NAMES:
+                yield f"  {name}"
+                yield from wrap(" " * margin + text, _width(), " " * margin)
+            else:
+                yield from wrap(f"  {pad(name, margin - 2)}{text}", _width(), " " * margin)
+
+
+def _heading(text: str) -> str:
+    return paint(text, "bold", wants_colour())
+
+
+def _summary(command: Command, language: Language) -> str:
+    return command.help_zh if language == "zh" else command.help
+
+
+def _words_of(texts: Sequence[Any], language: Language) -> str:
+    return str(texts[language == "zh"])
+
+
+def _width() -> int:
+    """Columns of a help page: those of the terminal, or that COLUMNS names, but no wider than is easy to read."""
+    import shutil
+
+    return min(_WIDE, max(_NARROW, shutil.get_terminal_size((_USUAL, 24)).columns))
+
+
+def _complete(given: list[str], language: Language) -> int:
+    """Answer a shell that completes words, or print the script that makes it ask."""
+    if len(given) == 2 and given[0] == _COMPLETION[1] and given[1] in _SHELLS:
+        from typer.completion import get_completion_script  # pyright: ignore[reportPrivateImportUsage] - no other name
+
         # Typer would look at the shell that runs it, whatever shell is named.
-        emit(
-            trust_text(
-                get_completion_script(prog_name="accmap", complete_var="_ACCMAP_COMPLETE", shell=given[1]) + "\n"
-            )
-        )
+        text = get_completion_script(prog_name="accmap", complete_var="_ACCMAP_COMPLETE", shell=given[1])
+        emit(trust_text(f"{text}\n"))
         return 0
-    page = StringIO()
+    from contextlib import redirect_stdout
+    from io import StringIO
+
+    answer = StringIO()
     code: object = 0
     try:
-        with redirect_stdout(page):
-            _answer(given, language)
+        with redirect_stdout(answer):
+            _typer_application(language)(args=given, prog_name="accmap")
     except SystemExit as done:
         code = done.code
-    emit(trust_text(page.getvalue()))
+    emit(trust_text(answer.getvalue()))
     return code if isinstance(code, int) else 0
 
 
-def _answer(given: list[str], language: str) -> None:
-    """Show the page that is asked for; of one command nothing but that command is built."""
-    name = next((one for one in (" ".join(given[:2]), *given[:1]) if one in all_commands() or group_members(one)), None)
-    if name is None or "_ACCMAP_COMPLETE" in os.environ:
-        build_application(language)(args=given or ["--help"], prog_name="accmap")
-        return
-    page, group = _PAGES[language]
-    if name in all_commands():
-        application = _application()
-        _add(application, all_commands()[name], None, page, language)
-    else:
-        application = _application(cls=group, help=_group_help(name, language))
-        for second in group_members(name):
-            _add(application, all_commands()[f"{name} {second}"], second, page, language)
-    application(args=given[len(name.split()) :], prog_name=f"accmap {name}")
+def _typer_application(language: Language) -> typer.Typer:
+    """The application as Typer has it, with one command for each row of the table."""
+    import typer
 
-
-def _application(**given: Any) -> typer.Typer:
-    """An application without completion, which only the whole program offers."""
-    return typer.Typer(
-        **given, add_completion=False, no_args_is_help=True, rich_markup_mode=None, context_settings=_HELP_OPTIONS
-    )
-
-
-def _add(application: typer.Typer, command: Command, name: str | None, page: type[TyperCommand], language: str) -> None:
-    described = command.help_zh if language == "zh" else command.help
-    application.command(name, cls=page, help=described, context_settings=_HELP_OPTIONS)(_callback(command, language))
-
-
-def build_application(language: str = "en") -> typer.Typer:
-    """The application with one command for each row of the table."""
-    page, group = _PAGES[language]
-    word = _word(language)
-    application = typer.Typer(
-        cls=group,
-        help=word("about"),
-        no_args_is_help=True,
-        rich_markup_mode=None,
-        context_settings=_HELP_OPTIONS,
-    )
-
-    @application.callback()
-    def root(  # pyright: ignore[reportUnusedFunction]
-        version: bool = typer.Option(False, "--version", "-V", help=word("version")),
-        verbose: bool = typer.Option(False, "--verbose", help=word("verbose")),
-    ) -> None:
-        del version, verbose
-
-    root.__doc__ = word("about")
-    groups: dict[str, typer.Typer] = {}
+    application = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+    families: dict[str, typer.Typer] = {}
     for command in all_commands().values():
         first, _, second = command.name.partition(" ")
-        if not second or first in all_commands():
-            _add(application, command, command.name, page, language)
-            continue
-        if first not in groups:
-            groups[first] = typer.Typer(
-                cls=group, help=_group_help(first, language), no_args_is_help=True, rich_markup_mode=None
-            )
-            application.add_typer(groups[first], name=first)
-        _add(groups[first], command, second, page, language)
+        parent, name = application, command.name
+        if second and first not in all_commands():
+            if first not in families:
+                families[first] = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+                application.add_typer(families[first], name=first, help=_words_of(FAMILIES[first][1:], language))
+            parent, name = families[first], second
+        parent.command(name, help=_summary(command, language))(_callback(command, language))
     return application
 
 
-def _group_help(first: str, language: str) -> str:
-    """Help of a group of commands: the lines of its members."""
-    rows = [all_commands()[f"{first} {second}"] for second in group_members(first)]
-    return "".join(row.help_zh for row in rows) if language == "zh" else " ".join(row.help for row in rows)
-
-
-def _callback(command: Command, language: str) -> Callable[..., None]:
+def _callback(command: Command, language: Language) -> Callable[..., None]:
     """A function whose signature is the command's row, which is how Typer learns its parameters."""
+    import inspect
+    from typing import Annotated
+
+    import typer
 
     def callback(**_given: object) -> None:
-        """Stand for the command in help pages; a command line that runs never comes here."""
+        """Stand for the command where words are completed; a command line that runs never comes here."""
 
     files = inspect.Parameter(
         "files",
         inspect.Parameter.KEYWORD_ONLY,
         default=None,
-        annotation=Annotated[
-            list[str] | None, typer.Argument(metavar=command.operands, show_default=False, hidden=True)
-        ],
+        annotation=Annotated[list[str] | None, typer.Argument(metavar=command.operands, hidden=True)],
     )
     options = [_parameter(option, language) for option in options_of(command)]
     callback.__signature__ = inspect.Signature([files, *options])  # type: ignore[attr-defined]
@@ -221,25 +257,25 @@ def _callback(command: Command, language: str) -> Callable[..., None]:
     return callback
 
 
-def _parameter(option: Option, language: str) -> inspect.Parameter:
-    described = option.help_zh if language == "zh" else option.help
+def _parameter(option: Option, language: Language) -> Any:
+    """An option as a parameter of a function; a choice's words are those of an enumeration."""
+    import inspect
+    from enum import Enum
+    from typing import Annotated
+
+    import typer
+
     annotation: Any
     default: object = option.default
-    extra: dict[str, Any] = {}
     if option.kind == "flag":
         annotation, default = bool, False
     elif option.kind in ("list", "rest"):
         annotation, default = (list[str] | None), None
     elif option.choices:
-        # Typer takes the words of a choice from an enumeration.
         annotation, default = Enum(option.dest, {choice: choice for choice in option.choices}), None
-        extra["show_default"] = False
-        described += f" [{option.default}]" if option.default else ""
     else:
         annotation = {"str": str, "int": int, "float": float}[option.type] | None
-    if option.metavar and not option.choices:
-        extra["metavar"] = option.metavar
-    info = typer.Option(*option.names, help=described, **extra)
+    info = typer.Option(*option.names, help=option.help_zh if language == "zh" else option.help)
     return inspect.Parameter(
         option.dest, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[annotation, info]
     )

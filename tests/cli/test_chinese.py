@@ -222,7 +222,7 @@ def test_help_in_the_language_of_the_line(accmap, line: str) -> None:
 @pytest.mark.parametrize("name", all_commands())
 def test_the_usage_line_is_the_table_s(accmap, name: str) -> None:
     page = accmap(*name.split(), "--help").out.splitlines()
-    assert page[0] == f"Usage: accmap {name} [OPTIONS] {all_commands()[name].operands}"
+    assert page[0] == f"Usage: accmap {name} [OPTIONS] {all_commands()[name].operands}".rstrip()
     assert "Arguments:" not in page
 
 

@@ -25,6 +25,8 @@ from small_network import run as dump_of  # noqa: E402
 from weight_files import arrays, pair, write_megatron  # noqa: E402
 from writing_logs import falling, megatron_run, static_run  # noqa: E402
 
+from accmap.cli.help_compiled import EXAMPLES  # noqa: E402
+from accmap.cli.options import command_named  # noqa: E402
 from accmap.schemas.compilers.tables import load_table  # noqa: E402
 
 if TYPE_CHECKING:
@@ -199,6 +201,60 @@ def test_verifying_as_shown(bench: Path, language: str) -> None:
         capture_output=True, text=True, check=False, cwd=bench,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+
+
+NEEDS_FRAMEWORKS = ("verify", "playbook run")
+
+
+def prepared(bench: Path, words: list[str]) -> list[str]:
+    """The words of a help page's example; what earlier lines of its page write is there."""
+    ready(bench, Path("help"), words)
+    if "playbook" in words and words[0] != "lint":
+        shutil.rmtree(bench / "playbook", ignore_errors=True)
+    return words
+
+
+@pytest.mark.table(4)
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in (*NEEDS_FRAMEWORKS, "lsp")])
+def test_examples_of_help_pages_run(accmap, bench: Path, name: str) -> None:
+    for line in EXAMPLES[name]:
+        words = prepared(bench, words_of(line)[1:])
+        if name == "playbook status":
+            assert accmap(*["playbook", "pretrain.sh", "pretrain.yaml", "-d", "playbook"]).code == 0
+        if "--resume" in words:
+            assert accmap(*words[:-3], *words[-2:]).code == 0
+        answer = accmap(*words)
+        assert answer.code in (0, 1), (line, answer)
+        assert "Traceback" not in answer.err
+        assert command_named(words).name == name, line
+
+
+def test_an_editor_is_served_as_the_help_page_shows(bench: Path) -> None:
+    pytest.importorskip("pygls")
+    import subprocess
+
+    for line in EXAMPLES["lsp"]:
+        done = subprocess.run(
+            [sys.executable, "-m", "accmap", *words_of(line)[1:]],
+            input=b"", capture_output=True, check=False, cwd=bench, timeout=60,
+        )  # fmt: skip
+        assert done.returncode in (0, 1), done
+        assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize("name", NEEDS_FRAMEWORKS)
+def test_examples_that_need_the_frameworks_run(bench: Path, name: str) -> None:
+    pytest.importorskip("mindformers")
+    pytest.importorskip("megatron.core")
+    import subprocess
+
+    for line in EXAMPLES[name]:
+        lines = ["accmap playbook pretrain.sh pretrain.yaml -d playbook --force"] if "playbook" in line else []
+        for one in (*lines, line):
+            words = [sys.executable, "-m", "accmap", *words_of(one)[1:]]
+            done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=bench)
+            assert done.returncode in (0, 1), (one, done.stdout[-2000:] + done.stderr[-2000:])
 
 
 def test_what_is_not_run_is_shown_somewhere() -> None:
