@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,10 @@ import pytest
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+DRAWN = np.random.default_rng(0).standard_normal(1000).astype(np.float32)
+ROUNDED = ((DRAWN.view(np.uint32) + 0x8000) & 0xFFFF0000).view(np.float32)
 
 
 @pytest.fixture
@@ -58,30 +63,62 @@ def test_npy(accmap, arrays: None, words: tuple[str, ...], code: int, told: str)
     jsonschema.validate(json.loads(found.out), json.loads(accmap("schema", "check-npy").out))
 
 
-ALIKE: dict[str, tuple[object, object, tuple[str, ...], int, str]] = {
-    "squares that overflow": (np.array([1e200, 2e200]), np.array([1e200, 4e200]), (), 1, "different"),
-    "squares that vanish": (np.array([1e-170, 2e-170]), np.array([1e-170, 4e-170]), (), 1, "different"),
-    "large and the same": (np.array([1e200, 2e200]), np.array([1e200, 2e200]), (), 0, "equal"),
-    "a neighbour of a float": (np.array([2**53 + 1]), np.array([2.0**53]), ("--any-dtype",), 1, "different"),
-    "a whole number and its float": (np.array([7]), np.array([7.0]), ("--any-dtype",), 0, "equal"),
+NAN, INF = np.nan, np.inf
+ALIKE: dict[str, tuple[object, object, tuple[str, ...], str, tuple[str, ...]]] = {
+    "equal": ([1.0, 2.0], [1.0, 2.0], (), "equal", ()),
+    "close": ([1.0, 2.0], [1.0, 2.00001], (), "close", ()),
+    "far": ([1.0, 2.0], [1.0, 2.1], (), "different", ("far",)),
+    "wider tolerance": ([1.0, 2.0], [1.0, 2.1], ("--tolerance", "0.1"), "close", ()),
+    "shape": ([1.0, 2.0], [[1.0, 2.0]], (), "different", ("shape",)),
+    "empty": ([], [], (), "undecided", ("empty",)),
+    "empty of another shape": ([], [[]], (), "different", ("shape",)),
+    "nan": ([1.0, NAN], [1.0, 2.0], (), "different", ("nan",)),
+    "nan on both sides": ([1.0, NAN], [1.0, NAN], (), "different", ("nan",)),
+    "equal nan": ([1.0, NAN], [1.0, NAN], ("--equal-nan",), "equal", ()),
+    "nan elsewhere": ([NAN, 1.0], [1.0, NAN], ("--equal-nan",), "different", ("nan",)),
+    "all nan": ([NAN] * 3, [NAN] * 3, (), "different", ("nan",)),
+    "same infinity": ([INF, 1.0], [INF, 1.0], (), "equal", ()),
+    "other infinity": ([INF, 1.0], [-INF, 1.0], (), "different", ("infinite",)),
+    "infinity against a number": ([INF, 1.0], [5.0, 1.0], (), "different", ("infinite",)),
+    "zeros of another sign": ([0.0, 1.0], [-0.0, 1.0], (), "close", ()),
+    "equal nan of another sign": ([NAN, 1.0], [-NAN, 1.0], ("--equal-nan",), "close", ()),
+    "zeros": ([0.0, 0.0], [0.0, 0.0], (), "equal", ()),
+    "zero against something": ([0.0, 0.0], [0.0, 1.0], (), "different", ("far",)),
+    "guide passes": ([1.0, 2.0], [1.0, 2.01], ("--guide",), "close", ()),
+    "guide sees a smaller sum": ([1.0, 1.9], [1.0, 2.0], ("--guide",), "different", ("magnitude",)),
+    "guide sees another direction": ([1.0, 2.0], [2.0, 1.0], ("--guide",), "different", ("cosine", "divergence")),
+    "squares that overflow": (np.array([1e200, 2e200]), np.array([1e200, 4e200]), (), "different", ("far",)),
+    "squares that vanish": (np.array([1e-170, 2e-170]), np.array([1e-170, 4e-170]), (), "different", ("far",)),
+    "large and the same": (np.array([1e200, 2e200]), np.array([1e200, 2e200]), (), "equal", ()),
+    "a neighbour of a float": (np.array([2**53 + 1]), np.array([2.0**53]), ("--any-dtype",), "different", ("far",)),
+    "a whole number and its float": (np.array([7]), np.array([7.0]), ("--any-dtype",), "equal", ()),
+    "whole numbers": (np.arange(5), np.arange(5) + 1, (), "different", ("far",)),
+    "large whole numbers": (np.array([2**60, 2**60 + 1]), np.array([2**60 + 1, 2**60]), (), "different", ("far",)),
     "one enormous element": (
-        np.array([1e6, *[1.0] * 4096], "f4"), np.array([1e6, *[1.5] * 4096], "f4"), (), 1, "a quarter of the elements",
+        [1e6, *[1.0] * 4096], [1e6, *[1.5] * 4096], (), "different", ("widespread",),
     ),
-    "another order of bytes": (np.arange(9.0), np.arange(9.0).astype(">f8"), (), 0, "equal"),
-    "no elements": (np.zeros((0, 3)), np.zeros((0, 3)), (), 1, "undecided"),
-    "no elements and another shape": (np.zeros((0, 3)), np.zeros((0, 4)), (), 1, "different"),
-    "a shape that would broadcast": (np.ones((3, 1)), np.ones((3, 3)), (), 1, "different"),
+    "another order of bytes": (np.arange(9.0), np.arange(9.0).astype(">f8"), (), "equal", ()),
+    "no elements": (np.zeros((0, 3)), np.zeros((0, 3)), (), "undecided", ("empty",)),
+    "no elements and another shape": (np.zeros((0, 3)), np.zeros((0, 4)), (), "different", ("shape",)),
+    "a shape that would broadcast": (np.ones((3, 1)), np.ones((3, 3)), (), "different", ("shape",)),
+    "another type": (DRAWN, DRAWN.astype("f2"), (), "different", ("dtype",)),
+    "another type that may differ": (DRAWN, DRAWN.astype("f2"), ("--any-dtype",), "close", ()),
+    "rounded to bfloat16": (DRAWN, ROUNDED, (), "different", ("far",)),
+    "computed in bfloat16": (DRAWN, ROUNDED, ("--precision", "bfloat16"), "close", ()),
 }  # fmt: skip
 
 
+@pytest.mark.procedure("proc.infer.precision_checker")
 @pytest.mark.parametrize("name", ALIKE)
 def test_like_is_compared_with_like(accmap, tmp_path: Path, name: str) -> None:
-    a, b, words, code, told = ALIKE[name]
-    np.save(tmp_path / "a.npy", np.asarray(a))
-    np.save(tmp_path / "b.npy", np.asarray(b))
+    a, b, words, verdict, reasons = ALIKE[name]
+    for file, array in (("a.npy", a), ("b.npy", b)):
+        np.save(tmp_path / file, np.array(array, np.float32) if isinstance(array, list) else np.asarray(array))
     for files in (("a.npy", "b.npy"), ("b.npy", "a.npy")):
-        answer = accmap("check", "npy", *files, *words)
-        assert (answer.code, told in answer.out) == (code, True), answer.out
+        answer = accmap("check", "npy", *files, *words, "--format", "json")
+        found = json.loads(answer.out)
+        assert answer.code == (verdict not in ("equal", "close"))
+        assert (found["verdict"], tuple(found["arrays"][0]["reasons"])) == (verdict, reasons)
 
 
 def test_an_array_without_elements_is_named_among_others(accmap, tmp_path: Path) -> None:
@@ -99,18 +136,39 @@ def test_an_array_without_elements_is_named_among_others(accmap, tmp_path: Path)
 
 @pytest.mark.parametrize(
     "words",
-    [
-        ("a.npy", "bad.npy"),
-        ("a.npy", "nothing.npy"),
-        ("a.npy", "."),
-        ("a.npy",),
-        ("a.npy", "a.npy", "--tolerance", "7"),
-    ],
+    [("a.npy", "nothing.npy"), ("a.npy", "."), ("a.npy",), ("a.npy", "a.npy", "--tolerance", "7")],
 )
 def test_npy_that_cannot_be_used(accmap, arrays: None, words: tuple[str, ...]) -> None:
     answer = accmap("check", "npy", *words)
     assert answer.code == 2
     assert answer.err
+
+
+def saved(array: object, **more: object) -> bytes:
+    stream = io.BytesIO()
+    np.savez(stream, array) if more else np.save(stream, np.asarray(array))
+    return stream.getvalue()
+
+
+REFUSED = {
+    "empty": b"",
+    "bytes": b"bad",
+    "garbage": b"\x93NUMPY\x01\x00\x10\x00{'descr': oops}\n",
+    "cut": saved(np.ones((8, 8)))[:200],
+    "objects": saved(np.array([{}, 1], dtype=object)),
+    "text": saved(["a", "b"]),
+    "complex": saved(np.ones(3, np.complex64)),
+    "archive": saved(np.ones(2), packed=True),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_an_array_is_refused(accmap, arrays: None, name: str) -> None:
+    for language in ("en", "zh"):
+        answer = accmap("check", "npy", "x.npy", "a.npy", "--lang", language, files={"x.npy": REFUSED[name]})
+        assert answer.code == 2
+        assert answer.err.startswith("x.npy: ")
+        assert "{" not in answer.err.replace("{'descr'", "")
 
 
 def test_folders_of_arrays(accmap, arrays: None, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`accmap logs` as a user runs it: every format, every exit code, growing logs, and the page in a real browser."""
+"""`accmap logs` as a user runs it: every format, every exit code, what real folders hold, growing logs, the page."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ import jsonschema
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "evidence" / "logs"))
-from writing_logs import falling, megatron_line, megatron_run, static_line, static_run
+from writing_logs import events_of, falling, megatron_line, megatron_run, static_line, static_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 LOSSES = falling(200)
+GOOD = megatron_run(LOSSES)
+FAR = "9" * 23
 ENOUGH = ("--steps", "100")
 FILES = {
     "a.log": megatron_run(LOSSES),
@@ -40,6 +42,23 @@ FILES = {
     "empty.log": "",
     "other.log": "Downloading\n" * 3,
     "binary.log": bytes(range(256)) * 8,
+    "fork.log": GOOD.replace("lm loss", "lm-loss"),  # the dash of older forks
+    # Absurd numbers.
+    "far.log": re.sub(r"iteration +6/", f"iteration {FAR}/", GOOD),
+    "far_epoch.log": static_run(LOSSES).replace("Epoch:[  1/", f"Epoch:[{FAR}/", 1),
+    "huge.log": static_run([1.7e308 * (-1) ** step for step in range(200)]),
+    "huge_norm.log": re.sub(r"global_norm: \[[^]]*\]", "global_norm: [1.7e308]", static_run(LOSSES)),
+    "rate.log": re.sub(r"lr: [^,]*", "lr: nan", static_run(LOSSES)),
+    # Folders of workers: one whose loss is NaN counts, unless the log says that only another one's is valid.
+    "workers/worker_0.log": static_run(LOSSES),
+    "workers/worker_1.log": static_run([math.nan] * 200),
+    "last/worker_0.log": f"the loss on the last card is valid\n{static_run([math.nan] * 200)}",
+    "last/worker_1.log": f"the loss on the last card is valid\n{static_run(LOSSES)}",
+    "first/worker_0.log": f"the loss is valid only on rank 0\n{static_run(LOSSES)}",
+    "first/worker_1.log": f"the loss is valid only on rank 0\n{static_run([math.nan] * 200)}",
+    "events.out.tfevents.1": events_of(
+        {"lm loss": {step: -math.inf if step == 30 else loss for step, loss in enumerate(LOSSES, 1)}}
+    ),
 }
 
 
@@ -72,6 +91,17 @@ FILES = {
         (["a.log", "b.log", "--experiment", "first-steps"], 1, "neither log prints local norms", ""),
         (["a.log", "b.log", "--experiment", "lr-zero"], 1, "this is not the experiment", ""),
         (["a.log", "b.log", "--experiment", "never"], 2, "", "is one of"),
+        (["a.log", "fork.log", *ENOUGH], 0, "Within the standard", ""),
+        (["a.log", "far.log"], 1, "far.log:6: EVD003", ""),
+        (["a.log", "huge.log"], 1, "huge.log has 200 steps with a loss, norm or learning rate that is NaN or inf", ""),
+        (["a.log", "huge_norm.log"], 1, "huge_norm.log has 200 steps", ""),
+        (["a.log", "rate.log"], 1, "the largest difference is ∞ of the peak", ""),
+        (["a.log", "nan.log"], 1, "no step has finite values in both logs", ""),
+        (["a.log", "workers"], 1, "workers/worker_1.log:1: EVD016", ""),
+        (["a.log", "last", *ENOUGH], 0, "", ""),
+        (["a.log", "first", *ENOUGH], 0, "", ""),
+        (["events.out.tfevents.1"], 1, "the first is step 30", ""),
+        (["a.log", "-o", "no/such/page.html"], 2, "", "no/such/page.html cannot be written"),
         (["-", "b.log", *ENOUGH], 0, "Within the standard", ""),
         (["-", "-"], 2, "", "standard input"),
     ],
@@ -446,3 +476,60 @@ def test_known_defects_that_fit(accmap, log: str, version: str, *, named: bool) 
     assert ("DEF001" in {one["code"] for one in found["defects"]}) is named
     assert ("DEF001: " in accmap(*words, "--format", "html", files=files).out) is named
     assert accmap("logs", "a.log", log, "--megatron", "7", "--config", "a.sh", files=files).code == 2
+
+
+@pytest.mark.parametrize("name", ["far.log", "far_epoch.log", "huge.log", "huge_norm.log", "rate.log", "nan.log"])
+def test_absurd_numbers_are_a_bad_answer_in_every_form(accmap: Callable[..., Any], name: str) -> None:
+    for form in ("json", "html", "csv"):
+        assert accmap("logs", "a.log", name, "--format", form, files=FILES).code == 1
+    assert ("EVD003" in accmap("logs", "a.log", name).out) is name.startswith("far")
+
+
+def test_reasons_are_told_in_chinese(accmap: Callable[..., Any]) -> None:
+    files = {**FILES, "cut.log": GOOD.replace("lm loss: ", "lm loss: x", 1), "zero.log": b"\0\n"}
+    assert "有的值不是数" in "".join(accmap("logs", "a.log", "cut.log", "--lang", "zh", files=files).out.split())
+    assert (
+        "它是第一个"
+        in accmap("logs", "run", "--lang", "zh", files={"run/worker_0.log": GOOD, "run/worker_1.log": GOOD}).out
+    )
+    assert "UTF-16" in accmap("logs", "zero.log", "--lang", "zh").err
+
+
+def test_a_folder_that_cannot_be_listed_is_not_an_empty_one(
+    accmap: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = os.scandir
+
+    def locked(path: str) -> object:
+        if str(path).endswith("run"):
+            raise PermissionError(13, "Permission denied", path)
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", locked)
+    answer = accmap("logs", "run", files={"run/worker_0.log": GOOD})
+    assert answer.code == 2
+    assert "run: SYN904" in answer.err
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names that are no UTF-8")
+def test_a_name_that_is_no_utf8_can_be_written_about(accmap: Callable[..., Any], tmp_path: Path) -> None:
+    with open(os.fsencode(tmp_path) + b"/\xff.log", "wb") as stream:
+        stream.write(GOOD.encode())
+    words = ("--steps", "50", "--format", "html", "-o", "page.html")
+    assert accmap("logs", "a.log", "\udcff.log", *words, files=FILES).code == 0
+    assert "\\xff.log" in (tmp_path / "page.html").read_text("utf-8")
+
+
+def test_a_damaged_number_hides_no_difference_behind_it(accmap: Callable[..., Any]) -> None:
+    """Lines of one shape are taken together; what one of them lacks is looked for again in the next."""
+    row = (
+        " [2024-01-01 10:00:01] iteration {0:8d}/   90000 | consumed samples: {0:12d} | learning rate: 1.000000E-05 | "
+        "global batch size:    16 | lm loss: 9.{0:06d}E+00 | loss scale: 1.0 | grad norm: 1.000 | "
+        "number of skipped iterations:   0 | number of nan iterations:   0 |\n"
+    )
+    rows = [row.format(step) for step in range(1, 9001)]
+    other = [line.replace("size:    16", "size:    32") if step > 4000 else line for step, line in enumerate(rows)]
+    rows[1700] = rows[1700].replace("size:    16", "size:    1+6")
+    answer = accmap("logs", "a.log", "b.log", files={"a.log": "".join(rows), "b.log": "".join(other)})
+    assert answer.code == 1
+    assert "global_batch_size: 16 against 32" in answer.out

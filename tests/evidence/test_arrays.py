@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import tracemalloc
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accmap.evidence import arrays
-from accmap.evidence.array_check import Rules, check_arrays, check_files
-from accmap.evidence.arrays import TOLERANCES, agreement, coarser, first_difference, measure, precision_of, read_array
+from accmap.evidence.array_check import Rules, check_arrays
+from accmap.evidence.arrays import TOLERANCES, agreement, first_difference, measure, precision_of, read_array
 from accmap.schemas.diagnostic import UnreadableError
 
 if TYPE_CHECKING:
@@ -79,46 +78,6 @@ def test_a_small_error_in_one_element_is_seen() -> None:
     assert first_difference(a, b, 1e-3) == (77,)
 
 
-CASES: dict[str, tuple[Any, Any, Rules, str, tuple[str, ...]]] = {
-    "equal": ([1.0, 2.0], [1.0, 2.0], Rules(), "equal", ()),
-    "close": ([1.0, 2.0], [1.0, 2.00001], Rules(), "close", ()),
-    "far": ([1.0, 2.0], [1.0, 2.1], Rules(), "different", ("far",)),
-    "wider tolerance": ([1.0, 2.0], [1.0, 2.1], Rules(0.1), "close", ()),
-    "shape": ([1.0, 2.0], [[1.0, 2.0]], Rules(), "different", ("shape",)),
-    "empty": ([], [], Rules(), "undecided", ("empty",)),
-    "empty of another shape": ([], [[]], Rules(), "different", ("shape",)),
-    "nan": ([1.0, math.nan], [1.0, 2.0], Rules(), "different", ("nan",)),
-    "nan on both sides": ([1.0, math.nan], [1.0, math.nan], Rules(), "different", ("nan",)),
-    "equal nan": ([1.0, math.nan], [1.0, math.nan], Rules(equal_nan=True), "equal", ()),
-    "nan elsewhere": ([math.nan, 1.0], [1.0, math.nan], Rules(equal_nan=True), "different", ("nan",)),
-    "all nan": ([math.nan] * 3, [math.nan] * 3, Rules(), "different", ("nan",)),
-    "same infinity": ([math.inf, 1.0], [math.inf, 1.0], Rules(), "equal", ()),
-    "other infinity": ([math.inf, 1.0], [-math.inf, 1.0], Rules(), "different", ("infinite",)),
-    "infinity against a number": ([math.inf, 1.0], [5.0, 1.0], Rules(), "different", ("infinite",)),
-    "zeros of another sign": ([0.0, 1.0], [-0.0, 1.0], Rules(), "close", ()),
-    "equal nan of another sign": ([math.nan, 1.0], [-math.nan, 1.0], Rules(equal_nan=True), "close", ()),
-    "zeros": ([0.0, 0.0], [0.0, 0.0], Rules(), "equal", ()),
-    "zero against something": ([0.0, 0.0], [0.0, 1.0], Rules(), "different", ("far",)),
-    "guide passes": ([1.0, 2.0], [1.0, 2.01], Rules(by_guide=True), "close", ()),
-    "guide sees a smaller sum": ([1.0, 1.9], [1.0, 2.0], Rules(by_guide=True), "different", ("magnitude",)),
-    "guide sees another direction": (
-        [1.0, 2.0],
-        [2.0, 1.0],
-        Rules(by_guide=True),
-        "different",
-        ("cosine", "divergence"),
-    ),
-}
-
-
-@pytest.mark.procedure("proc.infer.precision_checker")
-@pytest.mark.parametrize("name", CASES)
-def test_verdicts(name: str) -> None:
-    a, b, rules, verdict, reasons = CASES[name]
-    found = check_arrays(name, np.array(a, np.float32), np.array(b, np.float32), rules)
-    assert (found.verdict, found.reasons) == (verdict, reasons)
-
-
 @pytest.mark.parametrize(
     ("factor", "noise", "precision", "why"),
     [
@@ -140,22 +99,6 @@ def test_a_factor_is_no_rounding(factor: float, noise: float, precision: str, wh
     assert agreement(measure(a, b), precision).why == why
     # Who gives a tolerance says what passes.
     assert agreement(measure(a, b), precision, 0.05).why == "close"
-
-
-def test_number_types_are_judged_by_the_coarser() -> None:
-    random = np.random.default_rng(0)
-    a = random.standard_normal(1000).astype(np.float32)
-    half = a.astype(np.float16)
-    assert check_arrays("x", a, half, Rules()).reasons == ("dtype",)
-    assert check_arrays("x", a, half, Rules(any_dtype=True)).verdict == "close"
-    rounded = ((a.view(np.uint32) + 0x8000) & 0xFFFF0000).view(np.float32)
-    assert check_arrays("x", a, rounded, Rules()).reasons == ("far",)
-    assert check_arrays("x", a, rounded, Rules(precision="bfloat16")).verdict == "close"
-    assert coarser("float32", "bfloat16") == "bfloat16"
-    whole = np.arange(5)
-    assert check_arrays("x", whole, whole + 1, Rules()).verdict == "different"
-    large = np.array([2**60, 2**60 + 1])
-    assert check_arrays("x", large, large[::-1], Rules()).verdict == "different"
 
 
 @pytest.mark.procedure("proc.infer.precision_checker")
@@ -182,36 +125,6 @@ def test_bfloat16_that_numpy_wrote_as_raw_bytes_is_read(tmp_path: Path) -> None:
     assert measure(found, values).unequal == 0
 
 
-@pytest.mark.parametrize(
-    "broken", ["missing", "empty", "garbage", "cut", "objects", "text", "complex", "archive", "folder"]
-)
-def test_what_is_no_array_is_refused(broken: str, tmp_path: Path) -> None:
-    path = tmp_path / "x.npy"
-    np.save(path, np.ones((8, 8)))
-    data = path.read_bytes()
-    if broken == "missing":
-        path.unlink()
-    elif broken == "objects":
-        np.save(path, np.array([{}, 1], dtype=object))
-    elif broken == "text":
-        np.save(path, np.array(["a", "b"]))
-    elif broken == "complex":
-        np.save(path, np.ones(3, np.complex64))
-    elif broken == "archive":
-        np.savez(tmp_path / "z.npz", a=np.ones(2))
-        (tmp_path / "z.npz").rename(path)
-    elif broken == "folder":
-        path.unlink()
-        path.mkdir()
-    else:
-        path.write_bytes(
-            {"empty": b"", "garbage": b"\x93NUMPY\x01\x00\x10\x00{'descr': oops}\n", "cut": data[:200]}[broken]
-        )
-    with pytest.raises(UnreadableError) as error:
-        read_array(str(path))
-    assert "{" not in error.value.diagnostic.message("zh").replace("{'descr'", "")
-
-
 @settings(max_examples=80)
 @given(data=st.binary(max_size=200), cut=st.integers(0, 300))
 def test_no_bytes_crash_the_reader(data: bytes, cut: int, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -221,24 +134,6 @@ def test_no_bytes_crash_the_reader(data: bytes, cut: int, tmp_path_factory: pyte
     path.write_bytes(whole[:cut] + data)
     with contextlib.suppress(UnreadableError):
         read_array(str(path))
-
-
-def test_folders_are_compared_by_name(tmp_path: Path) -> None:
-    for side in ("a", "b"):
-        (tmp_path / side / "inner").mkdir(parents=True)
-        np.save(tmp_path / side / "one.npy", np.ones(3, np.float32))
-        np.save(tmp_path / side / "inner" / "two.npy", np.ones(3, np.float32) * (1 if side == "a" else 2))
-        np.save(tmp_path / side / f"only_{side}.npy", np.ones(1))
-        (tmp_path / side / "bad.npy").write_bytes(b"bad")
-    found = check_files(str(tmp_path / "a"), str(tmp_path / "b"), Rules())
-    assert [(check.name, check.verdict) for check in found.checks] == [
-        ("inner/two.npy", "different"),
-        ("one.npy", "equal"),
-    ]
-    assert (found.only_a, found.only_b, len(found.unreadable)) == (("only_a.npy",), ("only_b.npy",), 1)
-    (tmp_path / "c").mkdir()
-    with pytest.raises(UnreadableError):
-        check_files(str(tmp_path / "a"), str(tmp_path / "c"), Rules())
 
 
 def test_memory_does_not_grow_with_the_arrays(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The engine: crashes become findings, selections, repairs, suppressions and baselines."""
+"""The engine: crashes become findings, selections, repairs and baselines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accmap.rules import baseline, fixes, suppressions
+from accmap.rules import baseline, fixes
 from accmap.rules.engine import Selection, check
 from accmap.rules.rule import Found, Rule, at_key
 from accmap.rules.subject import Subject
@@ -55,28 +55,6 @@ def test_the_longest_prefix_decides() -> None:
     assert Selection().is_enabled("ANY001")
     assert Selection(("ALL",), ("NET",)).is_enabled("MOE001")
     assert chosen.severity(Kind("NET010", "", "info", "", "")).severity == "error"
-
-
-def test_suppressions() -> None:
-    script = SourceText("a.sh", "torchrun x.py \\\n  --a 1 \\\n  --b 2\necho # accmap: ignore[NET] fine\n")
-    above = SourceText("b.sh", "# accmap: ignore[NET001, MOE] because\ntorchrun x.py \\\n  --a 1 \\\n  --b 2\nlast\n")
-    whole = SourceText("c.yaml", "a: 1\n# accmap: ignore-file\nb: 2\n")
-    (one,) = suppressions.suppressions_in(script)
-    assert one.covers("NET009", "a.sh", Span(4, 1, 4, 2))
-    assert not one.covers("NET009", "a.sh", Span(3, 1, 3, 2))
-    assert not one.covers("OPT001", "a.sh", Span(4, 1, 4, 2))
-    (two,) = suppressions.suppressions_in(above)
-    assert two.covers("MOE003", "b.sh", Span(4, 3, 4, 6))
-    assert not two.covers("MOE003", "b.sh", Span(5, 1, 5, 2))
-    (three,) = suppressions.suppressions_in(whole)
-    assert three.covers("SYN001", "c.yaml", None)
-    kept, silent = suppressions.silence([], [one, two], ["NET001", "MOE001"])
-    assert [entry.kind.code for entry in kept] == ["SYN950", "SYN950"]
-    assert silent == 0
-    wrong = suppressions.suppressions_in(SourceText("d.yaml", "a: 1 # accmap: ignore[NETT01]\n"))
-    kept, _ = suppressions.silence([], wrong, ["NET001", "MOE001"])
-    assert [entry.kind.code for entry in kept] == ["SYN951"]
-    assert "NET001" in kept[0].message()
 
 
 KIND = Kind("NET001", "x", "error", "x", "x")
