@@ -14,7 +14,7 @@ from .messages_compiled import say
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from ..schemas.diagnostic import Diagnostic
     from ..schemas.source import SourceText
@@ -75,7 +75,7 @@ def _lines(source: SourceText, number: int, inside: frozenset[int], *, alone: bo
 
 
 def silence(
-    diagnostics: Sequence[Diagnostic], comments: Sequence[Suppression], known: Iterable[str]
+    diagnostics: Sequence[Diagnostic], comments: Sequence[Suppression], known: Sequence[str]
 ) -> tuple[list[Diagnostic], int]:
     """The findings that remain, with one for each comment that silences nothing, and how many were silenced."""
     if not comments:
@@ -87,8 +87,8 @@ def silence(
         used.update(fitting)
         if not fitting:
             kept.append(entry)
-    kept.extend(_complaints(comments, used, frozenset(known)))
-    return kept, len(diagnostics) - len(kept) + sum(1 for _ in _complaints(comments, used, frozenset(known)))
+    kept.extend(_complaints(comments, used, known))
+    return kept, len(diagnostics) - len(kept) + sum(1 for _ in _complaints(comments, used, known))
 
 
 def _silences(comment: Suppression, entry: Diagnostic) -> bool:
@@ -97,7 +97,7 @@ def _silences(comment: Suppression, entry: Diagnostic) -> bool:
     return any(comment.covers(code, file, span) for file, span in places)
 
 
-def _complaints(comments: Sequence[Suppression], used: set[Suppression], known: frozenset[str]) -> Iterator[Diagnostic]:
+def _complaints(comments: Sequence[Suppression], used: set[Suppression], known: Sequence[str]) -> Iterator[Diagnostic]:
     from ..schemas.suggestion import suggestion
 
     for comment in comments:
