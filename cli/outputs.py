@@ -97,12 +97,21 @@ class PairJson(_LossJson):
     changes: list[ChangeJson]
 
 
+class FixableJson(Open):
+    """How many findings that stand by themselves have a fix."""
+
+    safe: int
+    unsafe: int
+    other_side: int = Field(description="Findings that only a change of the other file of their pair fixes.")
+
+
 class LintSummaryJson(Open):
     """How many findings, files and pairs."""
 
     error: int
     warning: int
     info: int
+    fixable: FixableJson
     suppressed: int
     files: int
     pairs: int

@@ -6,6 +6,7 @@ them costs no parsing. `table()` is the whole of it, with the lookups that reade
 
 from __future__ import annotations
 
+from ..schemas.config import explicit_of
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
 from ..schemas.versions import within
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, Literal, TypeAlias
 
-    from ..schemas.config import Value
+    from ..schemas.config import Config, Value
     from .names_compiled import FieldName
 
 Loss: TypeAlias = "Literal['exact', 'conditional', 'approximate', 'one-way', 'unsupported']"
@@ -24,6 +25,17 @@ Write: TypeAlias = "Literal['always', 'differs', 'explicit', 'never']"
 SideName: TypeAlias = "Literal['megatron', 'static', 'dynamic']"
 Condition: TypeAlias = "tuple[FieldName, str, Value]"
 """A recipe field, a comparison, and what it is compared with."""
+
+
+ARRAYS = {
+    "model": "MODEL_ARGS", "attention": "MODEL_ARGS", "position": "MODEL_ARGS", "norm": "MODEL_ARGS",
+    "activation": "MODEL_ARGS", "init": "MODEL_ARGS", "mtp": "MODEL_ARGS", "moe": "MOE_ARGS",
+    "optimizer": "OPTIMIZER_ARGS", "gradient": "OPTIMIZER_ARGS", "schedule": "OPTIMIZER_ARGS",
+    "precision": "PRECISION_ARGS", "batch": "TRAINING_ARGS", "run": "TRAINING_ARGS", "recompute": "TRAINING_ARGS",
+    "fusion": "TRAINING_ARGS", "environment": "TRAINING_ARGS", "parallel": "PARALLEL_ARGS", "data": "DATA_ARGS",
+    "tokenizer": "DATA_ARGS", "checkpoint": "OUTPUT_ARGS", "logging": "OUTPUT_ARGS",
+}  # fmt: skip
+"""The array of a launch script in which the arguments of a topic are written."""
 
 
 class Side(NamedTuple):
@@ -234,3 +246,27 @@ def _notes_of(number: int | None) -> Notes:
         caveats, *rest = NOTES[number]
         found = _notes[number] = Notes(tuple(Caveat(*caveat) for caveat in caveats), *rest)
     return found
+
+
+def _array_of_keys(version: str) -> dict[str, str]:
+    """The array in which each argument of a version is written, by the topic of the row with the fewest others."""
+    found: dict[str, str] = {}
+    rows = [(row, side) for row in table().rows if (side := row.side("megatron", version)) is not None]
+    for row, side in sorted(rows, key=lambda one: len(one[1].keys)):
+        for key in (name for names in side.keys for name in names.split("|")):
+            found.setdefault(key, ARRAYS[row.fields[0].partition(".")[0]])
+    return found
+
+
+def argument_beside(config: Config, key: str) -> int | None:
+    """The argument of the launch that a new one is written behind: the last of its topic, else the last of all."""
+    arguments = () if config.launch is None else config.launch.arguments
+    places = [
+        place
+        for place, argument in enumerate(arguments)
+        if argument.text.startswith("--") and argument.resolved and argument.span.file is None
+    ]
+    arrays = _array_of_keys(config.framework_version)
+    held = {setting.span[:2]: arrays.get(setting.key) for setting in explicit_of(config.settings) if setting.span}
+    alike = [place for place in places if key in arrays and held.get(arguments[place].span[:2]) == arrays[key]]
+    return next(reversed(alike or places), None)

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from ..mappings.names_compiled import FieldName
     from ..schemas.diagnostic import Diagnostic, Edit
 
-MOST_ROUNDS = 20
+MOST_ROUNDS = 200
+"""Every round mends something, so that only fixes without a finding of their own would go on for ever."""
 
 
 class LintedTexts(NamedTuple):

@@ -7,7 +7,7 @@ or after the last argument of its topic. `Places` answers for one file and is as
 from __future__ import annotations
 
 from ..mapper.recipe.reading import side_of
-from ..mappings.tables import field_named, rows_of
+from ..mappings.tables import argument_beside, field_named, rows_of
 from ..schemas.config import explicit_of
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.mindformers.config_state import parent
@@ -300,13 +300,13 @@ class Places:
 
     def _place_of_argument(self, key: str) -> Span | None:
         """The end of the argument that a new one would stand beside, in the array of those of its topic."""
-        from ..mapper.translate.editors import place_of_argument
-
         launch = self.side.config.launch
-        if not key or launch is None or launch.span.file is not None:
+        place = argument_beside(self.side.config, key) if key else None
+        if launch is None or place is None:
             return None
-        place = place_of_argument(self.side.source, self.side.config, key)
-        return None if place is None else self.side.source.span(place, place)
+        flag = launch.arguments[place].span
+        spans = (setting.span for setting in explicit_of(self.side.config.settings))
+        return _end(next((span for span in spans if span is not None and span[:2] == flag[:2]), flag))
 
     def _end_of_arguments(self) -> Span:
         if self._end is None:

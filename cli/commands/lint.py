@@ -67,7 +67,7 @@ def _run(args: LintArgs) -> int:
             files,
             args.stdin_filename,
             language,
-            unsafe=args.unsafe,
+            unsafe=args.unsafe or not args.fix,
             write=write,
             show=lambda text: _emit(text, args),
         )

@@ -7,6 +7,7 @@ from ...schemas.border.text_output import paint
 from ...schemas.diagnostic import causes_of
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.shared_words import in_brackets, list_words, mark
+from ..linting.linter import count_fixes
 from .messages_compiled import say
 
 if TYPE_CHECKING:
@@ -40,6 +41,17 @@ def summary_line(report: Report, language: Language) -> str:
         origin=word(f"profile_{origin}", configuration),
         configuration=word("configuration", configuration) if configuration and origin != "configuration" else "",
     )
+
+
+def fixable_lines(report: Report, language: Language) -> list[str]:
+    """`1 fixable with --fix, 8 more with --fix --unsafe; --diff shows the changes.`; nothing if there is no fix."""
+    word: Callable[..., str] = say.page("fixable", language)
+    counts = [(name, count) for name, count in count_fixes(report.diagnostics).items() if count]
+    if not counts:
+        return []
+    first, *rest = counts
+    parts = [word(first[0], first[1]), *(word(f"more_{name}", count) for name, count in rest)]
+    return [word("line", list_words(parts, language))]
 
 
 def totals(counts: Mapping[str, int], report: Report, language: Language, colour: bool = False) -> str:

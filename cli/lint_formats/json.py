@@ -6,11 +6,11 @@ from ...schemas.answers_compiled import diagnostic_json
 from ...schemas.border.text_output import json_text, json_with, json_with_number
 from ...schemas.diagnostic import causes_of
 from ...schemas.fast_records import TYPE_CHECKING
-from ..linting.linter import count_severities
+from ..linting.linter import count_fixes, count_severities
 
 if TYPE_CHECKING:
     from ...schemas.border.text_output import Outgoing
-    from ...schemas.diagnostic import Language
+    from ...schemas.diagnostic import Diagnostic, Language
     from ..linting.linter import Report
 
 
@@ -21,6 +21,7 @@ def write_json(report: Report, language: Language) -> Outgoing:
     summary = {
         **alone,
         "following": following,
+        "fixable": count_fixes(report.diagnostics),
         "suppressed": report.suppressed,
         "files": len(report.files),
         "pairs": len(report.pairs),
@@ -40,8 +41,15 @@ def write_json(report: Report, language: Language) -> Outgoing:
 def with_json(report: Report, language: Language) -> Report:
     """The report of one pair with its findings written; of each only what tells it from others goes along."""
     written = _each(report, language)
-    told = tuple([entry._replace(related=(), fields=(), fix=None, alternatives=()) for entry in report.diagnostics])
+    told = tuple([_without_details(entry) for entry in report.diagnostics])
     return report._replace(diagnostics=told, written=written)
+
+
+def _without_details(entry: Diagnostic) -> Diagnostic:
+    """A finding as far as it is counted."""
+    fixes = [fix._replace(edits=()) for fix in entry.fixes[:1]]
+    fix, others = (None, fixes) if entry.fix is None else (fixes[0], [])
+    return entry._replace(related=(), fields=(), fix=fix, alternatives=tuple(others))
 
 
 def _each(report: Report, language: Language) -> tuple[Outgoing, ...]:

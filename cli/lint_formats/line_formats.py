@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...schemas.border.text_output import json_text, page, trust_text
 from ...schemas.diagnostic import causes_of
 from ...schemas.fast_records import TYPE_CHECKING
-from .findings import follower_count, from_what, group_by_cause, place_of, summary_line
+from .findings import fixable_lines, follower_count, from_what, group_by_cause, place_of, summary_line
 
 if TYPE_CHECKING:
     from ...schemas.border.text_output import Outgoing
@@ -28,7 +28,7 @@ def write_concise(report: Report, language: Language) -> Outgoing:
         lines.append(_line(entry, language) + (f" ({follower_count(entry, more, language)})" if more else ""))
         if report.shows_remarks:
             lines += [_line(one, language) + from_what(entry, language) for one in more]
-    return page(lines if report.quiet else [*lines, summary_line(report, language)])
+    return page(lines if report.quiet else [*lines, *fixable_lines(report, language), summary_line(report, language)])
 
 
 def write_jsonl(report: Report, language: Language) -> Outgoing:

@@ -14,7 +14,17 @@ from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.shared_words import in_brackets
 from ...schemas.versions import TITLES
 from ..terminal import columns, line_limit, wants_colour, wrap
-from .findings import GROUPS, count_groups, fix_lines, is_absent, place_of, summary_line, totals, worst_first
+from .findings import (
+    GROUPS,
+    count_groups,
+    fix_lines,
+    fixable_lines,
+    is_absent,
+    place_of,
+    summary_line,
+    totals,
+    worst_first,
+)
 from .messages_compiled import say
 
 if TYPE_CHECKING:
@@ -128,7 +138,8 @@ def write_text(report: Report, language: Language) -> Outgoing:
         return page(lines[:-1])
     if len(units) > 1:
         lines += _overview(units, view)
-    return page([*lines, *wrap(summary_line(report, language), view.limit)])
+    ending = [*fixable_lines(report, language), summary_line(report, language)]
+    return page([*lines, *(row for line in ending for row in wrap(line, view.limit))])
 
 
 def _unit_lines(causes: Sequence[Diagnostic], follow: Sequence[Sequence[Diagnostic]], view: _View) -> Iterator[str]:

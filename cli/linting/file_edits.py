@@ -63,7 +63,17 @@ def fix_files(
         told.append(usage.fixed(count=len(mended.fixed)))
     for sentence in told:
         tell(f"accmap: {sentence.text(language)}")
-    return lint(settings, names, Reader(stdin_name, mended.texts, encoding=encoding), with_subjects=True)
+    after = lint(settings, names, Reader(stdin_name, mended.texts, encoding=encoding), with_subjects=True)
+    return _without_refused(after, unsafe=unsafe) if mended.converged else after
+
+
+def _without_refused(report: Report, *, unsafe: bool) -> Report:
+    """The report without the fixes that were asked for and not made: to run again makes none of them."""
+    kept = [
+        entry._replace(fix=None) if entry.fix is not None and (unsafe or entry.fix.applicability == "safe") else entry
+        for entry in report.diagnostics
+    ]
+    return report._replace(diagnostics=tuple(kept))
 
 
 def difference(name: str, before: str, after: str) -> Outgoing:

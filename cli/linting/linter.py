@@ -69,6 +69,15 @@ def count_severities(
     return alone, following
 
 
+def count_fixes(found: Sequence[Diagnostic]) -> dict[str, int]:
+    """Numbers of findings that stand by themselves, by their fix: a safe one, another, or one of the other file."""
+    counts = {"safe": 0, "unsafe": 0, "other_side": 0}
+    for entry, cause in zip(found, causes_of(found), strict=True):
+        if cause is None and entry.fixes:
+            counts["other_side" if entry.fix is None else entry.fix.applicability] += 1
+    return counts
+
+
 def lint(
     settings: Settings,
     files: Sequence[str],

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from itertools import takewhile
 
-from ...schemas.config import explicit_of
+from ...mappings.tables import argument_beside
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.yaml_reader.document import parse_path, read_yaml
 from ..equality import is_identical
-from .megatron_file import PLAIN_WORD, array_of_keys, quote_word
+from .megatron_file import PLAIN_WORD, quote_word
 from .yaml_text import block, scalar
 
 if TYPE_CHECKING:
@@ -55,26 +55,6 @@ class _WrittenArgument(NamedTuple):
     words: tuple[Argument, ...]
 
 
-def argument_beside(config: Config, key: str) -> int | None:
-    """The argument of the launch that a new one is written behind: the last of its topic, else the last of all."""
-    arguments = () if config.launch is None else config.launch.arguments
-    places = [
-        place
-        for place, argument in enumerate(arguments)
-        if argument.text.startswith("--") and argument.resolved and argument.span.file is None
-    ]
-    arrays = array_of_keys(config.framework_version)
-    held = {setting.span[:2]: arrays.get(setting.key) for setting in explicit_of(config.settings) if setting.span}
-    alike = [place for place in places if key in arrays and held.get(arguments[place].span[:2]) == arrays[key]]
-    return next(reversed(alike or places), None)
-
-
-def place_of_argument(source: SourceText, config: Config, key: str) -> int | None:
-    """The place at which a new argument is written; None if the text has no place for it."""
-    editor = ScriptEditor(source, config, config, shared=False)
-    return next((edit.start for edit in editor.append("--" + key.replace("_", "-"), [], key)), None)
-
-
 class ScriptEditor:
     """Makes edits for one script. With `shared` a variable's assignment is changed, otherwise the place of its use."""
 
@@ -99,7 +79,7 @@ class ScriptEditor:
             return
         words = list(target.raw or ())
         if setting is None or setting.origin != "explicit":
-            yield from self.append(target.flag, words, key)
+            yield from self._append(target.flag, words, key)
             return
         written = None if is_identical(setting.value, target.value) else self._find_argument(setting)
         if written is not None:
@@ -203,8 +183,7 @@ class ScriptEditor:
 
     # --- a new argument, an argument less ---
 
-    def append(self, flag: str, words: list[str], key: str) -> Iterator[Edit]:
-        """Edits after which an argument that is not given stands beside those of its topic."""
+    def _append(self, flag: str, words: list[str], key: str) -> Iterator[Edit]:
         new = " ".join([flag, *(quote_word(word) for word in words)])
         if any(not PLAIN_WORD.fullmatch(word) for word in words) and (place := self._behind_script()) is not None:
             # Inside a variable's text quotes would be part of the word; on the command line they are quotes.

@@ -6,7 +6,7 @@ import re
 from math import prod
 
 from ...mappings.keys_compiled import EVALUATION_INTERVAL, HEAD_WIDTH, TOKENIZER_FLAGS
-from ...mappings.tables import table
+from ...mappings.tables import ARRAYS
 from ...schemas.border.text_output import visible
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.megatron.forks import catalog
@@ -25,14 +25,6 @@ if TYPE_CHECKING:
     from ..recipe.values import Recipe
     from .result import TargetSetting, Translation
 
-_ARRAYS = {
-    "model": "MODEL_ARGS", "attention": "MODEL_ARGS", "position": "MODEL_ARGS", "norm": "MODEL_ARGS",
-    "activation": "MODEL_ARGS", "init": "MODEL_ARGS", "mtp": "MODEL_ARGS", "moe": "MOE_ARGS",
-    "optimizer": "OPTIMIZER_ARGS", "gradient": "OPTIMIZER_ARGS", "schedule": "OPTIMIZER_ARGS",
-    "precision": "PRECISION_ARGS", "batch": "TRAINING_ARGS", "run": "TRAINING_ARGS", "recompute": "TRAINING_ARGS",
-    "fusion": "TRAINING_ARGS", "environment": "TRAINING_ARGS", "parallel": "PARALLEL_ARGS", "data": "DATA_ARGS",
-    "tokenizer": "DATA_ARGS", "checkpoint": "OUTPUT_ARGS", "logging": "OUTPUT_ARGS",
-}  # fmt: skip
 _ORDER = (
     "MODEL_ARGS", "MOE_ARGS", "DATA_ARGS", "TRAINING_ARGS", "OPTIMIZER_ARGS", "PRECISION_ARGS", "PARALLEL_ARGS",
     "OUTPUT_ARGS",
@@ -82,16 +74,6 @@ def megatron_text(translation: Translation, *, comments: bool = True, language: 
     return "\n".join(lines) + "\n"
 
 
-def array_of_keys(version: str) -> dict[str, str]:
-    """The array in which each argument of a version is written, by the topic of the row with the fewest others."""
-    found: dict[str, str] = {}
-    rows = [(row, side) for row in table().rows if (side := row.side("megatron", version)) is not None]
-    for row, side in sorted(rows, key=lambda one: len(one[1].keys)):
-        for key in (name for names in side.keys for name in names.split("|")):
-            found.setdefault(key, _ARRAYS[row.fields[0].partition(".")[0]])
-    return found
-
-
 def _arguments(translation: Translation, language: Language) -> list[tuple[str, list[str], str]]:
     fork = translation.fork
     known = catalog(translation.version, translation.fork).by_dest
@@ -99,7 +81,7 @@ def _arguments(translation: Translation, language: Language) -> list[tuple[str, 
     for setting in translation.settings if fork is None else _of_fork(fork, translation.settings):
         fact = known.get(setting.key)
         if fact is not None:
-            array = _ARRAYS[setting.fields[0].split(".", 1)[0]] if setting.fields else "TRAINING_ARGS"
+            array = ARRAYS[setting.fields[0].split(".", 1)[0]] if setting.fields else "TRAINING_ARGS"
             found.append((array, words_of(fact, setting.value), ", ".join(setting.notes[:2])))
     evaluation = None if fork is not None else known.get(EVALUATION_INTERVAL)
     if evaluation is not None and evaluation.default is None and not _holds(translation, EVALUATION_INTERVAL):

@@ -290,7 +290,9 @@ def test_a_difference_is_fixed_in_the_file_named_last(
 def test_diff_writes_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = folder / "planted" / "mindformers.yaml"
     before = path.read_bytes()
-    _, out, _ = run(capsys, "planted/megatron.sh", "planted/mindformers.yaml", "--diff")
+    _, every, _ = run(capsys, "planted/megatron.sh", "planted/mindformers.yaml", "--diff")
+    assert "num_experts_per_tok" in every
+    _, out, _ = run(capsys, "planted/megatron.sh", "planted/mindformers.yaml", "--diff", "--fix")
     assert "+  eps: 1.e-08" in out
     assert "--- a/planted/mindformers.yaml\n+++ b/planted/mindformers.yaml\n" in out
     _, whole, _ = run(capsys, str(folder / "planted" / "megatron.sh"), str(path), "--diff")

@@ -93,3 +93,17 @@ def test_a_variable_of_several_arguments_is_left_alone(folder: Path, capsys: pyt
     (folder / "one.sh").write_text(ONE_LINE)
     shown = block_of("DAT001", capsys, "one.sh", YAML)
     assert "    - --seq-length $SEQ\n    + --seq-length 1024   one.sh:3\n" in shown
+
+
+def test_the_summary_counts_fixes_and_a_second_run_has_none(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def summary(*words: str) -> str:
+        main(["lint", "--no-cache", SCRIPT, YAML, *words])
+        return capsys.readouterr().out.rstrip().split("\n")[-2]
+
+    main(["lint", "--no-cache", SCRIPT, YAML, "--format", "json"])
+    counts = json.loads(capsys.readouterr().out)["summary"]["fixable"]
+    assert summary().startswith(f"{counts['safe']} fixable with --fix, {counts['unsafe']} more with --fix --unsafe")
+    assert "--fix --unsafe" not in summary("--fix", "--unsafe")
+    mended = (folder / YAML).read_text()
+    summary("--fix", "--unsafe")
+    assert (folder / YAML).read_text() == mended
