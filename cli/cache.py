@@ -89,8 +89,19 @@ def replay(words: "Sequence[str]", version: str) -> "int | None":
     except (OSError, ValueError):
         return None
     if answer is not None:
-        sys.stdout.write(text)
+        _show(text, words)
     return answer
+
+
+def _show(text: str, words: "Sequence[str]") -> None:
+    """Write an answer; on a terminal as the run itself would."""
+    if "--no-pager" in words or not sys.stdout.isatty() or any(word.startswith("--format") for word in words):
+        sys.stdout.write(text)
+        return
+    from ..schemas.border.text_output import trust_text
+    from .terminal import show_page
+
+    show_page(trust_text(text))
 
 
 def store(words: "Sequence[str]", version: str, noted: "Mapping[str, bytes]", text: str, code: int) -> None:

@@ -1,14 +1,17 @@
-"""Terminal: its colours and size, and texts measured in its columns."""
+"""Terminal: its colours and size, texts measured in its columns, and the pager for a text longer than its screen."""
 
 from __future__ import annotations
 
 import os
 import sys
 
+from ..schemas.border.text_output import emit, flush
 from ..schemas.fast_records import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    from ..schemas.border.text_output import Outgoing
 
 
 def wants_colour() -> bool:
@@ -43,6 +46,53 @@ _NARROWEST = 20
 def width() -> int:
     """Columns of the terminal, for a layout that needs a number; 100 without one."""
     return max(60, line_limit() or 100)
+
+
+def show_page(text: Outgoing, *, paged: bool = True) -> None:
+    """Give an answer to a person: through the pager if it is longer than the screen, else to standard output."""
+    words = _pager() if paged and is_terminal() and text.count("\n") >= _screen_height() else []
+    if not words or not _was_paged(words, text):
+        emit(text)
+
+
+def _screen_height() -> int:
+    given = os.environ.get("LINES", "")
+    try:
+        return int(given) if given.isdecimal() and int(given) else os.get_terminal_size().lines
+    except OSError:
+        return 24
+
+
+def _pager() -> list[str]:
+    """The words of the user's pager; none in CI, or if none is set."""
+    command = os.environ.get("ACCMAP_PAGER", os.environ.get("PAGER", ""))
+    if os.environ.get("CI") or command.strip() in ("", "cat"):
+        return []
+    from shlex import split
+
+    try:
+        return split(command)
+    except ValueError:  # a quotation mark without its second
+        return []
+
+
+def _was_paged(words: Sequence[str], text: str) -> bool:
+    """True if the pager took the text; one that does not exist or fails has shown nothing."""
+    from subprocess import PIPE, Popen
+
+    flush()
+    # As git does: colours are shown, and what fits the screen is left on it.
+    environment = {"LESS": "FRX", **os.environ}
+    try:
+        pager = Popen(words, stdin=PIPE, env=environment)
+    except OSError:
+        return False
+    try:
+        pager.communicate(text.encode(sys.stdout.encoding or "utf-8", "backslashreplace"))
+    except KeyboardInterrupt:
+        pager.wait()
+        return True
+    return pager.returncode == 0
 
 
 def shorten(text: str, limit: int) -> str:

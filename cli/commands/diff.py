@@ -6,18 +6,18 @@ import json
 
 from ...mapper.differences import compare
 from ...mapper.recipe.reading import recipe_of
-from ...schemas.border.text_output import emit, json_text, paint, say
+from ...schemas.border.text_output import emit, json_text, page, paint
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.plain_values import json_value
 from ...schemas.shared_words import list_words, term
 from ..exit_codes import BAD, FINE
 from ..inputs import load
 from ..messages_compiled import say as usage
-from ..recipe_lines import print_open
-from ..terminal import shorten, wants_colour
+from ..recipe_lines import open_lines
+from ..terminal import line_limit, show_page, wants_colour, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from ...mapper.differences import Comparison, Difference, Found
     from ...mapper.recipe.values import Recipe
@@ -36,7 +36,10 @@ def run(args: DiffArgs) -> int:
     if args.format == "json":
         emit(json_text(found.to_json(sides, args.lang)))
     else:
-        _page(found, sides, args.lang, everything=args.all)
+        limit = line_limit()
+        lines = _page_lines(found, sides, args.lang, everything=args.all)
+        wrapped = (row for line in lines for row in wrap(line, limit, "       "))
+        show_page(page(wrapped), paged=not args.no_pager)
     return FINE if found.verdict == "equal" else BAD
 
 
@@ -46,37 +49,41 @@ def totals(found: Comparison, language: Language) -> str:
     return list_words((f"{count} {word(status)}" for status, count in found.summary.items()), language)
 
 
-def _name(letter: str, side: Recipe, language: Language, *, colour: bool) -> None:
+def _name(letter: str, side: Recipe, language: Language, *, colour: bool) -> Iterator[str]:
     """The file behind a letter, its version, and what it does where that is not to train a model."""
     basis = side.basis
-    say(f"{letter} {paint(side.file, 'bold', colour)}  {'' if basis is None else basis.text(language)}")
+    yield f"{letter} {paint(side.file, 'bold', colour)}  {'' if basis is None else basis.text(language)}"
     if basis is not None and basis.purpose is not None:
-        say(f"  {basis.purpose.problem.message(language)}")
+        yield f"  {basis.purpose.problem.message(language)}"
 
 
-def _page(found: Comparison, sides: Sequence[Recipe], language: Language, *, everything: bool) -> None:
+def _page_lines(found: Comparison, sides: Sequence[Recipe], language: Language, *, everything: bool) -> Iterator[str]:
+    """Every field that is not equal with both values, the equal ones if asked for, the totals and the verdict."""
     colour = wants_colour()
-    status_word: Callable[..., str] = usage.page("diff_status", language)
     for letter, side in zip("AB", sides, strict=True):
-        _name(letter, side, language, colour=colour)
-    say()
+        yield from _name(letter, side, language, colour=colour)
+    yield ""
     for row in found.rows:
-        if not everything and (row.status == "equal" or row.impact == "none"):
-            continue
-        say(f"{paint(status_word(row.status), _STYLE[row.status], colour)}  {row_name(row)}")
-        for letter, side in (("A", row.a), ("B", row.b)):
-            if side is not None:
-                value = shorten(value_text(row_name(row), side, language), 48)
-                say(f"    {letter}  {value:<24}  {origin_text(side, language)}".rstrip())
-        if row.why is not None:
-            say(f"    {row.why.zh if language == 'zh' else row.why.en}")
-    say(totals(found, language))
-    print_open(found.reasons, language)
-    for one in found.unseen:
-        say(one.text(language))
-    verdict = found.verdict
+        if everything or row.status != "equal":
+            yield from _row_lines(row, language, colour=colour)
+    yield totals(found, language)
+    for line in open_lines(found.reasons, language):
+        yield from ("", line)
+    yield from (one.text(language) for one in found.unseen)
     word: Callable[..., str] = usage.page("diff", language)
-    say(paint(word(verdict), "green" if verdict == "equal" else "red", wants_colour()))
+    yield paint(word(found.verdict), "green" if found.verdict == "equal" else "red", colour)
+
+
+def _row_lines(row: Difference, language: Language, *, colour: bool) -> Iterator[str]:
+    """One field: its status, both values with their origin, and why they are the same or differ."""
+    status_word: Callable[..., str] = usage.page("diff_status", language)
+    yield f"{paint(status_word(row.status), _STYLE[row.status], colour)}  {row_name(row)}"
+    for letter, side in (("A", row.a), ("B", row.b)):
+        if side is not None:
+            value = value_text(row_name(row), side, language)
+            yield f"    {letter}  {value:<24}  {origin_text(side, language)}".rstrip()
+    if row.why is not None:
+        yield f"    {row.why.zh if language == 'zh' else row.why.en}"
 
 
 def row_name(row: Difference) -> str:

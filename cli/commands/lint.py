@@ -6,7 +6,7 @@ import os
 import sys
 
 from ...schemas.border.inputs import OPENED, Inputs, exchange_inputs, is_noting, noted_inputs, state_of, stop_noting
-from ...schemas.border.text_output import clear_screen, emit, flush, tell
+from ...schemas.border.text_output import clear_screen, flush, tell
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import TYPE_CHECKING, named_module
 from ..argument_parser import UsageError, require_jobs
@@ -21,6 +21,7 @@ from ..exit_codes import BAD, BROKEN, FINE, UNUSABLE
 from ..linting.linter import Report, lint
 from ..linting.settings import Reader, Settings, folders_of, is_plain, language_for, settings_of, start_of
 from ..messages_compiled import say
+from ..terminal import show_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -234,7 +235,7 @@ def exit_code(report: Report, fail_on: str) -> int:
 
 def _emit(text: Outgoing, args: LintArgs) -> None:
     if args.output_file is None:
-        emit(text)
+        show_page(text, paged=args.format == "text" and not args.no_pager and not args.watch)
     else:
         _replace(args.output_file, text, force=args.force)
 

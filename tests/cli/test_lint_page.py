@@ -79,6 +79,77 @@ def test_every_error_and_warning_is_shown_whole(
         assert last in together.translate({ord("|"): "", ord("^"): ""}) or asked is words
 
 
+@pytest.mark.parametrize(
+    ("variables", "options", "is_paged"),
+    [
+        ({"PAGER": "{pager}"}, (), True),
+        ({"ACCMAP_PAGER": "{pager}", "PAGER": "false"}, (), True),
+        ({"ACCMAP_PAGER": "", "PAGER": "{pager}"}, (), False),
+        ({"PAGER": "{pager}", "CI": "true"}, (), False),
+        ({"PAGER": "{pager}", "LINES": "500"}, (), False),
+        ({"PAGER": "{pager}"}, ("--no-pager",), False),
+        ({"PAGER": "{pager}"}, ("--format", "json"), False),
+        ({"PAGER": "{pager} fails"}, (), False),
+        ({"PAGER": "/nowhere/pager"}, (), False),
+        ({"PAGER": "'"}, (), False),
+        ({}, (), False),
+    ],
+)
+def test_a_text_longer_than_the_screen_goes_through_the_pager(
+    variables: dict[str, str],
+    options: tuple[str, ...],
+    is_paged: bool,
+    accmap,
+    folder: Path,
+    terminal: Callable[[int], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pager = folder / "pager"
+    pager.write_text('#!/bin/sh\n[ "$1" = fails ] && exit 3\ncat > paged.txt\n')
+    pager.chmod(0o755)
+    terminal(80)
+    words = ("lint", "planted/megatron.sh", "planted/mindformers.yaml")
+    for name in ("PAGER", "ACCMAP_PAGER", "CI"):
+        monkeypatch.delenv(name, raising=False)
+    plain = accmap(*words, *(one for one in options if one != "--no-pager"))
+    monkeypatch.setenv("LINES", "24")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value.format(pager=pager))
+    answer = accmap(*words, *options)
+    assert answer.code == plain.code == 1
+    assert answer.out == ("" if is_paged else plain.out)
+    assert (folder / "paged.txt").exists() is is_paged
+    if is_paged:
+        assert (folder / "paged.txt").read_text("utf-8") == plain.out
+
+
+def test_diff_shows_every_row_that_is_not_equal_in_the_pager_too(
+    accmap, folder: Path, terminal: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("diff", "planted/megatron.sh", "planted/mindformers.yaml")
+    rows = [row for row in json.loads(accmap(*words, "--format", "json").out)["rows"] if row["status"] != "equal"]
+    assert {row["impact"] for row in rows} >= {"numerics", "none"}
+    terminal(200)
+    monkeypatch.setenv("PAGER", "sh -c 'cat > paged.txt'")
+    monkeypatch.setenv("LINES", "24")
+    monkeypatch.delenv("CI", raising=False)
+    assert accmap(*words).out == ""
+    page = (folder / "paged.txt").read_text("utf-8")
+    shown = [line.split()[1] for line in page.splitlines() if line.startswith(("different ", "only-", "undecided "))]
+    assert shown == [row["field"] or (row["a"] or row["b"])["key"] for row in rows]
+    together = joined(page)
+    for row in rows:
+        for side in filter(None, (row["a"], row["b"])):
+            assert joined(json.dumps(side["value"], ensure_ascii=False)) in together
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_pipe_has_no_pager(accmap, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PAGER", "false")
+    monkeypatch.setenv("LINES", "1")
+    assert "MAP072" in accmap("lint", "planted").out
+
+
 @pytest.mark.usefixtures("folder")
 def test_the_worst_come_first_and_the_counts_agree(accmap) -> None:
     page = accmap("lint", "planted").out.splitlines()
