@@ -48,6 +48,7 @@ def parse(command: Command, words: Sequence[str]) -> Parsed:
     }
     operands: list[str] = []
     borrowed: list[str] = []
+    given: set[str] = set()
     lender = ""
     at = 0
     while at < len(words):
@@ -67,6 +68,7 @@ def parse(command: Command, words: Sequence[str]) -> Parsed:
             if (command.name, name) == ("verify", "--ranks"):  # which an earlier version had
                 raise UsageError(say.verify_ranks_removed())
             raise UsageError(say.has_no_option(name=command.name, name2=name, hint=suggestion(name, by_name)))
+        given.add(option.dest)
         if option.kind == "flag":
             if equals:
                 raise UsageError(say.takes_no_value(name=name))
@@ -78,7 +80,20 @@ def parse(command: Command, words: Sequence[str]) -> Parsed:
             if option.kind == "rest":
                 borrowed, lender = taken, option.dest
         _store(values, option, name, taken)
+    form = by_name.get("--format")
+    if form is not None and form.dest not in given:
+        values[form.dest] = _form_by_ending(values, form) or values[form.dest]
     return Parsed(_operands(command, operands, borrowed, lender, values), values)
+
+
+def _form_by_ending(values: dict[str, object], form: Option) -> str | None:
+    """The form of an answer that its file's ending names; None for another ending."""
+    name = values.get("output", values.get("output_file"))
+    if not isinstance(name, str):
+        return None
+    ending = name.rpartition(".")[2].lower()
+    wanted = "markdown" if ending == "md" else ending
+    return wanted if wanted in (form.choices or ()) else None
 
 
 def _values_after(words: Sequence[str], at: int, option: Option) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from ..schemas.border.inputs import Inputs, exchange_inputs
+from ..schemas.border.inputs import Inputs, exchange_inputs, written_files
 from ..schemas.border.text_output import forget_colours, tell, tell_crash
 from ..schemas.config import ReadOptions
 from ..schemas.diagnostic import Language, ReadBackError, UnreadableError
@@ -36,7 +36,32 @@ def run_command(command: Command, parsed: Parsed) -> int:
     try:
         return _run(command, parsed)
     finally:
+        if written_files() and not parsed.values.get("quiet"):
+            _tell_written(language_of(parsed.values.get("lang")))
         exchange_inputs(outer)
+
+
+_MOST_TOLD = 8
+"""Files that have a line each; of more, each folder has one."""
+
+
+def _tell_written(language: Language) -> None:
+    """Tell of every file that the command has written, with its size."""
+    from .terminal import in_bytes
+
+    written = written_files()
+    if len(written) <= _MOST_TOLD:
+        lines = [say.file_written(name=name, size=in_bytes(size)) for name, size in written.items()]
+    else:
+        folders: dict[str, list[int]] = {}
+        for name, size in written.items():
+            folders.setdefault(os.path.dirname(name), []).append(size)
+        lines = [
+            say.files_written(count=len(sizes), folder=folder or ".", size=in_bytes(sum(sizes)))
+            for folder, sizes in folders.items()
+        ]
+    for line in lines:
+        tell(line.text(language))
 
 
 def _run(command: Command, parsed: Parsed) -> int:

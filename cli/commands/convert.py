@@ -17,7 +17,7 @@ from ..argument_parser import UsageError
 from ..exit_codes import BAD
 from ..inputs import load, open_input, read_input, require_run
 from ..messages_compiled import say
-from .loss_report import accepted_losses, close_report, print_obstacles, print_problems, print_report, tell_written
+from .loss_report import accepted_losses, close_report, print_obstacles, print_problems, print_report
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +66,6 @@ def run(args: ConvertArgs) -> int:
     print_obstacles(config.file, source_stops, args.lang)
     print_problems(config, args.lang, of_run=not model_alone)
     print_report(translation, args.lang)
-    tell_written(new_files, args.lang)
     code = close_report(translation.rows, accepted, args.lang, strict=args.strict)
     return BAD if stops or source_stops or config.purpose is not None else code
 

@@ -16,7 +16,7 @@ from ..exit_codes import BAD, FINE
 from ..messages_compiled import say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from ...mapper.startup import Obstacle
     from ...mapper.translate.result import ReportRow, Translation
@@ -70,12 +70,6 @@ def print_obstacles(file: str, obstacles: Sequence[Obstacle], language: Language
         line = word("stops", file=file, reason=obstacle.message(language))
         more = "" if obstacle.instead is None else word("instead", instead=obstacle.instead)
         tell(paint(line, "red", colour) + more)
-
-
-def tell_written(names: Iterable[str], language: Language) -> None:
-    """Print the names of the written files."""
-    for name in names:
-        tell(say.file_written(name=name).text(language))
 
 
 def print_report(translation: Translation, language: Language) -> None:

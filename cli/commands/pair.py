@@ -23,8 +23,6 @@ from ..terminal import wants_colour
 from .loss_report import accepted_losses, close_report, print_obstacles, print_problems, print_report
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ...mapper.align.pair import Pair
     from ...schemas.diagnostic import Language
     from ..arguments_compiled import PairArgs
@@ -60,7 +58,7 @@ def run(args: PairArgs) -> int:
         failing = [{"file": name, **stop.to_json(args.lang)} for name, stop in stops]
         emit(json_text({**pair.to_json(args.lang), "files": list(written), "will_not_run": failing}))
     else:
-        _page(pair, list(written), args.lang)
+        _page(pair, args.lang)
         for name, stop in stops:
             print_obstacles(name, (stop,), args.lang)
         print_problems(config, args.lang)
@@ -75,7 +73,7 @@ def _check_step(step: int | None) -> None:
         raise UsageError(usage.step_takes_0_to_not(last=last, step=step))
 
 
-def _page(pair: Pair, names: Sequence[str], language: Language) -> None:
+def _page(pair: Pair, language: Language) -> None:
     colour, word = wants_colour(), usage.page("pair", language)
     if pair.alignment is not None:
         number, step = pair.alignment.number, pair.alignment.step
@@ -88,5 +86,3 @@ def _page(pair: Pair, names: Sequence[str], language: Language) -> None:
     for change in pair.changes:
         before, after = (json.dumps(json_value(value), ensure_ascii=False) for value in (change.before, change.after))
         say(f"  {change.field}  {before} -> {after}  {paint(change.reason(language), 'dim', colour)}")
-    for name in names:
-        say(usage.file_written(name=name).text(language))

@@ -18,8 +18,6 @@ from ..messages_compiled import say as usage
 from ..terminal import wants_colour
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ...evidence.dump.config import Plan
     from ...evidence.dump.config_request import Span
     from ...schemas.diagnostic import Language
@@ -65,7 +63,7 @@ def run(args: DumpConfigArgs) -> int:
     if args.format == "json":
         emit(json_text({**plan.to_json(args.lang), "files": list(written)}))
     else:
-        _page(plan, list(written), args.lang)
+        _page(plan, args.lang)
     return BAD if plan.has_errors else FINE
 
 
@@ -78,7 +76,7 @@ def _spans(option: str, text: str) -> tuple[Span, ...]:
         ) from None
 
 
-def _page(plan: Plan, names: Sequence[str], language: Language) -> None:
+def _page(plan: Plan, language: Language) -> None:
     colour = wants_colour()
     word = usage.page("dump_config", language)
     for found in plan.findings:
@@ -87,8 +85,6 @@ def _page(plan: Plan, names: Sequence[str], language: Language) -> None:
     if plan.has_errors:
         say(word("nothing"))
         return
-    for name in names:
-        say(word("written", name))
     for name, value in plan.environment.items():
         say(f"export {name}={shlex.quote(value)}")
     for commands in plan.commands.values():

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ...schemas.border.text_output import azure_text, github_data, github_property, markup, trust_text, visible
+from ...schemas.border.text_output import azure_text, github_data, github_property, markup, page, trust_text, visible
 from ...schemas.fast_records import TYPE_CHECKING
-from .findings import messages, place_of
+from .findings import messages, place_of, summary_line
 
 if TYPE_CHECKING:
     from ...schemas.border.text_output import Outgoing
@@ -33,7 +33,7 @@ _COMMANDS = {"error": "error", "warning": "warning", "info": "notice"}
 
 
 def write_github(report: Report, language: Language) -> Outgoing:
-    """One command a finding."""
+    """One command a finding, and the counts and the profile as a line of the log."""
     lines: list[str] = []
     for entry, told in messages(report.diagnostics, language):
         where = [f"file={github_property(entry.file)}"]
@@ -43,7 +43,7 @@ def write_github(report: Report, language: Language) -> Outgoing:
         where.append(f"title={github_property(f'{entry.kind.code} {entry.kind.name}')}")
         message = github_data(told)
         lines.append(f"::{_COMMANDS[entry.kind.severity]} {','.join(where)}::{message}\n")
-    return trust_text("".join(lines))
+    return trust_text("".join(lines) + page([summary_line(report, language)]))
 
 
 def write_junit(report: Report, language: Language) -> Outgoing:

@@ -26,14 +26,21 @@ _HEADS = (
     rb"\[\]\n\Z",  # gitlab and statistics without a finding
 )
 _SUMMARY = (
-    rb"\d+ errors?, \d+ warnings?, \d+ remarks?[^\n]* in \d+ files? \(\d+ pairs?[;)][^\n]*\n\Z",
-    # It reads the same line in Chinese: as many errors, warnings and remarks, in so many files and pairs.
     (
-        "\\d+ \u4e2a\u9519\u8bef\u3001\\d+ \u4e2a\u8b66\u544a\u3001\\d+ \u6761\u63d0\u793a[^\\n]*"
+        rb"\d+ errors?( \([^\n]*\))?, \d+ warnings?, \d+ (pieces? of advice|remarks?)[^\n]*"
+        rb" in \d+ files? \(\d+ pairs?[;)][^\n]*\n\Z"
+    ),
+    # It reads the same line in Chinese: as many errors, warnings and pieces of advice, in so many files and pairs.
+    (
+        "\\d+ \u4e2a\u9519\u8bef(\uff08[^\\n]*\uff09)?\u3001\\d+ \u4e2a\u8b66\u544a\u3001"
+        "\\d+ \u6761(\u5efa\u8bae|\u63d0\u793a)[^\\n]*"
         "\uff08\\d+ \u4e2a\u6587\u4ef6\uff0c\\d+ \u5bf9[\uff1b\uff09][^\\n]*\\n\\Z"
     ).encode(),
 )
-"""What the formats for people end with; the remarks of `azure` are lines like theirs."""
+"""The line that the formats for people end with, also in the words of accmap 0.1.0 before its release.
+
+The advice of `azure` is lines like theirs.
+"""
 
 
 def is_ours(path: str) -> bool:

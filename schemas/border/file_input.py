@@ -88,7 +88,8 @@ def read_regular(path: str, shown: str | None = None, limit: int = MAX_BYTES) ->
     except FileNotFoundError:
         if is_link(path):
             _refuse(say.dangling(path=name, target=os.readlink(path)), name)
-        _refuse(say.missing(path=name), name)
+        close = _close_name(path)
+        _refuse(say.missing(path=name) if close is None else say.missing_but_close(path=name, close=close), name)
     except IsADirectoryError:
         _refuse(say.directory(path=name), name)
     except NotRegularError as error:
@@ -97,6 +98,18 @@ def read_regular(path: str, shown: str | None = None, limit: int = MAX_BYTES) ->
         _refuse(say.not_regular(path=name, why=system_reason(error)), name)
     except (OSError, ValueError) as error:
         _deny(name, error)
+
+
+def _close_name(path: str) -> str | None:
+    """The file in the same folder whose name is most like that of a missing one."""
+    from ..suggestion import closest
+
+    folder, name = os.path.split(path)
+    try:
+        found = closest(name, os.listdir(folder or "."))
+    except (OSError, ValueError):
+        return None
+    return None if found is None else os.path.join(folder, found)
 
 
 def read_standard_input(shown: str | None, encoding: str | None = None) -> SourceText:

@@ -14,7 +14,7 @@ from ..diagnostic import UsageError
 from ..fast_records import TYPE_CHECKING
 from ..messages_compiled import say
 from ..shared_words import join_words, system_reason
-from .inputs import is_input
+from .inputs import is_input, note_written
 from .text_output import emit
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ class NewFile:
     def __init__(self, path: str, *, lasting: bool = True) -> None:
         self._lasting = lasting
         """Whether it is to be on the disk before it stands in its place; a cache need not be."""
+        self._path = path
         self._target = os.path.realpath(path)
         folder = os.path.dirname(self._target)
         remove_leftovers(folder)
@@ -137,6 +138,7 @@ class NewFile:
         """Rename it to its place."""
         os.replace(self._beside, self._target)
         if self._lasting:
+            note_written(self._path, os.path.getsize(self._target))
             _flush_folder(os.path.dirname(self._target))
 
     def discard(self) -> None:

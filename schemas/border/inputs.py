@@ -1,4 +1,4 @@
-"""The inputs of the command at hand: opens regular files, looks at the disk, and notes all that it has found.
+"""The inputs of the command at hand: opens regular files, looks at the disk, and notes what it finds and writes.
 
 No answer is written over an input, and a cached answer depends on the noted state of each (`state_of`). A look is noted
 under the path and a mark of its kind: existence, owner, the names of a folder, the content of a file. A file is a
@@ -34,6 +34,8 @@ class Inputs:
         self.latest = ""
         self.notes: dict[str, bytes] | None = {} if noted else None
         """The state of each path by its key (`state_of`), if an answer is going to be stored."""
+        self.written: dict[str, int] = {}
+        """The size of each file that the command has written."""
 
 
 _current = [Inputs()]
@@ -72,6 +74,16 @@ def is_input(status: os.stat_result) -> bool:
 def latest_input() -> str:
     """The file that was opened last: what a long command is busy with."""
     return _current[0].latest
+
+
+def note_written(path: str, size: int) -> None:
+    """Count a file as one that the command has written."""
+    _current[0].written[path] = size
+
+
+def written_files() -> Mapping[str, int]:
+    """The files that the command has written, with their sizes."""
+    return _current[0].written
 
 
 def noted_inputs() -> Mapping[str, bytes] | None:

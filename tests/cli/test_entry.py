@@ -62,7 +62,7 @@ def test_a_file_that_is_no_text(accmap, name: str, content: bytes, said: str) ->
 def test_files_that_are_not_there(accmap, tmp_path: Path) -> None:
     (tmp_path / "dangling.yaml").symlink_to("nowhere.yaml")
     (tmp_path / "folder").mkdir()
-    assert "There is no file gone.sh" in accmap("show", "gone.sh").err
+    assert "no such file: gone.sh" in accmap("show", "gone.sh").err
     assert "link to nowhere.yaml" in accmap("show", "dangling.yaml").err
     assert "is a directory" in accmap("show", "folder").err
     assert accmap("show", "name\0.sh").code == 2
@@ -150,4 +150,4 @@ def test_what_is_registered_for_the_end_is_still_run() -> None:
 def test_the_language_may_stand_before_the_command(accmap, words: str) -> None:
     answer = accmap(*words.split())
     assert answer.code == 2
-    assert "文件 nothing 不存在" in answer.err
+    assert "文件不存在：nothing" in answer.err

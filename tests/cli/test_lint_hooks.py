@@ -13,6 +13,7 @@ import pytest
 from accmap.schemas.compilers.tables import load_table
 
 ROOT = Path(__file__).resolve().parents[2]
+PAIRS = 'pairs = [{ megatron = "*/megatron.sh", mindformers = "*/mindformers.yaml" }]\n'
 HOOKS = load_table((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
 
 
@@ -24,7 +25,24 @@ def test_every_hook_names_a_command_that_exists() -> None:
     for hook in HOOKS:
         program, command, *words = hook["entry"].split()
         assert program == "accmap"
-        parse(COMMANDS[command], [*words, "file.sh"])
+        assert hook["args"] == ["--"]
+        parsed = parse(COMMANDS[command], [*words, *hook["args"], "--file.sh"])
+        assert parsed.values["profile"] == "train"
+        assert parsed.values["confine"]
+        other = parse(COMMANDS[command], [*words, "--profile", "align", "--", "file.sh"])
+        assert other.values["profile"] == "align"
+
+
+@pytest.mark.parametrize("hook", ["accmap-lint", "accmap-pair"])
+def test_a_hook_names_its_profile(hook: str, accmap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    copytree(ROOT / "examples" / "planted", tmp_path / "planted")
+    (tmp_path / "accmap.toml").write_text(PAIRS, "utf-8")
+    (words,) = [one["entry"].split()[1:] for one in HOOKS if one["id"] == hook]
+    answer = accmap(*words, "--", "planted/mindformers.yaml")
+    assert "(1 pair;" in answer.out
+    assert answer.out.endswith("; profile train from --profile; configuration accmap.toml\n")
+    assert accmap(*words, "--profile", "align", "--", "planted/mindformers.yaml").out.count("; profile align from") == 1
 
 
 def test_a_lone_launcher_is_no_conversion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,7 +52,7 @@ def test_a_lone_launcher_is_no_conversion(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     Path("launcher.sh").write_text('[ $# -ge 3 ] || exit 1\ntorchrun pretrain_gpt.py "$@"\n', "utf-8")
     entries = {hook["id"]: hook["entry"].split()[1:] for hook in HOOKS}
-    assert main([*entries["accmap-convert-check"], "launcher.sh"]) == 0
+    assert main([*entries["accmap-convert-check"], "--", "launcher.sh"]) == 0
     assert main(["lint", "--fail-on", "warning", "launcher.sh"]) == 1
 
 
@@ -50,8 +68,7 @@ def test_hook(hook: str, tmp_path: Path) -> None:
         ignore=ignore_patterns(".git", ".venv*", ".frameworks", "__pycache__", "*.egg-info", "build", "dist"),
     )
     copytree(ROOT / "examples" / "planted", tmp_path / "project" / "planted")
-    text = 'pairs = [{ megatron = "*/megatron.sh", mindformers = "*/mindformers.yaml" }]\n'
-    (tmp_path / "project" / "accmap.toml").write_text(text, "utf-8")
+    (tmp_path / "project" / "accmap.toml").write_text(PAIRS, "utf-8")
     for folder in (tmp_path / "hooks", tmp_path / "project"):
         git(folder, "init", "-q")
         git(folder, "add", "-A")

@@ -20,7 +20,7 @@ def test_a_pair_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     target = tmp_path / "new" / "pair"
     assert main(["pair", SOURCE, "-d", str(target)]) == 0
     assert {path.name for path in target.iterdir()} == FILES
-    assert "example.yaml" in capsys.readouterr().out
+    assert "example.yaml" in capsys.readouterr().err
     readme = (target / "README.md").read_text("utf-8")
     assert "bash /path/to/example.sh" in readme
     assert 'scripts/msrun_launcher.sh "run_mindformer.py --config /path/to/example.yaml" 1' in readme

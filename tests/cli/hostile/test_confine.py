@@ -167,9 +167,8 @@ def test_the_action_and_every_hook_confine_and_end_their_options() -> None:
     from test_lint_hooks import HOOKS
 
     for hook in HOOKS:
-        words = hook["entry"].split()
-        assert "--confine" in words
-        assert words[-1] == "--"
+        assert "--confine" in hook["entry"].split()
+        assert hook["args"] == ["--"]
     lints = [step["run"] for step in ACTION["runs"]["steps"] if "accmap lint" in step.get("run", "")]
     assert len(lints) == 2
     for line in lints:
@@ -187,7 +186,7 @@ def test_a_file_that_is_called_like_an_option(
     monkeypatch.chdir(project)
     (project / name).write_text(GOOD_SCRIPT)
     for hook in HOOKS:
-        answer = accmap(*hook["entry"].split()[1:], name)
+        answer = accmap(*hook["entry"].split()[1:], *hook["args"], name)
         assert answer.code in (0, 1), answer
         assert "in 1 file" in answer.out
     assert not (project / "x.sh").exists()
@@ -213,7 +212,7 @@ def test_the_hooks_pass_files_of_other_programs(
     monkeypatch.chdir(project)
     (project / name).write_text(text)
     for hook in HOOKS:
-        assert accmap(*hook["entry"].split()[1:], name).code == 0
+        assert accmap(*hook["entry"].split()[1:], *hook["args"], name).code == 0
 
 
 def test_what_is_installed_is_pinned() -> None:
