@@ -47,10 +47,7 @@ def run(args: DoctorArgs) -> int:
     sides = _sides(configs)
     code = seeding_code(args.print_seed_code, args.lang) if args.print_seed_code else ""
     seeding = code.rstrip("\n").split("\n") if code else []
-    printed = [
-        *(export_lines(sides, args.lang) if args.print_env else ()),
-        *seeding,
-    ]
+    printed = [*(export_lines(sides, args.lang) if args.print_env else ()), *seeding]
     if printed:
         emit(page(printed))
         return FINE
@@ -102,9 +99,7 @@ def _sides(configs: Sequence[Config]) -> list[str]:
     named = [config.framework for config in configs]
     if len(set(named)) < len(named):
         side = named[0]
-        raise UsageError(
-            usage.both_files_are_of_doctor(side=side),
-        )
+        raise UsageError(usage.both_files_are_of_doctor(side=side))
     return [side for side in _SIDES if not named or side in named]
 
 

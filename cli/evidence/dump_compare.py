@@ -64,9 +64,7 @@ def run(args: DumpCompareArgs) -> int:
     from ...evidence.dump.statistics import Judge
 
     if args.tolerance is not None and not 0 <= args.tolerance < 1:
-        raise UsageError(
-            usage.tolerance_is_a_relative_distance(tolerance=args.tolerance),
-        )
+        raise UsageError(usage.tolerance_is_a_relative_distance(tolerance=args.tolerance))
     require_jobs(args.jobs)
     if len(args.config) > 2:
         raise UsageError(usage.config_is_given_at_most())
@@ -185,9 +183,7 @@ def _compare_places(
 
 def _require_dump(name: str) -> None:
     if name.lower().endswith(_TABLES) and os.path.basename(name) != "statistic.csv":
-        raise UsageError(
-            usage.is_a_result_table_name(name=name),
-        )
+        raise UsageError(usage.is_a_result_table_name(name=name))
 
 
 def _require_units(name: str, tree: Tree, only: Sequence[str]) -> None:
@@ -235,9 +231,7 @@ def _table_answer(path: str, judge: Judge, configs: Configs) -> Answer:
     from ...evidence.dump.tables import Table, read_table
 
     if os.path.isdir(path):
-        raise UsageError(
-            usage.dump_compare_needs_two_dumps(),
-        )
+        raise UsageError(usage.dump_compare_needs_two_dumps())
     found = read_table(path, judge)
     if isinstance(found, Table):
         part = _with_divergence(part_of_table(found), configs)

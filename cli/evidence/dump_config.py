@@ -51,9 +51,7 @@ def run(args: DumpConfigArgs) -> int:
     try:
         subject = subject_of([load(name, args.reading, args.stdin_filename) for name in args.files], args.reading)
     except ValueError as error:
-        raise UsageError(
-            usage.both_files_are_of_dump(error=error),
-        ) from None
+        raise UsageError(usage.both_files_are_of_dump(error=error)) from None
     plan = plan_of(subject, request, os.path.abspath(args.directory))
     written: dict[str, str] = {}
     if not plan.has_errors:
@@ -71,9 +69,7 @@ def _spans(option: str, text: str) -> tuple[Span, ...]:
     try:
         return spans_of(text)
     except ValueError:
-        raise UsageError(
-            usage.takes_numbers_from_0_and(option=option, text=text),
-        ) from None
+        raise UsageError(usage.takes_numbers_from_0_and(option=option, text=text)) from None
 
 
 def _page(plan: Plan, language: Language) -> None:

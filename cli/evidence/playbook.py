@@ -1,8 +1,13 @@
-"""`accmap playbook A [B] -d DIR`: the accuracy guide as a directory for this pair.
+"""`accmap playbook A [B] -d DIR`, `playbook run DIR`, `playbook status DIR`: the accuracy guide as a directory.
 
 Files that are there already: `plan.json` has the checksum of each as it was written. A second run for the same pair
 replaces those that nobody has changed, keeps `playbook.toml`, and keeps the ticks of a checklist whose rows are the
 same.
+
+`playbook run` does what this machine can, in order. What is there already is not made again, so that an interrupted run
+continues. It ends at the first check that has not passed, or that needs a launch on the machines that train: that
+launch line is told, never executed, and neither is anything else from the directory. What only a person can do (a list
+to tick) is left open on the way.
 """
 
 from __future__ import annotations
@@ -31,26 +36,47 @@ from ...evidence.playbook.launches import (
     settings_of,
     settings_text,
 )
-from ...evidence.playbook.plan import FILE, Names, pages, patches, plan_of, reading_words
+from ...evidence.playbook.plan import (
+    FILE,
+    Names,
+    PlanError,
+    check_states,
+    command_line,
+    next_of,
+    outdated_file,
+    pages,
+    patches,
+    plan_from,
+    plan_of,
+    reading_words,
+    stand,
+    stands,
+    with_exit_code,
+)
 from ...mapper.align.ladder import PLACEHOLDER
 from ...mapper.recipe.reading import recipe_of
-from ...schemas.border.file_input import read_regular, read_text
+from ...schemas.border.file_input import read_json, read_regular, read_text
 from ...schemas.border.file_output import write_folder, write_text
 from ...schemas.border.inputs import open_regular
-from ...schemas.border.text_output import emit, json_text, say
+from ...schemas.border.text_output import emit, json_text, paint, say, tell
 from ...schemas.diagnostic import UnreadableError
+from ...schemas.fast_records import NamedTuple
+from ...schemas.shared_words import mark
+from ...schemas.verdict import Unseen, conclude, unseen_json
 from ..argument_parser import UsageError
 from ..exit_codes import BAD, FINE
 from ..inputs import load
 from ..messages_compiled import say as usage
+from ..terminal import pad, wants_colour
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ...evidence.playbook.plan import Plan
+    from ...evidence.playbook.launches import Action
+    from ...evidence.playbook.plan import Check, CheckState, Plan, Stage
     from ...schemas.config import Config, ReadOptions
     from ...schemas.diagnostic import Language
-    from ..arguments_compiled import PlaybookArgs
+    from ..arguments_compiled import PlaybookArgs, PlaybookRunArgs, PlaybookStatusArgs
 
 _TICKED = "checklist.md"
 _MOST = 1 << 16
@@ -290,9 +316,7 @@ def _accmap(words: Sequence[str], folder: str) -> str:
     if done.returncode not in (FINE, BAD):
         said = done.stderr.strip() or done.stdout.strip()
         command = " ".join(words)
-        raise UsageError(
-            usage.accmap_ended_with_exit_code(command=command, returncode=done.returncode, said=said),
-        )
+        raise UsageError(usage.accmap_ended_with_exit_code(command=command, returncode=done.returncode, said=said))
     return done.stdout
 
 
@@ -303,3 +327,272 @@ def _texts(folder: str) -> dict[str, str]:
             path = os.path.join(root, name)
             found[os.path.relpath(path, folder)] = read_regular(path).decode("utf-8")
     return found
+
+
+_FINDING = re.compile(r"\b[A-Z]{3}\d{3}\b")
+"""A line that says what is wrong carries the finding's code; remarks (`info[CODE]`) decide nothing."""
+_VERDICT_FIRST = ("logs", "dump", "check", "lr")
+"""Commands whose answer begins with the verdict."""
+
+_STYLES = {
+    "passed": "green", "failed": "red", "undecided": "yellow", "unusable": "red", "waiting": "dim", "ready": "dim",
+}  # fmt: skip
+
+
+def run_status(args: PlaybookStatusArgs) -> int:
+    """Print where the directory stands; 1 where a check failed or its files are unusable."""
+    directory = args.files[0]
+    plan = plan_in(directory)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        standings = list(
+            pool.map(judge, check_states(plan, directory, args.lang), repeat(directory), repeat(args.lang))
+        )
+    if args.format == "json":
+        emit(json_text(standings_json(directory, standings, args.lang)))
+    else:
+        page(standings, args.lang)
+    return FINE if verdict_of(standings) == "passed" else BAD
+
+
+def plan_in(directory: str) -> Plan:
+    """The plan of a playbook that stands; UsageError where it is none."""
+    try:
+        content = read_json(os.path.join(directory, FILE))
+        return plan_from(content, layout_of(directory))
+    except UnreadableError as error:
+        raise UsageError(usage.accmap_playbook_a_b_d(message=error.diagnostic.words())) from None
+    except (PlanError, ValueError) as error:
+        path = os.path.join(directory, FILE)
+        why = error.why if isinstance(error, PlanError) else usage.not_valid_json_of_a_plan(said=error)
+        raise UsageError(usage.cannot_be_used(path=path, why=why)) from None
+
+
+def verdict_of(standings: Sequence[CheckState]) -> str:
+    """Passed is said of a book whose every check has passed that must; one that waits is still open."""
+    wrong = any(found.state in ("failed", "unusable") for found in standings)
+    passed = sum(found.state == "passed" for found in standings)
+    return conclude("passed", "failed", wrong=wrong, compared=passed, unseen=_open_checks(standings))
+
+
+def _open_checks(standings: Sequence[CheckState]) -> list[Unseen]:
+    return [
+        Unseen(
+            f"{found.stage.id}/{found.check.id}",
+            *(usage.what_it_rests_on_is_missing() if found.state == "undecided" else usage.not_done_yet()).both(),
+        )
+        for found in standings
+        if found.state in ("waiting", "ready", "undecided") and not found.check.optional
+    ]
+
+
+def judge(found: CheckState, directory: str, language: Language) -> CheckState:
+    """A check whose files are there, judged by its command."""
+    if found.state != "ready":
+        return found
+    command = [*PROGRAM, *found.check.judge, "--lang", language]
+    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, encoding="utf-8", check=False)
+    said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+    undecided = done.stdout.lstrip().lower().startswith(_without_evidence(language))
+    return with_exit_code(found, done.returncode, _reason(said, found.check.judge[0]).strip(), undecided=undecided)
+
+
+def _without_evidence(language: Language) -> tuple[str, ...]:
+    """First words of an answer that lacks its evidence, or some of it: nothing was found to be wrong."""
+    word = usage.page("without_evidence", language)
+    return word("undecided"), word("undecidable"), word("partial")
+
+
+def _reason(said: Sequence[str], command: str) -> str:
+    """The line of a command's answer that says best why a check has not passed."""
+    if command == "lr":
+        return _sentences(said)
+    if command in _VERDICT_FIRST:
+        return next(iter(said), "")
+    findings = [line for line in said if _FINDING.search(line) and " info[" not in line]
+    errors = [line for line in findings if " error[" in line]
+    return next(iter(errors or findings or said[-1:]), "")
+
+
+def _sentences(said: Sequence[str]) -> str:
+    """The first sentences of an answer, which is broken into lines as the terminal needs it."""
+    found = ""
+    for line in said:
+        chinese = line[:1] > "\u2e80" and found[-1:] > "\u2e80"
+        found += line if chinese or not found else f" {line}"
+        if line.endswith((mark("stop", "en"), mark("stop", "zh"))):
+            break
+    return found
+
+
+def page(standings: Sequence[CheckState], language: Language) -> None:
+    """Print where every check stands, and what comes next."""
+    colour, state_word = wants_colour(), usage.page("check_state", language)
+    stage = None
+    for found in standings:
+        if found.stage.id != stage:
+            stage = found.stage.id
+            say(paint(found.stage.title[language], "bold", colour))
+        state = state_word(found.state)
+        detail = "" if found.state == "passed" else _detail(found, language)
+        line = f"  {paint(pad(state, 9), _STYLES[found.state], colour)} {found.check.title[language]}"
+        say(f"{line} · {detail}" if detail else line)
+    following = next_of(list(standings))
+    word = usage.page("playbook_status", language)
+    say()
+    if following is None:
+        say(word("done"))
+        return
+    say(paint(word("next", title=following.check.title[language]), "bold", colour))
+    for line in _steps(following, language):
+        say(f"  {line}")
+
+
+def _detail(found: CheckState, language: Language) -> str:
+    word = usage.page("playbook_status", language)
+    if found.missing:
+        return word("needs", files=", ".join(found.missing))
+    if found.open_boxes:
+        return word("open", count=found.open_boxes, first=_item(found.message, language))
+    return found.message
+
+
+def _item(message: str, language: Language) -> str:
+    """An item of the checklist: the guide names it in English, and a reader of Chinese is told what it asks."""
+    from ...rules.checklist import ROWS
+
+    name = message.partition(" ")[0]
+    asked = next((row.what_zh for row in ROWS if f"`{row.identifier}`" == name), None)
+    return message if asked is None or language == "en" else f"{name} {asked}"
+
+
+def _steps(found: CheckState, language: Language) -> list[str]:
+    """Steps for a check that has not passed."""
+    if found.state in ("failed", "undecided", "unusable"):
+        again = [command_line(found.check.judge)] if found.check.judge else list(found.check.actions(language))
+        return [found.check.otherwise[language], *again]
+    steps = list(found.check.actions(language))
+    page = f"{found.stage.folder}/README{'.zh-CN' if language == 'zh' else ''}.md"
+    return [*(steps or [found.check.otherwise[language]]), usage.page("playbook_status", language)("read", page=page)]
+
+
+def standings_json(directory: str, standings: Sequence[CheckState], language: Language) -> dict[str, object]:
+    """The same as the contract's JSON."""
+    following = next_of(list(standings))
+    return {
+        "directory": directory,
+        "verdict": verdict_of(standings),
+        "not_compared": unseen_json(_open_checks(standings), language),
+        "checks": [
+            {
+                "stage": found.stage.id,
+                "check": found.check.id,
+                "title": found.check.title[language],
+                "state": found.state,
+                "optional": found.check.optional,
+                "missing": list(found.missing),
+                "command": ["accmap", *found.check.judge] if found.check.judge else None,
+                "exit_code": found.exit_code,
+                "message": _detail(found, language),
+                "procedure": list(found.check.sources),
+            }
+            for found in standings
+        ],
+        "next": None
+        if following is None
+        else {"stage": following.stage.id, "check": following.check.id, "do": _steps(following, language)},
+    }
+
+
+class Done(NamedTuple):
+    """A command that was run, and how it ended."""
+
+    check: str
+    command: tuple[str, ...]
+    exit_code: int
+
+
+def run_checks(args: PlaybookRunArgs) -> int:
+    """Work through the checks and tell where the directory stands; 0 where every check has passed."""
+    directory = args.files[0]
+    worker = _Worker(plan_in(directory), directory, args.lang)
+    worker.work()
+    if args.format == "json":
+        answer = standings_json(directory, worker.standings, args.lang)
+        answer["done"] = [{**one._asdict(), "command": ["accmap", *one.command]} for one in worker.done]
+        answer["stand_ins"] = worker.plan.layout.settings.stand_ins
+        emit(json_text(answer))
+    else:
+        page(worker.standings, args.lang)
+        worker.tell_stop()
+    return FINE if verdict_of(worker.standings) == "passed" else BAD
+
+
+class _Worker:
+    def __init__(self, plan: Plan, directory: str, language: Language) -> None:
+        self.plan = plan
+        self.directory = directory
+        self.language: Language = language
+        self.standings: list[CheckState] = []
+        self.done: list[Done] = []
+        self.stopped: CheckState | None = None
+        self.launch: Action | None = None
+
+    def work(self) -> None:
+        """Every check up to the first that has not passed or has to be launched; the others as their files are."""
+        checks = [(stage, check) for stage in self.plan.stages for check in stage.checks]
+        for number, (stage, check) in enumerate(checks, 1):
+            if self.stopped is not None:
+                self.standings.append(self._now(stage, check))
+                continue
+            title = check.title[self.language]
+            tell(usage.run_begins(number=number, count=len(checks), title=title).text(self.language))
+            self.launch = None if check.optional else self._do(stage, check)
+            found = judge(self._now(stage, check), self.directory, self.language)
+            self.standings.append(found)
+            if self.launch is not None or (found.state in ("failed", "undecided") and not check.optional):
+                self.stopped = found
+
+    def _now(self, stage: Stage, check: Check) -> CheckState:
+        return stand(self.plan, stage, check, self.directory, self.language)
+
+    def _do(self, stage: Stage, check: Check) -> Action | None:
+        """Run the commands of a check whose products are missing; the launch that has to come first, if one does."""
+        # An answer that is older than the pair, or that could not be found out, is asked for anew.
+        again = bool(outdated_file(self.plan, check, self.directory))
+        again |= check.answer is not None and self._now(stage, check).state == "waiting"
+        for action in check.steps:
+            there = bool(action.makes) and stands(os.path.join(self.directory, action.makes))
+            if there and not again:
+                tell(usage.run_kept(file=action.makes).text(self.language))
+            elif action.kind == "launch":
+                return action
+            elif action.kind == "accmap" and not self._run(check, action):
+                return None
+        return None
+
+    def _run(self, check: Check, action: Action) -> bool:
+        """True if a command has made what it should."""
+        tell(usage.run_does(command=command_line(action.words)).text(self.language))
+        command = [*PROGRAM, *action.words, "--lang", self.language]
+        code = subprocess.run(command, cwd=self.directory, stdout=subprocess.DEVNULL, check=False).returncode
+        self.done.append(Done(check.id, action.words, code))
+        if code:
+            tell(usage.run_ended(code=code).text(self.language))
+        return bool(action.makes) and stands(os.path.join(self.directory, action.makes))
+
+    def tell_stop(self) -> None:
+        """Print the reason for the stop, and the command that goes on."""
+        stopped = self.stopped
+        if stopped is None:
+            return
+        title = stopped.check.title[self.language]
+        say()
+        if self.launch is None:
+            say(usage.run_failed_at(title=title).text(self.language))
+            return
+        say(usage.run_needs_the_cluster(title=title).text(self.language))
+        say(f"  {self.launch.line}")
+        names = self.plan.layout.settings.stand_ins
+        if names:
+            path = os.path.join(self.directory, "playbook.toml")
+            say(usage.stand_ins(path=path, names=", ".join(names)).text(self.language))

@@ -42,9 +42,7 @@ def run(args: WeightsCheckArgs) -> int:
         raise UsageError(usage.tolerance_is_a_share_0())
     checkpoints, others = _sort_inputs(args.files, args.config, needed=args.log is None)
     if args.log is not None and checkpoints and args.format == "json":
-        raise UsageError(
-            usage.format_json_gives_one_answer(),
-        )
+        raise UsageError(usage.format_json_gives_one_answer())
     configs = [load(name, args.reading, args.stdin_filename, model=True) for name in others]
     code = FINE
     if args.log is not None:
@@ -116,12 +114,7 @@ def verdict_of(found: Check, findings: Sequence[Diagnostic]) -> str:
 def _uncompared_parts(found: Check) -> list[Unseen]:
     if found.kind != "alone":
         return list(found.misfits)
-    return [
-        Unseen(
-            found.a,
-            *usage.nothing_to_compare_with().both(),
-        )
-    ]
+    return [Unseen(found.a, *usage.nothing_to_compare_with().both())]
 
 
 def _answer(found: Check, findings: Sequence[Diagnostic], language: Language) -> dict[str, Any]:

@@ -114,9 +114,7 @@ def _check_place(output: str, source: str, *, resume: bool, force: bool) -> None
     if os.path.exists(output) and not os.path.isdir(output):
         raise UsageError(usage.is_a_file_o_names(output=output))
     if os.path.isdir(output) and os.listdir(output) and not (resume or force):
-        raise UsageError(
-            usage.is_not_empty_resume_continues(output=output),
-        )
+        raise UsageError(usage.is_not_empty_resume_continues(output=output))
 
 
 def _check_target(
@@ -133,13 +131,9 @@ def _check_target(
     target = to or (None if found is None else partner(found.framework))
     whole = ranks == Ranks(cut=Cut())
     if target in ("mindformers", "huggingface") and not (whole and implementation is None and ckpt_format == "torch"):
-        raise UsageError(
-            usage.ranks_ckpt_format_and_transformer(),
-        )
+        raise UsageError(usage.ranks_ckpt_format_and_transformer())
     if ckpt_format == "torch_dist" and not whole:
-        raise UsageError(
-            usage.torch_dist_does_not_depend(),
-        )
+        raise UsageError(usage.torch_dist_does_not_depend())
 
 
 def _complain(diagnostic: Diagnostic, language: Language) -> None:

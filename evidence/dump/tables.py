@@ -398,8 +398,8 @@ _SMALL = 8 << 20
 _DEEPEST = 32
 _MOST_HELD = 100_000
 """Elements of one row; the widest sheet there is has 16,384 cells in it."""
-_SHEET_CELL, _SHEET_ROW = 58, 64
-"""Bytes of memory for a cell and a row, without what stands in them."""
+_SHEET_CELL = 58
+"""Bytes of memory for a cell, without what is in it."""
 
 
 def read_rows(path: str) -> Iterator[list[str]]:

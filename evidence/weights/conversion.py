@@ -218,12 +218,7 @@ def _check_copies(model: Model) -> None:
 
 
 def _with_vocabulary(
-    model: Model,
-    sides: Sides,
-    there: Mapping[str, Shape],
-    target: Framework,
-    ranks: Ranks,
-    request: Request,
+    model: Model, sides: Sides, there: Mapping[str, Shape], target: Framework, ranks: Ranks, request: Request
 ) -> tuple[dict[str, Weight], Vocabulary | None]:
     """The weights with as many rows of the vocabulary as the target has."""
     weights = {name: model.weights[name] for name in there}

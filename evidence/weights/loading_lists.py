@@ -298,29 +298,11 @@ def _explain_head(entry: Entry, name: str, recipe: Recipe | None) -> Explanation
     tied = None if recipe is None else recipe.value("model.tie_embeddings")
     fields = ("model.tie_embeddings",)
     if tied is True:
-        return Explanation(
-            (entry,),
-            "tied-head",
-            entry.missing == "weights",
-            say.the_head_is_tied_to(),
-            fields,
-        )
+        return Explanation((entry,), "tied-head", entry.missing == "weights", say.the_head_is_tied_to(), fields)
     known = say.not_tied() if tied is False else NOTHING
     if entry.missing == "network":
-        return Explanation(
-            (entry,),
-            "tied-head",
-            False,
-            say.the_output_layer_keeps_its(known=known),
-            fields,
-        )
-    return Explanation(
-        (entry,),
-        "tied-head",
-        False,
-        say.the_file_has_an_output(known=known),
-        fields,
-    )
+        return Explanation((entry,), "tied-head", False, say.the_output_layer_keeps_its(known=known), fields)
+    return Explanation((entry,), "tied-head", False, say.the_file_has_an_output(known=known), fields)
 
 
 _QKV = ("linear_qkv", "linear_q", "linear_k", "linear_v", "wq", "wk", "wv", "w_qkv", "q_proj", "k_proj", "v_proj")
@@ -335,20 +317,8 @@ def _explain_bias(entry: Entry, name: str, recipe: Recipe | None) -> Explanation
     key = "attention_bias (add_qkv_bias)" if is_qkv else "add_bias_linear"
     told = NOTHING if recipe is None else say.configuration_says(value=recipe.value(field))
     if entry.missing == "network":
-        return Explanation(
-            (entry,),
-            "bias",
-            False,
-            say.the_network_was_built_with(key=key, told=told),
-            (field,),
-        )
-    return Explanation(
-        (entry,),
-        "bias",
-        False,
-        say.the_weights_have_a_bias(key=key, told=told),
-        (field,),
-    )
+        return Explanation((entry,), "bias", False, say.the_network_was_built_with(key=key, told=told), (field,))
+    return Explanation((entry,), "bias", False, say.the_weights_have_a_bias(key=key, told=told), (field,))
 
 
 def _explain_prediction(entry: Entry, name: str, _recipe: Recipe | None) -> Explanation | None:
@@ -367,21 +337,9 @@ def _explain_prediction(entry: Entry, name: str, _recipe: Recipe | None) -> Expl
 def _explain_norm(entry: Entry, name: str, _recipe: Recipe | None) -> Explanation | None:
     module = name.split(".")[-2] if "." in name else ""
     if module in ("q_layernorm", "k_layernorm", "q_norm", "k_norm"):
-        return Explanation(
-            (entry,),
-            "qk-norm",
-            False,
-            say.the_norm_of_queries_and(),
-            ("attention.qk_layernorm",),
-        )
+        return Explanation((entry,), "qk-norm", False, say.the_norm_of_queries_and(), ("attention.qk_layernorm",))
     if name.endswith((".gamma", ".beta")) or (name.endswith(".bias") and "norm" in name):
-        return Explanation(
-            (entry,),
-            "norm-kind",
-            False,
-            say.layernorm_is_called_gamma_beta(),
-            ("norm.type",),
-        )
+        return Explanation((entry,), "norm-kind", False, say.layernorm_is_called_gamma_beta(), ("norm.type",))
     return None
 
 

@@ -165,7 +165,7 @@ def test_names_with_spaces_are_quoted_in_every_line_to_run(accmap, tmp_path: Pat
 
 @pytest.mark.slow
 def test_a_failed_check_is_explained_by_its_verdict(accmap, book: Path) -> None:
-    from accmap.cli.evidence.playbook_status import _reason  # pyright: ignore[reportPrivateUsage]
+    from accmap.cli.evidence.playbook import _reason
 
     assert _reason(["Not within the standard: first loss.", "a.log:3: EVD005 A restart", "- note"], "logs") == (
         "Not within the standard: first loss."
@@ -235,7 +235,7 @@ def test_the_pair_is_read_the_same_way_everywhere(accmap, book: Path) -> None:
     ],
 )
 def test_the_reason_of_a_rate_is_whole_sentences(lines: list[str], said: str) -> None:
-    from accmap.cli.evidence.playbook_status import _reason  # pyright: ignore[reportPrivateUsage]
+    from accmap.cli.evidence.playbook import _reason
 
     assert _reason(lines, "lr").endswith(said)
     assert "More" not in _reason(lines, "lr")
@@ -407,7 +407,7 @@ def test_the_source_trees_that_are_here_are_what_is_verified(accmap, book: Path)
     (book / "tree").mkdir()
     text = settings.read_text("utf-8").replace("/path/to/Megatron-LM", str(book / "tree"))
     settings.write_text(text.replace("/path/to/mindformers", "/nowhere/mindformers"), "utf-8")
-    from accmap.cli.evidence.playbook_status import plan_in
+    from accmap.cli.evidence.playbook import plan_in
 
     (check,) = (one for stage in plan_in("book").stages for one in stage.checks if one.id == "models")
     (action,) = check.steps
@@ -423,7 +423,7 @@ EVIDENCE = (b"", b"garbage\n", b"{}", b"\x00" * 64, b"[x] all\n")
 def test_no_check_passes_without_its_evidence(accmap, book: Path, content: bytes) -> None:
     """Whatever stands under the names of the evidence: nothing passes that did not pass before."""
     before = states(accmap("playbook", "status", "book", "--format", "json").out)
-    from accmap.cli.evidence.playbook_status import plan_in
+    from accmap.cli.evidence.playbook import plan_in
 
     for stage in plan_in("book").stages:
         for check in stage.checks:
