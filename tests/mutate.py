@@ -237,9 +237,11 @@ def _and_or(node: ast.BoolOp, lines: list[str]) -> Iterator[Change]:
     yield start, end, re.sub(rf"\b{old}\b", new, _between(lines, start, end), count=1), "and-or"
 
 
-def _not(node: ast.UnaryOp, _lines: list[str]) -> Iterator[Change]:
+def _not(node: ast.UnaryOp, lines: list[str]) -> Iterator[Change]:
     if isinstance(node.op, ast.Not):
-        yield _start(node), _start(node.operand), "", "not"
+        (line, column), between = _start(node), _between(lines, _start(node), _start(node.operand))
+        word = between[: len("not") + between[len("not") :].startswith(" ")]  # a bracket behind it stays
+        yield (line, column), (line, column + len(word)), "", "not"
 
 
 def _arithmetic(node: ast.BinOp, lines: list[str]) -> Iterator[Change]:

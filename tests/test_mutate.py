@@ -24,7 +24,9 @@ def chosen(values, limit=3):
             yield file.read() + 1 if value else 0.5
 '''
 ROOT = Path(__file__).resolve().parent.parent
-SHARE = sorted(path for room in ("schemas", "rules", "evidence") for path in (ROOT / room).glob("*.py"))[::12]
+MODULES = [path for room in ("schemas", "rules", "evidence") for path in (ROOT / room).glob("*.py")]
+SHARE = sorted(path for path in MODULES if not path.stem.endswith("_compiled"))[::12]
+"""Compiled tables get no faults, and a table of a megabyte would be parsed once for each."""
 
 
 def faults_of(name: str, text: str) -> list[Fault]:
