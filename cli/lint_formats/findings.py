@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...rules.catalog_compiled import CAUSES, RULES
+from ...rules.catalog_compiled import CAUSES, ROLES, RULES
 from ...schemas.border.text_output import paint
 from ...schemas.diagnostic import causes_of
 from ...schemas.fast_records import TYPE_CHECKING
@@ -189,29 +189,47 @@ def is_absent(file: str, span: Span | None, sources: Mapping[str, SourceText]) -
     return not source.line(span.line)[: span.column - 1].rstrip().endswith(":")  # an empty value is there
 
 
-def fix_lines(
-    entry: Diagnostic, sources: Mapping[str, SourceText], language: Language, colour: bool
-) -> Iterator[tuple[str, str]]:
+def fix_lines(entry: Diagnostic, report: Report, language: Language, colour: bool) -> Iterator[tuple[str, str]]:
     """Every fix of a finding as a small diff: each line with the indent of the rows that it may go on in.
 
     Of several fixes each is enough by itself, and each names its file.
     """
     from ...rules.repairs import hunks_of
 
-    colon = mark("colon", language)
+    colon, sources = mark("colon", language), report.sources
+    other = say.fix_side(side="a" if report.fix_side == "b" else "b").text(language) if entry.fix is None else ""
+    blank = None if entry.fixes else _blank_of(entry, sources)
+    if blank is not None:
+        yield f"  {paint(say.fill_in().text(language), 'green', colour)}{colon}".rstrip(), "    "
+        yield from ((line, "      ") for line in _diff_lines(blank, colour))
     for number, fix in enumerate(entry.fixes):
         name = say.fix() if fix.applicability == "safe" else say.unsafe_fix()
-        head = paint((say.or_fix() if number else name).text(language), "green", colour)
+        head = paint((say.or_fix() if number else name).text(language) + other, "green", colour)
         hunks = hunks_of(fix.edits, sources)
         if not hunks:
             yield f"  {head}{colon}{fix.zh if language == 'zh' else fix.en}", "    "
             continue
         files = list_words(list(dict.fromkeys(hunk.file for hunk in hunks)), language)
-        where = say.fix_in(files=files).text(language) if len(entry.fixes) > 1 else ""
+        where = say.fix_in(files=files).text(language) if len(entry.fixes) > 1 or other else ""
         yield f"  {head}{where}{colon}".rstrip(), "    "
         for hunk in hunks:
             for line in _diff_lines(hunk, colour):
                 yield line, "      "
+
+
+def _blank_of(entry: Diagnostic, sources: Mapping[str, SourceText]) -> Hunk | None:
+    """The line of a script that assigns a placeholder to a variable, with a blank for the value of its flag."""
+    from ...rules.repairs import Hunk
+
+    source, span, flag = sources.get(entry.file), entry.span, dict(entry.values).get("flag")
+    if source is None or span is None or entry.kind.code not in (*ROLES["stray-word"], *ROLES["undecided-argument"]):
+        return None
+    line = source.line(span.line)
+    name, equals, value = line.partition("=")
+    is_assigned = name.strip().removeprefix("export ").isidentifier() and span.column > len(name)
+    if not (flag and equals and is_assigned) or set(value) & set("#;$`"):
+        return None
+    return Hunk(entry.file, span.line, [line], [f'{name}="<{flag}>"'])
 
 
 def _diff_lines(hunk: Hunk, colour: bool) -> Iterator[str]:

@@ -244,7 +244,7 @@ def _finding_lines(entry: Diagnostic, view: _View) -> Iterator[str]:
         yield from wrap(shown, view.limit, "    ")
         if view.report.shows_all and not is_absent(place.file, place.span, view.report.sources):
             yield from _frame(place.file, place.span, view, "cyan")
-    for line, indent in fix_lines(entry, view.report.sources, view.language, view.colour):
+    for line, indent in fix_lines(entry, view.report, view.language, view.colour):
         yield from wrap(line, view.limit, indent)
 
 

@@ -42,6 +42,8 @@ class Report(NamedTuple):
     """The profile, and the configuration file that was used."""
     profile_origin: str = "default"
     """The origin of the profile: an `option`, the `configuration`, or the `default`."""
+    fix_side: str = "b"
+    """The side of a pair that the fix of a difference changes."""
     shows_remarks: bool = False
     """True if a page for people lists what is advice."""
     shows_all: bool = False
@@ -153,6 +155,7 @@ class _Gathered:
             self._crashed or any(entry.kind.code == "SYN990" for entry in unreadable),
             (settings.profile, settings.configuration.path and os.path.relpath(settings.configuration.path)),
             settings.profile_origin,
+            settings.fix_side,
             versions=tuple(self._versions.items()),
         )
 

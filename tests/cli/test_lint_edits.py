@@ -107,3 +107,23 @@ def test_the_summary_counts_fixes_and_a_second_run_has_none(folder: Path, capsys
     mended = (folder / YAML).read_text()
     summary("--fix", "--unsafe")
     assert (folder / YAML).read_text() == mended
+
+
+PLACEHOLDER = """\
+SAVE="your save path"
+python pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --save $SAVE
+"""
+
+
+def test_a_placeholder_is_shown_with_a_blank(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "one.sh").write_text(PLACEHOLDER)
+    shown = block_of("MAP003", capsys, "one.sh")
+    assert '  fill in:\n    - SAVE="your save path"\n    + SAVE="<--save>"   one.sh:1\n' in shown
+
+
+def test_a_fix_of_the_other_file_names_its_option(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = folder / YAML
+    path.write_text(path.read_text().replace("  betas: [0.9, 0.999]", "  betas: &betas [0.9, 0.999]"))
+    assert "  fix (unsafe) with --fix-side a in planted/megatron.sh:\n    - --adam-beta2 0.95\n" in block_of(
+        "OPT005", capsys, SCRIPT, YAML
+    )

@@ -270,6 +270,24 @@ def test_a_fix_a_comment_and_every_safe_fix_are_offered(editor: Callable[..., Ed
     assert one.actions("run.yaml", ["refactor"]) == []
 
 
+def test_a_difference_can_be_fixed_in_either_file(editor: Callable[..., Editor]) -> None:
+    one = editor()
+    script = SCRIPT.replace("--weight-decay 0.1", "--weight-decay 0.2")
+    assert script != SCRIPT
+    for name, text in (("run.sh", script), ("run.yaml", YAML)):
+        one.open(name, text)
+    assert "OPT006" in one.codes("run.yaml")
+    offered = {
+        next(iter(action["edit"]["changes"])): action
+        for action in one.actions("run.yaml")
+        if "OPT006" in action["title"] and "weight" in action["title"]
+    }
+    assert set(offered) == {one.uri("run.sh"), one.uri("run.yaml")}
+    assert offered[one.uri("run.yaml")]["title"].startswith("In run.yaml, write `weight_decay: 0.2` instead of `")
+    one.type("run.sh", one.edited("run.sh", script, offered[one.uri("run.sh")]))
+    assert "OPT006" not in one.codes("run.yaml")
+
+
 def test_a_word_is_explained_with_its_value_on_both_sides(editor: Callable[..., Editor]) -> None:
     one = editor()
     one.open("run.sh", SCRIPT)
