@@ -9,13 +9,13 @@ from ..mapper.recipe.reading import recipe_of
 from ..schemas.fast_records import NamedTuple
 from .megatron import from_launch
 from .mindformers import from_yaml
-from .plan import dimensions, optional_stages
+from .plan import dimensions, schedules
+from .plan.dimensions import SmallFile, small_files
 from .plan.samples import Samples, samples_of
 from .plan.schedules import LOSS_SCALE_WINDOW, rates_of, scales_of
-from .plan.small_files import SmallFile, small_files
 from .verdict import coverage, native_dtypes
 from .verdict.comparison import TOLERANCE
-from .verdict.initial_spreads import known_ratios
+from .verdict.coverage import known_ratios
 from .verification import FrameworkRun
 from .worker.blueprint import Blueprint, InputPlan, Job
 from .worker.processes import HERE, Limits, Place
@@ -169,8 +169,8 @@ def assemble_pair(a: Config, b: Config, options: Options) -> Pair:
     if options.against:
         blueprints = blueprints[0], blueprints[0]
     else:
-        if optional_stages.separates_documents(a, b):
-            plans = optional_stages.document_plans(a, b, vocabulary, pad)
+        if schedules.separates_documents(a, b):
+            plans = schedules.document_plans(a, b, vocabulary, pad)
             blueprints = _with(blueprints, "documents", plans)
             plain = plain._replace(ends=tuple(dict.fromkeys(plan.end for plan in plans)))
         blueprints, undrawn = _with_optional_stages(configs, blueprints, shrunk, batch, drop=not options.graph)
@@ -210,14 +210,14 @@ def _with_optional_stages(
         blueprints = _with(blueprints, "scales", scales.plans)
         if scales.windows is not None:
             shrunk[LOSS_SCALE_WINDOW] = list(scales.windows)
-    if drop and optional_stages.runs_dropout(*configs):
+    if drop and schedules.runs_dropout(*configs):
         blueprints = _with(blueprints, "drops", (True, True))
     cuts = coverage.micro_batches_of(*configs)
     if cuts is not None:
         blueprints = _with(blueprints, "cut", cuts.plans)
         shrunk.update(cuts.shrunk)
     if coverage.runs_forced_routing(*configs):
-        forced = [optional_stages.forced_routing_settings(config, batch) for config in configs]
+        forced = [schedules.forced_routing_settings(config, batch) for config in configs]
         blueprints = _with(blueprints, "unlike", forced)
     samples = samples_of(*configs)
     if not isinstance(samples, Samples):

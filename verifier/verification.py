@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from ..schemas.message import Words
     from . import installations
-    from .plan.small_files import SmallFile
-    from .verdict import divergence
+    from .plan.dimensions import SmallFile
+    from .verdict import comparison
     from .verdict.comparison import DifferingSetting, NotCompared
     from .worker.blueprint import InputPlan
     from .worker.processes import WorkerFailure
@@ -42,7 +42,7 @@ class Verification(NamedTuple):
     seeds: tuple[int, ...] = ()
     stand_ins: Mapping[str, Mapping[str, str]] = {}
     not_compared: tuple[NotCompared, ...] = ()
-    divergence: divergence.Divergence | None = None
+    divergence: comparison.Divergence | None = None
     divergence_fields: tuple[str, ...] = ()
     differing: tuple[DifferingSetting, ...] = ()
     failures: Mapping[str, WorkerFailure] = {}

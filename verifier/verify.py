@@ -27,7 +27,7 @@ from .messages_compiled import say
 from .mindformers.from_yaml import DYNAMIC
 from .pair import SIDES, Options, Pair, assemble_pair, runs_native_dtypes
 from .plan import samples
-from .verdict import comparison, coverage, divergence, native_dtypes
+from .verdict import comparison, coverage, native_dtypes
 from .verdict.comparison import NotCompared, Values
 from .verification import Verification
 from .worker.processes import WorkerAnswer, WorkerFailure, Workers
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     Progress = Callable[[Words], None]
 
 _OTHER_SEEDS = (7001, 7002)
-_ROUNDING = divergence.Divergence("rounding", "rounding")
+_ROUNDING = comparison.Divergence("rounding", "rounding")
 _WITHOUT_ROUTES = frozenset((
     "structure", "initialisation", "clipping", "optimizer", "rates", "scales", "samples",
 ))  # fmt: skip
@@ -140,7 +140,7 @@ class SeedResults(NamedTuple):
     compared: tuple[Comparison, ...]
     answers: Sequence[WorkerAnswer]
     failures: Mapping[str, WorkerFailure]
-    divergence: divergence.Divergence | None = None
+    divergence: comparison.Divergence | None = None
     near_ties: tuple[int, ...] = ()
 
     @property
@@ -240,9 +240,9 @@ class _Run(NamedTuple):
                 return False
         return True
 
-    def locate(self, jobs: Sequence[Job], compared: Comparison) -> divergence.Divergence | None:
+    def locate(self, jobs: Sequence[Job], compared: Comparison) -> comparison.Divergence | None:
         """The module at which two models part."""
-        known = divergence.locate_without_trace(compared)
+        known = comparison.locate_without_trace(compared)
         if known is not None:
             return known
         pair, wrong = self.pair, compared.disagreements()
@@ -253,7 +253,7 @@ class _Run(NamedTuple):
         answers, failures = self.answers([job._replace(trace=True, drops=dropping, inputs=inputs) for job in jobs])
         if failures:
             return None
-        return divergence.locate_in_trace(
+        return comparison.locate_in_trace(
             answers[0],
             answers[1],
             compared,
@@ -348,7 +348,7 @@ def _undrawn_samples(pair: Pair, results: SeedResults) -> Words | None:
 class _Blame(NamedTuple):
     """The divergence of two models, the settings that it depends on, and those of them that differ."""
 
-    divergence: divergence.Divergence | None
+    divergence: comparison.Divergence | None
     fields: tuple[str, ...]
     differing: Sequence[DifferingSetting]
 

@@ -305,7 +305,7 @@ def _counts(field: FieldName, a: Recipe, b: Recipe) -> bool:
 
 def _may_hide(field: FieldName, a: Recipe, b: Recipe) -> bool:
     """True if a difference may change numbers that small models do not show."""
-    from ...verifier.plan.optional_stages import is_settled
+    from ...verifier.plan.schedules import is_settled
 
     return _counts(field, a, b) and not is_settled(field, a, b)
 

@@ -9,8 +9,7 @@ import jsonschema
 import pytest
 
 from accmap.cli.outputs import OUTPUTS
-from accmap.verifier.verdict.comparison import Comparison, DifferingSetting, NotCompared, Row, Values
-from accmap.verifier.verdict.divergence import Divergence
+from accmap.verifier.verdict.comparison import Comparison, DifferingSetting, Divergence, NotCompared, Row, Values
 from accmap.verifier.verification import Verification
 from accmap.verifier.worker.processes import WorkerFailure
 

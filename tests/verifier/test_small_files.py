@@ -17,7 +17,7 @@ from accmap.schemas.config import Config, ReadOptions
 from accmap.schemas.reader import config_of, read_config
 from accmap.schemas.source import SourceText
 from accmap.verifier.plan import dimensions as size
-from accmap.verifier.plan.small_files import small_file, small_files
+from accmap.verifier.plan.dimensions import small_file, small_files
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import TABLE, write_pair

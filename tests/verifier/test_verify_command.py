@@ -21,8 +21,15 @@ from accmap.schemas.reader import config_of
 from accmap.verifier import verify
 from accmap.verifier.installations import Installation
 from accmap.verifier.verdict import coverage
-from accmap.verifier.verdict.comparison import Comparison, DifferingSetting, NotCompared, Row, compare_answers
-from accmap.verifier.verdict.divergence import Divergence, locate_without_trace
+from accmap.verifier.verdict.comparison import (
+    Comparison,
+    DifferingSetting,
+    Divergence,
+    NotCompared,
+    Row,
+    compare_answers,
+    locate_without_trace,
+)
 from accmap.verifier.verification import FrameworkRun, Verification
 from accmap.verifier.worker.processes import WorkerAnswer, WorkerFailure
 

@@ -15,10 +15,9 @@ from accmap.schemas.border.file_input import read_text
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
 from accmap.verifier.installations import missing_modules
-from accmap.verifier.plan import optional_stages
+from accmap.verifier.plan import schedules
 from accmap.verifier.verdict import coverage
-from accmap.verifier.verdict.comparison import DifferingSetting
-from accmap.verifier.verdict.divergence import Divergence
+from accmap.verifier.verdict.comparison import DifferingSetting, Divergence
 from accmap.verifier.verify import verify
 from accmap.verifier.worker import inputs
 from accmap.verifier.worker.blueprint import CutPlan, InputPlan
@@ -85,7 +84,7 @@ def test_cuts_are_made_small(ours: int, theirs: int, step: int, sizes: tuple[int
     assert found is not None
     samples, one, other = sizes
     assert found.plans == (CutPlan(samples, one), CutPlan(samples, other))
-    assert found.shrunk == ({} if (one, other) == (ours, theirs) else {optional_stages.MICRO_BATCH_SIZE: [
+    assert found.shrunk == ({} if (one, other) == (ours, theirs) else {schedules.MICRO_BATCH_SIZE: [
         {"a": ours, "b": theirs}, {"a": one, "b": other}
     ]})  # fmt: skip
 
@@ -103,10 +102,10 @@ def test_other_steps_are_run_as_before(given: dict[str, Any], tmp_path: Path) ->
 
 
 def test_what_was_cut_is_not_named_and_what_was_not_is(tmp_path: Path) -> None:
-    assert optional_stages.MICRO_BATCH_SIZE not in named(*read(pair("dense", 1, 2, 4), tmp_path))
+    assert schedules.MICRO_BATCH_SIZE not in named(*read(pair("dense", 1, 2, 4), tmp_path))
     unequal = {**pair("dense", 1, 2, 4), "megatron": {"micro-batch-size": 1, "global-batch-size": 8}}
-    assert optional_stages.MICRO_BATCH_SIZE in named(*read(unequal, tmp_path))
-    assert coverage.differing_settings(*read(unequal, tmp_path), optional_stages.MICRO_BATCHES) == []
+    assert schedules.MICRO_BATCH_SIZE in named(*read(unequal, tmp_path))
+    assert coverage.differing_settings(*read(unequal, tmp_path), schedules.MICRO_BATCHES) == []
 
 
 def test_every_cut_weighs_the_samples_otherwise() -> None:
@@ -133,8 +132,8 @@ class TestWithFrameworks:
         assert found.verdict == "mismatch", found.failures
         assert found.divergence == Divergence("accumulation", "update")
         step = given["megatron"]["global-batch-size"]
-        steps = DifferingSetting(optional_stages.MICRO_BATCHES[1], step // ours, step // theirs)
-        assert found.differing == (DifferingSetting(optional_stages.MICRO_BATCH_SIZE, ours, theirs), steps)
+        steps = DifferingSetting(schedules.MICRO_BATCHES[1], step // ours, step // theirs)
+        assert found.differing == (DifferingSetting(schedules.MICRO_BATCH_SIZE, ours, theirs), steps)
         assert all(row.agrees for row in found.worst.gradients)
         assert all(not row.agrees for row in found.worst.norms)
 
@@ -144,7 +143,7 @@ class TestWithFrameworks:
         self, family: str, size: int, tmp_path: Path, workers: Workers, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         plan = CutPlan(8, size)
-        monkeypatch.setattr(optional_stages, "cuts_of_step", lambda _a, _b: optional_stages.Cuts((plan, plan), {}))
+        monkeypatch.setattr(schedules, "cuts_of_step", lambda _a, _b: schedules.Cuts((plan, plan), {}))
         found = verify(*read(pair(family, 1, 2, 8), tmp_path), workers=workers)
         assert found.verdict == "match", (found.worst.disagreements(), found.failures)
         assert max(row.relative or 0 for row in (*found.worst.norms, *found.worst.training)) < 2e-6
@@ -164,4 +163,4 @@ class TestWithFrameworks:
         a, b = scripts(family, tmp_path, **more)
         found: Verification = verify(a, b, workers=workers)
         assert found.verdict == verdict, (found.worst.disagreements(), found.failures)
-        assert (optional_stages.MICRO_BATCH_SIZE in named(a, b, matched=True)) == (family != "dense")
+        assert (schedules.MICRO_BATCH_SIZE in named(a, b, matched=True)) == (family != "dense")

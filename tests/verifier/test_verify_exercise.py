@@ -14,7 +14,7 @@ from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import read_config
 from accmap.verifier.megatron import from_launch
 from accmap.verifier.mindformers import from_yaml
-from accmap.verifier.plan import optional_stages, schedules
+from accmap.verifier.plan import schedules
 from accmap.verifier.plan.schedules import Scales, rates_of, scales_of
 from accmap.verifier.verdict import coverage
 from accmap.verifier.verdict.comparison import Values
@@ -112,7 +112,7 @@ def test_what_the_frameworks_make_of_equal_settings_is_a_lead_where_the_models_s
 COMPRESSED = {"eod": 511, "eod_mask_loss": False, "create_compressed_eod_mask": True, "eod_pad_length": 8}
 
 
-@pytest.mark.parametrize("field", [*optional_stages.DOCUMENTS, optional_stages.END_TOKEN])
+@pytest.mark.parametrize("field", [*schedules.DOCUMENTS, schedules.END_TOKEN])
 def test_documents_are_exercised_where_they_were_run(field: str) -> None:
     assert coverage.is_exercised(field, "all", ("rates",), coverage.Reach(separated=True))
     assert not coverage.is_exercised(field, "all", ("rates",))
@@ -122,8 +122,8 @@ def test_ends_of_documents_stay_equal_different_or_the_padding_token(tmp_path: P
     def plans(pair: str, **script: Any) -> tuple[Any, Any]:
         changed = TABLE["equal"][pair]
         a, b = configs({**changed, "megatron": {**changed["megatron"], **script}}, tmp_path)
-        assert optional_stages.separates_documents(a, b)
-        return optional_stages.document_plans(a, b, 96, None)
+        assert schedules.separates_documents(a, b)
+        return schedules.document_plans(a, b, 96, None)
 
     one, other = plans("documents_unseen")
     assert one == other
@@ -137,11 +137,11 @@ def test_ends_of_documents_stay_equal_different_or_the_padding_token(tmp_path: P
     odd = TABLE["equal"]["documents_uncounted"]["mindformers"]["train_dataset"]
     odd = {**odd, "data_loader": {**odd["data_loader"], "config": {**odd["data_loader"]["config"], "eod": [1]}}}
     changed = {**TABLE["equal"]["documents_uncounted"], "mindformers": {"train_dataset": odd}}
-    assert len({plan.end for plan in optional_stages.document_plans(*configs(changed, tmp_path), 96, None)}) == 1
+    assert len({plan.end for plan in schedules.document_plans(*configs(changed, tmp_path), 96, None)}) == 1
     twice = plans("documents_uncounted", **{"vocab-size": 500})
     assert twice[0].end != twice[1].end
     a, b = configs(TABLE["equal"]["documents_uncounted"], tmp_path)
-    assert optional_stages.document_plans(a, b, 96, 95)[1].end == 94
+    assert schedules.document_plans(a, b, 96, 95)[1].end == 94
 
 
 @pytest.mark.parametrize("field", ["attention.dropout", "position.nope_interval", "run.name"])
@@ -285,10 +285,10 @@ def test_what_is_dropped_depends_on_place_and_probability_alone() -> None:
 
 
 def test_a_pass_with_dropout_is_run_where_one_side_drops(tmp_path: Path) -> None:
-    assert not optional_stages.runs_dropout(*configs({"family": "dense"}, tmp_path))
-    assert optional_stages.runs_dropout(*configs({"family": "dense", "model": {"hidden_dropout": 0.1}}, tmp_path))
+    assert not schedules.runs_dropout(*configs({"family": "dense"}, tmp_path))
+    assert schedules.runs_dropout(*configs({"family": "dense", "model": {"hidden_dropout": 0.1}}, tmp_path))
     listed = {entry.field for entry in coverage.fields_not_compared(*configs(DROPPED, tmp_path), "en", ("dropout",))}
-    assert listed.isdisjoint(optional_stages.DROPOUT)
+    assert listed.isdisjoint(schedules.DROPOUT)
     unrun = {entry.field for entry in coverage.fields_not_compared(*configs(DROPPED, tmp_path))}
     assert "attention.dropout" in unrun
     assert coverage.is_exercised("attention.dropout", "step1", ("dropout",))

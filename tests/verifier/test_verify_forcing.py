@@ -13,10 +13,9 @@ from accmap.schemas.border.file_input import read_text
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
 from accmap.verifier.installations import missing_modules
-from accmap.verifier.plan.optional_stages import FORCED_BALANCE
+from accmap.verifier.plan.schedules import FORCED_BALANCE
 from accmap.verifier.verdict import coverage
-from accmap.verifier.verdict.comparison import DifferingSetting
-from accmap.verifier.verdict.divergence import Divergence
+from accmap.verifier.verdict.comparison import DifferingSetting, Divergence
 from accmap.verifier.verify import Options, verify
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))

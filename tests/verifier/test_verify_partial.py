@@ -20,9 +20,8 @@ from accmap.schemas.reader import config_of
 from accmap.verifier.installations import missing_modules
 from accmap.verifier.pair import _sizes_of  # pyright: ignore[reportPrivateUsage]
 from accmap.verifier.verdict import coverage
-from accmap.verifier.verdict.comparison import Comparison, DifferingSetting, NotCompared, Row, Values
+from accmap.verifier.verdict.comparison import Comparison, DifferingSetting, Divergence, NotCompared, Row, Values
 from accmap.verifier.verdict.coverage import differing_settings
-from accmap.verifier.verdict.divergence import Divergence
 from accmap.verifier.verification import Verification
 from accmap.verifier.verify import SeedResults, _undecided_failures  # pyright: ignore[reportPrivateUsage]
 

@@ -158,7 +158,7 @@ class TestBothDataSets:
 
     def test_the_stand_in_for_the_sampler_takes_samples_as_megatron_does(self) -> None:
         torch = pytest.importorskip("torch")
-        from accmap.verifier.megatron.samples import sampling_order
+        from accmap.verifier.megatron.training import sampling_order
 
         trees = os.environ.get("ACCMAP_MEGATRON_TREES")
         folders = [HERE.parents[1] / ".frameworks" / "megatron", *([Path(trees)] if trees else [])]

@@ -28,7 +28,7 @@ from ..constants_compiled import NEUTRAL as NEUTRAL_SETTINGS
 from ..worker.inputs import arrange_samples
 from ..worker.patches import DROPOUT_STAND_IN
 from ..worker.session import record_modules
-from . import parser, samples, training
+from . import parser, training
 from .stand_ins import DROPPING, LISTED, EagerCoreAttention, ZeroCenteredNorm, copy_expert_products, stand_ins
 from .training import MegatronTraining, loss_scales, scheduler_of, scheduler_values
 
@@ -86,7 +86,7 @@ class MegatronBackend:
     def stand_ins(self) -> dict[str, str]:
         """The stand-ins in use by the model built last."""
         return {
-            name: line for name, line in {**LISTED, **samples.LISTED, **parser.LISTED}.items() if name in self._used
+            name: line for name, line in {**LISTED, **training.LISTED, **parser.LISTED}.items() if name in self._used
         }
 
     def rates(self, plan: RatePlan) -> list[float]:
@@ -103,7 +103,7 @@ class MegatronBackend:
 
     def samples(self, plan: SamplePlan, folder: str) -> tuple[Tokens, int]:
         """The first samples of the run, from the real data sets."""
-        found, steps, used = samples.draw_samples(plan, folder)
+        found, steps, used = training.draw_samples(plan, folder)
         self._used |= used
         return found, steps
 

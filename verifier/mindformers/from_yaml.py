@@ -9,7 +9,7 @@ from ...mapper.recipe.reading import recipe_of
 from ...schemas.config import explicit_of
 from ..constants_compiled import CLASS_OF_CONFIG
 from ..messages_compiled import say
-from ..plan.small_files import nested, token_within
+from ..plan.dimensions import nested, token_within
 from ..worker.blueprint import Blueprint, OptimizerPlan, TrainingPlan
 
 if TYPE_CHECKING:

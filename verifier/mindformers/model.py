@@ -4,11 +4,6 @@ The framework's own builder makes the class that the YAML names of the YAML's ow
 layer specification; what one CPU process cannot follow is put in where the converter makes its `TransformerConfig`.
 """
 
-# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false, reportArgumentType=false
-# pyright: reportPrivateImportUsage=false, reportReturnType=false
-# The frameworks carry no types.
-# ruff: noqa: D102 - the methods are those of `session.Model`, which says what each one does
-
 from __future__ import annotations
 
 import contextlib
@@ -22,10 +17,10 @@ from ...mapper.weights import Layout, WeightTable
 from ...mappings.keys_compiled import LAYOUT_SWITCHES
 from ..constants_compiled import NEUTRAL as NEUTRAL_SETTINGS
 from ..constants_compiled import TYPES
-from ..worker.inputs import arrange_samples
+from ..worker import inputs
+from ..worker.inputs import Tokens, arrange_samples
 from ..worker.patches import HYPER_PARALLEL, Patches, install_hyper_parallel, used_hyper_parallel
 from ..worker.session import record_modules
-from . import samples
 from .training import LISTED as TRAINING_LISTED
 from .training import MindFormersTraining, average_by_batch, loss_scales, named_columns, resume_schedule
 
@@ -33,7 +28,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ..worker.blueprint import Blueprint, DocumentPlan, OptimizerPlan, RatePlan, SamplePlan, ScalePlan
-    from ..worker.inputs import Tokens
+
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: reportPrivateImportUsage=false, reportReturnType=false
+# The frameworks carry no types.
+# ruff: noqa: D102 - the methods are those of `session.Model`, which says what each one does
 
 
 Array = Any
@@ -103,7 +102,7 @@ class MindFormersBackend:
 
     def stand_ins(self) -> dict[str, str]:
         """The stand-ins that were called since the last model was built."""
-        listed = {**self._listed, **samples.LISTED}
+        listed = {**self._listed, **LISTED}
         return {name: line for name, line in listed.items() if name in self.used}
 
     def rates(self, plan: RatePlan) -> list[float]:
@@ -125,7 +124,7 @@ class MindFormersBackend:
 
     def samples(self, plan: SamplePlan, folder: str) -> tuple[Tokens, int | None]:
         """The first samples of the run, from the real loader."""
-        found, steps, used = samples.draw_samples(plan, folder)
+        found, steps, used = draw_samples(plan, folder)
         self.used |= used
         return found, steps
 
@@ -559,3 +558,47 @@ def layout_of(config: Any) -> Layout:
         qkv_contiguous=not config.multi_latent_attention and switch("grouped"),
         mla_concatenated=bool(config.multi_latent_attention) and switch("latent"),
     )
+
+
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
+# The frameworks carry no types.
+
+
+LISTED = {inputs.INDEX_FUNCTIONS: inputs.INDEX_FUNCTIONS_LINE}
+_COLUMNS = ("input_ids", "labels", "loss_mask")
+
+
+def draw_samples(plan: SamplePlan, folder: str) -> tuple[Tokens, int | None, set[str]]:
+    """The first samples in the order in which they are trained on, the steps until they begin anew, and what stood in.
+
+    The dynamic graph's run has a length of its own, which need not be that of its data.
+    """
+    stood_in = inputs.provide_index_functions("mindformers.dataset.blended_datasets.helpers")
+    import mindspore.dataset
+    from mindformers.dataset.dataloader import blended_megatron_dataloader as loading
+
+    given = plan.settings
+    words = [os.path.join(folder, word) if word in plan.corpora else word for word in given["words"]]
+    config = {**given["config"], "train_data_path" if given["own"] else "data_path": words}
+    mindspore.dataset.config.set_seed(given["seed"])
+    with Patches() as patches, contextlib.redirect_stdout(None):
+        # It compiles inside the installed package.
+        patches.put(loading, "compile_helpers", lambda: None)
+        rows: Any = loading.BlendedMegatronDatasetDataLoader(
+            datasets_type="GPTDataset",
+            sizes=[plan.samples, 0, 0],
+            config=config,
+            column_names=given["columns"],
+            shuffle=given["shuffle"],
+        )
+    batches = rows.batch(plan.batch, drop_remainder=given["drop_remainder"])
+    if given["cut"]:
+        batches = batches.take(plan.samples // plan.batch)
+    found: list[list[np.ndarray]] = [[] for _name in _COLUMNS]
+    steps = batches.create_dict_iterator(num_epochs=1, output_numpy=True)
+    batch: Any
+    for _step, batch in zip(range(plan.drawn // plan.batch), steps, strict=False):
+        for column, name in zip(found, _COLUMNS, strict=True):
+            column.append(batch[name])
+    passes = batches.get_dataset_size() if given["cut"] else None
+    return Tokens(*map(np.concatenate, found)), passes, {inputs.INDEX_FUNCTIONS} if stood_in else set()

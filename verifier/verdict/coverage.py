@@ -6,7 +6,8 @@ A setting is exercised where a module, the loss, the optimizer, clipping or the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+import math
+from typing import TYPE_CHECKING, Any, Literal
 
 from ...mapper.differences import differences
 from ...mapper.equality import is_equal_field
@@ -21,11 +22,11 @@ from ...schemas.versions import within
 from ..constants_compiled import GIVEN_ALIKE, PARTED
 from ..messages_compiled import say
 from ..mindformers.from_yaml import DYNAMIC, kept_type
-from ..plan import optional_stages, samples, schedules
+from ..plan import dimensions, samples, schedules
 from .comparison import DifferingSetting, NotCompared, Values
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from ...mapper.differences import Difference
     from ...mapper.recipe.values import Recipe
@@ -75,7 +76,7 @@ LEFT_OUT: tuple[LeftOut, ...] = (
     LeftOut(say.not_run_loss_scale(), ("precision.loss_scale.mode",), "without scales"),
     LeftOut(say.not_run_kernel(), ("attention.flash", "fusion.norm", "fusion.rope", "moe.grouped_gemm")),
     LeftOut(say.not_run_compiled(), ("environment.execution_mode",), "without graph"),
-    LeftOut(say.not_run_dropout(), optional_stages.DROPOUT, "without dropout"),
+    LeftOut(say.not_run_dropout(), schedules.DROPOUT, "without dropout"),
     LeftOut(say.not_run_schedule(), _CURVE, "without rates"),
     LeftOut(say.not_run_token_weights(), _WEIGHTED, "without weighting"),
     LeftOut(say.not_run_accumulation(), ("batch.global_size",)),
@@ -85,11 +86,11 @@ LEFT_OUT: tuple[LeftOut, ...] = (
     LeftOut(say.not_run_dispatcher(), ("moe.dispatcher",), "with a meaning"),
     LeftOut(say.not_run_router_dtype(), ("moe.router.dtype",), "with a meaning"),
     LeftOut(say.not_run_jitter(), ("moe.input_jitter",), "where set"),
-    LeftOut(say.not_run_jitter(), (optional_stages.FORCED_BALANCE,), "without forcing"),
+    LeftOut(say.not_run_jitter(), (schedules.FORCED_BALANCE,), "without forcing"),
     LeftOut(say.not_run_window(), ("attention.window_size",), "where set"),
     LeftOut(
         say.not_run_documents(),
-        optional_stages.DOCUMENTS,
+        schedules.DOCUMENTS,
         "without documents",
     ),
     LeftOut(
@@ -112,7 +113,7 @@ _OF_THE_STEPS = (
     "schedule.",
     "moe.router.bias_update_rate",
     _KEPT,
-    *optional_stages.MICRO_BATCHES,
+    *schedules.MICRO_BATCHES,
 )
 """Fields that show once the optimizer has stepped, which `step1` and `local-norm` leave out."""
 _OF_THE_CURVES = (
@@ -123,13 +124,13 @@ _OF_THE_CURVES = (
 decay grows."""
 ON_THEIR_OWN: dict[str, tuple[FieldName, ...]] = {
     "scales": schedules.LOSS_SCALE,
-    "dropout": optional_stages.DROPOUT,
+    "dropout": schedules.DROPOUT,
     "samples": samples.FIELDS,
 }
 """Fields that only a stage of their own shows, which not every pair has."""
 _LEFT = frozenset(str(field) for row in LEFT_OUT if not row.listed.startswith("without") for field in row.fields)
 _APART = frozenset(str(field) for fields in ON_THEIR_OWN.values() for field in fields)
-_AT_TIMES = frozenset(map(str, (optional_stages.END_TOKEN, *samples.BLAMED)))
+_AT_TIMES = frozenset(map(str, (schedules.END_TOKEN, *samples.BLAMED)))
 """Fields whose difference shows in some runs only."""
 _RUN = tuple(dict.fromkeys(field for row in MODULES for field in row.fields if field not in _LEFT | _APART | _AT_TIMES))
 
@@ -171,21 +172,21 @@ class Reach(NamedTuple):
 _WHOLE = Reach()
 
 
-def micro_batches_of(a: Config, b: Config) -> optional_stages.Cuts | None:
+def micro_batches_of(a: Config, b: Config) -> schedules.Cuts | None:
     """Each side's cut of a step, if the files cut it differently and tokens weigh as both files say."""
-    return optional_stages.cuts_of_step(a, b) if runs_token_weights(a, b) else None
+    return schedules.cuts_of_step(a, b) if runs_token_weights(a, b) else None
 
 
 def runs_forced_routing(a: Config, b: Config) -> bool:
     """True if one side's experts are forced in the run, as its file alone says; not in passes of several sizes."""
-    return optional_stages.one_side_forces(a, b) and micro_batches_of(a, b) is None
+    return schedules.one_side_forces(a, b) and micro_batches_of(a, b) is None
 
 
 def reach_of(a: Config, b: Config) -> Reach:
     """The coverage of these files' run."""
     known = all(config.framework != "mindformers" or kept_type(config) is not None for config in (a, b))
     a_step = micro_batches_of(a, b) is not None
-    return Reach(runs_token_weights(a, b), optional_stages.separates_documents(a, b), a_step, known)
+    return Reach(runs_token_weights(a, b), schedules.separates_documents(a, b), a_step, known)
 
 
 def is_exercised(field: str, stage: str, asked: Collection[str] = (), reach: Reach = _WHOLE) -> bool:
@@ -194,15 +195,15 @@ def is_exercised(field: str, stage: str, asked: Collection[str] = (), reach: Rea
     `asked`: the stages that were run of those that not every pair has.
     """
     unrun = {
-        optional_stages.MICRO_BATCH_SIZE: not reach.cut,
-        optional_stages.FORCED_BALANCE: reach.cut,
+        schedules.MICRO_BATCH_SIZE: not reach.cut,
+        schedules.FORCED_BALANCE: reach.cut,
         _KEPT: not reach.kept,
         **dict.fromkeys(_WEIGHTED, not reach.weighed),
-        **dict.fromkeys(optional_stages.DOCUMENTS, not reach.separated),
+        **dict.fromkeys(schedules.DOCUMENTS, not reach.separated),
     }
     if unrun.get(field):
         return False
-    if field == optional_stages.END_TOKEN:
+    if field == schedules.END_TOKEN:
         return reach.separated
     own = next((name for name, fields in ON_THEIR_OWN.items() if field in fields), None)
     if own is not None:
@@ -225,9 +226,7 @@ def differing_settings(a: Config, b: Config, among: Sequence[str] = _RUN) -> lis
         for row in differences(*recipes)
         if row.field is not None
         and row.status not in ("equal", "undecided")
-        and (
-            cut and None not in _values(row) if row.field in optional_stages.MICRO_BATCHES else row.impact == "numerics"
-        )
+        and (cut and None not in _values(row) if row.field in schedules.MICRO_BATCHES else row.impact == "numerics")
         and not is_given_alike(row.field, _values(row))
         and row.counts is not False
     }
@@ -336,3 +335,75 @@ def _both_values(field: FieldName, recipes: tuple[Recipe, Recipe]) -> Values | N
 
 def _values(row: Difference) -> Values:
     return Values(*(None if side is None else side.value for side in (row.a, row.b)))
+
+
+_TOP = ("embedding.word_embeddings.weight", "output_layer.weight", "mtp.layers.*.eh_proj.weight")
+_BLOCKS = ("decoder.layers.*", "mtp.layers.*.transformer_layer")
+_ROUTER, _GATE = "mlp.router.weight", "mlp.shared_experts.gate_weight"
+_INWARD = (
+    *(
+        f"self_attention.linear_{name}.weight"
+        for name in ("qkv", "q_proj", "q_down_proj", "q_up_proj", "kv_down_proj", "kv_up_proj")
+    ),
+    *(f"mlp.{part}linear_fc1.weight" for part in ("", "shared_experts.", "experts.local_experts.*.")),
+    _ROUTER,
+    _GATE,
+)
+_EXPERTS_OUT = "mlp.experts.local_experts.*.linear_fc2.weight"
+_OUTWARD = (
+    "self_attention.linear_proj.weight", "mlp.linear_fc2.weight", "mlp.shared_experts.linear_fc2.weight", _EXPERTS_OUT,
+)  # fmt: skip
+"""What leads back to the residual stream: Megatron-LM divides its deviation by √(2·layers)."""
+
+
+class _Own(NamedTuple):
+    """A deviation that the dynamic graph of some versions draws with, whatever the file says."""
+
+    since: str
+    until: str | None
+    deviation: float
+    router_alone: bool
+
+
+_DYNAMIC = (
+    _Own("1.9", "1.9", 0.02, router_alone=True),
+    _Own("2.0", None, 0.01, router_alone=False),
+)
+"""`pynative/transformers/moe/router.py:__init__` (1.9); `reset_parameter` of every layer (`pynative/layers/linear.py`,
+`transformers/moe/experts.py`, `base_models/common/embeddings/vocab_embedding.py`, 2.0 and 2.1)."""
+
+
+def known_ratios(
+    sides: tuple[str, str], sizes: dimensions.Sizes, script: Mapping[str, Any], config: Config
+) -> dict[str, float]:
+    """Megatron-LM's deviation over the other's, by the kind of parameter, where no setting makes them equal.
+
+    Experts' second matrix: MindSpore Transformers does not divide. The shared experts' gate: it takes MindSpore's own
+    deviation for a Dense layer, 1/√(3·width) (`mindspore/nn/layer/basic.py:Dense`, HeUniform of √5).
+    """
+    if sides != ("megatron", "mindformers"):
+        return {}
+    deviation, less = _deviation(script), 1 / math.sqrt(2 * (sizes.get(dimensions.LAYERS) or 1))
+    known: dict[str, float] = {}
+    if sizes.get(dimensions.EXPERTS):
+        gate = deviation * math.sqrt(3 * sizes[dimensions.HIDDEN])
+        known = dict(_in_blocks({_EXPERTS_OUT: less, _GATE: gate}))
+    for own in _DYNAMIC if config.dialect == DYNAMIC else ():
+        if within(config.framework_version, own.since, own.until):
+            ratio = deviation / own.deviation
+            all_of = {**dict.fromkeys(_INWARD, ratio), **dict.fromkeys(_OUTWARD, ratio * less)}
+            known.update(_in_blocks({_ROUTER: ratio} if own.router_alone else all_of))
+            known.update({} if own.router_alone else dict.fromkeys(_TOP, ratio))
+    return known
+
+
+def _in_blocks(ratios: Mapping[str, float]) -> Iterator[tuple[str, float]]:
+    for block in _BLOCKS:
+        for name, ratio in ratios.items():
+            yield f"{block}.{name}", ratio
+
+
+def _deviation(script: Mapping[str, Any]) -> float:
+    """`arguments.py:_add_initialization_args`: 0.02 where nothing is said."""
+    given = script.get("init_method_std")
+    return float(given) if isinstance(given, (int, float)) else 0.02

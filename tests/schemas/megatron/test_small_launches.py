@@ -20,7 +20,7 @@ from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
 from accmap.verifier.megatron import from_launch
 from accmap.verifier.plan import dimensions as size
-from accmap.verifier.plan.small_files import small_file
+from accmap.verifier.plan.dimensions import small_file
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "verifier" / "pairs"))
 sys.path.insert(0, str(Path(__file__).parents[2] / "verifier" / "proofs"))

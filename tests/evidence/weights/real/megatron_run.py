@@ -20,8 +20,7 @@ import torch
 from accmap.schemas.reader import read_config
 from accmap.verifier.megatron import from_launch, model
 from accmap.verifier.megatron.model import MegatronBackend
-from accmap.verifier.plan.dimensions import SEQUENCE, VOCABULARY
-from accmap.verifier.plan.small_files import small_file
+from accmap.verifier.plan.dimensions import SEQUENCE, VOCABULARY, small_file
 from accmap.verifier.worker.blueprint import InputPlan
 from accmap.verifier.worker.inputs import Tokens, draw_tokens, draw_weight
 

@@ -11,8 +11,7 @@ import numpy as np
 from accmap.schemas.reader import read_config
 from accmap.verifier.mindformers import from_yaml
 from accmap.verifier.mindformers.model import MindFormersBackend
-from accmap.verifier.plan.dimensions import SEQUENCE
-from accmap.verifier.plan.small_files import small_file
+from accmap.verifier.plan.dimensions import SEQUENCE, small_file
 from accmap.verifier.worker.blueprint import InputPlan
 from accmap.verifier.worker.inputs import Tokens, draw_tokens
 
