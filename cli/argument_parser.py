@@ -163,7 +163,9 @@ def branches_of(words: Sequence[str], option: str = "--branch") -> dict[str, boo
         file, colon, line = place.rpartition(":")
         number = line.isascii() and line.isdigit() and len(line) <= _LONGEST_NUMBER and int(line) > 0
         if not equals or answer not in _ANSWERS or not number or (colon and not file):
-            raise UsageError(say.takes_line_yes_or_line(option=option, word=word))
+            asked = word.partition("=")[0]
+            line = asked if asked.rpartition(":")[2].isdecimal() else "LINE"
+            raise UsageError(say.takes_line_yes_or_line(option=option, word=word, line=line))
         key = f"{file}{colon}{int(line)}"
         if found.setdefault(key, _ANSWERS[answer]) != _ANSWERS[answer]:
             raise UsageError(say.says_both_yes_and_no(option=option, key=key))

@@ -137,7 +137,8 @@ def read_options(values: Mapping[str, object], files: Sequence[str] = ()) -> Rea
     for assignment in _words(values["var"]):
         name, equals, value = assignment.partition("=")
         if not equals or not name.isidentifier():
-            raise UsageError(say.var_takes_name_value_not(assignment=assignment))
+            known = name if name.isidentifier() else "NAME"
+            raise UsageError(say.var_takes_name_value_not(assignment=assignment, name=known))
         variables[name] = value
     counts = {name: _count(values, name) for name in ("world_size", "launch", "steps", "dataset_size")}
     return ReadOptions(

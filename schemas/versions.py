@@ -32,6 +32,28 @@ def minor_of(text: str) -> str | None:
     return ".".join(parts[:2])
 
 
+def nearest_version(text: str, known: Sequence[str]) -> str:
+    """The known version whose numbers are nearest to those of a text; the last one if the text has none."""
+    wanted = _leading_numbers(text)
+    numbers = {name: _leading_numbers(name) for name in known}
+    if not wanted or not any(numbers.values()):
+        return known[-1]
+    return min(filter(numbers.get, known), key=lambda name: _distance(numbers[name], wanted))
+
+
+def _leading_numbers(text: str) -> tuple[int, ...]:
+    parts = text.strip().removeprefix("core_").lstrip("rv").split(".")[:2]
+    return tuple([int(part) for part in parts if part.isascii() and part.isdigit() and len(part) <= _LONGEST])
+
+
+def _distance(one: tuple[int, ...], other: tuple[int, ...]) -> list[int]:
+    return [abs(ours - theirs) for ours, theirs in zip(one, other, strict=False)]
+
+
+_LONGEST = 5
+"""Digits of a number of a version."""
+
+
 def names_a_file(text: str) -> bool:
     """True if what stands for a version is a file that describes a dialect."""
     return text.endswith((".yaml", ".yml"))

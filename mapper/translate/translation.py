@@ -17,6 +17,7 @@ from ...schemas.megatron.forks import OWN, catalog, dialect_asked, normalise_ver
 from ...schemas.mindformers.versions import DEFAULT_DYNAMIC, DEFAULT_STATIC, WRITTEN, minor_version
 from ...schemas.plain_values import is_number
 from ...schemas.preconditions import unknown_class
+from ...schemas.versions import nearest_version
 from ..families import ALL_LAYERS, Choice, choose
 from ..gates import applies, meaningful
 from ..lenses import LENSES
@@ -125,7 +126,9 @@ def _written_version(given: str, dialect: str) -> str:
     version = minor_version(given)
     if version not in WRITTEN.get(dialect, ()):
         known = "; ".join(f"{name}: {', '.join(versions)}" for name, versions in WRITTEN.items())
-        raise UnreadableError(diagnose(say.unknown_target(given=given, dialect=dialect, known=known), "--mindformers"))
+        nearest = nearest_version(given, WRITTEN.get(dialect) or WRITTEN["static"])
+        said = say.unknown_target(given=given, dialect=dialect, known=known, nearest=nearest)
+        raise UnreadableError(diagnose(said, "--mindformers"))
     return version
 
 

@@ -8,7 +8,7 @@ from ..fast_records import TYPE_CHECKING, NamedTuple, cast
 from ..message import NOTHING, verbatim
 from ..plain_values import is_mapping
 from ..source import SourceText, Span
-from ..versions import default_name, minor_of, names, number_of
+from ..versions import default_name, minor_of, names, nearest_version, number_of
 from .messages_compiled import say
 
 if TYPE_CHECKING:
@@ -54,7 +54,8 @@ def known_version(text: str, where: str = "--transformers") -> str:
     """`4.57` for `4.57`, `4.57.1`, `v4.57.1`; UnreadableError for one that is not known."""
     version, known = minor_of(text), names("huggingface")
     if version not in known:
-        raise UnreadableError(diagnose(say.unknown_version(given=text, known=", ".join(known)), where))
+        nearest = nearest_version(text, known)
+        raise UnreadableError(diagnose(say.unknown_version(given=text, known=", ".join(known), nearest=nearest), where))
     return version
 
 

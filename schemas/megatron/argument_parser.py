@@ -86,7 +86,7 @@ def _parse_declaration(text: str) -> ArgumentFact:
     if dest and count == "0" and kind in TYPES:
         return ArgumentFact((flag,), dest, None, None, None, False, None, "true", "declared")
     if not dest or kind not in TYPES or not (count in ("", "?", "*", "+") or (count.isdecimal() and len(count) < 10)):
-        raise UnreadableError(diagnose(say.bad_declaration(text=text), "--declare"))
+        raise UnreadableError(diagnose(say.bad_declaration(text=text, flag=flag.lstrip("-") or "FLAG"), "--declare"))
     several = count if count in ("?", "*", "+") else None if count in ("", "1") else int(count)
     return ArgumentFact((flag,), dest, kind, several, None, None, None, "store", "declared")  # type: ignore[arg-type]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..diagnostic import UnreadableError, diagnose
 from ..fast_records import TYPE_CHECKING, NamedTuple, named_module
-from ..versions import default_name, known_names, minor_of, names
+from ..versions import default_name, known_names, minor_of, names, nearest_version
 from .messages_compiled import say
 
 if TYPE_CHECKING:
@@ -106,5 +106,10 @@ def normalise_version(text: str, where: str = "--megatron") -> str:
     """`0.12` for `0.12`, `0.12.3`, `core_r0.12.0`, `core_v0.12.1`, and `main`; UnreadableError for one not known."""
     version = minor_of(text) or text.strip()
     if version not in VERSIONS:
-        raise UnreadableError(diagnose(say.unknown_version(given=text, known=known_names("megatron")), where))
+        raise UnreadableError(
+            diagnose(
+                say.unknown_version(given=text, known=known_names("megatron"), nearest=nearest_version(text, VERSIONS)),
+                where,
+            )
+        )
     return version

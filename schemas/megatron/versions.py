@@ -53,9 +53,14 @@ def explain_unknown(
         versions = () if known.own_program else versions_of(flag)
         if versions:
             later.append(len(told) - 1)
-            said = say.other_version_or_own if own else say.other_version
-            said = said if certain else say.other_version_assumed
-            told[-1] = diagnose(said(version=version, flag=flag, known=", ".join(versions)), file, problem.span)
+            listed = ", ".join(versions)
+            if certain:
+                said = (say.other_version_or_own if own else say.other_version)(
+                    version=version, flag=flag, known=listed
+                )
+            else:
+                said = say.other_version_assumed(version=version, flag=flag, known=listed, first=versions[0])
+            told[-1] = diagnose(said, file, problem.span)
         elif near and slip(flag, near):
             told[-1] = diagnose(misspelt(program=known.program, flag=flag, near=near), file, problem.span)
         elif (apart := split_glued(flag, words)) is not None:

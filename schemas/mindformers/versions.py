@@ -11,7 +11,7 @@ from ..diagnostic import UnreadableError, diagnose
 from ..fast_records import TYPE_CHECKING, NamedTuple, cast, named_module
 from ..message import NOTHING
 from ..plain_values import is_on
-from ..versions import default_name, minor_of, names, names_with_facts, number_of, stand_ins
+from ..versions import default_name, minor_of, names, names_with_facts, nearest_version, number_of, stand_ins
 from .messages_compiled import say
 from .only_in_compiled import ONLY_IN
 
@@ -43,7 +43,9 @@ def known_version(text: str, where: str = "--mindformers") -> str:
     version = minor_of(text)
     if version is None or version not in KNOWN_VERSIONS:
         known = ", ".join(KNOWN_VERSIONS)
-        raise UnreadableError(diagnose(say.unknown_version(given=text, known=known), where))
+        raise UnreadableError(
+            diagnose(say.unknown_version(given=text, known=known, nearest=nearest_version(text, KNOWN_VERSIONS)), where)
+        )
     return version
 
 

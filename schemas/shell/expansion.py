@@ -748,7 +748,8 @@ class Expander(Variables):
     def _operand_text(self, part: Parameter) -> Text:
         """The operand of `${X:-word}` and its like, in place of the value."""
         if part.form[-1] == "?":
-            self.note(say.parameter_refused(text=part.place.snippet()), part.place)
+            option = "--arg VALUE" if part.name.isdigit() else f"--var {part.name}=VALUE"
+            self.note(say.parameter_refused(text=part.place.snippet(), option=option), part.place)
             raise Exit(1)
         assert part.operand is not None
         return with_expansion(self.text(part.operand), part.place)

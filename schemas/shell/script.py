@@ -195,6 +195,7 @@ def _no_launch(shell: Shell, source: SourceText) -> NoReturn:
         raise UnreadableError(errors[0])
     span: Span | None = None
     lines = _condition_lines(shell)
+    first = min(shell.questions.met, key=_line_order, default="")
     said = say.no_launch()
     telling = _first_cause(shell)
     if telling is not None:
@@ -202,10 +203,10 @@ def _no_launch(shell: Shell, source: SourceText) -> NoReturn:
     elif shell.ended is not None:
         span = shell.ended.span(source.name)
         line = span.line if span else 0
-        met = shell.questions.met
-        said = say.no_launch_conditions(line=line, lines=lines) if met else say.no_launch_exit(line=line)
+        settle = say.no_launch_conditions(line=line, lines=lines, first=first)
+        said = settle if first else say.no_launch_exit(line=line)
     elif shell.questions.met:
-        said = say.no_launch_open(lines=lines)
+        said = say.no_launch_open(lines=lines, first=first)
     raise UnreadableError(diagnose(said, source.name, span))
 
 

@@ -91,7 +91,7 @@ OWN = [
     ("convert a.sh -o gone/x.yaml", "文件或目录不存在"),
     ("convert a.sh -o folder", "已存在"),
     ("convert a.sh --report -", "标准输出"),
-    ("pair a.sh", "-d DIR"),
+    ("pair a.sh", "-d pair"),
     ("pair a.sh -d out --step 99", "99"),
     ("pair a.sh -d a.sh/out", "无法创建"),
     ("show a.sh --world-size 0", "从 1 开始"),
@@ -121,7 +121,7 @@ OWN = [
     ("logs a.log b.log --config c.log", "c.log"),
     ("logs - -", "标准输入"),
     ("logs a.log -o a.sh", "已存在"),
-    ("dump config a.sh", "-d DIR"),
+    ("dump config a.sh", "-d dump"),
     ("dump config a.sh -d out --scope a b c", "--scope"),
     ("dump config a.sh -d out --kind mindspore-o0 --precheck", "--precheck"),
     ("dump config a.sh -d out --summary md5", "--task statistics"),
@@ -149,13 +149,13 @@ OWN = [
     ("data check a.sh --decode 1", "--tokenizer"),
     ("data check a.sh b.sh c.sh", "两份配置"),
     ("doctor a.sh a.sh", "megatron"),
-    ("weights convert a", "-o DIR"),
+    ("weights convert a", "-o converted"),
     ("weights convert a -o out --tensor-parallel 0", "大于 0"),
     ("weights convert a -o a.sh", "-o 应为目录"),
     ("weights convert a -o full", "--resume"),
     ("weights check", "--log FILE"),
     ("weights check a --tolerance -1", "--tolerance"),
-    ("playbook a.sh", "-d DIR"),
+    ("playbook a.sh", "-d playbook"),
     ("playbook - -d out", "标准输入"),
     ("playbook a.sh --env -d out", "--env"),
     ("playbook a.sh a.sh -d out", "同一框架"),
@@ -243,7 +243,7 @@ def test_unresolved_words_say_why_in_chinese(accmap) -> None:
 
     files = {"a.sh": "python pretrain_gpt.py --num-layers $N --hidden-size 64\n"}
     found = json.loads(accmap("show", "a.sh", "--format", "json", "--lang", "zh", files=files).out)
-    assert found["unresolved"][0]["reason"] == "文件中未设置 N，请用 --var N=VALUE 给出"
+    assert found["unresolved"][0]["reason"] == "文件中未设置 N，请用 `--var N=VALUE` 给出"
     found = json.loads(accmap("show", "a.sh", "--format", "json").out)
     assert found["unresolved"][0]["reason"].startswith("N is not set")
 

@@ -68,7 +68,7 @@ def test_the_json_follows_its_schema(accmap: Callable[..., Any], files: Any, tmp
     ("words", "told"),
     [
         ((), "-o DIR"),
-        (("-o", "full"), "--resume continues a conversion, --force overwrites"),
+        (("-o", "full"), "`--resume` continues a conversion, `--force` overwrites"),
         (("-o", "run"), "holds the checkpoint itself"),
         (("-o", "train.yaml"), "is a file"),
         (("-o", "out", "--tensor-parallel", "0"), "above 0"),
