@@ -31,6 +31,10 @@ class Suppression(NamedTuple):
     first: int | None
     last: int | None
 
+    def codes_of(self, entry: Diagnostic) -> list[str]:
+        """The codes of the comment, or their first letters, that are the finding's."""
+        return [code for code in self.codes if entry.kind.code.startswith(code)]
+
     def covers(self, code: str, file: str, span: Span | None) -> bool:
         """True if a finding with this code and place is meant."""
         if file != self.file or (self.codes and not any(code.startswith(prefix) for prefix in self.codes)):
@@ -81,14 +85,35 @@ def silence(
     if not comments:
         return list(diagnostics), 0
     used: set[Suppression] = set()
-    kept: list[Diagnostic] = []
+    heard: set[tuple[Suppression, str]] = set()
+    loud: list[Diagnostic] = []
     for entry in diagnostics:
         fitting = [comment for comment in comments if _silences(comment, entry)]
         used.update(fitting)
+        heard.update((comment, code) for comment in fitting for code in comment.codes_of(entry))
         if not fitting:
+            loud.append(entry)
+    kept: list[Diagnostic] = []
+    for entry in loud:
+        moved = [one for one in comments if _means_missing_key(one, entry) and not heard & _named(one, entry)]
+        used.update(moved)
+        if not moved:
             kept.append(entry)
-    kept.extend(_complaints(comments, used, known))
-    return kept, len(diagnostics) - len(kept) + sum(1 for _ in _complaints(comments, used, known))
+    complaints = list(_complaints(comments, used, known))
+    return [*kept, *complaints], len(diagnostics) - len(kept)
+
+
+def _named(comment: Suppression, entry: Diagnostic) -> set[tuple[Suppression, str]]:
+    return {(comment, code) for code in comment.codes_of(entry)}
+
+
+def _means_missing_key(comment: Suppression, entry: Diagnostic) -> bool:
+    """True if a comment of the same file names the code of a key that is not there.
+
+    The place where such a key belongs may be another one in the next version, and the comment stands where it was.
+    """
+    span = entry.span
+    return span is not None and span[:2] == span[2:4] and entry.file == comment.file and bool(comment.codes_of(entry))
 
 
 def _silences(comment: Suppression, entry: Diagnostic) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -79,3 +80,26 @@ def test_a_baseline_of_version_1_still_works(accmap: Any) -> None:
     assert reported(accmap, "a/run.sh", "--baseline", "old.json", files={"a/run.sh": FAULTY.replace("3", "4")})
     assert accmap(*LINT, "a/run.sh", "--write-baseline", "old.json").code == 0
     assert json.loads(Path("old.json").read_text("utf-8"))["version"] == 2
+
+
+BEFORE = Path(__file__).parent / "written_before"
+
+
+def test_what_the_version_before_has_written_is_still_accepted(accmap, tmp_path: Path, monkeypatch: Any) -> None:
+    """A baseline, comments and accepted losses of 2026-11-28 leave the pair without a finding and without a loss."""
+    copytree(BEFORE, tmp_path / "before")
+    monkeypatch.chdir(tmp_path / "before")
+    pair = ("megatron.sh", "mindformers.yaml")
+    for answer in (
+        accmap("lint", *pair, "--no-cache"),
+        accmap("lint", *(f"ignored/{name}" for name in pair), "--no-cache", "--no-config"),
+    ):
+        assert answer.code == 0
+        assert "0 errors, 0 warnings, 0 pieces of advice, 46 suppressed in 2 files (1 pair; " in answer.out
+    assert accmap("convert", "megatron.sh", "-o", "new.yaml").code == 0
+    assert accmap("convert", "megatron.sh", "-o", "other.yaml", "--strict").code == 1
+    changed = (tmp_path / "before" / "ignored" / "mindformers.yaml").read_text("utf-8")
+    (tmp_path / "before" / "ignored" / "mindformers.yaml").write_text(
+        changed.replace("hidden_size: ", "hidden_size: 1")
+    )
+    assert accmap("lint", *(f"ignored/{name}" for name in pair), "--no-cache", "--no-config").code == 1
