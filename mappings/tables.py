@@ -270,3 +270,16 @@ def argument_beside(config: Config, key: str) -> int | None:
     held = {setting.span[:2]: arrays.get(setting.key) for setting in explicit_of(config.settings) if setting.span}
     alike = [place for place in places if key in arrays and held.get(arguments[place].span[:2]) == arrays[key]]
     return next(reversed(alike or places), None)
+
+
+def is_proved(field: str, megatron: str, mindformers: str) -> bool:
+    """True if the real models of both versions matched in a field that both sides had (`proofs.py` has the details)."""
+    from .proofs_compiled import PROVED
+
+    pairs = [pair for proof in PROVED.get(field, ()) if proof[_CARRIED] for pair in proof[0]]
+    on_each_side = any(pair[0] == megatron for pair in pairs) and any(pair[1] == mindformers for pair in pairs)
+    return on_each_side or (megatron, mindformers) in pairs
+
+
+_CARRIED = 3
+"""The place in a row of `PROVED` that says if both sides had the field."""

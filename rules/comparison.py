@@ -10,7 +10,7 @@ from ..mapper.differences import difference_of, is_neutral
 from ..mapper.gates import changes_numbers, open_deciding_fields, says_something
 from ..mapper.recipe.reading import side_of
 from ..mapper.recipe.vocabulary import vocabulary
-from ..mappings.tables import rows_of
+from ..mappings.tables import is_proved, rows_of
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.shared_words import join_words
 from ..schemas.versions import TITLES
@@ -20,13 +20,13 @@ from .places import places_of
 from .rule import Found, Note, Place, on
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ..mapper.differences import Difference
     from ..mapper.differences import Found as OneSide
     from ..mapper.recipe.values import RecipeValue
     from ..mappings.names_compiled import FieldName
-    from ..schemas.diagnostic import Severity
+    from ..schemas.diagnostic import Diagnostic, Severity
     from .places import Spot
     from .subject import Side, Subject
 
@@ -59,6 +59,34 @@ def differences(subject: Subject, table: Mapping[FieldName, Compared]) -> Iterat
         found = _report(name, compared, row, left, right)
         if found is not None:
             yield compared.code, found
+
+
+class Agreement(NamedTuple):
+    """The extent of a comparison without a difference."""
+
+    equal: int
+    """Fields that both sides have, and alike."""
+    proved: int
+    """Those of them that the real models of both versions were run with."""
+    undecided: tuple[str, ...]
+    """Fields that a file leaves open."""
+
+
+def agreement_of(
+    subject: Subject, table: Mapping[FieldName, Compared], advice: Iterable[Diagnostic]
+) -> Agreement | None:
+    """How much of a pair with nothing but advice was compared, and how; None for a lone file."""
+    left, right = subject.megatron, subject.mindformers
+    if left is None or right is None:
+        return None
+    versions = left.config.framework_version, right.config.framework_version
+    first, second = (map(side.recipe.fields.get, table) for side in (left, right))
+    both = [(name, a, b) for name, a, b in zip(table, first, second, strict=True) if a is not None and b is not None]
+    apart = {name for one in advice if {"a", "b"} <= dict(one.values).keys() for name in one.fields}
+    known = [(name, a.value, b.value) for name, a, b in both if a.decided and b.decided]
+    equal = [name for name, a, b in known if name not in apart and not (a is None and b is None)]
+    undecided = tuple([str(name) for name, a, b in both if not (a.decided and b.decided)])
+    return Agreement(len(equal), sum(is_proved(name, *versions) for name in equal), undecided)
 
 
 def _is_ignored(row: Difference) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from ...schemas.border.text_output import page, paint, visible
+from ...schemas.border.text_output import page, paint, shell_word, visible
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.shared_words import in_brackets
 from ...schemas.versions import TITLES
@@ -132,7 +132,7 @@ def write_text(report: Report, language: Language) -> Outgoing:
     lines: list[str] = []
     for unit in loud if len(units) > 1 else units:
         if not report.quiet:
-            lines += [*_heading(unit, view), ""]
+            lines += [*_heading(unit, view), *_agreement_lines(report, len(units), view), ""]
         lines += _unit_lines([causes[one] for one in unit.members], [follow.get(one, ()) for one in unit.members], view)
     if report.quiet:
         return page(lines[:-1])
@@ -162,6 +162,24 @@ def _heading(unit: Unit, view: _View) -> list[str]:
     counts = totals(unit.counts, view.report, view.language, view.colour)
     named = say.headed(name=paint(unit.name, "bold", view.colour), parts=counts)
     return wrap(named.text(view.language), view.limit, "  ")
+
+
+def _agreement_lines(report: Report, units: int, view: _View) -> Iterator[str]:
+    """How much of the one pair was compared and how, what was not, and the command that goes on from there."""
+    agreement = report.agreement
+    if agreement is None or units > 1 or len(report.pairs) != 1 or report.diagnostics != _advice(report):
+        return
+    lines = [say.fields_equal(count=agreement.equal, proved=agreement.proved)]
+    if agreement.undecided:
+        lines.append(say.fields_undecided(names=", ".join(agreement.undecided)))
+    command = " ".join(("accmap verify", *map(shell_word, report.pairs[0])))
+    lines.append(say.beyond_reading(command=command))
+    for line in lines:
+        yield from wrap(f"  {line.text(view.language)}", view.limit, "  ")
+
+
+def _advice(report: Report) -> tuple[Diagnostic, ...]:
+    return tuple([one for one in report.diagnostics if one.kind.severity == "info"])
 
 
 def _overview(units: Sequence[Unit], view: _View) -> Iterator[str]:

@@ -11,6 +11,7 @@ from .file_groups import Gathering
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from ...rules.comparison import Agreement
     from ...rules.engine import Outcome, Selection
     from ...rules.subject import Side, Subject
     from ...schemas.border.text_output import Outgoing
@@ -52,6 +53,8 @@ class Report(NamedTuple):
     """True if it shows findings alone."""
     versions: tuple[tuple[str, Basis], ...] = ()
     """Every file that was read, and the version whose facts were used for it."""
+    agreement: Agreement | None = None
+    """How much was compared, if a pair has no errors and warnings."""
     written: tuple[Outgoing, ...] = ()
     """Each finding as JSON without its cause, where the process that found it has written it already."""
 
@@ -115,6 +118,7 @@ class _Gathered:
         self._found: list[tuple[tuple[str, ...], Sequence[Diagnostic]]] = []
         self._subjects: list[Subject] = []
         self._crashed = False
+        self._agreement: Agreement | None = None
         self._versions: dict[str, Basis] = {}
 
     def groups(self) -> Iterator[tuple[Side, ...]]:
@@ -128,6 +132,12 @@ class _Gathered:
 
     def take(self, group: Sequence[Side], outcome: Outcome, *, with_subjects: bool) -> None:
         """Keep what was found about a group."""
+        if not self._many and len(group) == 2 and all(one.kind.severity == "info" for one in outcome.diagnostics):
+            from ...rules.comparison import agreement_of
+            from ...rules.registry import compared_fields
+
+            table = compared_fields(self._settings.profile)
+            self._agreement = agreement_of(_subject(group, self._settings), table, outcome.diagnostics)
         self._versions.update({side.config.file: side.config.basis for side in group})
         self._found.append((tuple(side.config.file for side in group), outcome.diagnostics))
         self._crashed = self._crashed or outcome.crashed
@@ -157,6 +167,7 @@ class _Gathered:
             settings.profile_origin,
             settings.fix_side,
             versions=tuple(self._versions.items()),
+            agreement=self._agreement,
         )
 
 

@@ -205,12 +205,17 @@ def markdown_code(text: str) -> str:
 
 def shell_word(text: str) -> str:
     """Text as one word of bash, on one line."""
+    if text.isascii() and text.translate(_SAFE_IN_A_WORD).isalnum():
+        return text  # without a module more
     from shlex import quote
 
     if text.isprintable():
         return quote(text)
     special = {"\\": "\\\\", "'": "\\'"}
     return "$'" + "".join(special.get(one) or (one if one.isprintable() else _visible(ord(one))) for one in text) + "'"
+
+
+_SAFE_IN_A_WORD = dict.fromkeys(map(ord, "_./-"))
 
 
 def markup(text: str) -> str:

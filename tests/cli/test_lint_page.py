@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 from shutil import copytree
@@ -164,6 +165,25 @@ def test_the_worst_come_first_and_the_counts_agree(accmap) -> None:
     answer = json.loads(accmap("lint", "planted", "--format", "json").out)
     assert [answer["summary"][key] for key in ("error", "warning", "info")] == [9, 2, 18]
     assert answer["summary"]["profile_origin"] == "default"
+
+
+def test_a_clean_pair_says_how_much_was_compared_and_goes_on(accmap, folder: Path) -> None:
+    pair = ("qwen3_dense/megatron.sh", "qwen3_dense/mindformers.yaml")
+    page = accmap("lint", *pair).out
+    told = re.search(r"\n  (\d+) fields are equal; for (\d+) of them the real models of both versions were run", page)
+    assert told
+    rows = json.loads(accmap("diff", *pair, "--format", "json", "--all").out)["rows"]
+    equal = sum(row["status"] == "equal" and row["field"] is not None for row in rows)
+    assert 0 < int(told[2]) < int(told[1]) <= equal
+    assert f"Next: accmap verify {' '.join(pair)}\n" in page
+    assert "Not compared, because a file leaves them open: " not in page
+    assert "fields are equal" not in accmap("lint", *pair, "--quiet").out
+    path = folder / "qwen3_dense" / "mindformers.yaml"
+    path.write_text(
+        path.read_text("utf-8").replace("layernorm_compute_dtype: float32", "layernorm_compute_dtype: 3", 1)
+    )
+    assert "fields are equal" not in accmap("lint", *pair).out
+    assert "fields are equal" not in accmap("lint", pair[0]).out
 
 
 def test_the_profile_is_named_with_its_origin(accmap, folder: Path) -> None:
