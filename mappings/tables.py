@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal, TypeAlias
 
     from ..schemas.config import Config, Value
+    from ..schemas.source import SourceText
     from .names_compiled import FieldName
 
 Loss: TypeAlias = "Literal['exact', 'conditional', 'approximate', 'one-way', 'unsupported']"
@@ -258,8 +259,11 @@ def _array_of_keys(version: str) -> dict[str, str]:
     return found
 
 
-def argument_beside(config: Config, key: str) -> int | None:
-    """The argument of the launch that a new one is written behind: the last of its topic, else the last of all."""
+def argument_beside(config: Config, key: str, source: SourceText) -> int | None:
+    """The argument of the launch that a new one is written behind: the last of its topic, else the last of all.
+
+    One that begins its line goes before one in the midst of a command.
+    """
     arguments = () if config.launch is None else config.launch.arguments
     places = [
         place
@@ -268,8 +272,13 @@ def argument_beside(config: Config, key: str) -> int | None:
     ]
     arrays = _array_of_keys(config.framework_version)
     held = {setting.span[:2]: arrays.get(setting.key) for setting in explicit_of(config.settings) if setting.span}
-    alike = [place for place in places if key in arrays and held.get(arguments[place].span[:2]) == arrays[key]]
-    return next(reversed(alike or places), None)
+
+    def rank(place: int) -> tuple[bool, bool, int]:
+        span = arguments[place].span
+        is_alike = key in arrays and held.get(span[:2]) == arrays[key]
+        return not source.line(span.line)[: span.column - 1].strip(), is_alike, place
+
+    return max(places, key=rank, default=None)
 
 
 def is_proved(field: str, megatron: str, mindformers: str) -> bool:

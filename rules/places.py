@@ -301,7 +301,7 @@ class Places:
     def _place_of_argument(self, key: str) -> Span | None:
         """The end of the argument that a new one would stand beside, in the array of those of its topic."""
         launch = self.side.config.launch
-        place = argument_beside(self.side.config, key) if key else None
+        place = argument_beside(self.side.config, key, self.side.source) if key else None
         if launch is None or place is None:
             return None
         flag = launch.arguments[place].span

@@ -51,8 +51,11 @@ class Hunk(NamedTuple):
         stop = 0
         while stop < min(len(old), len(new)) - start and old[-1 - stop] == new[-1 - stop]:
             stop += 1
-        start = max(0, start - 1)  # a word alone may be the value of any argument
-        return [" ".join(old[start : len(old) - stop])], [" ".join(new[start : len(new) - stop])]
+        ends = len(old) - stop, len(new) - stop
+        if start < min(ends):
+            start = max(0, start - 1)  # a word alone may be the value of any argument
+        before, after = old[start : ends[0]], new[start : ends[1]]
+        return [" ".join(before)] if before else [], [" ".join(after)] if after else []
 
 
 def hunks_of(edits: Iterable[Edit], sources: Mapping[str, SourceText]) -> list[Hunk]:

@@ -189,7 +189,7 @@ class ScriptEditor:
             # Inside a variable's text quotes would be part of the word; on the command line they are quotes.
             yield Edit(place, place, f" {new}", key)
             return
-        place = argument_beside(self.config, key)
+        place = argument_beside(self.config, key, self.source)
         if place is not None:
             yield self._next_to(self.arguments[place], place, new, key)
 
