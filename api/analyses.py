@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from accmap.configurations import Source
     from accmap.evidence.logs.verdict import Experiment
     from accmap.mapper.align.pair import Change
-    from accmap.mapper.startup import Obstacle
+    from accmap.mapper.preconditions import Refusal
     from accmap.mapper.translate.result import ReportRow
     from accmap.schemas.config import ReadOptions
     from accmap.schemas.diagnostic import Diagnostic, Language
@@ -54,7 +54,8 @@ class Linted(NamedTuple):
         """The worst first, what follows from a finding below it, and what is advice at the end."""
         from accmap.cli.lint_formats.findings import group_by_cause, worst_first
 
-        causes, follow = group_by_cause(self.diagnostics)
+        causes, followers = group_by_cause(self.diagnostics)
+        follow = [followers.get(place, ()) for place in range(len(causes))]
         ordered = [one for cause, more in worst_first(causes, follow) for one in (cause, *more)]
         said = {id(one) for one in ordered}
         ordered += [one for one in self.diagnostics if id(one) not in said]
@@ -98,7 +99,7 @@ class Paired(NamedTuple):
     texts: Mapping[str, str]
     changes: tuple[Change, ...]
     rows: tuple[ReportRow, ...]
-    will_not_run: Mapping[str, tuple[Obstacle, ...]]
+    will_not_run: Mapping[str, tuple[Refusal, ...]]
     """Why a file, by its name, loads into no run, or into one that stops."""
 
     def _repr_html_(self) -> str:
@@ -121,10 +122,9 @@ def pair(
     With `align` the run is reduced for precision alignment.
     """
     from accmap.mapper.align.pair import CONFIGURATION, SCRIPT, pair_of
-    from accmap.mapper.startup import obstacles
+    from accmap.mapper.preconditions import refusals_of_text, require_accepted
     from accmap.mapper.translate.read_back import require_said
     from accmap.schemas.file_kind import require_training
-    from accmap.schemas.preconditions import require_accepted
 
     require_word("language", language, LANGUAGES)
     config = as_config(source, options)
@@ -138,7 +138,7 @@ def pair(
         require_said(made.megatron, made.mindformers)
     texts = made.texts(language=language)
     sides = {SCRIPT: made.megatron, CONFIGURATION: made.mindformers}
-    found = {name: obstacles(side, texts[name]) for name, side in sides.items()}
+    found = {name: refusals_of_text(side, texts[name]) for name, side in sides.items()}
     return Paired(texts, made.changes, made.rows, {name: stops for name, stops in found.items() if stops})
 
 

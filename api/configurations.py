@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from accmap.mapper.differences import Comparison, Difference
-    from accmap.mapper.startup import Obstacle
+    from accmap.mapper.preconditions import Refusal
     from accmap.mapper.translate.result import ReportRow
     from accmap.mappings.names_compiled import FieldName
     from accmap.schemas.diagnostic import Language
@@ -133,10 +133,10 @@ class Converted(NamedTuple):
     framework: Framework
     version: str
     dialect: str
-    will_not_run: tuple[Obstacle, ...] = ()
+    will_not_run: tuple[Refusal, ...] = ()
     """Why the written file loads into no run, or into one that stops."""
-    source_will_not_run: tuple[Obstacle, ...] = ()
-    """Why the source itself stops, of what loads."""
+    source_will_not_run: tuple[Refusal, ...] = ()
+    """Empty: a source that its framework would not start is not translated."""
 
     def _repr_html_(self) -> str:
         stops = [(one.key or one.code, one.en, one.instead) for one in self.will_not_run]
@@ -175,11 +175,10 @@ def convert(
     UnreadableError where the source's own framework would not start it. Without `version` and `dialect` the options say
     them, as they do for a file of that framework.
     """
-    from accmap.mapper.startup import obstacles, startup_obstacles
+    from accmap.mapper.preconditions import refusals_of_text, require_accepted
     from accmap.mapper.translate.read_back import require_said, text_of
     from accmap.mapper.translate.translation import translate_as_asked
     from accmap.schemas.file_kind import require_training
-    from accmap.schemas.preconditions import require_accepted
 
     if to is not None:
         require_word("to", to, FRAMEWORKS)
@@ -201,8 +200,7 @@ def convert(
         translation.target_framework,
         translation.version,
         translation.dialect,
-        obstacles(translation, written),
-        startup_obstacles(config),
+        refusals_of_text(translation, written),
     )
 
 

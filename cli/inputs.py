@@ -6,11 +6,17 @@ import os
 
 from ..schemas.border.file_input import read_standard_input, read_text
 from ..schemas.border.inputs import is_file, is_folder, stands
+from ..schemas.border.text_output import tell
 from ..schemas.fast_records import TYPE_CHECKING
+from ..schemas.file_kind import trains_gpt
+from ..schemas.message import Words
 from ..schemas.reader import config_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ..schemas.config import Config, ReadOptions
+    from ..schemas.diagnostic import Language
     from ..schemas.source import SourceText
 
 
@@ -34,6 +40,20 @@ def require_run(config: Config) -> Config:
 
         raise UsageError(say.a_model_is_no_run(file=config.file))
     return config
+
+
+def tell_refusals(configs: Iterable[Config], language: Language) -> None:
+    """Say first, on stderr, why a framework would not start a run that a command answers about all the same."""
+    from ..mapper.preconditions import refusals
+    from ..schemas.versions import TITLES
+    from .messages_compiled import say
+
+    for config in configs:
+        for one in refusals(config) if trains_gpt(config) and config.framework != "huggingface" else ():
+            if one.certain:
+                place = config.file if one.span is None else one.span.at(config.file)
+                named = f"{TITLES[config.framework]} {config.framework_version}"
+                tell(say.would_not_start(place=place, framework=named, why=Words(one.en, one.zh)).text(language))
 
 
 def description_file(name: str) -> str:

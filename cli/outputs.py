@@ -18,8 +18,8 @@ from ..mapper.answers import (
     DiffRowJson,
     EquivalentJson,
     Impact,
-    ObstacleJson,
     ReadBackJson,
+    RefusalJson,
     ReportRowJson,
     ScheduleJson,
 )
@@ -79,14 +79,16 @@ class _LossJson(Open):
     versions: list[VersionJson]
     rows: list[ReportRowJson]
     summary: dict[str, int]
-    will_not_run: list[ObstacleJson] = Field(default=[], description="Why the written file stops; empty where it runs.")
+    will_not_run: list[RefusalJson] = Field(default=[], description="Why the written file stops; empty where it runs.")
 
 
 class ConvertJson(_LossJson):
     """`accmap convert --report`. Every explicit key of the source stands in some row's `from`."""
 
     read_back: ReadBackJson
-    source_will_not_run: list[ObstacleJson] = Field(default=[], description="Why the source itself stops.")
+    source_will_not_run: list[RefusalJson] = Field(
+        default=[], description="Empty: a source that its framework refuses is not translated."
+    )
 
 
 class PairJson(_LossJson):

@@ -73,14 +73,15 @@ class ReportRowJson(Open):
     """The fields that this row speaks of, where they differ; left out where there are none."""
 
 
-class ObstacleJson(Open):
-    """The reason why a written file loads and cannot run, and the nearest setting that does."""
+class RefusalJson(Open):
+    """A condition of a framework that a file does not meet: its run stops before the first step."""
 
     file: Annotated[str | None, Given(), LeftOut(None)] = None
+    subject: Literal["model", "layout", "data", "schedule", "optimizer", "precision", "environment"]
     key: str | None
     code: str
     message: Annotated[str, Said("message")]
-    instead: str | None
+    instead: str | None = Field(description="The nearest setting that runs, as the file would say it.")
 
 
 class ChangeJson(Open):
@@ -161,7 +162,7 @@ class EquivalentJson(Open):
 
 
 MODELS: tuple[type[Open], ...] = (
-    RecipeValueJson, UnmappedJson, TransformerFieldJson, ReportRowJson, ObstacleJson, ChangeJson, SideJson, DiffRowJson,
+    RecipeValueJson, UnmappedJson, TransformerFieldJson, ReportRowJson, RefusalJson, ChangeJson, SideJson, DiffRowJson,
     ReadBackJson, ScheduleJson, EquivalentJson,
 )  # fmt: skip
 """What has a record in this room."""

@@ -64,7 +64,7 @@ MEMORIES: dict[str, str] = {
     "mapper/weights.py:_renames": ARGUMENTS,
     "mapper/weights.py:_splits": TABLE,
     "mapper/weights.py:_every_expert": ARGUMENTS,
-    "mapper/startup.py:_loaded": TABLE,
+    "mapper/preconditions.py:_loaded": TABLE,
     "mappings/tables.py:_notes": TABLE,
     "mappings/tables.py:_rows_of": TABLE,
     "mappings/tables.py:_tables": TABLE,

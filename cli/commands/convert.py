@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ...mapper.startup import network_obstacles, obstacles, startup_obstacles
+from ...mapper.preconditions import OF_NETWORK, network_refusals, refusals_of_text, require_accepted
 from ...mapper.translate.read_back import require_said, text_of
 from ...mapper.translate.translation import translate_as_asked
 from ...schemas.border.file_output import one_file, rewrite, write_texts
@@ -12,17 +12,16 @@ from ...schemas.border.text_output import emit, json_text, tell, trust_text
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.file_kind import require_training
 from ...schemas.huggingface.model_config import FILE
-from ...schemas.preconditions import require_accepted
 from ..argument_parser import UsageError
-from ..exit_codes import BAD
+from ..exit_codes import BAD, UNUSABLE
 from ..inputs import load, open_input, read_input, require_run
 from ..messages_compiled import say
-from .loss_report import accepted_losses, close_report, print_obstacles, print_problems, print_report
+from .loss_report import accepted_losses, close_report, print_problems, print_refusals, print_report
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...mapper.startup import Obstacle
+    from ...mapper.preconditions import Refusal
     from ...mapper.translate.result import Translation
     from ...mapper.translate.update import Updated
     from ...schemas.border.text_output import Outgoing
@@ -32,42 +31,49 @@ if TYPE_CHECKING:
 
 
 def run(args: ConvertArgs) -> int:
-    """Write the translation; 1 where it cannot run, or something that changes numbers could not be carried over."""
+    """Write the translation; 1 where something that changes numbers is lost, 2 where it cannot run."""
     _require_places(args)
     accepted = accepted_losses(args.files[0], args.accept_loss, args.lang)
     config = load(args.files[0], args.reading, args.stdin_filename, model=True)
     require_training(config)
-    require_accepted(config)
     if config.framework == "huggingface" and args.to is None:
         raise UsageError(say.which_framework())
     # A model's `config.json` is asked for by the framework's name, or by the name of the file.
     model_alone = args.to == "huggingface" or (args.to is None and os.path.basename(args.output or "") == FILE)
+    require_accepted(config, OF_NETWORK if model_alone else None)
     target = args.output or args.update
+    existing = None if args.update is None else _ExistingFile(args.update, args.reading)
     if model_alone:
         translation, text = _translate_model(config, args)
-        stops = source_stops = network_obstacles(config)
+        stops = network_refusals(config)
         target = target or FILE
     else:
         if args.base is not None:
             config, translation, text = _translate_onto_base(config, args.base, args)
+        elif existing is not None:
+            translation, text = _bring_up_to_date(existing, config, args)
         else:
-            translation = _translate(config, args)
+            translation = _translate(config, args, None)
             text = text_of(translation, comments=not args.no_comments, language=args.lang)
-        stops, source_stops = obstacles(translation, text), startup_obstacles(config)
+        stops = refusals_of_text(translation, text)
+    print_refusals(target or translation.source, stops, args.lang)
+    if any(one.certain for one in stops) and not args.write_anyway:
+        tell(say.not_written().text(args.lang))
+        return UNUSABLE
     new_files: dict[str, str] = {}
     if args.output is not None:
         new_files[args.output] = text
     if args.report is not None:
-        new_files[args.report] = _report_text(translation, stops, source_stops, args.lang)
+        new_files[args.report] = _report_text(translation, stops, args.lang)
     write_texts(new_files, force=args.force)
-    if args.output is None and args.update is None:
+    if existing is not None:
+        rewrite(existing.source, text)
+    elif args.output is None:
         emit(trust_text(text))
-    print_obstacles(target or translation.source, stops, args.lang)
-    print_obstacles(config.file, source_stops, args.lang)
     print_problems(config, args.lang, of_run=not model_alone)
     print_report(translation, args.lang)
     code = close_report(translation.rows, accepted, args.lang, strict=args.strict)
-    return BAD if stops or source_stops or config.purpose is not None else code
+    return BAD if stops or config.purpose is not None else code
 
 
 def _translate_model(config: Config, args: ConvertArgs) -> tuple[Translation, str]:
@@ -80,12 +86,9 @@ def _translate_model(config: Config, args: ConvertArgs) -> tuple[Translation, st
     return made.translation, json_text(made.keys, 2)
 
 
-def _report_text(
-    translation: Translation, stops: Sequence[Obstacle], source_stops: Sequence[Obstacle], language: Language
-) -> Outgoing:
-    """The loss report as JSON, with what stops each of the two files."""
-    each = {"will_not_run": stops, "source_will_not_run": source_stops}
-    told = {name: [stop.to_json(language) for stop in found] for name, found in each.items()}
+def _report_text(translation: Translation, stops: Sequence[Refusal], language: Language) -> Outgoing:
+    """The loss report as JSON, with what stops the written file; a source that stops is not translated."""
+    told = {"will_not_run": [stop.to_json(language) for stop in stops], "source_will_not_run": []}
     return json_text({**translation.to_json(language), **told}, 2)
 
 
@@ -98,22 +101,25 @@ def _require_places(args: ConvertArgs) -> None:
         raise one_file(args.report, args.report)
 
 
-def _translate(config: Config, args: ConvertArgs) -> Translation:
-    """The translation; a file that is to be updated decides what is left open, and is brought to it.
+def _translate(config: Config, args: ConvertArgs, existing: _ExistingFile | None) -> Translation:
+    """The translation; a file that is to be updated decides what is left open.
 
     Unless `--no-read-back` is given, what is written has to be what the report says, read back.
     """
-    existing = None if args.update is None else _ExistingFile(args.update, args.reading)
     dialect, family = (None, None) if existing is None else (existing.dialect, existing.family)
     options = args.reading._replace(dialect=args.reading.dialect or dialect)
     translation = translate_as_asked(config, options, args.to, family)
     if not args.no_read_back:
         require_said(translation)
-    if existing is not None:
-        found = existing.bring_to(translation, args.lang, held=not args.no_read_back)
-        left = (*translation.unsaid, *found.unsaid)
-        translation = translation._replace(unsaid=left, written=found.config, rows=found.rows)
     return translation
+
+
+def _bring_up_to_date(existing: _ExistingFile, config: Config, args: ConvertArgs) -> tuple[Translation, str]:
+    """The translation and the text of a file that is brought to the translated run."""
+    translation = _translate(config, args, existing)
+    found = existing.bring_to(translation, args.lang, held=not args.no_read_back)
+    left = (*translation.unsaid, *found.unsaid)
+    return translation._replace(unsaid=left, written=found.config, rows=found.rows), found.text
 
 
 def _translate_onto_base(model: Config, base: str, args: ConvertArgs) -> tuple[Config, Translation, str]:
@@ -185,12 +191,11 @@ class _ExistingFile:
         return family if isinstance(family, str) else None
 
     def bring_to(self, translation: Translation, language: Language, *, held: bool) -> Updated:
-        """Write what differs, say on stderr what has to be done by hand, and answer with what became of the file."""
+        """The text that becomes of the file; what has to be done by hand is said on stderr."""
         from ...mapper.translate.update import update
 
         found = update(self.source.text, translation, self.config, self.options)
         if held:
             require_said(translation._replace(unsaid=found.unsaid))
-        rewrite(self.source, found.text)
         _tell_refused_changes(self.path, found, language)
         return found

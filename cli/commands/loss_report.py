@@ -18,7 +18,7 @@ from ..messages_compiled import say
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...mapper.startup import Obstacle
+    from ...mapper.preconditions import Refusal
     from ...mapper.translate.result import ReportRow, Translation
     from ...schemas.config import Config
     from ...schemas.diagnostic import Diagnostic, Language
@@ -63,12 +63,12 @@ def _is_grave(problem: Diagnostic) -> bool:
     return severity == "error" or (severity == "warning" and problem.kind.code.startswith("SYN"))
 
 
-def print_obstacles(file: str, obstacles: Sequence[Obstacle], language: Language) -> None:
+def print_refusals(file: str, refusals: Sequence[Refusal], language: Language) -> None:
     """Print to stderr why the written file will not run, before anything else is said of it."""
     colour, word = sys.stderr.isatty() and not os.environ.get("NO_COLOR"), _word(language)
-    for obstacle in obstacles:
-        line = word("stops", file=file, reason=obstacle.message(language))
-        more = "" if obstacle.instead is None else word("instead", instead=obstacle.instead)
+    for refusal in refusals:
+        line = word("stops", file=file, reason=refusal.message(language))
+        more = "" if refusal.instead is None else word("instead", instead=refusal.instead)
         tell(paint(line, "red", colour) + more)
 
 

@@ -7,20 +7,19 @@ import os
 
 from ...mapper.align.ladder import steps
 from ...mapper.align.pair import FILES, pair_of, readme
-from ...mapper.startup import obstacles
+from ...mapper.preconditions import refusals_of_text, require_accepted
 from ...mapper.translate.read_back import require_said
 from ...schemas.border.file_output import write_folder
-from ...schemas.border.text_output import emit, json_text, paint, say
+from ...schemas.border.text_output import emit, json_text, paint, say, tell
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.file_kind import require_training
 from ...schemas.plain_values import json_value
-from ...schemas.preconditions import require_accepted
 from ..argument_parser import UsageError
-from ..exit_codes import BAD
+from ..exit_codes import BAD, UNUSABLE
 from ..inputs import load
 from ..messages_compiled import say as usage
 from ..terminal import wants_colour
-from .loss_report import accepted_losses, close_report, print_obstacles, print_problems, print_report
+from .loss_report import accepted_losses, close_report, print_problems, print_refusals, print_report
 
 if TYPE_CHECKING:
     from ...mapper.align.pair import Pair
@@ -51,20 +50,25 @@ def run(args: PairArgs) -> int:
     texts = pair.texts(comments=not args.no_comments, language=args.lang)
     texts.update({name: readme(pair, language) for language, name in FILES.items()})
     written = {os.path.join(args.directory, name): text for name, text in texts.items()}
-    write_folder(args.directory, written, force=args.force)
     sides = {"example.sh": pair.megatron, "example.yaml": pair.mindformers}
-    stops = [(name, stop) for name, side in sides.items() for stop in obstacles(side, texts[name])]
+    stops = {name: refusals_of_text(side, texts[name]) for name, side in sides.items()}
+    if any(one.certain for found in stops.values() for one in found) and not args.write_anyway:
+        for name, found in stops.items():
+            print_refusals(name, found, args.lang)
+        tell(usage.not_written().text(args.lang))
+        return UNUSABLE
+    write_folder(args.directory, written, force=args.force)
     if args.format == "json":
-        failing = [{"file": name, **stop.to_json(args.lang)} for name, stop in stops]
+        failing = [{"file": name, **stop.to_json(args.lang)} for name, found in stops.items() for stop in found]
         emit(json_text({**pair.to_json(args.lang), "files": list(written), "will_not_run": failing}))
     else:
         _page(pair, args.lang)
-        for name, stop in stops:
-            print_obstacles(name, (stop,), args.lang)
+        for name, found in stops.items():
+            print_refusals(name, found, args.lang)
         print_problems(config, args.lang)
         print_report(pair.mindformers._replace(rows=pair.rows, source=pair.source), args.lang)
     code = close_report(pair.rows, accepted, args.lang, strict=False)
-    return BAD if stops or config.purpose is not None else code
+    return BAD if any(stops.values()) or config.purpose is not None else code
 
 
 def _check_step(step: int | None) -> None:

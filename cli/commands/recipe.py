@@ -8,7 +8,7 @@ from ...schemas.border.text_output import emit, json_text, paint, say
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.plain_values import json_value
 from ...schemas.shared_words import term
-from ..inputs import load
+from ..inputs import load, tell_refusals
 from ..messages_compiled import say as usage
 from ..recipe_lines import print_open, summary_line
 from ..terminal import shorten, wants_colour, width
@@ -26,6 +26,7 @@ _MOST_KEYS = 12
 def run(args: RecipeArgs) -> int:
     """Print the recipe; 0 unless the file cannot be read."""
     config = load(args.files[0], args.reading, args.stdin_filename, model=True)
+    tell_refusals([config], args.lang)
     recipe = recipe_of(config)
     reasons = open_because(config, recipe)
     if args.format == "json":

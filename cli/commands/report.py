@@ -17,7 +17,7 @@ from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.shared_words import in_brackets, list_words, mark, term
 from ..configuration import Configuration, find_configuration
 from ..exit_codes import BAD
-from ..inputs import description_file, require_run
+from ..inputs import description_file, require_run, tell_refusals
 from ..lint_formats.findings import (
     ADVICE,
     GROUPS,
@@ -299,6 +299,7 @@ def run(args: ReportArgs) -> int:
     findings = _findings(sides, settings, reader)
     both = [sides[name] for name in names]
     configs = [side.config for side in both]
+    tell_refusals(configs, args.lang)
     fields = compare(configs, [side.recipe for side in both])
     page = web_page(ReportPair(configs, findings, fields, _rates(configs, args.reading.steps, language)), language)
     deliver(trust_text(page), args.output, force=args.force)

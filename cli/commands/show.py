@@ -8,7 +8,7 @@ from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.file_kind import trains_gpt
 from ...schemas.plain_values import json_value
 from ...schemas.shared_words import term
-from ..inputs import load
+from ..inputs import load, tell_refusals
 from ..messages_compiled import say as usage
 from ..recipe_lines import summary_line
 from ..terminal import shorten, wants_colour, width
@@ -30,6 +30,7 @@ _ORIGIN_STYLE = {"explicit": "green", "derived": "cyan", "default": "dim"}
 def run(args: ShowArgs) -> int:
     """Print the effective values; 0 unless the file cannot be read."""
     config = load(args.files[0], args.reading, args.stdin_filename, model=True)
+    tell_refusals([config], args.lang)
     shown = [
         setting
         for setting in config.settings.values()

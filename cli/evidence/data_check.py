@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...mapper.preconditions import OF_DATA, require_accepted
 from ...schemas.border.text_output import emit, json_text, page, paint, tell
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.installation import install_command
@@ -94,7 +95,9 @@ def sort_inputs(
             prefixes.append(prefix)
             continue
         try:
-            configs.append(load(name, options, stdin_name))
+            config = load(name, options, stdin_name)
+            require_accepted(config, OF_DATA)
+            configs.append(config)
         except UnreadableError as error:
             failed.append(error)
     if len(configs) > 2:

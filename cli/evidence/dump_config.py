@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ...evidence.dump.config import README_FILES, readme
 from ...evidence.dump.config import plan as plan_of
 from ...evidence.dump.config_request import Request, record_of, spans_of, subject_of
+from ...mapper.preconditions import OF_NETWORK, require_accepted
 from ...schemas.border.file_output import write_folder
 from ...schemas.border.text_output import emit, json_text, paint, say
 from ..argument_parser import UsageError
@@ -49,7 +50,10 @@ def run(args: DumpConfigArgs) -> int:
         args.precheck,
     )
     try:
-        subject = subject_of([load(name, args.reading, args.stdin_filename) for name in args.files], args.reading)
+        configs = [load(name, args.reading, args.stdin_filename) for name in args.files]
+        for config in configs:
+            require_accepted(config, OF_NETWORK)
+        subject = subject_of(configs, args.reading)
     except ValueError as error:
         raise UsageError(usage.both_files_are_of_dump(error=error)) from None
     plan = plan_of(subject, request, os.path.abspath(args.directory))

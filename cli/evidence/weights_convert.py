@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ...evidence.answers_compiled import weight_file_json
+from ...mapper.preconditions import OF_NETWORK, require_accepted
 from ...schemas.border.text_output import emit, json_text, say, tell
 from ...schemas.shared_words import system_reason
 from ..argument_parser import UsageError
@@ -61,6 +62,8 @@ def run(args: WeightsConvertArgs) -> int:
     _check_place(args.output, args.files[0], resume=args.resume, force=args.force)
     _check_target(args.files[0], args.to, ranks, args.transformer_impl, args.ckpt_format)
     configs = [load(name, args.reading, args.stdin_filename, model=True) for name in args.config]
+    for config in configs:
+        require_accepted(config, OF_NETWORK)
     request = Request(
         args.files[0],
         args.output,

@@ -95,12 +95,12 @@ GROUPS: tuple[str, ...] = (*ERRORS, "depends")
 ADVICE: str = "advice"
 
 
-def group_of(entry: Diagnostic, report: Report) -> str:
+def group_of(entry: Diagnostic, report: Report | None) -> str:
     """Group of a finding by its severity, and of an error by its effect on the run."""
     severity = entry.kind.severity
     if severity != "error":
         return "depends" if severity == "warning" else ADVICE
-    if entry in report.unreadable:
+    if report is not None and entry in report.unreadable:
         return "unread"
     return {"depends": "undecided", "advice": "raised"}.get(entry.effect, entry.effect)
 
@@ -113,14 +113,14 @@ def count_groups(entries: Iterable[Diagnostic], report: Report) -> dict[str, int
     return counts
 
 
-def harm(entry: Diagnostic, report: Report) -> int:
+def harm(entry: Diagnostic, report: Report | None) -> int:
     """Sort key of a finding; the smallest is the worst."""
     group = group_of(entry, report)
     return GROUPS.index(group) if group in GROUPS else len(GROUPS)
 
 
 def worst_first(
-    causes: Sequence[Diagnostic], follow: Sequence[Sequence[Diagnostic]], report: Report
+    causes: Sequence[Diagnostic], follow: Sequence[Sequence[Diagnostic]], report: Report | None = None
 ) -> list[tuple[Diagnostic, Sequence[Diagnostic]]]:
     """The errors and warnings, each with what follows from it."""
     louder = [(entry, more) for entry, more in zip(causes, follow, strict=True) if entry.kind.severity != "info"]

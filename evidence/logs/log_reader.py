@@ -319,6 +319,8 @@ class LogReader:
         self.beginning = Beginning()
         self.count = 0
         self.binary = self.last = self.first = False
+        self._announced: set[str] = set()
+        """The forms whose training a process said to start, in a piece before their first line."""
         self._records: Dialect | None = None
         """The other program whose lines this log has."""
 
@@ -349,7 +351,7 @@ class LogReader:
     def is_blank(self) -> bool:
         """True if a blank reader has met nothing but rows since."""
         told = any(lines.problems or lines.starts or lines.unreadable for lines in self.lines.values())
-        return not (told or self.problems) and self.norms.is_blank
+        return not (told or self.problems or self._announced) and self.norms.is_blank
 
     @property
     def reads_other_program(self) -> bool:
@@ -384,9 +386,11 @@ class LogReader:
                 and self._may_begin(name, word, chunk)
                 and re.search(form.head, chunk) is not None
             ):
-                lines = self.lines[name] = Lines(form)
+                lines = self.lines[name] = Lines(form, announced=name in self._announced)
             if lines is not None:
                 lines.take(chunk, first, file)
+            elif form.start and form.start in chunk:
+                self._announced.add(name)
         self.norms.take(chunk, first)
 
     def _took_alike(self, chunk: bytes, first: int, count: int) -> bool:

@@ -446,7 +446,7 @@ class Form(NamedTuple):
 class Lines:
     """The training lines of one form, as they are read."""
 
-    def __init__(self, form: Form) -> None:
+    def __init__(self, form: Form, *, announced: bool = False) -> None:
         self.form = form
         self.steps = array("q")
         self.numbers = array("q")
@@ -458,7 +458,7 @@ class Lines:
         """Whether the version prints a process's first iteration without beginning a new mean."""
         self.rate_digits: int | None = None
         """How many digits the first learning rate is printed with, if it is printed with its exponent."""
-        self.starts: list[int] = []
+        self.starts: list[int] = [0] if announced else []
         """Before which rows a process said that its training starts."""
         self._head = re.compile(form.head)
         self._names: list[bytes] = []

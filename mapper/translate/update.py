@@ -19,9 +19,9 @@ from ..differences import differences
 from ..equality import is_identical
 from ..families import family_of, misfits_of
 from ..gates import meaningful
+from ..preconditions import startup_refusals
 from ..recipe.reading import recipe_of, side_of
 from ..recipe.vocabulary import COMPUTED, vocabulary
-from ..startup import stop_reasons
 from .editors import Edit, ScriptEditor, YamlEditor, apply_edits
 from .megatron_file import megatron_text
 from .messages_compiled import say
@@ -169,7 +169,8 @@ class _Updater:
         """Rows the translation speaks of whose fields differ in effect."""
         recipe = recipe_of(config)
         # A value that means the same as none stops some runs where it is none: it is written, as in a new file.
-        lacking = {one.stop.at for one in stop_reasons(config, recipe) if not config.writes(one.stop.at)}
+        refused = startup_refusals(config, recipe)
+        lacking = {one.key for one in refused if one.found_by == "table" and one.key and not config.writes(one.key)}
         if self.side != "megatron" and self._needs_family(recipe):
             yield _FAMILY, _NO_SIDE, ["model.family"]
         if self._callbacks(config):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ...mapper.differences import differences
-from ...mapper.startup import stop_reasons
-from ...mappings.keys_compiled import DROPOUTS, RUN_MODE, TOKENIZER_MODEL
+from ...mapper.preconditions import startup_refusals
+from ...mappings.keys_compiled import DROPOUTS, TOKENIZER_MODEL
 from ...schemas.config import explicit_of
-from ...schemas.fast_records import TYPE_CHECKING
-from ...schemas.megatron.effective import more_may_stand
+from ...schemas.fast_records import TYPE_CHECKING, cast
+from ...schemas.message import Words
 from ...schemas.preconditions import NOT_KNOWN
 from ...schemas.versions import TITLES
 from ..catalog_compiled import ROLES
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from ...mapper.differences import Difference
-    from ...schemas.config import Config, Setting
+    from ...mapper.preconditions import Refusal
+    from ...schemas.config import Setting
     from ...schemas.source import Span
     from ..subject import Folder, Side, Subject
 
@@ -73,14 +74,11 @@ def _setting_at(settings: Iterable[Setting], span: Span) -> Setting | None:
 
 def stops_when_built(subject: Subject) -> Iterator[Found]:
     """Parts that Megatron-LM cannot build, which its validation lets through."""
-    from ...schemas.megatron.effective import unmet_requirements
-
-    side = subject.megatron
-    if side is None:
-        return
-    for one in unmet_requirements(side.config):
-        values = {"version": side.config.framework_version, "condition": one.condition, "why": one.why}
-        yield Found(at_key("megatron", one.key), values, severity=None if one.certain else "warning")
+    for side, one in _refusals(subject):
+        if one.found_by == "builder" and one.key is not None:
+            why = Words(one.en, one.zh)
+            values = {"version": side.config.framework_version, "condition": one.condition, "why": why}
+            yield Found(at_key(side.framework, one.key), values, severity=None if one.certain else "warning")
 
 
 def placeholders_left(subject: Subject) -> Iterator[Found]:
@@ -197,24 +195,24 @@ def _difference_text(row: Difference) -> str:
 
 def will_not_run(subject: Subject) -> Iterator[Found]:
     """Settings at which the framework stops after it has loaded the file, but for those of other rules."""
-    for side in subject.sides:
-        if side.framework == "mindformers" and side.config.value(RUN_MODE) not in (None, "train", "finetune"):
+    for side, one in _refusals(subject):
+        if one.found_by != "table" or one.rule is not None or one.key is None:
             continue
-        for one in stop_reasons(side.config, side.recipe):
-            if one.stop.rule is not None:
-                continue
-            values = {
-                "framework": TITLES[side.framework],
-                "version": side.config.framework_version,
-                "why": one.en,
-                "why_zh": one.zh,
-                "instead": one.stop.instead,
-            }
-            unsure = side.explicit(one.stop.at) is None and _may_stand(side.config)
-            yield Found(at_key(side.framework, one.stop.at), values, severity="warning" if unsure else None)
+        values = {
+            "framework": TITLES[side.framework],
+            "version": side.config.framework_version,
+            "why": one.en,
+            "why_zh": one.zh,
+            "instead": one.instead,
+        }
+        yield Found(at_key(side.framework, one.key), values, severity=None if one.certain else "warning")
 
 
-def _may_stand(config: Config) -> bool:
-    """True if a launch may hold an argument that it does not show."""
-    launch = config.launch
-    return launch is not None and (launch.not_given is not None or more_may_stand(config.unresolved, config.problems))
+def _refusals(subject: Subject) -> Iterator[tuple[Side, Refusal]]:
+    """The conditions that each side does not meet, which its reader does not report."""
+    for side in subject.sides:
+        name = f"refusals of {side.framework}"
+        if name not in subject.worked_out:
+            subject.worked_out[name] = startup_refusals(side.config, side.recipe)
+        for one in cast("tuple[Refusal, ...]", subject.worked_out[name]):
+            yield side, one

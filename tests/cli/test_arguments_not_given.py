@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LAUNCH = "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4"
-OTHERS = "--micro-batch-size 1 --seq-length 8 --max-position-embeddings 8 --train-iters 4 --lr 1e-4"
+OTHERS = "--micro-batch-size 1 --seq-length 8 --max-position-embeddings 8 --train-iters 4 --lr 1e-4 "
+OTHERS += "--tokenizer-type NullTokenizer --vocab-size 64"
 
 
 def found(accmap, tmp_path: Path, script: str, *words: str) -> dict[str, list[str]]:

@@ -174,7 +174,8 @@ def test_each_command_s_own_refusals(
     monkeypatch.setenv("ACCMAP_LANG", "zh")
     (tmp_path / "folder").mkdir()
     script = "python pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 8 "
-    script += "--max-position-embeddings 8 --micro-batch-size 1 --vocab-size 64\n"
+    script += "--max-position-embeddings 8 --micro-batch-size 1 --vocab-size 64 --tokenizer-type NullTokenizer "
+    script += "--train-iters $N --lr 1e-4\n"
     files = {
         **dict.fromkeys(("a.sh", "b.sh", "c.sh"), script),
         "a.log": " iteration 1/ 2 | lm loss: 1.0 |\n",

@@ -273,7 +273,7 @@ def test_an_updated_file_is_held_to_running(accmap: Callable[..., Any], tmp_path
     assert accmap("lint", str(source), str(target)).code == 0
     target.write_text(YAML.replace("context:", "layer_scale: True\ncontext:"), "utf-8")
     answer = accmap("convert", str(source), "--update", str(target))
-    assert answer.code == 1
+    assert answer.code == 2
     assert "will not run: MindSpore Transformers 1.9 refuses this configuration: layer_scale" in answer.err
 
 

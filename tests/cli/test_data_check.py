@@ -261,7 +261,6 @@ def test_a_blend_whose_datasets_are_not_all_used(pair: Run, tmp_path: Path) -> N
 
 UNDECIDED = {
     "placeholder": (script("$DATA"), yaml(WEIGHTED), "EVD074"),
-    "mock": (script("data", more="--mock-data"), yaml(WEIGHTED), "EVD074"),
     "not here": (script("/nowhere/corpus"), yaml(WEIGHTED), "EVD073"),
     "shuffled": (script("data"), yaml(WEIGHTED).replace("datasets_type", "shuffle: True\n    datasets_type"), "EVD074"),
     "no sizes": (script("data"), yaml(WEIGHTED, samples="null"), "EVD074"),
@@ -281,6 +280,11 @@ def test_what_cannot_be_decided_is_said(pair: Run, name: str) -> None:
     found = pair(a, b)
     assert (found["exit"], found["verdict"], found["agreement"]) == (1, "undecided", None)
     assert {problem for problem, _severity in found["codes"]} == {code}
+
+
+def test_data_that_the_framework_refuses_is_not_compared(pair: Run) -> None:
+    found = pair(script("data", more="--mock-data"), yaml(WEIGHTED))
+    assert (found["exit"], found["verdict"], found["agreement"]) == (2, "bad", None)
 
 
 def test_paths_from_a_file(pair: Run, tmp_path: Path) -> None:

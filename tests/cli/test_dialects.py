@@ -29,7 +29,9 @@ BENT += "--original-max-position-embeddings 4096 "
 
 
 def script(*more: str, layers: int = 8, program: str = "pretrain_gpt.py") -> str:
-    words = " ".join((SIZES.format(layers=layers), "--vocab-size 1024 --tokenizer-type NullTokenizer", *more))
+    words = " ".join(
+        (SIZES.format(layers=layers), "--vocab-size 1024 --tokenizer-type NullTokenizer --eval-interval 10", *more)
+    )
     return f"torchrun --nproc_per_node 8 {program} {words}\n"
 
 

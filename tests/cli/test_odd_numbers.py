@@ -19,8 +19,8 @@ LAUNCH = (
 )
 NO_DOUBLE = 2**53 + 1
 """The first whole number that a double does not hold."""
-NAMED = {"--train-iters": "run.train_steps", "--lr-warmup-iters": "schedule.decay_steps"}
-"""What cannot be carried over: MindFormers divides the steps as doubles, and decays behind the warm-up."""
+NAMED = {"--train-iters": "run.train_steps"}
+"""What cannot be carried over: MindFormers divides the steps as doubles."""
 
 
 def converted_launch(more: str, folder: Path, capfd: pytest.CaptureFixture[str]) -> str:
@@ -37,8 +37,8 @@ def converted_launch(more: str, folder: Path, capfd: pytest.CaptureFixture[str])
     ("more", "written"),
     [
         (f"--train-iters {NO_DOUBLE}", f"total_steps: {NO_DOUBLE} "),
-        (f"--lr-warmup-iters {NO_DOUBLE}", f"warmup_steps: {NO_DOUBLE} "),
-        ("--lr-warmup-iters 10", "warmup_steps: 10 "),
+        (f"--lr-warmup-iters {NO_DOUBLE} --lr-decay-iters {NO_DOUBLE + 2}", f"warmup_steps: {NO_DOUBLE} "),
+        ("--lr-warmup-iters 9", "warmup_steps: 9 "),
         (f"--save-interval {NO_DOUBLE}", f"save_checkpoint_steps: {NO_DOUBLE} "),
     ],
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 SIZES = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 64 --max-position-embeddings 64 "
-SIZES += "--micro-batch-size 1 --lr 1e-4 --train-iters 10 "
+SIZES += "--micro-batch-size 1 --lr 1e-4 --train-iters 10 --tokenizer-type NullTokenizer --vocab-size 64 "
 GPT = f"torchrun --nproc_per_node 1 pretrain_gpt.py {SIZES}\n"
 T5 = f"torchrun --nproc_per_node 1 pretrain_t5.py {SIZES} --encoder-seq-length 64 --decoder-seq-length 64\n"
 POD = "apiVersion: v1\nkind: Pod\nspec: {containers: []}\n"

@@ -121,6 +121,7 @@ def ready(bench: Path, page: Path, words: list[str]) -> None:
     if page.name.startswith(("huggingface", "dialects")):
         (bench / "Qwen3-8B").mkdir(exist_ok=True)
         sizes = {"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "vocab_size": 96, "head_dim": 16}
+        sizes["num_key_value_heads"] = 4
         model = {"model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "intermediate_size": 128, **sizes}
         (bench / "Qwen3-8B" / "config.json").write_text(json.dumps(model))
         for name, source in (("run.sh", "megatron.sh"), ("run.yaml", "mindformers.yaml")):

@@ -1,4 +1,4 @@
-"""What loads and cannot run: `convert` writes it, says so first and exits 1; `lint` has an error for the same rows.
+"""What loads and cannot run: it is neither converted nor written, and said first; `lint` has an error for it.
 
 The conditions are `mappings/stops.yaml`, whose rows name the code that stops; each was seen in the sources it names.
 """
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from accmap.mapper.preconditions import stops
 from accmap.mapper.recipe.vocabulary import vocabulary
-from accmap.mapper.startup import stops
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,24 +50,75 @@ def test_the_rows_name_what_there_is() -> None:
     assert {stop.rule for stop in stops()} <= {None, "NET032", "DEF024"}
 
 
-# Megatron 0.12 core/transformer/transformer_config.py:TransformerConfig.__post_init__ refuses the fusion with MLA.
-def test_what_is_written_and_stops_is_said_first(accmap, tmp_path: Path) -> None:
-    content = YAML.replace("MORE", "multi_latent_attention: True, moe_layer_freq: 0")
-    answer = accmap("convert", "a.yaml", "-o", "b.sh", "--report", "r.json", files={"a.yaml": content})
-    assert answer.code == 1
-    assert (tmp_path / "b.sh").exists()
-    assert answer.err.splitlines()[0].startswith("b.sh will not run: ")
-    assert "--moe-layer-freq 1" in answer.err.splitlines()[0]
-    report = json.loads((tmp_path / "r.json").read_text("utf-8"))
-    assert [entry["code"] for entry in report["will_not_run"]] == ["expert-layers-every-zero"]
+# A functional-test recipe of Megatron-LM 0.15 (reruns_resume_check_grads) has --adam-beta1 0.
+REFUSED_THERE = {"a.sh": LATENT + "--no-rope-fusion --adam-beta1 0.0\n"}
 
 
-def test_where_the_source_stops_there_is_no_run_to_equal(accmap, tmp_path: Path) -> None:
-    answer = accmap("convert", "a.sh", "-o", "b.yaml", "--report", "r.json", files={"a.sh": LATENT + "\n"})
-    assert answer.code == 1
-    assert answer.err.splitlines()[0].startswith("a.sh will not run: ")
+def test_what_would_stop_is_not_written(accmap, tmp_path: Path) -> None:
+    words = ("convert", "a.sh", "-o", "b.yaml", "--report", "r.json")
+    answer = accmap(*words, files=REFUSED_THERE)
+    assert answer.code == 2
+    assert {path.name for path in tmp_path.iterdir()} == {"a.sh"}
+    assert answer.err.splitlines()[0].startswith("b.yaml will not run: ")
+    assert "--write-anyway" in answer.err.splitlines()[1]
+    assert accmap(*words, "--write-anyway").code == 1
+    assert (tmp_path / "b.yaml").exists()
     report = json.loads((tmp_path / "r.json").read_text("utf-8"))
-    assert (report["will_not_run"], len(report["source_will_not_run"])) == ([], 1)
+    found = [(entry["code"], entry["subject"]) for entry in report["will_not_run"]]
+    assert found == [("first-moment-of-nothing", "optimizer")]
+
+
+def test_a_pair_that_would_stop_is_not_written(accmap, tmp_path: Path) -> None:
+    assert accmap("pair", "a.sh", "-d", "p", files=REFUSED_THERE).code == 2
+    assert not (tmp_path / "p").exists()
+    assert accmap("pair", "a.sh", "-d", "p", "--write-anyway").code == 1
+    assert (tmp_path / "p" / "example.yaml").exists()
+
+
+def test_a_file_that_would_stop_is_not_brought_up_to_date(accmap, tmp_path: Path) -> None:
+    accmap("convert", "a.sh", "-o", "b.yaml", files={"a.sh": LATENT + "--no-rope-fusion\n"})
+    old = (tmp_path / "b.yaml").read_text("utf-8")
+    answer = accmap("convert", "a.sh", "--update", "b.yaml", files=REFUSED_THERE)
+    assert answer.code == 2
+    assert (tmp_path / "b.yaml").read_text("utf-8") == old
+
+
+def test_what_the_source_leaves_open_is_still_to_be_filled_in(accmap, tmp_path: Path) -> None:
+    files = {"a.sh": LATENT.replace("--lr 1e-4", "--lr $LR") + "--no-rope-fusion\n"}
+    answer = accmap("convert", "a.sh", "-o", "b.yaml", files=files)
+    assert answer.code == 1
+    assert "needs learning_rate" in answer.err
+    assert (tmp_path / "b.yaml").exists()
+
+
+@pytest.mark.parametrize("words", [("convert", "-o", "b.yaml"), ("pair", "-d", "p"), ("verify", "a.sh")])
+def test_where_the_source_stops_there_is_no_run_to_equal(accmap, tmp_path: Path, words: tuple[str, ...]) -> None:
+    answer = accmap(words[0], "a.sh", *words[1:], files={"a.sh": LATENT + "\n"})
+    assert answer.code == 2
+    assert "would not start this run: " in answer.err.splitlines()[0]
+    assert {path.name for path in tmp_path.iterdir()} == {"a.sh"}
+
+
+@pytest.mark.parametrize("words", ["show a.sh", "recipe a.sh", "lr a.sh", "diff a.sh a.sh"])
+def test_what_answers_about_a_run_that_stops_says_so_first(accmap, words: str) -> None:
+    answer = accmap(*words.split(), files={"a.sh": LATENT + "\n"})
+    assert answer.code == 0
+    assert "Megatron-LM 0.12 would not start this run: " in answer.err.splitlines()[0]
+    assert answer.out
+
+
+# A bad warm-up does not stop a checkpoint, nor a wrong network the data.
+@pytest.mark.parametrize(
+    ("words", "stops"),
+    [("--num-experts 2 --moe-router-topk 4", "dump"), ("--lr-warmup-init 1.0", ""), ("--global-batch-size 0", "data")],
+)
+def test_each_command_asks_for_its_own_subjects(accmap, words: str, stops: str) -> None:
+    files = {"a.sh": f"{LATENT} --no-rope-fusion {words}\n"}
+    answers = {
+        "dump": accmap("dump", "config", "a.sh", "-d", "d", files=files),
+        "data": accmap("data", "check", "a.sh", files=files),
+    }
+    assert [name for name, one in answers.items() if "would not start this run" in one.err] == [stops] * bool(stops)
 
 
 # Megatron 0.12 core/optimizer/optimizer_config.py:OptimizerConfig.__post_init__, which training.py makes.
@@ -84,13 +135,12 @@ def test_an_optimizer_that_the_source_cannot_build(
     accmap, tmp_path: Path, words: str, stops: bool, rewritten_stops: bool
 ) -> None:
     files = {"a.sh": f"{LATENT} --no-rope-fusion {words}\n"}
-    answer = accmap("convert", "a.sh", "-o", "b.yaml", "--report", "r.json", files=files)
-    said = "a.sh will not run: it requires exp_avg_dtype == 'float32' when not use_precision_aware_optimizer"
-    assert answer.err.startswith(said) is stops
-    found = json.loads((tmp_path / "r.json").read_text("utf-8"))["source_will_not_run"]
-    assert [(one["code"], one["key"]) for one in found] == [("stops-when-built", "exp_avg_dtype")] * stops
+    answer = accmap("convert", "a.sh", "-o", "b.yaml", files=files)
+    said = "would not start this run: it requires exp_avg_dtype == 'float32' when not use_precision_aware_optimizer"
+    assert (said in answer.err, answer.code == 2) == (stops, stops)
     paired = accmap("pair", "a.sh", "-d", "p")
-    assert ("example.sh will not run: it requires exp_avg_dtype" in paired.err) is rewritten_stops
+    why = "example.sh will not run: it requires exp_avg_dtype" if not stops else said
+    assert (why in paired.err, paired.code == 2) == (rewritten_stops, rewritten_stops)
 
 
 def test_what_runs_has_an_empty_list(accmap, tmp_path: Path) -> None:
@@ -178,15 +228,6 @@ def test_an_optimizer_that_refuses_its_settings(accmap, given: dict[str, str], v
     assert names is None or names in answer.out
 
 
-# A functional-test recipe of Megatron-LM 0.15 (reruns_resume_check_grads) has --adam-beta1 0.
-def test_a_moment_that_the_other_side_refuses_is_said_first(accmap, tmp_path: Path) -> None:
-    files = {"a.sh": LATENT + "--no-rope-fusion --adam-beta1 0.0\n"}
-    answer = accmap("convert", "a.sh", "-o", "b.yaml", "--report", "r.json", files=files)
-    assert answer.code == 1
-    report = json.loads((tmp_path / "r.json").read_text("utf-8"))
-    assert [entry["code"] for entry in report["will_not_run"]] == ["first-moment-of-nothing"]
-
-
 # MindFormers 1.6.0 to 2.1.0 gpt_model.py:GPTModel.__init__ reads config.qk_pos_emb_head_dim; the classes were built.
 @pytest.mark.parametrize(
     ("family", "kind", "stops_there"),
@@ -238,8 +279,8 @@ def test_inference_is_left_alone(accmap) -> None:
 @pytest.mark.parametrize(("more", "stops"), [("", True), (", create_compressed_eod_mask: False", False)])
 def test_a_loader_of_the_dynamic_graph_needs_its_mask_key(more: str, stops: bool) -> None:
     """mindformers 2.1.0 `pynative/trainer/utils.py`: `dataloader_config['create_compressed_eod_mask']`, no default."""
+    from accmap.mapper.preconditions import startup_refusals
     from accmap.mapper.recipe.reading import recipe_of
-    from accmap.mapper.startup import stop_reasons
     from accmap.schemas.config import ReadOptions
     from accmap.schemas.reader import config_of
     from accmap.schemas.source import SourceText
@@ -251,7 +292,7 @@ def test_a_loader_of_the_dynamic_graph_needs_its_mask_key(more: str, stops: bool
     )
     config = config_of(SourceText("a.yaml", text), ReadOptions(mindformers="2.1"), path="a.yaml")
     assert config.dialect == "dynamic"
-    names = [one.stop.name for one in stop_reasons(config, recipe_of(config))]
+    names = [one.code for one in startup_refusals(config, recipe_of(config))]
     assert ("loader-without-mask-key" in names) is stops
 
 
@@ -274,9 +315,8 @@ def test_what_the_source_leaves_out_is_said_of_both_files(accmap, lost: str, scr
 def test_more_experts_than_there_are(accmap) -> None:
     words = LATENT + "--no-rope-fusion --num-experts 2 --moe-router-topk 4\n"
     answer = accmap("pair", "a.sh", "-d", "p", files={"a.sh": words})
-    said = [line for line in answer.err.splitlines() + answer.out.splitlines() if "will not run" in line]
-    assert [line.split()[0] for line in said] == ["example.sh", "example.yaml"]
-    assert all("4 experts are chosen for a token, and there are 2" in line for line in said)
+    assert answer.code == 2
+    assert "4 experts are chosen for a token, and there are 2" in answer.err
 
 
 # Megatron 0.12 rope_utils.py:_apply_rotary_pos_emb_bshd, and ApplyRotaryPosEmb of MindFormers 1.9.0, 2.1.0 and its
@@ -285,12 +325,12 @@ def test_more_experts_than_there_are(accmap) -> None:
 @pytest.mark.parametrize(
     ("words", "stopping"),
     [
-        ("--qk-pos-emb-head-dim 5", ["example.sh", "example.yaml"]),
-        ("--qk-pos-emb-head-dim 5 --rope-type yarn", ["example.sh", "example.yaml"]),
+        ("--qk-pos-emb-head-dim 5", ["a.sh:1:553:"]),
+        ("--qk-pos-emb-head-dim 5 --rope-type yarn", ["a.sh:1:553:"]),
         ("--qk-pos-emb-head-dim 6", []),
         ("--kv-channels 15", []),
-        ("LATENT --kv-channels 15", ["example.sh", "example.yaml"]),
-        ("LATENT --hidden-size 60", ["example.sh", "example.yaml"]),
+        ("LATENT --kv-channels 15", ["a.sh:1:529:"]),
+        ("LATENT --hidden-size 60", ["a.sh:"]),
         ("LATENT --kv-channels 15 --rotary-percent 0.7", ["example.yaml"]),
         ("LATENT --kv-channels 15 --position-embedding-type none", []),
         ("LATENT --kv-channels 15 --position-embedding-type learned_absolute", []),
@@ -372,9 +412,6 @@ def test_a_checkpoint_every_zero_steps(accmap, section: str, stops_there: bool) 
 def test_a_network_that_stops_in_any_program(accmap, tmp_path: Path, words: str, stops_there: str | None) -> None:
     plain = LATENT.replace("--multi-latent-attention ", "")
     answer = accmap("convert", "a.sh", "-o", "config.json", "--report", "r.json", files={"a.sh": f"{plain} {words}\n"})
-    said = [line for line in answer.err.splitlines() if "will not run" in line]
-    assert [line.split()[0] for line in said] == (["config.json", "a.sh"] if stops_there else [])
+    said = [line for line in answer.err.splitlines() if "would not start this run" in line]
     assert all(stops_there in line for line in said if stops_there)
-    assert answer.code == 1 or not stops_there
-    report = json.loads((tmp_path / "r.json").read_text("utf-8"))
-    assert len(report["will_not_run"]) == len(report["source_will_not_run"]) == bool(stops_there)
+    assert (bool(said), answer.code == 2, not (tmp_path / "config.json").exists()) == (bool(stops_there),) * 3

@@ -282,7 +282,8 @@ def test_a_known_failure_is_said_with_what_to_do(reason: str, where: str, said: 
 OLDER = (
     "torchrun pretrain_gpt.py --hidden-size 64 --num-attention-heads 4 --num-layers 2 --use-legacy-models "
     "--ckpt-format torch --transformer-impl local --seq-length 8 --max-position-embeddings 8 "
-    "--micro-batch-size 1 --global-batch-size 1 --lr 1e-4 --train-iters 2\n"
+    "--micro-batch-size 1 --global-batch-size 1 --lr 1e-4 --train-iters 2 --tokenizer-type NullTokenizer "
+    "--vocab-size 64\n"
 )
 
 

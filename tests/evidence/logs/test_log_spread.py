@@ -95,3 +95,10 @@ def test_short_logs_and_pipes_are_read_here(tmp_path: Path) -> None:
     path.write_text(MEGATRON.format(step=1, loss=1), "utf-8")
     with open_log(str(path)) as stream:
         assert processes_for(stream) == 1
+
+
+def test_a_start_that_is_announced_long_before_the_first_line_counts(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    rows = ["[before the start of training step]\n", *["a warning\n"] * 200_000]
+    path.write_text("".join(rows) + "".join(MEGATRON.format(step=step, loss=1) for step in range(1, 4)), "utf-8")
+    assert alone(path).lines["megatron"].starts == [0]

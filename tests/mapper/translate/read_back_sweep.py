@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from accmap.mapper.align.ladder import steps
 from accmap.mapper.align.pair import pair_of
 from accmap.mapper.differences import COMPUTED, differences
+from accmap.mapper.preconditions import require_accepted
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.translate.translation import translate
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.diagnostic import UnreadableError
 from accmap.schemas.file_kind import require_training
-from accmap.schemas.preconditions import require_accepted
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from accmap.mapper.startup import obstacles
+from accmap.mapper.preconditions import refusals_of_text
 from accmap.mapper.translate.mindformers_file import mindformers_text
 from accmap.mapper.translate.translation import translate
 from accmap.schemas.config import ReadOptions
@@ -62,7 +62,7 @@ def test_what_is_written_takes_a_step(tmp_path: Path) -> None:
         config = config_of(SourceText("a.sh", BASE + arguments), ReadOptions(megatron=version), path="a.sh")
         translation = translate(config, "mindformers", "1.9", "static")
         text = mindformers_text(translation)
-        told.append([stop.code for stop in obstacles(translation, text)])
+        told.append([stop.code for stop in refusals_of_text(translation, text)])
         path = tmp_path / f"{place}.yaml"
         path.write_text(text, encoding="utf-8")
         paths.append(str(path))

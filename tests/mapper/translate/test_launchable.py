@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from accmap.mapper.startup import startup_obstacles
+from accmap.mapper.preconditions import refusals
 from accmap.mapper.translate.read_back import text_of
 from accmap.mapper.translate.translation import translate
 from accmap.schemas.compilers.tables import load_table
@@ -86,4 +86,4 @@ def test_case(case: dict[str, Any]) -> None:
     )
     again = config_of(SourceText(name, text), options, path=name)
     assert [one.message() for one in again.problems if one.kind.severity == "error"] == []
-    assert {one.en for one in startup_obstacles(again)} <= {one.en for one in startup_obstacles(config)}
+    assert {one.en for one in refusals(again)} <= {one.en for one in refusals(config)}

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 import yaml
 
-from accmap.mapper.startup import obstacles, startup_obstacles
+from accmap.mapper.preconditions import refusals, refusals_of_text, require_accepted
 from accmap.mapper.translate.read_back import text_of
 from accmap.mapper.translate.translation import translate
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.diagnostic import UnreadableError
 from accmap.schemas.file_kind import require_training
 from accmap.schemas.megatron.catalog import catalog
-from accmap.schemas.preconditions import require_accepted
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
 
@@ -120,10 +119,10 @@ def refused(text: str, name: str, options: ReadOptions, to: tuple[Any, ...]) -> 
         require_accepted(source)
     except UnreadableError:
         return []
-    if startup_obstacles(source) or any(one.kind.severity == "error" for one in source.problems):
+    if refusals(source) or any(one.kind.severity == "error" for one in source.problems):
         return []
     translation = translate(source, *to)
-    return [one.en for one in obstacles(translation, text_of(translation))]
+    return [one.en for one in refusals_of_text(translation, text_of(translation))]
 
 
 def _of_yaml(base: dict[str, Any], version: str) -> Iterator[tuple[str, str]]:

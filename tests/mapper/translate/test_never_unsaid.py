@@ -169,7 +169,7 @@ def unsaid(seed: int) -> tuple[str, str | None]:
 def test_no_difference_is_unsaid(first: int) -> None:
     found = [unsaid(seed) for seed in range(first, first + 40)]
     assert [told for kind, told in found if kind == "unsaid"] == []
-    assert sum(kind == "said" for kind, _ in found) >= 12
+    assert sum(kind == "said" for kind, _ in found) >= 6
 
 
 def main(words: list[str]) -> int:

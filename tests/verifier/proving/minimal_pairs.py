@@ -9,9 +9,9 @@ from accmap.mapper.conditions import all_hold
 from accmap.mapper.gates import meaningful
 from accmap.mapper.lenses import LENSES
 from accmap.mapper.lenses.lens import Omitted, Scope
+from accmap.mapper.preconditions import refusals_of_text, require_accepted
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.recipe.values import Recipe
-from accmap.mapper.startup import obstacles
 from accmap.mapper.translate.read_back import text_of
 from accmap.mapper.translate.result import TargetSetting, Translation
 from accmap.mapper.translate.translation import translate
@@ -21,7 +21,6 @@ from accmap.schemas.config import ReadOptions
 from accmap.schemas.diagnostic import UnreadableError
 from accmap.schemas.megatron.catalog import catalog
 from accmap.schemas.megatron.forks import OWN
-from accmap.schemas.preconditions import require_accepted
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
 
@@ -210,7 +209,7 @@ class Bench:
         except UnreadableError as error:
             raise NotWrittenError(str(error)) from error
         written = text_of(made, comments=False)
-        stops = obstacles(made, written)
+        stops = refusals_of_text(made, written)
         if stops:
             raise NotWrittenError(f"will not run: {stops[0].message('en')}")
         return Written(config, read(written, other, self.versions.of(other)), made)

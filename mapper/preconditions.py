@@ -1,0 +1,320 @@
+"""Conditions that a framework checks before the first step, and those that a configuration does not meet.
+
+Every command asks `refusals`, and none has a check of its own. The conditions are rows: of the readers (what parser,
+validation and configuration classes refuse: `validation.yaml`, `resolution.yaml`), of what Megatron-LM builds after
+its validation (the stage `building` of `validation.yaml`), and of `mappings/stops.yaml` (what loads and stops later).
+A text that was written is read back and asked the same.
+"""
+
+from __future__ import annotations
+
+from ..mappings.keys_compiled import RUN_MODE
+from ..mappings.tables import field_named, table
+from ..schemas.diagnostic import UnreadableError, diagnose
+from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
+from ..schemas.megatron.effective import more_may_stand, unmet_requirements
+from ..schemas.megatron.forks import fork_of
+from ..schemas.message import Words
+from ..schemas.messages_compiled import say
+from ..schemas.preconditions import ARGUMENTS_NOT_GIVEN
+from ..schemas.versions import TITLES, within
+from .conditions import holds
+from .recipe.reading import recipe_of, side_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator
+    from typing import Literal, TypeAlias
+
+    from ..mappings.tables import Condition, SideName
+    from ..schemas.config import Config, Value
+    from ..schemas.diagnostic import Diagnostic, Language
+    from ..schemas.source import Span
+    from .recipe.values import Recipe
+    from .translate.result import Translation
+
+    Subject: TypeAlias = Literal["model", "layout", "data", "schedule", "optimizer", "precision", "environment"]
+    FoundBy: TypeAlias = Literal["reader", "builder", "table"]
+
+_SUBJECTS: dict[str, Subject] = {
+    **dict.fromkeys(("model", "attention", "position", "norm", "activation", "init", "moe", "mtp"), "model"),
+    **dict.fromkeys(("parallel", "recompute", "fusion"), "layout"),
+    **dict.fromkeys(("data", "batch"), "data"),
+    **dict.fromkeys(("optimizer", "gradient"), "optimizer"),
+    "schedule": "schedule",
+    "run": "schedule",
+    "precision": "precision",
+}
+"""The subject of a condition by the topic of the field that its key decides; of any other key, the environment."""
+OF_NETWORK: tuple[Subject, ...] = ("model",)
+"""What a checkpoint depends on."""
+OF_DATA: tuple[Subject, ...] = ("data",)
+"""What the samples depend on."""
+
+
+class Refusal(NamedTuple):
+    """One condition that a configuration does not meet, so that its run stops before the first step."""
+
+    subject: Subject
+    key: str | None
+    """The key that it is about."""
+    code: str
+    en: str
+    zh: str
+    instead: str | None
+    """The nearest setting that runs, as the file would say it."""
+    span: Span | None
+    certain: bool
+    """False if what is not in the file, or a fork, may meet the condition."""
+    fields: frozenset[str]
+    """The fields of the recipe that it depends on, as far as they are known."""
+    found_by: FoundBy
+    condition: str = ""
+    """The framework's own expression, where it is known."""
+    rule: str | None = None
+    """A rule of the linter that says the same."""
+
+    def message(self, language: Language) -> str:
+        """The reason in one language."""
+        return self.zh if language == "zh" else self.en
+
+    def to_json(self, language: Language) -> dict[str, object]:
+        """The contract's entry of `will_not_run`."""
+        from .answers_compiled import refusal_json
+
+        return refusal_json(self, language)
+
+
+def refusals(config: Config, recipe: Recipe | None = None) -> tuple[Refusal, ...]:
+    """Every condition that a configuration does not meet, the reader's first; none of what is no training run."""
+    recipe = recipe_of(config) if recipe is None else recipe
+    return (*_by_reader(config, recipe), *startup_refusals(config, recipe))
+
+
+def startup_refusals(config: Config, recipe: Recipe) -> tuple[Refusal, ...]:
+    """The conditions that a file which loads does not meet: when its run is built, or at the first step."""
+    return (*_by_builders(config, recipe), *_by_table(config, recipe))
+
+
+def require_accepted(config: Config, subjects: Collection[Subject] | None = None) -> None:
+    """UnreadableError, with every reason, where the source's own framework stops before the first step.
+
+    With `subjects` only their conditions count: a checkpoint does not depend on the schedule.
+    """
+    found = [one for one in refusals(config) if one.certain and (subjects is None or one.subject in subjects)]
+    if not found:
+        return
+    said = say.refused(
+        framework=TITLES.get(config.framework, "transformers"),
+        version=config.framework_version,
+        file=config.file,
+        why=Words("; ".join(one.en.rstrip(".") for one in found), "；".join(one.zh.rstrip("。") for one in found)),
+    )
+    raise UnreadableError(diagnose(said, config.file, found[0].span))
+
+
+def refusals_of_text(translation: Translation, text: str) -> tuple[Refusal, ...]:
+    """The reasons why the file that was written for a translation stops; none if it runs, as far as is known.
+
+    A reason is not certain if what it is about is still to be filled in: a field that the source leaves open, or one
+    that neither file says.
+    """
+    from .translate.read_back import as_read
+
+    config = translation.written or as_read(translation, text)
+    recipe = recipe_of(config)
+    found = {one.en: one for one in startup_refusals(config, recipe) if one.certain}
+    for problem in config.problems:
+        if problem.kind.severity == "error":
+            found.setdefault(problem.message("en"), _of_problem(problem, config, recipe))
+    left_open = {row.field for row in translation.rows if row.status == "unresolved"}
+    written = {name for name, value in recipe.fields.items() if value.origin == "explicit"}
+    return tuple(
+        one._replace(certain=left_open.isdisjoint(one.fields) and not (one.fields and written.isdisjoint(one.fields)))
+        for one in found.values()
+    )
+
+
+def network_refusals(config: Config) -> tuple[Refusal, ...]:
+    """The reasons that stop a network in any program: all that matters of a run whose `config.json` is written.
+
+    What trains it, what that is built from, and what one framework alone cannot do stay behind.
+    """
+    recipe = recipe_of(config)
+    names = {stop.name for stop in stops() if stop.network}
+    return tuple(one for one in _by_table(config, recipe) if one.code in names)
+
+
+def _by_reader(config: Config, recipe: Recipe) -> Iterator[Refusal]:
+    """What parser, validation and configuration classes refuse."""
+    for problem in config.problems:
+        if problem.effect == "stops" or problem.kind.code == ARGUMENTS_NOT_GIVEN:
+            yield _of_problem(problem, config, recipe)
+
+
+def _of_problem(problem: Diagnostic, config: Config, recipe: Recipe) -> Refusal:
+    key = _key_at(config, problem.span)
+    spans = [place.span for place in problem.related]
+    named = [str(value) for name, value in problem.values if name in ("key", "condition")]
+    keys = [key, *(_key_at(config, span) for span in spans), *_names_in(" ".join(named))]
+    return Refusal(
+        _subject(key, recipe),
+        None,
+        problem.kind.code,
+        problem.message("en"),
+        problem.message("zh"),
+        None,
+        problem.span,
+        certain=True,
+        fields=_fields_of(keys, config, recipe),
+        found_by="reader",
+    )
+
+
+def _by_builders(config: Config, recipe: Recipe) -> Iterator[Refusal]:
+    """What Megatron-LM cannot build, which its validation lets through."""
+    for one in unmet_requirements(config):
+        yield Refusal(
+            _subject(one.key, recipe),
+            one.key,
+            "stops-when-built",
+            *one.why.both(),
+            None,
+            _span_of(config, one.key),
+            certain=one.certain,
+            fields=_fields_of([one.key], config, recipe),
+            found_by="builder",
+            condition=one.condition,
+        )
+
+
+def _by_table(config: Config, recipe: Recipe) -> Iterator[Refusal]:
+    """Every row of `stops.yaml` that holds; legacy files, other modes, and what is undecided are let pass."""
+    side, version = side_of(config), config.framework_version
+    if config.dialect == "legacy":
+        return
+    if config.framework == "mindformers" and config.value(RUN_MODE) not in (None, "train", "finetune"):
+        return
+
+    def value_of(name: str) -> Value:
+        return config.value(name[1:]) if name.startswith(":") else recipe.value(field_named(name))
+
+    forked = fork_of(config) is not None
+    for stop in stops():
+        if (
+            not stop.covers(side, version)
+            or (forked and stop.program)
+            or not all(holds(condition, value_of) for condition in stop.when)
+            or not all(_is_decided(name, config, recipe) for name, *_ in stop.when)
+        ):
+            continue
+        yield Refusal(
+            _subject(stop.at, recipe),
+            stop.at,
+            stop.name,
+            _fill_fields(stop.en, value_of),
+            _fill_fields(stop.zh, value_of),
+            stop.instead,
+            _span_of(config, stop.at),
+            certain=config.writes(stop.at) or not _may_stand(config),
+            fields=frozenset(name for name, *_ in stop.when if not name.startswith(":")),
+            found_by="table",
+            rule=stop.rule,
+        )
+
+
+def _may_stand(config: Config) -> bool:
+    """True if a launch may hold an argument that it does not show."""
+    launch = config.launch
+    return launch is not None and (launch.not_given is not None or more_may_stand(config.unresolved, config.problems))
+
+
+def _subject(key: str | None, recipe: Recipe) -> Subject:
+    """The subject of a condition about a key: that of the first field which the key decides."""
+    for name, found in recipe.fields.items():
+        if key in found.keys:
+            return _SUBJECTS.get(name.partition(".")[0], "environment")
+    return "environment"
+
+
+def _fields_of(keys: Iterable[str | None], config: Config, recipe: Recipe) -> frozenset[str]:
+    """The fields that keys decide; of a key that is not written, all fields that some row writes to such a name."""
+    found: set[str] = set()
+    for key in keys:
+        if key is None:
+            continue
+        found.update(name for name, value in recipe.fields.items() if key in value.keys)
+        for row in table().rows:
+            ways = row.side(side_of(config), config.framework_version)
+            if ways is not None and any(one.rpartition(".")[2] == key for one in ways.keys):
+                found.update(row.fields)
+    return frozenset(found)
+
+
+def _names_in(text: str) -> list[str]:
+    """The words of a key, or of an expression over arguments."""
+    return "".join(letter if letter.isalnum() or letter in "_." else " " for letter in text).split()
+
+
+def _key_at(config: Config, span: Span | None) -> str | None:
+    """The key whose value stands at a place."""
+    if span is None:
+        return None
+    return next((one.key for one in config.settings.values() if one.span is not None and one.span == span), None)
+
+
+def _span_of(config: Config, key: str) -> Span | None:
+    setting = config.settings.get(key)
+    return None if setting is None else setting.span
+
+
+def _is_decided(name: str, config: Config, recipe: Recipe) -> bool:
+    """True if a value, or that there is none, can be told from the file."""
+    entry = config.settings.get(name[1:]) if name.startswith(":") else recipe.fields.get(field_named(name))
+    return entry is None or entry.decided
+
+
+def _fill_fields(text: str, value_of: Callable[[str], Value]) -> str:
+    """A sentence with the fields that it names in braces."""
+    for part in text.split("{")[1:]:
+        name = part.split("}", 1)[0]
+        text = text.replace("{" + name + "}", str(value_of(name)))
+    return text
+
+
+class Stop(NamedTuple):
+    """One kind of run that does not get through its first step."""
+
+    name: str
+    side: str
+    since: str | None
+    until: str | None
+    when: tuple[Condition, ...]
+    """Of recipe fields or, with a colon in front, of the side's own keys."""
+    at: str
+    """The key it is about."""
+    instead: str
+    """What runs and comes nearest, as that side writes it."""
+    program: bool
+    """Whether it is the framework's own program that stops: a fork has a loop of its own."""
+    network: bool
+    """Whether the network stops in any program, so that a model's `config.json` does, too."""
+    rule: str | None
+    """A rule of the linter that says the same."""
+    en: str
+    zh: str
+
+    def covers(self, side: SideName, version: str) -> bool:
+        """True if it speaks of a side and a version of it."""
+        return self.side == side and within(version, self.since, self.until)
+
+
+_loaded: list[tuple[Stop, ...]] = []
+
+
+def stops() -> tuple[Stop, ...]:
+    """Every row of the table."""
+    if not _loaded:
+        from ..mappings.stops_compiled import STOPS
+
+        _loaded.append(tuple(Stop(*row) for row in STOPS))
+    return _loaded[0]
