@@ -284,9 +284,6 @@ def stepwise(pieces: tuple[Piece, ...]) -> Curve:
     return curve._replace(value=curve.ideal)
 
 
-# ruff: noqa: D102, ARG002 - `Formula` says once what each method answers
-
-
 class Piece(NamedTuple):
     """A formula that holds from a step on, until the next piece starts."""
 

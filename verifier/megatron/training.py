@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..worker.blueprint import RatePlan, SamplePlan, ScalePlan
 
 # pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: reportPrivateImportUsage=false
 # The frameworks carry no types.
 
 
@@ -234,7 +235,6 @@ def _shares(config: Any) -> dict[str, float]:
     return dict.fromkeys(_BALANCE, shares or 0.0)
 
 
-# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false, reportPrivateImportUsage=false
 # The frameworks carry no types.
 
 

@@ -560,7 +560,6 @@ def layout_of(config: Any) -> Layout:
     )
 
 
-# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
 # The frameworks carry no types.
 
 
