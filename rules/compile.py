@@ -243,9 +243,17 @@ def _add_readers(pages: dict[str, Any]) -> None:
         for kind in kinds(module):
             entry = pages.setdefault(
                 kind.code,
-                {"reader": kind.name, "severity": kind.severity, "messages": (), "sources": (f"accmap {module}",)},
+                {
+                    "reader": kind.name,
+                    "severity": kind.severity,
+                    "severities": (),
+                    "messages": (),
+                    "sources": (f"accmap {module}",),
+                },
             )
             if "reader" in entry:
+                if kind.severity not in entry["severities"]:
+                    entry["severities"] = (*entry["severities"], kind.severity)
                 entry["messages"] = (*entry["messages"], (kind.en, kind.zh))
 
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from ..mappings.tables import field_named
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
-from ..schemas.shared_words import term
+from ..schemas.megatron.forks import REFUSED_BY_THE_BASE
+from ..schemas.message import Words
+from ..schemas.shared_words import list_words, term
 from .messages_compiled import say
 
 if TYPE_CHECKING:
@@ -87,13 +89,52 @@ def topic_of(code: str, language: Language) -> str:
     return _words("checklists", language)(code[:3])
 
 
+def possible_severities(code: str) -> dict[str, Words]:
+    """Every severity that a finding of a code can have: the usual one first, each other one with its circumstance."""
+    from .catalog_compiled import COMPARED, ROLES, RULES
+    from .pages_compiled import PAGES
+    from .registry import rule
+
+    entry = cast("Mapping[str, Any]", PAGES.get(code) or {})
+    if "reader" in entry or code not in PAGES:
+        kinds = entry["severities"] if entry else [_own_kinds()[code].severity]
+        found = {str(kinds[0]): Words("", "")}
+        found.update({one: say.by_its_message() for one in kinds[1:] if one not in found})
+    else:
+        found = {str(rule(code).severity): Words("", "")}
+    usual = next(iter(found))
+    row = RULES.get(code)
+    if row is not None and isinstance(row[1], dict):
+        found.update({one: say.with_profile(profile=profile) for profile, one in row[1].items() if one not in found})
+    if row is not None and (row[2] == "pair" or any(owner[0] == code for owner in COMPARED.values())):
+        others = {"error": say.if_numbers_differ(), "warning": say.if_not_known(), "info": say.if_nothing_changes()}
+    elif code.startswith("DEF"):
+        others = {"warning" if usual == "error" else "info": say.if_not_known(), "info": say.if_nothing_changes()}
+    else:
+        others = {"error": say.if_error_follows()} if usual == "warning" else {}
+        if code in (*ROLES["inert-key"], *ROLES["validated-value"], *ROLES["harmless"]):
+            others["info"] = say.if_nothing_changes()
+        if code in REFUSED_BY_THE_BASE or code in ROLES["uncertain"]:
+            others["warning"] = say.if_not_known()
+    for one, why in others.items():
+        found.setdefault(one, why)
+    return found
+
+
+def _severity_fact(code: str, language: Language) -> str:
+    """`warning; error if an error follows from it`."""
+    usual, *others = possible_severities(code).items()
+    told = [f"{term(one, language)}{'' if language == 'zh' else ' '}{why.text(language)}" for one, why in others]
+    return list_words([term(usual[0], language), *told], language, "semicolon")
+
+
 def _compared(names: Sequence[str], language: Language) -> str:
     """The comparison of some fields: what the first of them mean, and how many more there are."""
     from ..mapper.recipe.vocabulary import vocabulary
 
     fields = vocabulary()
     meanings = [fields[field_named(name)].zh if language == "zh" else fields[field_named(name)].en for name in names]
-    listed = "; ".join(meanings[:_NAMED]) if language == "en" else "；".join(meanings[:_NAMED])
+    listed = list_words(meanings[:_NAMED], language, "semicolon")
     rest = len(meanings) - _NAMED
     return (say.compare_and_more(fields=listed, rest=rest) if rest > 0 else say.compare(fields=listed)).text(language)
 
@@ -104,7 +145,7 @@ def _rule_page(code: str, entry: Mapping[str, Any], language: Language) -> Page:
     known, place = rule(code), language == "zh"
     facts = [
         _words("checklists", language)(code[:3]),
-        term(known.severity, language),
+        _severity_fact(code, language),
         ", ".join(known.profiles),
         _words("kinds", language)(known.kind),
     ]
@@ -141,7 +182,7 @@ def _reader_page(code: str, entry: Mapping[str, Any], language: Language) -> Pag
         *_examples(entry, language),
         (heading("source", language), _sources(entry)),
     )
-    return Page(code, str(entry["reader"]), (meaning, term(entry["severity"], language), found_by), sections)
+    return Page(code, str(entry["reader"]), (meaning, _severity_fact(code, language), found_by), sections)
 
 
 def _examples(entry: Mapping[str, Any], language: Language) -> list[tuple[str, str]]:

@@ -22,7 +22,7 @@ _STRANGE = frozenset(("MAP002", "MAP042", "MAP121", "MAP122", "MAP146"))
 """Arguments that the version does not know and that are no slip: the program is a fork's or has words of its own."""
 _PARSED = frozenset(("MAP003", "MAP006", "MAP030"))
 """How many words an argument takes, which, and what is checked: facts of a fork that accmap knows answer for it."""
-_BY_THE_BASE = _PARSED.union(("MAP035", "MAP108", "MAP126", "NET032", "PAR007", "PAR011"))
+REFUSED_BY_THE_BASE = _PARSED.union(("MAP035", "MAP108", "MAP126", "NET032", "PAR007", "PAR011"))
 """What Megatron-LM itself refuses; a fork that has flags of its own may take it."""
 
 
@@ -51,7 +51,7 @@ def in_doubt(
     elif not strange:
         return tuple(found)
     answered = fork is not None and not fork.borrowed and not strange  # its facts are of what runs, and know every flag
-    open_to_it = _BY_THE_BASE - _PARSED if answered else _BY_THE_BASE
+    open_to_it = REFUSED_BY_THE_BASE - _PARSED if answered else REFUSED_BY_THE_BASE
     files = files_of()
     return tuple(
         entry._replace(kind=entry.kind._replace(severity="warning"))

@@ -34,6 +34,7 @@ import yaml
 
 from accmap.cli.lean import main
 from accmap.mapper.align.pair import pair_of as aligned
+from accmap.rules.pages import page, possible_severities
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of, read_config
@@ -150,7 +151,14 @@ def run_of(case: dict[str, Any], folder: Path, capsys: pytest.CaptureFixture[str
     arguments = ["--profile", case.get("profile", "align"), *versions, *map(str, case.get("arguments", ()))]
     first = Run(case, files, given, arguments, run, 0, {}, [])
     code, answer = first.lint()
+    require_severities_of_pages(answer["diagnostics"])
     return first._replace(code=code, summary=answer["summary"], found=answer["diagnostics"])
+
+
+def require_severities_of_pages(found: list[dict[str, Any]]) -> None:
+    """A finding has a severity that the page of its code names."""
+    for entry in found:
+        assert entry["severity"] in possible_severities(entry["code"]), entry
 
 
 def line_at(place: dict[str, Any]) -> str:
@@ -425,10 +433,35 @@ def test_page(
     out, err = capsys.readouterr()
     codes = set(re.findall(r"\b[A-Z]{3}\d{3}\b", err))
     if words[0] == "lint" and out:
-        codes |= {entry["code"] for entry in json.loads(out)["diagnostics"]}
+        found = json.loads(out)["diagnostics"]
+        require_severities_of_pages(found)
+        codes |= {entry["code"] for entry in found}
     else:
         codes |= set(re.findall(r'"code": ?"([A-Z]{3}\d{3})"', out))
     assert (code in codes) is is_found
+
+
+@pytest.mark.parametrize(
+    ("code", "fact", "chinese"),
+    [
+        (
+            "MAP056",
+            "warning; error if an error follows from it; info if nothing changes by it here",
+            "警告；错误（由它引起错误时）",
+        ),
+        (
+            "NET004",
+            "error; warning if that depends on what is not known; info if nothing changes by it here",
+            "错误；警告",
+        ),
+        ("SYN990", "error", "错误"),
+    ],
+)
+def test_a_page_says_when_a_finding_has_another_severity(code: str, fact: str, chinese: str) -> None:
+    for language, told in (("en", fact), ("zh", chinese)):
+        described = page(code, language)
+        assert described is not None
+        assert described.facts[1] == told if language == "en" else described.facts[1].startswith(told)
 
 
 def test_every_reader_code_has_its_place() -> None:
