@@ -113,7 +113,8 @@ def _means_missing_key(comment: Suppression, entry: Diagnostic) -> bool:
     The place where such a key belongs may be another one in the next version, and the comment stands where it was.
     """
     span = entry.span
-    return span is not None and span[:2] == span[2:4] and entry.file == comment.file and bool(comment.codes_of(entry))
+    is_missing = span is not None and span[:2] == span[2:4]
+    return is_missing and entry.file == comment.file and entry.kind.code in comment.codes
 
 
 def _silences(comment: Suppression, entry: Diagnostic) -> bool:
