@@ -12,7 +12,7 @@ from .messages_compiled import say
 from .options import Command, Option, options_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 
 MOST_JOBS = 1024
@@ -63,11 +63,7 @@ def parse(command: Command, words: Sequence[str]) -> Parsed:
             operands.append(word)
             continue
         if option is None:
-            from ..schemas.suggestion import suggestion
-
-            if (command.name, name) == ("verify", "--ranks"):  # which an earlier version had
-                raise UsageError(say.verify_ranks_removed())
-            raise UsageError(say.has_no_option(name=command.name, name2=name, hint=suggestion(name, by_name)))
+            raise _no_option(command, name, by_name)
         given.add(option.dest)
         if option.kind == "flag":
             if equals:
@@ -84,6 +80,15 @@ def parse(command: Command, words: Sequence[str]) -> Parsed:
     if form is not None and form.dest not in given:
         values[form.dest] = _form_by_ending(values, form) or values[form.dest]
     return Parsed(_operands(command, operands, borrowed, lender, values), values)
+
+
+def _no_option(command: Command, name: str, known: Iterable[str]) -> UsageError:
+    """The refusal of an option that the command does not have, with the one that was probably meant."""
+    from ..schemas.suggestion import suggestion
+
+    if (command.name, name) == ("verify", "--ranks"):  # which an earlier version had
+        return UsageError(say.verify_ranks_removed())
+    return UsageError(say.has_no_option(name=command.name, name2=name, hint=suggestion(name, known)))
 
 
 def _form_by_ending(values: dict[str, object], form: Option) -> str | None:

@@ -17,7 +17,7 @@ from ...schemas.versions import minor_of, names
 from ..exit_codes import FINE
 from ..inputs import open_input, require_run
 from ..messages_compiled import say as usage
-from ..reference.advisories import advisories_of, as_record, defects_of, has_defect
+from ..reference.known_defects import as_record, defects_of_files, has_defect, known_defects
 from ..terminal import pad, shorten, wants_colour, width
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def run(args: DefectsArgs) -> int:
         if upgrade is not None:
             return _print_upgrade(args.files[0], args.reading, args.stdin_filename, upgrade, args.format, args.lang)
         return _print_defects(args.files[0], args.reading, args.stdin_filename, args.format, args.lang)
-    rows = _select_advisories(args.framework, args.version, args.since, upgrade)
+    rows = _select_defects(args.framework, args.version, args.since, upgrade)
     if args.format == "json":
         emit(json_text([as_record(code, row, args.lang) for code, row in rows.items()]))
         return FINE
@@ -60,10 +60,10 @@ def run(args: DefectsArgs) -> int:
     return FINE
 
 
-def _select_advisories(
+def _select_defects(
     framework: str | None, version: str | None, since: str | None, upgrade: tuple[str, str] | None
 ) -> Mapping[str, Mapping[str, Any]]:
-    """The advisories that the options leave; UsageError where a version is not one of the framework's."""
+    """The defects that the options leave; UsageError where a version is not one of the framework's."""
     asked = [one for one in (version, since, *(upgrade or ())) if one is not None]
     minors = {minor_of(one) or one for one in asked}
     every = _orders()
@@ -81,11 +81,11 @@ def _select_advisories(
         later = order if since is None else order[order.index(minor_of(since) or since) :]
         return bool(set(row["in"]) & set(later)) and (version is None or has_defect(row, version))
 
-    return {code: row for code, row in advisories_of().items() if is_selected(row)}
+    return {code: row for code, row in known_defects().items() if is_selected(row)}
 
 
 def _orders() -> dict[str, tuple[str, ...]]:
-    """The versions of every framework and fork that has advisories, oldest first."""
+    """The versions of every framework and fork that has known defects, oldest first."""
     return {**{one: names(one) for one in _FRAMEWORKS}, **{one: dialect_versions(one) for one in _FORKS}}
 
 
@@ -157,7 +157,7 @@ def _at(framework: Framework, version: str, options: ReadOptions) -> ReadOptions
 def _read(source: SourceText, options: ReadOptions) -> _At:
     """A file as one version reads it, and the defects that concern it."""
     config = require_run(config_of(source, options, path=source.name))
-    return _At(config, {one.kind.code: one for one in defects_of([config], [source])})
+    return _At(config, {one.kind.code: one for one in defects_of_files([config], [source])})
 
 
 def _changed_values(before: Config, after: Config) -> list[Difference]:

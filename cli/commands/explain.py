@@ -9,7 +9,7 @@ from ...schemas.message import NOTHING
 from ...schemas.shared_words import term
 from ..exit_codes import FINE, UNUSABLE
 from ..messages_compiled import say as words
-from ..terminal import columns, pad, wants_colour, width, wrap
+from ..terminal import columns, is_terminal, pad, wants_colour, width, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -64,7 +64,7 @@ def _is_phrase(asked: Sequence[str], language: Language) -> bool:
     from ..reference.word_search import candidates, synonyms_of
 
     phrase = " ".join(asked)
-    if synonyms_of(phrase, language):
+    if synonyms_of(phrase, (), language):
         return True
     return not all(explanation_of(word, language, "json") for word in asked) and bool(candidates(phrase, language))
 
@@ -145,7 +145,8 @@ def run_rules(args: RulesArgs) -> int:
     for row in rows:
         mark = f" [{words.fixable().text(args.lang)}]" if row["fixable"] else ""
         head = f"{row['code']}  {pad(term(row['severity'], args.lang), 8)} "
-        for line in wrap(f"{head}{row['description']}{mark}", width(), " " * columns(head)):
+        text = f"{head}{row['description']}{mark}"
+        for line in wrap(text, width(), " " * columns(head)) if is_terminal() else [text]:
             say(line)
     return FINE
 

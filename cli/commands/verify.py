@@ -205,10 +205,10 @@ def shown_defects(found: Verification, findings: Sequence[Diagnostic]) -> tuple[
     """The known defects that concern the files, fit the divergence, and are in the versions that really ran."""
     if found.divergence is None:
         return ()
-    from ..reference.advisories import advisories_of, has_defect, is_package_affected, matching_defects
+    from ..reference.known_defects import has_defect, is_package_affected, known_defects, matching_defects
 
     rows, ran = (
-        advisories_of(),
+        known_defects(),
         {"megatron": found.versions.get("megatron-core"), "mindformers": found.versions.get("mindformers")},
     )
     fit = matching_defects(findings, ("loss", "gradient", "weights"), found.divergence_fields)

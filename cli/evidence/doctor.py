@@ -21,7 +21,7 @@ from ..argument_parser import UsageError
 from ..exit_codes import BAD, FINE
 from ..inputs import read_input
 from ..messages_compiled import say as usage
-from ..reference.advisories import advisories_of, as_record, defects_of, is_package_affected, title
+from ..reference.known_defects import as_record, defects_of_files, is_package_affected, known_defects, title
 from ..terminal import wants_colour
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def run(args: DoctorArgs) -> int:
         return FINE
     here, problems = installed_software()
     sets, findings = judge_versions(here, configs)
-    findings = (*problems, *findings, *_rules(configs, sources), *defects_of(configs, sources))
+    findings = (*problems, *findings, *_rules(configs, sources), *defects_of_files(configs, sources))
     known = _known_defects(here)
     failed = any(found.kind.severity == "error" for found in findings)
     verdict = conclude("fine", "apart", wrong=failed, compared=len(sets))
@@ -78,11 +78,11 @@ def run(args: DoctorArgs) -> int:
 
 
 def _known_defects(here: Sequence[Installed]) -> dict[str, Mapping[str, Any]]:
-    """The advisories of the frameworks that are installed, by the releases that are, theirs and those of packages."""
+    """Known defects of the frameworks that are installed, by the releases that are, theirs and those of packages."""
     found: dict[str, Mapping[str, Any]] = {}
     for one in here:
         if one.name in _DISTRIBUTIONS:
-            found.update(advisories_of(_DISTRIBUTIONS[one.name], one.version))
+            found.update(known_defects(_DISTRIBUTIONS[one.name], one.version))
     versions = {one.name: one.version for one in here}
     return {code: row for code, row in found.items() if is_package_affected(row, versions)}
 

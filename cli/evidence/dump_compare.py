@@ -32,7 +32,7 @@ from ..argument_parser import UsageError, require_jobs
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..messages_compiled import say as usage
 from ..progress import report_progress
-from ..reference.advisories import defects_of, matching_defects, title
+from ..reference.known_defects import defects_of_files, matching_defects, title
 from ..terminal import shorten, wants_colour
 
 if TYPE_CHECKING:
@@ -317,7 +317,7 @@ def _settings_behind(fields: Sequence[str], direction: str, configs: Configs) ->
     if read[0].framework != read[1].framework:
         told = findings_of(read, texts)
         rules = [entry.kind.code for entry in told if set(fields) & set(entry.fields) and entry.kind.severity != "info"]
-    known = matching_defects(defects_of(read, texts), _SHOWS.get(direction, _SHOWS["backward"]), fields)
+    known = matching_defects(defects_of_files(read, texts), _SHOWS.get(direction, _SHOWS["backward"]), fields)
     return Settings(rows, tuple(dict.fromkeys(rules)), known)
 
 

@@ -119,10 +119,10 @@ def _configuration(name: str, options: ReadOptions) -> tuple[Config, SourceText]
 def _recipes_and_defects(read: Sequence[tuple[Config, SourceText]]) -> tuple[list[Recipe], Sequence[Diagnostic]]:
     """The recipes of configurations and the defects that they meet; whoever gives none does not wait for the rules."""
     from ...mapper.recipe.reading import recipe_of
-    from ..reference.advisories import defects_of
+    from ..reference.known_defects import defects_of_files
 
     configs = [config for config, _ in read]
-    return [recipe_of(config) for config in configs], defects_of(configs, [source for _, source in read])
+    return [recipe_of(config) for config in configs], defects_of_files(configs, [source for _, source in read])
 
 
 def _follow(answer: Callable[[Callable[[str], Run]], int], names: Sequence[str], language: Language) -> int:

@@ -18,7 +18,7 @@ from ...schemas.border.text_output import markup
 from ...schemas.fast_records import NamedTuple
 from ..messages_compiled import say
 from ..pages.page_shell import bullets, document, script_elements
-from ..reference.advisories import title
+from ..reference.known_defects import title
 from .logs_report import relative_difference
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from ..pages.terminal_plot import (
     ticks,
     with_axis,
 )
-from ..reference.advisories import title
+from ..reference.known_defects import title
 from ..terminal import columns as columns_of
 from ..terminal import wants_colour, wrap
 
@@ -86,7 +86,7 @@ def report_of(
     off = {quantity for one in comparisons for quantity in _off(one.verdict.criteria)}
     fit: tuple[Diagnostic, ...] = ()
     if defects:
-        from ..reference.advisories import matching_defects
+        from ..reference.known_defects import matching_defects
 
         fit = matching_defects(defects, off)
     return Report(tuple(runs), comparisons, alone, "benchmark" if twins else experiment, answer, language, fit)

@@ -6,7 +6,7 @@ from ...schemas.border.text_output import markup, page, paint, trust_text
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.plain_values import plain
 from ..messages_compiled import say
-from ..reference.advisories import title
+from ..reference.known_defects import title
 from ..terminal import wants_colour
 from .page_shell import page_file
 

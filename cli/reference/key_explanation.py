@@ -125,12 +125,19 @@ def explain_key(word: str, language: Language, form: str) -> Outgoing | None:
         "name": name,
         "meaning": NAMES[name][language == "zh"] if name in NAMES else None,
         "options": [_option(option, commands, language) for option, commands in options.items()],
-        "candidates": [one._asdict() for one in synonyms_of(name, language)],
+        "candidates": [one._asdict() for one in synonyms_of(name, _names_in(answer), language)],
     }
     if form == "json":
         return json_text(answer)
     parts = list(_parts(answer, language))
     return _markdown(name, parts) if form == "markdown" else _text(name, parts)
+
+
+def _names_in(answer: Mapping[str, Any]) -> set[str]:
+    """The names that an explanation has already: of fields, flags and keys."""
+    names = {field["field"] for row in answer["rows"] for field in row["fields"]}
+    sides = [side for row in answer["rows"] for of in ("megatron", "static", "dynamic") for side in row[of]]
+    return names.union(answer["keys"], *(side["names"] for side in sides))
 
 
 def list_candidates(word: str, listed: Sequence[Candidate], language: Language, form: str) -> Outgoing:

@@ -9,6 +9,7 @@ from ...mapper.mapping_rows import flags, shown_key
 from ...mapper.recipe.vocabulary import vocabulary
 from ...mappings.tables import table
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
+from ...schemas.megatron.catalog import DEFAULT_VERSION, catalog
 from ..messages_compiled import say
 from ..options import all_commands, options_of
 from .key_search import find_named, nearest_names
@@ -16,14 +17,15 @@ from .reference_compiled import KEYS, SECTIONS, SYNONYMS
 from .section_explanation import sections_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from ...mappings.names_compiled import FieldName
     from ...schemas.diagnostic import Language
 
 _MOST = 20
+_LONGEST_CODE = 8
 _NEAR = 2
-"""Letters by which a word may differ from one of a text, if it has at least twice as many."""
+"""A word of so few letters is in too many texts to mean one of them."""
 
 
 class Candidate(NamedTuple):
@@ -50,22 +52,26 @@ def near_candidates(word: str, language: Language) -> list[Candidate]:
 
 def near_names(word: str) -> tuple[str, ...]:
     """The codes, or the flag, the key and the field, that are spelled nearly as a word."""
-    return tuple(_codes_like(word)) or nearest_names(word)
+    return _codes_like(word) or nearest_names(word)
 
 
-def _codes_like(word: str) -> Iterator[str]:
-    """The codes of a word that is nearly one: those of its letters that have its digits."""
+def _codes_like(word: str) -> tuple[str, ...]:
+    """The codes of a word that is nearly one: those of its letters that have its digits, or the nearest one."""
     from ...rules.pages import every_page
+    from ...schemas.suggestion import closest
 
-    like = re.fullmatch(r"([a-z]{3})0*(\d+)", word.lower())
-    if like is not None:
-        yield from (code for code in every_page() if code.lower().startswith(like[1]) and like[2] in code)
+    if len(word) > _LONGEST_CODE or not re.match(r"[A-Za-z]{3}.*\d", word):
+        return ()
+    like = re.fullmatch(r"([A-Z]{3})0*(\d+)", word.upper())
+    codes = [code for code in every_page() if like is not None and code.startswith(like[1]) and like[2] in code]
+    close = closest(word.upper(), every_page())
+    return tuple(codes) or (() if close is None else (close,))
 
 
-def synonyms_of(word: str, language: Language) -> list[Candidate]:
-    """What the table of synonyms has for a word, without the word itself."""
-    own = (word, f"--{word}")
-    return [Candidate(name, meaning_of(name, language)) for name in _names_of_synonyms(word) if name not in own]
+def synonyms_of(word: str, known: Collection[str], language: Language) -> list[Candidate]:
+    """What the table of synonyms has for a word, without the word itself and the names that are known already."""
+    names = [name for name in _names_of_synonyms(word) if name not in known and name not in (word, f"--{word}")]
+    return [Candidate(name, meaning_of(name, language)) for name in names]
 
 
 def _names_of_synonyms(word: str, *, exact: bool = True) -> tuple[str, ...]:
@@ -113,6 +119,9 @@ def _texts() -> tuple[tuple[str, str], ...]:
     for command in all_commands().values():
         texts += [(option.names[0], option.help, option.help_zh) for option in options_of(command)]
     texts += [(code, summary_of(code, "en"), summary_of(code, "zh")) for code in every_page()]
+    options = catalog(DEFAULT_VERSION).by_option
+    texts += [(option, "", "") for option in options if option.startswith("--")]
+    texts += [(shown_key(key), "", "") for row in table().rows for side in row.static for key in side.keys]
     return tuple((name, _plain_words(f"{en} {zh}")) for name, en, zh in dict.fromkeys(texts))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from accmap.cli.reference.advisories import advisories_of, is_package_affected
+from accmap.cli.reference.known_defects import is_package_affected, known_defects
 from accmap.rules.catalog import defects
 from accmap.rules.defects_listed_compiled import LISTED
 from accmap.schemas.versions import names
@@ -230,7 +230,7 @@ def test_a_package_of_which_no_file_speaks(accmap: Any) -> None:
 )
 def test_an_installed_package_decides(version: str | None, older: bool, bounded: bool, newer: bool) -> None:
     versions = {} if version is None else {"transformer-engine": version}
-    rows = advisories_of()
+    rows = known_defects()
     asked = {code: is_package_affected(rows[code], versions) for code in ("DEF076", "DEF108", "DEF048", "DEF001")}
     assert asked == {"DEF076": older, "DEF108": bounded, "DEF048": newer, "DEF001": True}
 

@@ -92,7 +92,7 @@ def test_existing_files_are_kept_unless_forced(accmap, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "-d DIR"),
+        ((), "-d dump"),
         (("-d", "d", "--steps", "x"), "--steps takes numbers"),
         (("-d", "d", "--ranks", "3-1"), "--ranks takes numbers"),
         (("-d", "d", "--scope", "a", "b", "c"), "one module or two"),
@@ -125,9 +125,9 @@ def test_a_directory_that_cannot_be_made(accmap) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--kind", "mindspore-o1", "--level", "L1"), "belong to --kind msprobe"),
-        (("--kind", "mindspore-o0", "--precheck"), "belong to --kind msprobe"),
-        (("--kind", "mindspore-o2", "--msprobe", "8"), "belong to --kind msprobe"),
+        (("--kind", "mindspore-o1", "--level", "L1"), "belong to `--kind msprobe`"),
+        (("--kind", "mindspore-o0", "--precheck"), "belong to `--kind msprobe`"),
+        (("--kind", "mindspore-o2", "--msprobe", "8"), "belong to `--kind msprobe`"),
         (("--summary", "md5"), "--task statistics"),
     ],
 )

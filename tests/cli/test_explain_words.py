@@ -220,6 +220,7 @@ def test_no_word_is_a_synonym_of_two_things() -> None:
         ("global batch", "--global-batch-size", "batch.global_size"),
         ("梯度裁剪", "--clip-grad", "gradient.clip_norm"),
         ("rotary base", "--rotary-base", "model.model_config.rope_theta"),
+        ("pre softmax", "--moe-router-pre-softmax", "model.model_config.moe_router_pre_softmax"),
         ("sink terms", "attention.softmax_type", None),
     ],
 )
@@ -242,6 +243,7 @@ def test_words_of_people_find_names(accmap, word: str, first: str, among: str | 
         ("tensr parallel", "--tensor-model-parallel-size"),
         ("OPT13", "OPT013"),
         ("OPT03", "OPT003"),
+        ("NET00X1", "NET001"),
     ],
 )
 def test_a_misspelt_name_is_refused_and_the_nearest_are_listed(accmap, word: str, first: str) -> None:
@@ -263,6 +265,7 @@ def test_names_that_are_also_what_people_say_point_to_the_others(accmap) -> None
     ]
     assert "Other names for lr\n" in answer.out
     assert "\n  lr_schedule " in answer.out
+    assert "Other names" not in accmap("explain", "rope_theta").out  # its row has them all
 
 
 def test_a_word_that_means_nothing(accmap) -> None:

@@ -67,7 +67,7 @@ def test_the_json_follows_its_schema(accmap: Callable[..., Any], files: Any, tmp
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ((), "-o DIR"),
+        ((), "-o converted"),
         (("-o", "full"), "`--resume` continues a conversion, `--force` overwrites"),
         (("-o", "run"), "holds the checkpoint itself"),
         (("-o", "train.yaml"), "is a file"),

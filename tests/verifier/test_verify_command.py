@@ -13,7 +13,7 @@ import pytest
 from accmap.cli.commands.verify import rules_for, shown_defects, unseen_errors
 from accmap.cli.lean import main
 from accmap.cli.pages.verify_report import html_page, text_page
-from accmap.cli.reference.advisories import defects_of
+from accmap.cli.reference.known_defects import defects_of_files
 from accmap.mapper.modules import MODULES, fields_of
 from accmap.schemas.border.file_input import read_text
 from accmap.schemas.config import ReadOptions
@@ -356,7 +356,7 @@ def test_known_defects_are_shown_or_named_as_unseen(
     path = tmp_path / "a.sh"
     path.write_text(text.replace("--mscale-all-dim 1.0", "--mscale-all-dim 0.5"), "utf-8")
     source = read_text(str(path))
-    findings = defects_of([config_of(source, ReadOptions(megatron="0.12"), path=str(path))], [source])
+    findings = defects_of_files([config_of(source, ReadOptions(megatron="0.12"), path=str(path))], [source])
     found = verification(divergence_fields=fields_behind, versions={"megatron-core": ran})
     seen = shown_defects(found, findings)
     assert [one.kind.code for one in seen] == ["DEF006"] * shown

@@ -1,4 +1,4 @@
-"""Known defects (advisories): listed by framework and version, and those that concern a run."""
+"""Known defects: listed by framework and version, and those that concern a run."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _PACKAGES = {
 }
 
 
-def advisories_of(framework: str | None = None, version: str | None = None) -> Mapping[str, Mapping[str, Any]]:
-    """The advisories by code: all of them, a framework's, or those that a version of it (`0.15`, `0.15.3`) has."""
+def known_defects(framework: str | None = None, version: str | None = None) -> Mapping[str, Mapping[str, Any]]:
+    """Known defects by code: all of them, a framework's, or those that a version of it (`0.15`, `0.15.3`) has."""
     from ...rules.defects_listed_compiled import LISTED
 
     return {
@@ -36,7 +36,7 @@ def advisories_of(framework: str | None = None, version: str | None = None) -> M
 
 
 def has_defect(row: Mapping[str, Any], version: str) -> bool:
-    """True if a version of the advisory's framework has the defect, or some patch release of it."""
+    """True if a version of its framework has the defect, or some patch release of it."""
     minor = minor_of(version) or version
     return minor in row["in"] and not is_mended(release_of(version), row["affected"]["patched"].get(minor, ""))
 
@@ -65,7 +65,7 @@ def _parse_release(version: str) -> tuple[tuple[int, ...], bool] | None:
     return tuple(numbers), early is None
 
 
-def defects_of(configs: Sequence[Config], sources: Sequence[SourceText]) -> tuple[Diagnostic, ...]:
+def defects_of_files(configs: Sequence[Config], sources: Sequence[SourceText]) -> tuple[Diagnostic, ...]:
     """The known defects that concern one or two files; a pair of two frameworks is asked as one."""
     sides = [Side(config, recipe_of(config), source) for config, source in zip(configs, sources, strict=True)]
     groups = [sides] if len({side.framework for side in sides}) == len(sides) else [[side] for side in sides]
@@ -84,7 +84,7 @@ def matching_defects(
 
     What cancels between the two files explains no difference between them.
     """
-    rows = advisories_of()
+    rows = known_defects()
     return tuple(
         one
         for one in found
@@ -96,12 +96,12 @@ def matching_defects(
 
 
 def title(code: str, language: Language) -> str:
-    """An advisory in one sentence."""
-    return advisories_of()[code]["title"][language == "zh"]
+    """A defect in one sentence."""
+    return known_defects()[code]["title"][language == "zh"]
 
 
 def as_record(code: str, row: Mapping[str, Any], language: Language) -> dict[str, Any]:
-    """One advisory as databases of vulnerabilities write theirs, with what is ours beside it."""
+    """One defect as databases of vulnerabilities write theirs, with what is ours beside it."""
     place = language == "zh"
     events = [{"introduced": row["affected"]["first"]}]
     if row["affected"]["fixed"]:
