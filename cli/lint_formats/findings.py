@@ -213,7 +213,7 @@ def fix_lines(entry: Diagnostic, report: Report, language: Language, colour: boo
         where = say.fix_in(files=files).text(language) if len(entry.fixes) > 1 or other else ""
         yield f"  {head}{where}{colon}".rstrip(), "    "
         for hunk in hunks:
-            for line in _diff_lines(hunk, colour):
+            for line in _diff_lines(hunk, colour, _section_of(hunk, sources[hunk.file])):
                 yield line, "      "
 
 
@@ -232,7 +232,23 @@ def _blank_of(entry: Diagnostic, sources: Mapping[str, SourceText]) -> Hunk | No
     return Hunk(entry.file, span.line, [line], [f'{name}="<{flag}>"'])
 
 
-def _diff_lines(hunk: Hunk, colour: bool) -> Iterator[str]:
+def _section_of(hunk: Hunk, source: SourceText) -> str:
+    """The section of a YAML that new lines belong to; nothing for lines that replace others, and in a script."""
+    if hunk.before or not hunk.file.endswith((".yaml", ".yml")):
+        return ""
+    indent = len(hunk.after[0]) - len(hunk.after[0].lstrip())
+    names: list[str] = []
+    for number in range(hunk.line - 1, 0, -1):
+        text = source.line(number)
+        name, colon, _ = text.strip().partition(":")
+        own = len(text) - len(text.lstrip())
+        if own < indent and colon and not name.startswith(("#", "-")):
+            names.append(name)
+            indent = own
+    return ".".join(reversed(names))
+
+
+def _diff_lines(hunk: Hunk, colour: bool, section: str = "") -> Iterator[str]:
     """The old lines and the new ones, without the indent that all of them share; the first new one has the place."""
     before, after = hunk.shown()
     lines = [*before, *after]
@@ -240,5 +256,6 @@ def _diff_lines(hunk: Hunk, colour: bool) -> Iterator[str]:
     marked = len(before) if after else 0
     for place, line in enumerate(lines):
         sign, style = ("-", "red") if place < len(before) else ("+", "green")
-        at = f"   {paint(f'{hunk.file}:{hunk.line}', 'dim', colour)}" if place == marked else ""
+        where = f"{hunk.file}:{hunk.line}" + (f" ({section})" if section else "")
+        at = f"   {paint(where, 'dim', colour)}" if place == marked else ""
         yield f"    {paint(f'{sign} {line[margin:]}', style, colour)}{at}"

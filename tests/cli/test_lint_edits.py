@@ -47,8 +47,8 @@ def block_of(code: str, capsys: pytest.CaptureFixture[str], *words: str) -> str:
         ),
         ("OPT010", "    - GLOBAL_BATCH=16\n    + GLOBAL_BATCH=2   planted/megatron.sh:8\n"),
         ("MOE015", "    + --moe-router-pre-softmax   planted/megatron.sh:46\n"),
-        ("NET009", "    + rope_theta: 1000000.0   planted/mindformers.yaml:132\n"),
-        ("MOE015", "    + norm_topk_prob: True   planted/mindformers.yaml:132\n"),
+        ("NET009", "    + rope_theta: 1000000.0   planted/mindformers.yaml:132 (model.model_config)\n"),
+        ("MOE015", "    + norm_topk_prob: True   planted/mindformers.yaml:132 (model.model_config)\n"),
     ],
 )
 def test_an_edit_is_shown_at_its_place(capsys: pytest.CaptureFixture[str], code: str, lines: str) -> None:
