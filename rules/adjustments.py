@@ -80,12 +80,13 @@ def attribute_refusals(subject: Subject, found: Sequence[Diagnostic]) -> list[Di
     ]
 
 
-def _settings_named(side: Side, entry: Diagnostic) -> set[str]:
-    """The settings that a sentence names, and what those are worked out from."""
+def settings_named(side: Side, entry: Diagnostic, *, when: bool = False) -> set[str]:
+    """The settings that a sentence names, if asked also in its condition, and what those are worked out from."""
     import re
 
     values = dict(entry.values)
-    names = set(re.findall(r"\w+", " ".join(str(values.get(key, "")) for key in _SAID)))
+    said = (*_SAID, "when") if when else _SAID
+    names = set(re.findall(r"\w+", " ".join(str(values.get(key, "")) for key in said)))
     for name in tuple(names):
         made = side.setting(name)
         if made is not None and made.origin == "derived":
@@ -97,7 +98,7 @@ def _move_to_culprit(subject: Subject, entry: Diagnostic, differing: set[str]) -
     side = next((one for one in subject.sides if one.config.file == entry.file), None)
     if side is None:
         return entry
-    names = _settings_named(side, entry)
+    names = settings_named(side, entry)
     other: list[Setting] = []
     for setting in side.config.settings.values():
         if setting.span is None:

@@ -9,9 +9,14 @@ from __future__ import annotations
 from ..mapper.equality import is_equal
 from ..mapper.families import family_of
 from ..mapper.recipe.reading import side_of
+from ..mapper.recipe.vocabulary import vocabulary
 from ..mappings.keys_compiled import MODEL_TYPE, RUN_LENGTH
-from ..mappings.tables import rows_of
-from ..schemas.fast_records import TYPE_CHECKING
+from ..mappings.tables import field_named, rows_of
+from ..schemas.config import ReadOptions
+from ..schemas.diagnostic import UnreadableError
+from ..schemas.fast_records import TYPE_CHECKING, cast
+from .adjustments import fields_of_key, settings_named
+from .catalog_compiled import CAUSES, RULES
 from .places import places_of
 from .rule import Change, Repair, at_key
 
@@ -20,16 +25,18 @@ if TYPE_CHECKING:
 
     from ..mapper.families import Family
     from ..mapper.lenses.lens import Written
+    from ..mapper.translate.update import Updater
     from ..mappings.names_compiled import FieldName
     from ..mappings.tables import Row
     from ..mappings.tables import Side as RowSide
     from ..schemas.config import Setting, Value
-    from .subject import Side
+    from ..schemas.diagnostic import Diagnostic, Fix
+    from .subject import Side, Subject
 
 
 def repair_to_agree(name: FieldName, left: Side, right: Side) -> Repair | None:
     """The repair that gives `right` the value of a recipe field that `left` has; None where it cannot be written."""
-    if right.config.dialect == "legacy" or not _is_decided(name, left):
+    if right.config.dialect == "legacy" or not _is_decided(name, left) or left.value(name) is None:
         return None
     dialect = side_of(right.config)
     family = family_of(right.config.value(MODEL_TYPE[dialect]), dialect) if dialect in MODEL_TYPE else None
@@ -172,3 +179,93 @@ def _key_path(key: str, name: str, family: Family | None) -> str:
     """The path at which a missing key is written: a model class may have a name of its own for it."""
     own = () if family is None else family.keys.get(name, ())
     return f"{key.rpartition('.')[0]}.{own[0]}" if len(own) == 1 else key
+
+
+# --- as `convert --update` writes it ---
+
+_PLAIN_TOPICS = ("attention.", "gradient.", "init.", "model.", "norm.", "optimizer.", "position.", "precision.")
+"""Topics whose numbers stand for themselves: the fix of one leads to nothing else. A dropout is advised against."""
+_NUMBERS = ("int", "float", "number")
+
+
+def is_difference(entry: Diagnostic) -> bool:
+    """True if a finding compares two files, so that either can be changed."""
+    row = RULES.get(entry.kind.code)
+    return row is not None and row[2] == "pair"
+
+
+def is_plain_fix(entry: Diagnostic, fix: Fix) -> bool:
+    """True if a fix need not be tried: it writes one value of a field that stands for itself."""
+    if not is_difference(entry):
+        return fix.applicability == "safe"
+    known = vocabulary()
+    return all(
+        field.startswith(_PLAIN_TOPICS) and known[field_named(field)].type in _NUMBERS and not field.endswith("dropout")
+        for field in entry.fields
+    )
+
+
+def subject_keys(entry: Diagnostic, side: Side) -> frozenset[str]:
+    """The keys that a finding about one file names, or that stand at its place."""
+    from .repairs import path_at
+
+    values = dict(entry.values)
+    section = f"{values['section']}." if values.get("section") and values.get("key") else ""
+    names = {section + str(values[name]) for name in ("key", "flag", "section", "at") if values.get(name)}
+    if side.framework == "megatron":
+        names = {name.lstrip("-").replace("-", "_") for name in names} | settings_named(side, entry, when=True)
+    else:
+        path = None if entry.span is None else path_at(entry.span, side)
+        names |= {path} if path else set()
+        names |= {name for name in settings_named(side, entry, when=True) if "_" in name}
+    missing = CAUSES[entry.kind.code][4] if entry.kind.code in CAUSES else None
+    return frozenset(names | {missing} if missing else names)
+
+
+def subject_fields(entry: Diagnostic, side: Side) -> frozenset[FieldName]:
+    """The fields that a finding is about."""
+    names = [*entry.fields]
+    if not names:
+        names = [field for key in subject_keys(entry, side) for field in fields_of_key(side, key)]
+    return frozenset([field_named(name) for name in names])
+
+
+def source_fields_of(fields: frozenset[FieldName], side: Side) -> frozenset[FieldName]:
+    """The fields of the keys that a side works the values of some fields out from."""
+    keys = (spot.key for name in fields for spot in places_of(side).spots(name))
+    return frozenset([field_named(field) for key in keys for field in fields_of_key(side, key)])
+
+
+def agreeing_fix(
+    subject: Subject, side: Side, fields: frozenset[FieldName], keys: frozenset[str], effort: int
+) -> Fix | None:
+    """The fix that gives a side the partner's values of some fields, as `convert --update` writes them."""
+    from .repairs import converted_fix
+
+    updater = _updater_of(subject, side)
+    edits = [] if updater is None else updater.edits_for(fields, keys, effort)
+    return converted_fix(side, edits)
+
+
+def _updater_of(subject: Subject, side: Side) -> Updater | None:
+    """What changes a side into the translation of its partner; None if there is no such translation."""
+    known = f"updater of {side.framework}"
+    if known not in subject.worked_out:
+        subject.worked_out[known] = _new_updater(subject, side)
+    return cast("Updater | None", subject.worked_out[known])
+
+
+def _new_updater(subject: Subject, side: Side) -> Updater | None:
+    from ..mapper.translate.translation import translate_recipe
+    from ..mapper.translate.update import Updater
+
+    partner = next((one for one in subject.sides if one is not side), None)
+    if partner is None or side.config.dialect == "legacy":
+        return None
+    config = side.config
+    dialect = None if side.framework == "megatron" else config.dialect
+    try:
+        wanted = translate_recipe(partner.recipe, partner.config, config.framework, config.framework_version, dialect)
+        return Updater(side.source.text, wanted, config, ReadOptions(), original=config)
+    except UnreadableError:
+        return None

@@ -31,7 +31,7 @@ READERS = (
 )  # fmt: skip
 """Modules whose `PROBLEMS` a reader raises: their codes are explained too."""
 
-COLUMNS = ("roles", "consequences", "repeats", "rewrite", "yields_to")
+COLUMNS = ("roles", "consequences", "repeats", "rewrite", "mends", "yields_to")
 """Columns of `explained/*.yaml` that say how findings go together, and explain nothing."""
 _SEVERITY = {"numerics": "error", "performance": "info", "none": "info"}
 
@@ -90,7 +90,7 @@ def columns(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str, Any]])
     """The columns of the catalogues that say how findings go together; `roles.yaml` describes them."""
     roles: dict[str, set[str]] = {name: set() for name in load_table((ROOM / "roles.yaml").read_text("utf-8"))}
     causes: dict[str, tuple[Any, ...]] = {}
-    single: dict[str, dict[str, Any]] = {"repeats": {}, "rewrite": {}, "yields_to": {}}
+    single: dict[str, dict[str, Any]] = {"repeats": {}, "rewrite": {}, "mends": {}, "yields_to": {}}
     for code, row in (*_explained_rows(), *rules.items()):
         for name in row.get("roles", ()):
             assert name in roles, f"{code}: roles.yaml does not describe {name}"
@@ -109,6 +109,7 @@ def columns(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str, Any]])
         "ROLES": {name: tuple(sorted(codes)) for name, codes in roles.items()},
         "REPEATS": single["repeats"],
         "REWRITES": single["rewrite"],
+        "MENDS": single["mends"],
         "YIELDS_TO": single["yields_to"],
     }
 

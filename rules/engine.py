@@ -68,16 +68,18 @@ class Outcome(NamedTuple):
 def check(subject: Subject, selection: Selection | None = None, more: Sequence[Rule] = ()) -> Outcome:
     """Every finding about the subject: the readers' problems first, then the rules'."""
     run = _Run(subject, selection or Selection())
-    run.problems()
-    # Rules are about a training run of a GPT model; what else there is was said by the reader.
-    if all(trains_gpt(side.config) for side in subject.sides):
-        run.comparisons()
-        frameworks = frozenset(side.framework for side in subject.sides)
-        for entry in (*functions(frameworks, subject.profile), *more):
-            if run.selection.is_enabled(entry.code) and subject.profile in entry.profiles:
-                run.function(entry)
-        run.advisories()
+    if run.all_rules(more):
         run.found = run.link()
+    if subject.reread is not None and any(entry.kind.severity != "info" for entry in run.found):
+        from .fixes import add_fixes
+
+        def check_again(changed: Subject) -> Sequence[Diagnostic]:
+            """What is found after a fix, without what follows from what."""
+            again = _Run(changed, selection or Selection())
+            again.all_rules(more)
+            return again.found
+
+        run.found = add_fixes(subject, run.found, check_again)
     return Outcome(tuple(sorted(run.found, key=_position)), run.crashed)
 
 
@@ -108,6 +110,25 @@ class _Run:
                 from .repairs import with_fix
 
                 self.found.append(_where_it_stands(with_fix(problem._replace(kind=kind), side)))
+
+    def all_rules(self, more: Sequence[Rule]) -> bool:
+        """Everything that is found, each once; False for what is no training of a GPT model, which has no rules."""
+        self.problems()
+        # What else there is was said by the reader.
+        if not all(trains_gpt(side.config) for side in self.subject.sides):
+            return False
+        self.rules(more)
+        self.found = self.settle()
+        return True
+
+    def rules(self, more: Sequence[Rule]) -> None:
+        """Run every rule that is enabled."""
+        self.comparisons()
+        frameworks = frozenset(side.framework for side in self.subject.sides)
+        for entry in (*functions(frameworks, self.subject.profile), *more):
+            if self.selection.is_enabled(entry.code) and self.subject.profile in entry.profiles:
+                self.function(entry)
+        self.advisories()
 
     def comparisons(self) -> None:
         """Fields that differ between the two files."""
@@ -143,12 +164,16 @@ class _Run:
         except Exception as error:  # noqa: BLE001 - a crash is a finding
             self._crash(entry.code, error)
 
-    def link(self) -> list[Diagnostic]:
-        """The findings, each once, with the one that it follows from."""
+    def settle(self) -> list[Diagnostic]:
+        """The findings, each once, with the severity that they have in this subject."""
         found = _deduplicate(self.found)
         if self.subject.is_pair:
             found = downgrade_inert_keys(self.subject, found)
-        found = _doubt_forks(self.subject, found)
+        return _doubt_forks(self.subject, found)
+
+    def link(self) -> list[Diagnostic]:
+        """The findings, each with the one that it follows from."""
+        found = self.found
         if any(entry.kind.severity != "info" for entry in found):
             from .root_cause import group_by_root_cause
 

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ..mapper.differences import COMPUTED, difference_of, differences
+from ..mapper.differences import COMPUTED, difference_of, differences, is_neutral
+from ..mapper.recipe.vocabulary import FOLLOWING
+from ..schemas.diagnostic import UnreadableError
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.source import SourceText
+from .agreement import agreeing_fix, is_difference, is_plain_fix, source_fields_of, subject_fields, subject_keys
+from .repairs import deletions, single_edits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,10 +21,14 @@ if TYPE_CHECKING:
     from ..mapper.differences import Found
     from ..mapper.recipe.values import Recipe
     from ..mappings.names_compiled import FieldName
-    from ..schemas.diagnostic import Diagnostic, Edit
+    from ..schemas.diagnostic import Diagnostic, Edit, Fix, Mark
+    from .subject import Side, Subject
 
 MOST_ROUNDS = 200
 """Every round mends something, so that only fixes without a finding of their own would go on for ever."""
+_MOST_STEPS = 4
+"""Times that a fix is widened by the fields of what it leads to."""
+_FEWEST_TOGETHER = 2
 
 
 class LintedTexts(NamedTuple):
@@ -39,6 +47,150 @@ class Mended(NamedTuple):
     converged: bool
     undone: tuple[Diagnostic, ...] = ()
     """What a fix would not have mended, or only by another fault."""
+
+
+def add_fixes(
+    subject: Subject, found: Sequence[Diagnostic], check_again: Callable[[Subject], Sequence[Diagnostic]]
+) -> list[Diagnostic]:
+    """The findings; each cause that has no fix gets the first one that mends it and leads to no other finding."""
+    return _Mender(subject, found, check_again).mend_all()
+
+
+class _Mender:
+    """Proposes fixes for the findings of one subject, and tries each on the text before it is offered."""
+
+    def __init__(
+        self, subject: Subject, found: Sequence[Diagnostic], check_again: Callable[[Subject], Sequence[Diagnostic]]
+    ) -> None:
+        self.subject = subject
+        self.found = list(found)
+        self.check_again = check_again
+        self.before = LintedTexts(found, [[side.recipe for side in subject.sides]])
+        self.good: set[tuple[Mark, Fix]] = set()
+        """Fixes that were tried together with others, and mend their findings."""
+
+    def mend_all(self) -> list[Diagnostic]:
+        """The findings with the fixes that were tried."""
+        self._try_together(list(self._first_proposals()))
+        done = [self._mend(entry) for entry in self.found]
+        mended = {entry.mark for entry in done if entry.fixes and entry.because is None}
+        # What follows from a finding with a fix goes with it: a fix of its own would write a second key.
+        return [
+            self._keep_fixes(entry, given=entry.because not in mended) if entry.because else entry for entry in done
+        ]
+
+    def _first_proposals(self) -> Iterator[tuple[Diagnostic, Fix]]:
+        """The likeliest fix of each cause in each file, but for those that need not be tried."""
+        for entry in self.found:
+            if entry.kind.severity == "info" or entry.because is not None:
+                continue
+            yield from ((entry, fix) for fix in entry.fixes if not is_plain_fix(entry, fix))
+            files = {fix.edits[0].file for fix in entry.fixes}
+            for side in self._sides_of(entry):
+                if side.source.name not in files:
+                    named = next(single_edits(entry, side), None)
+                    fields, keys = subject_fields(entry, side), subject_keys(entry, side)
+                    fix = named or agreeing_fix(self.subject, side, fields, keys, 0)
+                    yield from () if fix is None else ((entry, fix),)
+
+    def _try_together(self, proposed: Sequence[tuple[Diagnostic, Fix]]) -> None:
+        """Note the good ones; where some of many are not, each half is tried. One alone is left to `_try`."""
+        for side in self.subject.sides:
+            waiting = [[(entry, fix) for entry, fix in proposed if fix.edits[0].file == side.source.name]]
+            while waiting:
+                some = waiting.pop()
+                if len(some) < _FEWEST_TOGETHER:
+                    continue
+                fixed = [entry._replace(fix=fix) for entry, fix in some]
+                after = self._after(side, fixed)
+                if after is not None and _is_better(self.before, fixed, after):
+                    self.good.update([(entry.mark, fix) for entry, fix in some])
+                else:
+                    waiting += [some[: len(some) // 2], some[len(some) // 2 :]]
+
+    def _sides_of(self, entry: Diagnostic) -> list[Side]:
+        """The files in which a finding may be mended: both of a difference, else its own."""
+        return [side for side in self.subject.sides if is_difference(entry) or side.source.name == entry.file]
+
+    def _keep_fixes(self, entry: Diagnostic, *, given: bool) -> Diagnostic:
+        """A finding that follows from another one, with those of its rule's fixes that mend it; none if not `given`."""
+        fix, *others = [
+            one if given and one and self._is_good(entry, one) else None for one in (entry.fix, *entry.alternatives)
+        ]
+        return entry._replace(fix=fix, alternatives=tuple(one for one in others if one is not None))
+
+    def _is_good(self, entry: Diagnostic, fix: Fix) -> bool:
+        """True if a fix need not be tried, or was tried and mends its finding."""
+        return is_plain_fix(entry, fix) or self._try(entry, fix) is None
+
+    def _mend(self, entry: Diagnostic) -> Diagnostic:
+        if entry.kind.severity == "info" or entry.because is not None:
+            return entry
+        tried = [fix for fix in entry.fixes if self._is_good(entry, fix)]
+        if not is_difference(entry):
+            tried = tried or [fix for side in self._sides_of(entry) if (fix := self._fix_in(entry, side)) is not None]
+            return entry._replace(fix=tried[0] if tried else None, alternatives=tuple(tried[1:]))
+        by_file = {fix.edits[0].file: fix for fix in reversed(tried)}
+        for side in self.subject.sides:
+            if side.source.name not in by_file and (fix := self._fix_in(entry, side)) is not None:
+                by_file[side.source.name] = fix
+        changed = self.subject.side(self.subject.fix_side)
+        chosen = None if changed is None else by_file.pop(changed.source.name, None)
+        return entry._replace(fix=chosen, alternatives=tuple(by_file.values()))
+
+    def _fix_in(self, entry: Diagnostic, side: Side) -> Fix | None:
+        for fix in single_edits(entry, side):
+            if self._try(entry, fix) is None:
+                return fix
+        agreed = self._agreement(entry, side)
+        if agreed is not None:
+            return agreed
+        return next((fix for fix in deletions(entry, side) if self._try(entry, fix) is None), None)
+
+    def _agreement(self, entry: Diagnostic, side: Side) -> Fix | None:
+        """The fix that takes the partner's values over, for as many fields as must change together."""
+        first, keys = subject_fields(entry, side), subject_keys(entry, side)
+        for effort in (0, 2):
+            fields, tried = first, None
+            for _ in range(_MOST_STEPS):
+                fix = agreeing_fix(self.subject, side, fields, keys, effort)
+                if fix is None or fix == tried:
+                    break
+                new = self._try(entry, fix)
+                if new is None:
+                    return fix
+                fields, tried = fields | (new or source_fields_of(fields, side)), fix
+        return None
+
+    def _try(self, entry: Diagnostic, fix: Fix) -> frozenset[FieldName] | None:
+        """None if a fix mends its finding and does no harm, else the fields of what it leads to."""
+        if (entry.mark, fix) in self.good:
+            return None
+        side = next((one for one in self.subject.sides if one.source.name == fix.edits[0].file), None)
+        fixed = [entry._replace(fix=fix)]
+        after = None if side is None else self._after(side, fixed)
+        if side is None or after is None:
+            return frozenset()
+        if _is_better(self.before, fixed, after):
+            return None
+        had = {_identity(one) for one in self.before.findings if one.kind.severity != "info"}
+        loud = (one for one in after.findings if one.kind.severity != "info" and _identity(one) not in had)
+        led_to: list[FieldName] = [field for one in loud for field in subject_fields(one, side)]
+        return frozenset([*led_to, *_side_effects(self.before, fixed, after)])
+
+    def _after(self, side: Side, fixed: Sequence[Diagnostic]) -> LintedTexts | None:
+        """What lint finds after some fixes of one file; None if they do not fit, or the text cannot be read."""
+        reread = self.subject.reread
+        distinct = {entry.fix: entry for entry in fixed}
+        texts, done = apply_fixes({side.source.name: side.source}, list(distinct.values()))
+        if reread is None or len(done) < len(distinct):
+            return None
+        try:
+            new = reread(side.framework, texts[side.source.name])
+        except UnreadableError:
+            return None
+        changed = self.subject._replace(**{side.framework: new}, worked_out={}, reread=None)
+        return LintedTexts(self.check_again(changed), [[one.recipe for one in changed.sides]])
 
 
 def apply_fixes(
@@ -114,37 +266,51 @@ def _is_wanted(entry: Diagnostic, *, unsafe: bool) -> bool:
 
 def _is_better(before: LintedTexts, fixed: Sequence[Diagnostic], after: LintedTexts) -> bool:
     """True if what was fixed is gone, nothing that must be seen to has come, and the rest is as it was."""
-    had, has = Counter(map(_identity, before.findings)), Counter(map(_identity, after.findings))
-    if any(has[name] >= had[name] for name in map(_identity, fixed)):
-        return False
-    loud = {_identity(entry) for entry in after.findings if entry.kind.severity != "info"}
-    return all(had[name] for name in loud) and _keeps_the_rest(before, fixed, after)
+    had, has = _counted(before), _counted(after)
+    remarks = Counter(map(_identity, before.findings)), Counter(map(_identity, after.findings))
+    for entry in fixed:
+        earlier, later = remarks if entry.kind.severity == "info" else (had, has)
+        if later[_identity(entry)] >= earlier[_identity(entry)]:
+            return False
+    return all(name in remarks[0] for name in has) and not any(True for _ in _side_effects(before, fixed, after))
 
 
-def _keeps_the_rest(before: LintedTexts, fixed: Sequence[Diagnostic], after: LintedTexts) -> bool:
-    """True if every field that no fixed finding is about is as it was, or is now as the partner has it."""
+def _counted(seen: LintedTexts) -> Counter[tuple[object, ...]]:
+    """The errors and warnings, counted by what they are about."""
+    return Counter(_identity(entry) for entry in seen.findings if entry.kind.severity != "info")
+
+
+def _side_effects(before: LintedTexts, fixed: Sequence[Diagnostic], after: LintedTexts) -> Iterator[FieldName]:
+    """The fields that no fixed finding is about, and that are neither as they were nor as the partner has them."""
     had = {recipe.file: recipe for group in before.groups for recipe in group}
-    return all(
-        name in _about(fixed, had[recipe.file], recipe)
-        or any(_agree(name, recipe, other) for other in group if other is not recipe)
-        for group in after.groups
-        for recipe in group
-        if recipe.file in had
-        for name in _changed_fields(had[recipe.file], recipe)
-    )
+    for group in after.groups:
+        for recipe in group:
+            for name in _changed_fields(had[recipe.file], recipe) if recipe.file in had else ():
+                agrees = any(_agree(name, recipe, other) for other in group if other is not recipe)
+                if not agrees and name not in _about(fixed, had[recipe.file], recipe):
+                    yield name
 
 
 def _about(fixed: Sequence[Diagnostic], before: Recipe, after: Recipe) -> set[FieldName]:
     """The fields of the findings, or of the lines that were edited, and others that the very same keys make."""
     named = {field for entry in fixed for field in entry.fields}
-    lines = {
-        edit.span.line
+    old: set[int] = set()
+    new: set[int] = set()
+    moved = 0
+    edits = [
+        (edit.span, edit.text, bool(entry.fields))
         for entry in fixed
-        if entry.fix is not None and not entry.fields
+        if entry.fix is not None
         for edit in entry.fix.edits
         if edit.file == after.file
-    }
-    return _of_one_make(before, named, lines) | _of_one_make(after, named, lines)
+    ]
+    for span, text, has_fields in sorted(edits):
+        lines = text.count("\n")
+        if not has_fields:
+            old.update(range(span.line, span.end_line + 1))
+            new.update(range(span.line + moved, span.line + moved + lines + 1))
+        moved += lines - (span.end_line - span.line)
+    return _of_one_make(before, named, old) | _of_one_make(after, named, new)
 
 
 def _of_one_make(recipe: Recipe, named: set[str], lines: set[int]) -> set[FieldName]:
@@ -162,7 +328,7 @@ def _of_one_make(recipe: Recipe, named: set[str], lines: set[int]) -> set[FieldN
 def _changed_fields(before: Recipe, after: Recipe) -> Iterator[FieldName]:
     """The fields that are another thing now; what is computed follows from them."""
     for row in differences(before, after):
-        if row.field is None or row.field.startswith(COMPUTED) or row.status == "equal":
+        if row.field is None or row.field.startswith(COMPUTED) or row.field in FOLLOWING or row.status == "equal":
             continue
         if row.status != "undecided" or _is_decided(row.a) or _is_decided(row.b):
             yield row.field
@@ -174,10 +340,12 @@ def _is_decided(found: Found | None) -> bool:
 
 def _agree(name: FieldName, one: Recipe, other: Recipe) -> bool:
     row = difference_of(name, one, other)
-    return row is not None and row.status == "equal"
+    if row is None or row.status == "equal" or is_neutral(row):
+        return row is not None
+    return row.status in ("only-a", "only-b") and row.impact != "numerics"  # the other framework has no such setting
 
 
-def _identity(entry: Diagnostic) -> tuple[str, str, tuple[str, ...], str]:
+def _identity(entry: Diagnostic) -> tuple[object, ...]:
     """The subject of a finding, wherever it stands: a fix moves lines."""
     words = (value for _, value in entry.values if isinstance(value, str))
     about = "" if entry.fields else next(words, "")

@@ -8,20 +8,25 @@ changes (`hunks_of`) are its description and the diff that a person sees.
 from __future__ import annotations
 
 from ..schemas.config import Setting
-from ..schemas.diagnostic import Edit, Fix
+from ..schemas.diagnostic import Edit, Fix, UnreadableError
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
+from ..schemas.plain_values import is_mapping
 from ..schemas.shared_words import list_words
-from ..schemas.source import Span
-from .catalog_compiled import REWRITES, ROLES
+from ..schemas.source import SourceText, Span
+from .adjustments import settings_named
+from .catalog_compiled import MENDS, REWRITES, ROLES
 from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ..schemas.config import Launch
+    from ..mapper.translate.editors import Edit as TextEdit
+    from ..mapper.translate.editors import ScriptEditor, YamlEditor
+    from ..schemas.config import Argument, Launch
     from ..schemas.diagnostic import Applicability, Diagnostic, Language
+    from ..schemas.megatron.catalog import ArgumentFact
     from ..schemas.message import Words
-    from ..schemas.source import SourceText
+    from ..schemas.suggestion import Suggestion
     from ..schemas.yaml_reader.document import YamlDocument
     from ..schemas.yaml_reader.node import Node
     from .rule import Change, Repair
@@ -155,11 +160,7 @@ def _script_edits(change: Change, side: Side) -> list[Edit]:
     wanted = config._replace(settings={key: target} if change.kind == "set" else {})
     editor = ScriptEditor(side.source, config, wanted, shared=_has_own_variables(config.settings.get(key), launch))
     made = editor.put(key, target.value) if change.kind == "set" else editor.drop(key)
-    newline = "\r\n" if "\r\n" in side.source.text else "\n"
-    return [
-        Edit(side.source.name, side.source.span(edit.start, edit.end), edit.text.replace("\n", newline))
-        for edit in made
-    ]
+    return _edits_in(side.source, made)
 
 
 def _has_own_variables(held: Setting | None, launch: Launch) -> bool:
@@ -211,6 +212,168 @@ def _with_rename(problem: Diagnostic, side: Side, document: YamlDocument) -> Dia
         return problem
     edit = Edit(problem.file, node.key_span, better)
     return problem._replace(fix=described_fix("unsafe", (edit,), {problem.file: side.source}))
+
+
+def single_edits(entry: Diagnostic, side: Side) -> Iterator[Fix]:
+    """Fixes that the finding itself names: another name for a key, another value, what runs instead."""
+    for way in MENDS.get(entry.kind.code, ()):
+        if way in _NAMED_EDITS and entry.span is not None and entry.span.file is None:
+            yield from _NAMED_EDITS[way](entry, side)
+
+
+def deletions(entry: Diagnostic, side: Side) -> Iterator[Fix]:
+    """Fixes that take out the key or the argument that a finding is about."""
+    ways = MENDS.get(entry.kind.code, ())
+    if "delete" in ways and entry.span is not None:
+        yield from _deleted(entry.span, side)
+    if "delete-named" in ways:
+        settings = (side.explicit(key) for key in settings_named(side, entry, when=True))
+        for setting in settings:
+            if setting is not None and setting.span is not None:
+                yield from _deleted(setting.span, side)
+
+
+def converted_fix(side: Side, edits: Sequence[TextEdit]) -> Fix | None:
+    """The fix of some edits of a side's text; None if there are none, or two of them overlap."""
+    from ..mapper.translate.editors import apply_edits
+
+    source = side.source
+    if not edits or apply_edits(source.text, edits) in (None, source.text):
+        return None
+    return described_fix("unsafe", _edits_in(source, edits), {source.name: source})
+
+
+def _edits_in(source: SourceText, edits: Iterable[TextEdit]) -> list[Edit]:
+    """The edits of an editor, each once, with their places and the line ends of the text."""
+    newline = "\r\n" if "\r\n" in source.text else "\n"
+    distinct = dict.fromkeys((one.start, one.end, one.text.replace("\n", newline)) for one in edits)
+    return [Edit(source.name, source.span(start, end), text) for start, end, text in distinct]
+
+
+def _renamed(entry: Diagnostic, side: Side) -> Iterator[Fix]:
+    """The key or the flag under the name that its message suggests; safe if no other name is as near."""
+    yield from (_renamed_flag if side.framework == "megatron" else _renamed_key)(entry, side)
+
+
+def _renamed_flag(entry: Diagnostic, side: Side) -> Iterator[Fix]:
+    values, place = dict(entry.values), entry.span
+    flag = str(values["text" if "written" in values else "flag"])
+    better = str(values.get("near") or values.get("written") or "")
+    argument = next((one for one in _arguments(side) if place is not None and one.span[:2] == place[:2]), None)
+    if better and argument is not None and argument.text.startswith(flag):
+        span = argument.span._replace(end_line=argument.span.line, end_column=argument.span.column + len(flag))
+        yield _one_edit(span, better, side, safe=_is_only_slip(flag, better, side))
+
+
+def _renamed_key(entry: Diagnostic, side: Side) -> Iterator[Fix]:
+    meant, document = _meant(entry), _own_document(side)
+    path = None if entry.span is None else path_at(entry.span, side)
+    if meant is None or document is None or path is None:
+        return
+    node, section = document.find(path), path.rpartition(".")[0]
+    if node is None or node.key_span is None or document.find(f"{section}.{meant.name}" if section else meant.name):
+        return
+    yield _one_edit(node.key_span, meant.name, side, safe=meant.is_only)
+
+
+def _one_edit(span: Span, text: str, side: Side, *, safe: bool) -> Fix:
+    source = side.source
+    return described_fix("safe" if safe else "unsafe", [Edit(source.name, span, text)], {source.name: source})
+
+
+def _meant(entry: Diagnostic) -> Suggestion | None:
+    """The name that a finding's message suggests."""
+    from ..schemas.suggestion import Suggestion
+
+    return next((value for _, value in entry.values if isinstance(value, Suggestion)), None)
+
+
+def _is_only_slip(flag: str, better: str, side: Side) -> bool:
+    """True if a flag is one option of this version with a slip, and no other one."""
+    from ..schemas.megatron.forks import catalog, fork_of
+    from ..schemas.suggestion import slip
+
+    known = catalog(side.config.framework_version, fork_of(side.config)).by_option
+    return better in known and [option for option in known if slip(flag, option)] == [better]
+
+
+def _respelt(entry: Diagnostic, side: Side) -> Iterator[Fix]:
+    """The value as its message suggests it."""
+    meant = _meant(entry)
+    if meant is not None and entry.span is not None and _own_document(side) is not None:
+        yield _one_edit(entry.span, meant.name, side, safe=meant.is_only)
+
+
+def _what_runs(entry: Diagnostic, side: Side) -> Iterator[Fix]:
+    """What a message gives as the nearest setting that runs: `key: value`, or a flag with its words."""
+    from ..schemas.yaml_reader.document import read_yaml
+
+    instead = str(dict(entry.values).get("instead"))
+    if side.framework == "megatron":
+        known = {option: fact for fact in _options(side) for option in fact.options}
+        flag, *words = instead.split()
+        if flag in known and not any(word.startswith("--") for word in words):
+            edits = list(_script_editor(side).give(known[flag].dest, flag, words))
+            if (fix := converted_fix(side, edits)) is not None:
+                yield fix
+        return
+    try:
+        wanted = read_yaml(SourceText("instead.yaml", instead)).value
+    except UnreadableError:
+        return
+    if _own_document(side) is None or not is_mapping(wanted):
+        return
+    editor = _yaml_editor(side)
+    section = str(dict(entry.values).get("at", "")).rpartition(".")[0]
+    paths = ((f"{section}.{key}" if section else str(key), value) for key, value in wanted.items())
+    edits = [edit for path, value in paths for edit in editor.put(path, value)]
+    if (fix := converted_fix(side, [*edits, *editor.rest()])) is not None:
+        yield fix
+
+
+def _deleted(span: Span, side: Side) -> Iterator[Fix]:
+    """The key or the argument at a place taken out."""
+    if side.framework == "megatron":
+        edits = list(_script_editor(side).drop_at(span))
+    elif _own_document(side) is not None:
+        editor = _yaml_editor(side)
+        path = editor.path_at(span)
+        edits = [] if path is None else list(editor.drop(path))
+    else:
+        return
+    if (fix := converted_fix(side, edits)) is not None:
+        yield fix
+
+
+_NAMED_EDITS = {"rename": _renamed, "respell": _respelt, "instead": _what_runs}
+
+
+def _arguments(side: Side) -> Sequence[Argument]:
+    launch = side.config.launch
+    return () if launch is None else [one for one in launch.arguments if one.span.file is None and one.resolved]
+
+
+def _options(side: Side) -> Iterable[ArgumentFact]:
+    from ..schemas.megatron.forks import catalog, fork_of
+
+    return catalog(side.config.framework_version, fork_of(side.config)).by_dest.values()
+
+
+def path_at(span: Span, side: Side) -> str | None:
+    """The path of what stands at a place of a YAML."""
+    return None if _own_document(side) is None else _yaml_editor(side).path_at(span)
+
+
+def _script_editor(side: Side) -> ScriptEditor:
+    from ..mapper.translate.editors import ScriptEditor
+
+    return ScriptEditor(side.source, side.config, side.config, shared=True)
+
+
+def _yaml_editor(side: Side) -> YamlEditor:
+    from ..mapper.translate.editors import YamlEditor
+
+    return YamlEditor(side.source, shared=True)
 
 
 def _edit(change: Change, side: Side, document: YamlDocument) -> Edit | None:

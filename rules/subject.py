@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from ..mapper.recipe.values import Recipe, RecipeValue
     from ..mappings.names_compiled import FieldName
@@ -78,6 +78,8 @@ class Subject(NamedTuple):
     """What a rule has computed for this subject and another one needs again: an empty one for every subject."""
     fix_side: Framework = "mindformers"
     """The file of a pair that the fix of a difference changes: side b."""
+    reread: Callable[[Framework, str], Side] | None = None
+    """Reads another text of a file, in which a fix is tried; without it only the rules' own fixes are offered."""
 
     @property
     def sides(self) -> tuple[Side, ...]:

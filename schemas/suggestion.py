@@ -50,10 +50,35 @@ def _learnt(name: str) -> tuple[int, int]:
     return found
 
 
+class Suggestion(Words):
+    """Words that name the entry of a list that somebody probably meant."""
+
+    __slots__ = ("is_only", "name")
+    name: str
+    is_only: bool
+    """True if the unknown name is that entry with a slip, and no other one with a slip."""
+
+    def __reduce__(self) -> tuple[type[Suggestion], tuple[object, ...]]:  # type: ignore[override]
+        return _suggestion, (str(self), self.zh, self.name, self.is_only)  # type: ignore[return-value]
+
+
+def _suggestion(en: str, zh: str, name: str, is_only: bool) -> Suggestion:
+    made = str.__new__(Suggestion, en)
+    made.zh, made.name, made.is_only = zh, name, is_only
+    return made
+
+
+def suggest_as(words: Words, meant: str, name: str, known: Iterable[str] = ()) -> Suggestion:
+    """Words that say what was meant by a name; of a table's own answer, which has no rival, without `known`."""
+    slips = [other for other in known if slip(name, other)]
+    return _suggestion(*words.both(), meant, slips == [meant] or not known)
+
+
 def suggestion(name: str, known: Iterable[str]) -> Words:
     """`; did you mean …?`, or an empty text."""
-    found = closest(name, known)
-    return Words("", "") if found is None else say.did_you_mean(found=found)
+    listed = list(known)
+    found = closest(name, listed)
+    return Words("", "") if found is None else suggest_as(say.did_you_mean(found=found), found, name, listed)
 
 
 def slip(name: str, other: str) -> bool:

@@ -6,6 +6,7 @@ import os
 
 from ...schemas.diagnostic import causes_of, deduplicate
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
+from ...schemas.source import SourceText
 from .file_groups import Gathering
 
 if TYPE_CHECKING:
@@ -15,9 +16,8 @@ if TYPE_CHECKING:
     from ...rules.engine import Outcome, Selection
     from ...rules.subject import Side, Subject
     from ...schemas.border.text_output import Outgoing
-    from ...schemas.config import Basis
+    from ...schemas.config import Basis, Framework
     from ...schemas.diagnostic import Diagnostic
-    from ...schemas.source import SourceText
     from .settings import Reader, Settings
 
 
@@ -182,9 +182,19 @@ def _subject(group: Sequence[Side], settings: Settings) -> Subject:
     from ...rules.subject import Subject
 
     sides = {side.framework: side for side in group}
+
+    def reread(framework: Framework, text: str) -> Side:
+        """One of the files with another text."""
+        from .file_groups import read_side
+        from .settings import Reader
+
+        before = sides[framework].source
+        edited = SourceText(before.name, text, before.encoding)
+        return read_side(before.name, settings, Reader(None, {before.name: edited}))
+
     changed = group[-1 if settings.fix_side == "b" else 0].framework
     options = settings.configuration.rule_options
-    return Subject(sides.get("megatron"), sides.get("mindformers"), settings.profile, options, {}, changed)
+    return Subject(sides.get("megatron"), sides.get("mindformers"), settings.profile, options, {}, changed, reread)
 
 
 def _selection(settings: Settings) -> Selection:

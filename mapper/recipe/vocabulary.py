@@ -25,6 +25,8 @@ class Field(NamedTuple):
 
 COMPUTED = "computed."
 """The topic of what follows from the other fields by each framework's own formulas, and has no row of the tables."""
+FOLLOWING = frozenset(("parallel.world_size", "batch.accumulation_steps", "run.train_samples"))
+"""Fields that follow from others of their row."""
 _DEFINING = ("model.", "attention.", "position.", "norm.", "activation.", "moe.", "mtp.")
 _NOT_DEFINING = frozenset(
     (

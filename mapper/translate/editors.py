@@ -45,7 +45,8 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> str | None:
     return "".join([*parts, text[at:]])
 
 
-_VARIABLE = re.compile(r"""[ \t]+("?\$(?:\{[A-Za-z_][A-Za-z0-9_]*\}|[A-Za-z_][A-Za-z0-9_]*)"?)(?=[\s"')\\]|$)""")
+_NAME = r"\$(?:\{[A-Za-z_][A-Za-z0-9_]*\}|[A-Za-z_][A-Za-z0-9_]*)"
+_VARIABLE = re.compile(rf"""[ \t]+("{_NAME}"|{_NAME})(?=[\s"')\\]|$)""")
 
 
 class _WrittenArgument(NamedTuple):
@@ -76,14 +77,32 @@ class ScriptEditor:
         target, setting = self.wanted.settings.get(key), self.config.settings.get(key)
         if target is None or target.origin != "explicit" or target.flag is None:
             yield from self.drop(key)
-            return
-        words = list(target.raw or ())
+        elif setting is None or setting.origin != "explicit" or not is_identical(setting.value, target.value):
+            yield from self.give(key, target.flag, list(target.raw or ()))
+
+    def give(self, key: str, flag: str, words: list[str]) -> Iterator[Edit]:
+        """Edits after which an argument is given with these words."""
+        setting = self.config.settings.get(key)
         if setting is None or setting.origin != "explicit":
-            yield from self._append(target.flag, words, key)
+            yield from self._append(flag, words, key)
+        elif (written := self._find_argument(setting)) is not None:
+            yield from self._change_argument(written, flag, words, key)
+
+    def drop_at(self, span: Span) -> Iterator[Edit]:
+        """Edits after which a word of the launch is not given; a flag goes with the words behind it."""
+        for place, argument in enumerate(self.arguments):
+            if argument.span[:2] != span[:2] or argument.span.file is not None or not argument.resolved:
+                continue
+            words: list[Argument] = []
+            for word in self.arguments[place + 1 :] if argument.text.startswith("--") else ():
+                if word.text.startswith("--"):
+                    break
+                words.append(word)
+            written = _WrittenArgument(argument, tuple(words))
+            if all(word.resolved and word.span.file is None for word in words) and self._is_adjacent(written):
+                last = words[-1] if words else argument
+                yield self._remove_argument(self._outer(argument.span)[0], self._outer(last.span)[1], argument.text)
             return
-        written = None if is_identical(setting.value, target.value) else self._find_argument(setting)
-        if written is not None:
-            yield from self._change_argument(written, target.flag, words, key)
 
     def _change_argument(self, written: _WrittenArgument, name: str, words: list[str], key: str) -> Iterator[Edit]:
         """Edits after which an argument that is given has other words."""
@@ -279,6 +298,17 @@ class YamlEditor:
             self._insert(path, key, value)
         elif not _equal(node.value, value):
             yield from self._replace(node, key, value)
+
+    def path_at(self, span: Span) -> str | None:
+        """The path of the key or the value that stands at a place."""
+        waiting: list[tuple[str, Node]] = [("", self.document.root)] if self.document.root else []
+        while waiting:
+            path, node = waiting.pop()
+            if path and span[:2] in ((node.key_span or node.span)[:2], node.span[:2]):
+                return path
+            waiting += [(f"{path}.{key}" if path else str(key), below) for key, below in node.items.items()]
+            waiting += [(f"{path}[{place}]", below) for place, below in enumerate(node.entries)]
+        return None
 
     def rename(self, key: str, name: str, value: Value) -> Iterator[Edit]:
         """Edits after which the entry of `key` is called `name` and has this value."""

@@ -21,7 +21,7 @@ from ..families import family_of, misfits_of
 from ..gates import meaningful
 from ..preconditions import startup_refusals
 from ..recipe.reading import recipe_of, side_of
-from ..recipe.vocabulary import COMPUTED, vocabulary
+from ..recipe.vocabulary import COMPUTED, FOLLOWING, vocabulary
 from .editors import Edit, ScriptEditor, YamlEditor, apply_edits
 from .megatron_file import megatron_text
 from .messages_compiled import say
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from ..recipe.values import Recipe
 
 _ROUNDS = 4
-_NOT_COMPARED = frozenset(("parallel.world_size", "batch.accumulation_steps", "run.train_samples"))
-"""Fields that follow from others of their row."""
 _MACHINERY = frozenset(("data", "fusion", "environment", "logging", "checkpoint"))
 """Where a framework's own default is no wish: what the file has stays, if no number depends on it."""
 _SURROUNDINGS = frozenset(("data", "training", "batch", "parallel", "schedule"))
@@ -86,11 +84,21 @@ def update(
     target_text: str, translation: Translation, target_config: Config, options: ReadOptions | None = None
 ) -> Updated:
     """The file after the update, what was changed and what could not be; UnreadableError for a file of another kind."""
-    return _Updater(target_text, translation, target_config, options or ReadOptions()).update_text()
+    return Updater(target_text, translation, target_config, options or ReadOptions()).update_text()
 
 
-class _Updater:
-    def __init__(self, text: str, translation: Translation, config: Config, options: ReadOptions) -> None:
+class Updater:
+    """Brings the text of a file to a translated run: as a whole, or some of its fields alone."""
+
+    def __init__(
+        self,
+        text: str,
+        translation: Translation,
+        config: Config,
+        options: ReadOptions,
+        *,
+        original: Config | None = None,
+    ) -> None:
         self.translation = translation
         self.version = translation.version
         self.config = config
@@ -104,7 +112,7 @@ class _Updater:
         else:
             self.options = options._replace(world_size=size, mindformers=self.version, dialect=self.side)
             plain = plain._replace(mindformers=self.version, dialect=self.side)
-        self.original = self._read(text)
+        self.original = self._read(text) if original is None else original
         fresh = megatron_text(translation) if self.side == "megatron" else mindformers_text(translation)
         self.wanted = config_of(
             SourceText("wanted.sh" if self.side == "megatron" else "wanted.yaml", fresh),
@@ -115,6 +123,41 @@ class _Updater:
         self.text = text
         self.changed: list[str] = []
         self.refused: list[Refusal] = []
+
+    def edits_for(self, fields: frozenset[FieldName], keys: frozenset[str], effort: int) -> list[Edit]:
+        """Edits that bring some fields, and the rows that write some keys, to the translated run.
+
+        A key may name a section: everything that a new file has in it is written.
+        """
+        editor = self._editor(self.text, self.original, shared=effort == 0)
+        edits: list[Edit] = []
+        for row in table().rows:
+            side = row.side(self.side, self.version)
+            if side is None or side.fixed is not None or side.environment is not None or side.lens == "nothing":
+                continue
+            names = {key for name in (*side.keys, *side.aliases) for key in name.split("|")}
+            names.update([key.rpartition(".")[2] for key in side.keys])
+            if side.options.get("write", row.write) != "never" and not (
+                fields.isdisjoint(row.fields) and keys.isdisjoint(names)
+            ):
+                edits += self._row_edits(editor, self.original, row, side, effort)
+        if isinstance(editor, YamlEditor):
+            for name, value in mindformers_settings(self.translation).items():
+                if self._is_one_of(name, keys):
+                    edits += editor.put(name, value)
+        return [*edits, *editor.rest()]
+
+    def _is_one_of(self, name: str, keys: frozenset[str]) -> bool:
+        """True if a key of a new file is one of these, stands below one, or has the last name of a missing one."""
+        if any(name == key or name.startswith(f"{key}.") for key in keys):
+            return True
+        return name.rpartition(".")[2] in keys and not self.original.writes(name)
+
+    def _editor(self, text: str, current: Config, *, shared: bool) -> ScriptEditor | YamlEditor:
+        source = SourceText(self.config.file, text)
+        if self.side == "megatron":
+            return ScriptEditor(source, current, self.wanted, shared=shared)
+        return YamlEditor(source, shared=shared, fresh=mindformers_document(self.translation)[0])
 
     def _refuse_other_target(self, text: str) -> None:
         """UnreadableError unless the file is of the translation's framework and dialect, and has a text to edit."""
@@ -255,7 +298,7 @@ class _Updater:
 
     def _parts(self, recipe: Recipe, field: FieldName) -> bool:
         decisive = _DECIDED_BY.get(field)
-        if field in _NOT_COMPARED or (decisive is not None and decisive in recipe.fields):
+        if field in FOLLOWING or (decisive is not None and decisive in recipe.fields):
             return False
         wanted = self.wanted_recipe.value(field)
         if not self._is_wished(field, wanted):
@@ -314,12 +357,7 @@ class _Updater:
     def _edits(
         self, text: str, current: Config, rows: list[tuple[Row, Side, list[FieldName]]], effort: int, *, shared: bool
     ) -> list[Edit]:
-        source = SourceText(self.config.file, text)
-        editor: ScriptEditor | YamlEditor
-        if self.side == "megatron":
-            editor = ScriptEditor(source, current, self.wanted, shared=shared)
-        else:
-            editor = YamlEditor(source, shared=shared, fresh=mindformers_document(self.translation)[0])
+        editor = self._editor(text, current, shared=shared)
         edits: list[Edit] = []
         recipe = recipe_of(current)
         for row, side, fields in rows:

@@ -204,6 +204,7 @@ def will_not_run(subject: Subject) -> Iterator[Found]:
             "why": one.en,
             "why_zh": one.zh,
             "instead": one.instead,
+            "at": one.key,
         }
         yield Found(at_key(side.framework, one.key), values, severity=None if one.certain else "warning")
 

@@ -16,7 +16,7 @@ from ..message import NOTHING, Words
 from ..plain_values import is_on
 from ..rows import Sourced, UndecidedError
 from ..shared_words import join_words
-from ..suggestion import closest
+from ..suggestion import closest, suggest_as
 from ..versions import names_with_facts, newest_until, number_of, release_of
 from .config_state import Reading
 from .messages_compiled import say
@@ -224,10 +224,11 @@ class DynamicReading(Reading):
         fields = self.facts.classes[owner]["fields"]
         from .launch_options_compiled import RENAMED
 
-        near = RENAMED.get(key) or closest(key, fields)
+        renamed = RENAMED.get(key)
+        near = renamed or closest(key, fields)
         if near is None:
             return say.known_are(known=", ".join(fields))
-        return say.perhaps(near=near)
+        return suggest_as(say.perhaps(near=near), near, key, () if renamed else list(fields))
 
     def _switch_sections(self) -> None:
         """Put True or False in place of every switch that is written outside the model and the typed fields."""
@@ -365,8 +366,9 @@ class Dynamic(Trainer):
         """Report a written key that the constructor swallows."""
         setting = self.reading.settings.get(f"{section}.{key}")
         if setting is not None and setting.origin == "explicit":
-            near = closest(key, list(taken.arguments))
-            hint = say.perhaps(near=near) if near else NOTHING
+            known = list(taken.arguments)
+            near = closest(key, known)
+            hint = suggest_as(say.perhaps(near=near), near, key, known) if near else NOTHING
             self.reading.report(say.swallowed(key=setting.key, owner=taken.name, hint=hint), setting.span)
             self.reading.acceptance[setting.key] = "ignored"
 

@@ -194,14 +194,15 @@ class _Conversion:
 
     def advice(self, key: str) -> Words:
         """The key to write in place of one without effect."""
+        from ..suggestion import closest, suggest_as
+
         meant = self.reading.catalog["meant"].get(key)
         if meant is not None:
             found = self._replacement_key(meant, key)
-            return NOTHING if found in (None, key) else say.may_be_written(found=found)
-        from ..suggestion import closest
-
-        near = closest(key, sorted(self.targets))
-        return NOTHING if near is None else say.perhaps_meant(near=near)
+            return NOTHING if found is None or found == key else suggest_as(say.may_be_written(found=found), found, key)
+        known = sorted(self.targets)
+        near = closest(key, known)
+        return NOTHING if near is None else suggest_as(say.perhaps_meant(near=near), near, key, known)
 
     def _path(self, key: str, one: Sourced) -> str:
         return one.sources[0] if one.sources else f"{self.reading.model}.{key}"

@@ -239,22 +239,33 @@ def test_fix_converges_and_keeps_every_other_byte(folder: Path, capsys: pytest.C
     after = path.read_bytes()
     old, new = before.split(b"\n"), after.split(b"\n")
     assert [line for line in old if line not in new] == [
+        b"use_parallel: False\r",
+        b"  gradient_accumulation_steps: 1\r",
         b"  betas: [0.9, 0.999]\r",
         b"  eps: 1e-8\r",
         b"  weight_decay: 0.01\r",
         b"    sizes: [1000, 0, 0]\r",
+        b"  micro_batch_num: 1\r",
         b"    rms_norm_eps: 1.0e-5\r",
         b"    num_experts_chosen: 4\r",
     ]
     assert [line for line in new if line not in old] == [
+        b"use_parallel: True\r",
+        b"  gradient_accumulation_steps: 8\r",
         b"  betas: [0.9, 0.95]\r",
         b"  eps: 1.e-08\r",
         b"  weight_decay: 0.1\r",
-        b"    sizes: [2000, 0, 0]\r",
+        b"    sizes: [16000, 0, 0]\r",
         b"    rms_norm_eps: 1.0e-06\r",
         b"    num_experts_per_tok: 4\r",
         b"    norm_topk_prob: True\r",
         b"    rope_theta: 1000000.0\r",
+        b"lr_schedule:\r",
+        b"  type: CosineWithWarmUpLR\r",
+        b"  learning_rate: 0.0001\r",
+        b"  lr_end: 1.0e-05\r",
+        b"  warmup_steps: 50\r",
+        b"  total_steps: 1000\r",
     ]
     assert yaml.safe_load(after)["optimizer"]["eps"] == 1e-8
     run(capsys, *pair, "--fix", "--unsafe")

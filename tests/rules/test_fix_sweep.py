@@ -1,0 +1,32 @@
+"""Applying a fix never leads to another error: planted faults, each fix by itself and all of them together."""
+
+from __future__ import annotations
+
+import pytest
+from fix_sweep import Outcome, Plant, outcome_of, plants
+
+QUICK = 80
+"""One plant of so many is tried in every run."""
+
+
+def check(chosen: list[Plant], *, fixed: float, edited: float) -> None:
+    outcomes = [outcome_of(plant) for plant in chosen]
+    assert not [(outcome.plant.name, outcome.wrong) for outcome in outcomes if outcome.wrong]
+    errors = [entry for outcome in outcomes if is_pair(outcome) for entry in outcome.errors]
+    assert sum(entry.fix is not None for entry in errors) >= fixed * len(errors)
+    assert sum(bool(entry.fixes) for entry in errors) >= edited * len(errors)
+
+
+def is_pair(outcome: Outcome) -> bool:
+    return len(outcome.plant.given) > 1
+
+
+def test_some_fixes_mend_and_do_no_harm() -> None:
+    check(plants(QUICK), fixed=0.7, edited=0.8)
+
+
+@pytest.mark.slow
+def test_every_fix_mends_and_does_no_harm() -> None:
+    chosen = plants()
+    assert len([plant for plant in chosen if len(plant.given) > 1]) >= 300
+    check(chosen, fixed=0.8, edited=0.95)
