@@ -223,7 +223,7 @@ def _whole_or_text(text: str) -> Value:
     return text.strip() if number is None else number
 
 
-def _omit_all(values: Values, _scope: Scope) -> Written:
+def omit_all(values: Values, _scope: Scope) -> Written:
     """No key is written."""
     return tuple(OMIT for _ in values)
 
@@ -401,7 +401,7 @@ def _switched_off_put(values: Values, _scope: Scope) -> Written:
 LENSES = {
     "same": each(_unit, _unit),
     "nothing": Lens(_nothing_read, _nothing_written),
-    "alias_of": Lens(_alias_get, _omit_all),
+    "alias_of": Lens(_alias_get, omit_all),
     "number": each(_as_number, _unit)._replace(put=_number_put),
     "float": each(as_float, as_float),
     "negate": Lens(_negate, _negate),

@@ -6,7 +6,7 @@ from ...mappings.tables import within
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.plain_values import whole_number
 from .latent import cover_sequence, stretches
-from .lens import OMIT, Lens, dtype_name, enum_key, float_list, integer, items, look_up
+from .lens import OMIT, Lens, dtype_name, enum_key, float_list, integer, items, look_up, omit_all, pass_through
 
 if TYPE_CHECKING:
     from ...schemas.config import Value
@@ -258,6 +258,28 @@ def _flash_put(values: Values, scope: Scope) -> Written:
     return OMIT, (OMIT if values[0] or wanted is not None else "unfused")
 
 
+def _rope_fusion_put(values: Values, scope: Scope) -> Written:
+    """Megatron's fused kernel rotates in float32, its other code in the type of the computation."""
+    rotary, compute = scope.field("precision.rotary_dtype"), scope.field("precision.compute_dtype")
+    settled = rotary is None or compute in (None, "float32") or scope.field("attention.latent.enabled") is True
+    return (values[0] if settled else rotary == "float32",)
+
+
+def _rotation_get(values: Values, scope: Scope) -> Values:
+    """The type in which Megatron rotates; latent attention hands its own fused kernel angles of the computation's."""
+    fused = values[0] is True and scope.field("attention.latent.enabled") is not True
+    return ("float32" if fused else scope.field("precision.compute_dtype"),)
+
+
+def _rotation_put(_values: Values, scope: Scope) -> Written:
+    return _rope_fusion_put((scope.field("fusion.rope"),), scope)
+
+
+def _query_type_get(_values: Values, scope: Scope) -> Values:
+    """A version that casts the angles to the type of the queries, whatever its key says."""
+    return (scope.field("precision.compute_dtype"),)
+
+
 def _router_dtype_get(values: Values, _scope: Scope) -> Values:
     given, half, brain = values
     if given is not None:
@@ -467,6 +489,9 @@ LENSES = {
     "scaled_length": Lens(_scaled_length_get, _scaled_length_put),
     "position_type": Lens(_position_get, _position_put, ((0, 1, 3, 4),)),
     "flash": Lens(_flash_get, _flash_put),
+    "rope_fusion": Lens(pass_through, _rope_fusion_put),
+    "rotation_type": Lens(_rotation_get, _rotation_put),
+    "query_type": Lens(_query_type_get, omit_all),
     "router_dtype": Lens(_router_dtype_get, _router_dtype_put, ((0,),)),
     "score_function": Lens(_score_get, _score_put, ((0, 1),)),
     "group_topk": Lens(_group_topk_get, _group_topk_put, ((0,),)),
