@@ -336,6 +336,13 @@ def _group_topk_put(values: Values, scope: Scope) -> Written:
     return (values[0], OMIT) if scope.side == "megatron" else (values[0],)
 
 
+def _group_best_get(values: Values, scope: Scope) -> Values:
+    """The experts of a group whose scores are summed to rank it."""
+    experts = scope.field("moe.router.topk") if values[0] is None else values[0]
+    topk, groups = integer(experts), integer(scope.field("moe.router.group_topk"))
+    return (topk // groups if topk and groups and groups > 0 else None,)
+
+
 def _head_dim_get(values: Values, scope: Scope) -> Values:
     """Multi-latent attention has sizes of its own."""
     return (None if scope.field("attention.latent.enabled") else values[0],)
@@ -495,6 +502,7 @@ LENSES = {
     "router_dtype": Lens(_router_dtype_get, _router_dtype_put, ((0,),)),
     "score_function": Lens(_score_get, _score_put, ((0, 1),)),
     "group_topk": Lens(_group_topk_get, _group_topk_put, ((0,),)),
+    "group_best": Lens(_group_best_get, omit_all),
     "head_dim": Lens(_head_dim_get, _head_dim_put),
     "balancing": Lens(_balancing_get, _balancing_put),
     "one_coefficient": Lens(_one_coefficient_get, _one_coefficient_put),

@@ -103,6 +103,39 @@ def test_without_a_base_what_stands_in_is_named(accmap: Callable[..., Any], tmp_
     assert accmap("diff", model, str(out)).code == 0
 
 
+GROUPS = {
+    "model_type": "deepseek_v3", "architectures": ["DeepseekV3ForCausalLM"], "num_key_value_heads": 8, "head_dim": None,
+    "n_routed_experts": 16, "moe_intermediate_size": 64, "n_shared_experts": 1, "first_k_dense_replace": 1,
+    "norm_topk_prob": True, "routed_scaling_factor": 2.5, "n_group": 4, "topk_group": 2, "q_lora_rank": 64,
+    "kv_lora_rank": 64, "qk_nope_head_dim": 32, "qk_rope_head_dim": 16, "v_head_dim": 32, "hidden_act": "silu",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("experts", "groups", "words", "status"),
+    [
+        (4, 2, "megatron", None),
+        (8, 2, "megatron", "approximate"),
+        (2, 2, "megatron", "approximate"),
+        (8, 4, "megatron", None),
+        (4, 2, "mindformers", None),
+        (8, 2, "mindformers", "approximate"),
+        (8, 2, "mindformers --dialect dynamic --mindformers 2.1", None),
+    ],
+)
+def test_groups_that_transformers_ranks_in_another_way_are_reported(
+    accmap: Callable[..., Any], tmp_path: Path, experts: int, groups: int, words: str, status: str | None
+) -> None:
+    model = folder(tmp_path / "m", **{**GROUPS, "num_experts_per_tok": experts, "topk_group": groups})
+    out, report = tmp_path / ("out.sh" if words == "megatron" else "out.yaml"), tmp_path / "report.json"
+    accmap("convert", model, "--to", *words.split(), "-o", str(out), "--report", str(report))
+    rows = {row["field"]: row["status"] for row in json.loads(report.read_text("utf-8"))["rows"]}
+    assert (rows["moe.router.group_topk"], rows.get("moe.router.group_best")) in {
+        ("exact", status),
+        ("exact", status or "exact"),
+    }
+
+
 def test_custom_code_is_a_remark_where_transformers_has_the_class(accmap: Callable[..., Any], tmp_path: Path) -> None:
     model = folder(tmp_path / "m", auto_map={"AutoModelForCausalLM": "modeling_own.Own"})
     answer = accmap("recipe", model)

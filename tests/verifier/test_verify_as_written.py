@@ -63,7 +63,7 @@ PAIRS: dict[str, tuple[dict[str, Any], list[str]]] = {
         ["precision.rotary_dtype"],
     ),
     "the type of the rotation, in which unfused Megatron-Core computes": (
-        {"family": "dense", "model": {"rotary_dtype": "bfloat16"}}, [],
+        {"family": "dense", "megatron": {"no-rope-fusion": True}, "model": {"rotary_dtype": "bfloat16"}}, [],
     ),
 }  # fmt: skip
 

@@ -136,6 +136,8 @@ class MegatronBackend:
             self._used |= self._taken & {"absent-classes"}
         if args.get("multi_latent_attention"):
             self._used.add("core-attention")
+        if config.apply_rope_fusion:
+            self._used.add("rope-fusion")
         if args.get("apply_layernorm_1p"):
             self._used.add("zero-centered-norm")
         if config.hidden_dropout or config.attention_dropout:
@@ -524,6 +526,8 @@ def written_types(args: Mapping[str, Any]) -> dict[str, Any]:
     own = {name: args[name] for name in _OWN if args.get(name) is not None}
     if own.get("apply_query_key_layer_scaling"):
         own["attention_softmax_in_fp32"] = True
+    fused = bool(args.get("apply_rope_fusion")) and not args.get("multi_latent_attention") and dtype != torch.float32
+    own["apply_rope_fusion"] = fused
     return {**named, **own, "bf16": dtype == torch.bfloat16, "fp16": dtype == torch.float16}
 
 

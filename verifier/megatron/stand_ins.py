@@ -97,6 +97,14 @@ class ZeroCenteredNorm(torch.nn.Module):
         return x if self.bias is None else x + self.bias
 
 
+def rotate_in_float32(t: Any, freqs: Any, *_given: Any, interleaved: bool = False, **_named: Any) -> Any:
+    """The rotation of Transformer Engine's fused kernel, whose angles and products are float32."""
+    from megatron.core.models.common.embeddings import rope_utils
+
+    turned: Any = getattr(rope_utils, "_apply_rotary_pos_emb_bshd")(t.float(), freqs, rotary_interleaved=interleaved)  # noqa: B009
+    return turned.to(t.dtype)
+
+
 def copy_expert_products(model: Any) -> None:
     """Gives every expert's second product back as a tensor of its own."""
     for name, module in model.named_modules():
@@ -178,6 +186,12 @@ def stand_ins() -> Iterator[set[str]]:
         before = dynamo.config.disable
         dynamo.config.disable = True
         try:
-            yield ({"triton"} if import_without_triton(_MODEL)[1] else set()) | _put_absent_classes(patches)
+            without_triton = import_without_triton(_MODEL)[1]
+            patches.put(
+                importlib.import_module("megatron.core.models.common.embeddings.rope_utils"),
+                "fused_apply_rotary_pos_emb",
+                rotate_in_float32,
+            )
+            yield ({"triton"} if without_triton else set()) | _put_absent_classes(patches)
         finally:
             dynamo.config.disable = before
