@@ -106,11 +106,13 @@ def _uneven_on_purpose(side: Side) -> bool:
 
 
 def dropout_with_recompute(subject: Subject) -> Iterator[Found]:
-    """Recomputation draws another dropout mask."""
+    """Dropout in recomputed layers, if the second pass is not known to draw the mask of the first."""
     side = subject.mindformers
-    if side is None or side.value("recompute.granularity") in (None, "none"):
+    if side is None or side.config.dialect == "static" or side.value("recompute.granularity") in (None, "none"):
         return
-    for name in ("model.hidden_dropout", "attention.dropout"):
+    # The dynamic graph drops no attention weight, whatever its key says.
+    dropped = ("model.hidden_dropout",) if side.config.dialect == "dynamic" else _DROPOUTS
+    for name in dropped:
         value = side.value(name)
         if isinstance(value, (int, float)) and value > 0:
             yield Found(
@@ -119,6 +121,9 @@ def dropout_with_recompute(subject: Subject) -> Iterator[Found]:
                 (Note(on("mindformers", "recompute.granularity"), *say.recomputation().both()),),
             )
             return
+
+
+_DROPOUTS: tuple[FieldName, ...] = ("model.hidden_dropout", "attention.dropout")
 
 
 def interleave_refused(subject: Subject) -> Iterator[Found]:
