@@ -103,6 +103,8 @@ def _is_told(row: ReportRow) -> bool:
         return False
     if row.status == "unresolved" or row.impact == "numerics":
         return True
+    if row.status == "conditional" and row.target and not row.source:
+        return True  # written although the source does not know it
     ends = row.status == "dropped" and (row.field or "").startswith(_OF_THE_RUN)
     return row.explicit and (row.impact != "none" or ends)
 

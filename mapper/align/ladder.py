@@ -261,7 +261,7 @@ def settle_open_fields(
     taken first, and then what the other file is read back with.
     """
     there = across(recipe)
-    rows = [row for row in there.rows if row.field is not None and row.status == "unresolved" and row.defines_model]
+    rows = [row for row in there.rows if row.defines_model and _is_left_open(row, recipe)]
     if not rows:
         return recipe, (), ()
     here, other = recipe_read_back(along(recipe)).fields, recipe_read_back(there).fields
@@ -275,6 +275,11 @@ def settle_open_fields(
         changes[row.field] = Change(row.field, before.value, after, *say.left_open().both(), _SOURCES)
     changes.update(_derived_changes(_with(recipe, changes), across, along))
     return _with(recipe, changes), tuple(changes.values()), tuple(row for row in rows if row.field in changes)
+
+
+def _is_left_open(row: ReportRow, recipe: Recipe) -> bool:
+    """True if a row asks for a value, or one was written in place of a value that the source leaves open."""
+    return row.field is not None and (row.status == "unresolved" or recipe.is_open(row.field))
 
 
 def _derived_changes(

@@ -200,6 +200,8 @@ class _Translator:
         if self.sides.source_of(row) is None:
             return
         if all(entry is None for entry in entries):
+            entries = self._needed_values(row)
+        if not entries:
             self._report_required(row)
             return
         if meaningful(row, self.recipe) is False:
@@ -239,6 +241,17 @@ class _Translator:
         found = decide(case)
         if found is not None:
             self.rows.append(found)
+
+    def _needed_values(self, row: Row) -> list[RecipeValue | None]:
+        """Values for a row of which the source knows nothing, if a caveat has one without which the file will not run.
+
+        The caveat comes from the table, so the report names it beside the key.
+        """
+        for caveat in row.caveats:
+            given = dict(caveat.instead)
+            if given.keys() >= set(row.fields) and applies(caveat, self.recipe, self.sides.source, self.sides.target):
+                return [RecipeValue(given[field], "derived") for field in row.fields]
+        return []
 
     def _report_required(self, row: Row) -> None:
         """A field that the file does not know, if the other side cannot do without."""
@@ -440,7 +453,13 @@ class _Translator:
 
     def _leftovers(self) -> Iterator[ReportRow]:
         """Written keys that no row took up: named with the reason, or as what other settings contain already."""
+        written = {setting.key.rpartition(".")[2]: setting for setting in self.settings.values()}
         for entry in self.recipe.unmapped:
+            held = written.get(entry.key.rpartition(".")[2]) if entry.impact == "none" and entry.decided else None
+            if held is not None and is_same(held.value, entry.value):
+                words = say.contained_in_others()
+                yield ReportRow(None, (entry.key,), (held.key,), entry.value, "exact", "none", True, *words.both())
+                continue
             status: Status = "dropped" if entry.decided else "unresolved"
             yield ReportRow(None, (entry.key,), (), entry.value, status, entry.impact, False, entry.en, entry.zh)
         named = {key for row in self.rows for key in row.source} | {entry.key for entry in self.recipe.unmapped}

@@ -487,3 +487,15 @@ def test_a_fork_is_not_called_like_what_no_fork_is(accmap, name: str) -> None:
     answer = accmap("show", "run.sh", "--megatron", "f.yaml", files=files)
     assert answer.code == 2
     assert "MAP158" in answer.err
+
+
+def test_a_forks_argument_that_the_written_file_holds_is_not_dropped(accmap) -> None:
+    """The plain router reads no `--norm-topk-prob`; the written key has its value for all that."""
+    words = ("convert", "run.sh", "--mindformers", "1.9", "-o", "run.yaml", "--report", "report.json")
+    answer = accmap(*words, files={"run.sh": script("--norm-topk-prob", "--n-shared-experts 1", EXPERTS)})
+    assert answer.code in (0, 1), answer.err
+    rows = [
+        row for row in json.loads(Path("report.json").read_text("utf-8"))["rows"] if row["from"] == ["norm_topk_prob"]
+    ]
+    assert [(row["status"], row["to"]) for row in rows] == [("exact", ["model.model_config.norm_topk_prob"])]
+    assert "norm_topk_prob: True" in Path("run.yaml").read_text("utf-8")

@@ -190,7 +190,7 @@ def test_telechat_is_converted_with_its_biases_named_as_lost(
     out = "out.sh" if to == "megatron" else "out.yaml"
     answer = accmap("convert", "config.json", "--to", to, "--base", str(run), "-o", out)
     assert answer.code == 1
-    lost = answer.err.rpartition("could not be carried over: ")[2].strip().split(", ")
+    lost = answer.err.rpartition("could not be carried over: ")[2].splitlines()[0].split(", ")
     assert {*lost} >= {"model.ffn_output_bias", "attention.output_bias", "model.hidden_dropout"}
     back = json.loads(accmap("diff", "config.json", out, "--format", "json").out)["rows"]
     parted = {row["field"] for row in back if row["status"] == "different" and not row["field"].startswith("computed.")}
@@ -269,6 +269,50 @@ def test_what_is_written_of_a_model_alone_starts(
     assert "a stand-in: set it" in written.read_text("utf-8")
     found = json.loads(accmap("lint", str(written), "--no-config", "--format", "json").out)["diagnostics"]
     assert not [one["message"] for one in found if one["severity"] == "error"]
+
+
+EXPERTS = {
+    "model_type": "qwen3_moe", "num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 128,
+    "norm_topk_prob": True, "decoder_sparse_step": 1, "mlp_only_layers": [],
+}  # fmt: skip
+LATENT = {
+    "model_type": "deepseek_v3", "head_dim": None, "num_key_value_heads": 8, "q_lora_rank": 64, "kv_lora_rank": 32,
+    "qk_nope_head_dim": 32, "qk_rope_head_dim": 16, "v_head_dim": 32, "n_routed_experts": 8, "n_shared_experts": 1,
+    "num_experts_per_tok": 2, "moe_intermediate_size": 128, "first_k_dense_replace": 1, "n_group": 1, "topk_group": 1,
+    "routed_scaling_factor": 1.0, "scoring_func": "sigmoid", "topk_method": "noaux_tc", "norm_topk_prob": True,
+}  # fmt: skip
+YARN = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024, "mscale": 1.0, "mscale_all_dim": 1.0}
+
+
+# mappings/stops.yaml: experts-one-by-one, latent-attention-with-rope-fusion, latent-rope-with-fusion.
+# With YaRN, Megatron-LM fuses the rotation of latent attention from 0.13 on.
+@pytest.mark.parametrize(
+    ("keys", "target", "written", "field"),
+    [
+        (EXPERTS, "mindformers 1.7", "moe_grouped_gemm: True", "moe.grouped_gemm"),
+        (EXPERTS, "mindformers 1.9", "moe_grouped_gemm: True", "moe.grouped_gemm"),
+        (LATENT, "mindformers 1.9", "mla_qkv_concat: False", "model.mla_layout"),
+        (LATENT, "mindformers 2.1", "mla_qkv_concat: False", "model.mla_layout"),
+        (LATENT, "megatron 0.12", "--no-rope-fusion", "fusion.rope"),
+        (LATENT, "megatron 0.13", "--no-rope-fusion", "fusion.rope"),
+        (LATENT, "megatron 0.19", "--no-rope-fusion", "fusion.rope"),
+        ({**LATENT, "rope_scaling": YARN}, "megatron 0.12", "--no-rope-fusion", "fusion.rope"),
+        ({**LATENT, "rope_scaling": YARN}, "megatron 0.16", "", ""),
+    ],
+)
+def test_a_setting_without_which_a_model_will_not_run_is_written_and_named(
+    accmap: Callable[..., Any], tmp_path: Path, keys: dict[str, Any], target: str, written: str, field: str
+) -> None:
+    framework, version = target.split()
+    model, out, report = folder(tmp_path / "m", **keys), tmp_path / "out", tmp_path / "report.json"
+    answer = accmap("convert", model, "--to", framework, f"--{framework}", version, "-o", str(out), "--report",
+                    str(report))  # fmt: skip
+    assert answer.code == 1, answer.err
+    text = out.read_text("utf-8")
+    assert written in text
+    assert ("--no-rope-fusion" in text) == (written == "--no-rope-fusion")
+    rows = {row["field"]: row for row in json.loads(report.read_text("utf-8"))["rows"]}
+    assert not field or (rows[field]["status"] == "conditional" and "written" in rows[field]["message"])
 
 
 @pytest.mark.parametrize(

@@ -199,6 +199,23 @@ def test_folders_are_made_and_go_again_where_nothing_is_written(accmap) -> None:
     assert "cannot be made" in answer.err
 
 
+@pytest.mark.parametrize(
+    "tokenizer", ["GPT2BPETokenizer --vocab-file v.json --merge-file m.txt", "HuggingFaceTokenizer --tokenizer-model t"]
+)
+@pytest.mark.parametrize("words", ["--align", "--step 2"])
+def test_an_open_vocabulary_is_the_same_on_both_sides_of_an_aligned_pair(
+    tmp_path: Path, tokenizer: str, words: str
+) -> None:
+    text = (EXAMPLES / "qwen3_dense" / "megatron.sh").read_text("utf-8")
+    lines = [line for line in text.splitlines() if not line.strip().startswith(("--vocab-size", "--make-vocab"))]
+    text = "\n".join(lines).replace("--tokenizer-type NullTokenizer", f"--tokenizer-type {tokenizer}") + "\n"
+    assert tokenizer in text
+    (tmp_path / "run.sh").write_text(text, "utf-8")
+    main(["pair", str(tmp_path / "run.sh"), "-d", str(tmp_path / "made"), *words.split()])
+    script, yaml = ((tmp_path / "made" / name).read_text("utf-8").split() for name in ("example.sh", "example.yaml"))
+    assert script[script.index("--vocab-size") + 1] == yaml[yaml.index("vocab_size:") + 1]
+
+
 def test_a_fork_that_leaves_layers_out_is_aligned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`--noop-layers` also sets the other name of the number of layers, which is no setting of its own."""
     script = tmp_path / "pretrain.sh"
