@@ -28,7 +28,6 @@ MOST_ROUNDS = 200
 """Every round mends something, so that only fixes without a finding of their own would go on for ever."""
 _MOST_STEPS = 4
 """Times that a fix is widened by the fields of what it leads to."""
-_FEWEST_TOGETHER = 2
 
 
 class LintedTexts(NamedTuple):
@@ -66,47 +65,17 @@ class _Mender:
         self.found = list(found)
         self.check_again = check_again
         self.before = LintedTexts(found, [[side.recipe for side in subject.sides]])
-        self.good: set[tuple[Mark, Fix]] = set()
-        """Fixes that were tried together with others, and mend their findings."""
+        self.tried: dict[tuple[Mark, Fix], frozenset[FieldName] | None] = {}
+        """What each fix that was tried leads to; None if it mends its finding."""
 
     def mend_all(self) -> list[Diagnostic]:
         """The findings with the fixes that were tried."""
-        self._try_together(list(self._first_proposals()))
         done = [self._mend(entry) for entry in self.found]
         mended = {entry.mark for entry in done if entry.fixes and entry.because is None}
         # What follows from a finding with a fix goes with it: a fix of its own would write a second key.
         return [
             self._keep_fixes(entry, given=entry.because not in mended) if entry.because else entry for entry in done
         ]
-
-    def _first_proposals(self) -> Iterator[tuple[Diagnostic, Fix]]:
-        """The likeliest fix of each cause in each file, but for those that need not be tried."""
-        for entry in self.found:
-            if entry.kind.severity == "info" or entry.because is not None:
-                continue
-            yield from ((entry, fix) for fix in entry.fixes if not is_plain_fix(entry, fix))
-            files = {fix.edits[0].file for fix in entry.fixes}
-            for side in self._sides_of(entry):
-                if side.source.name not in files:
-                    named = next(single_edits(entry, side), None)
-                    fields, keys = subject_fields(entry, side), subject_keys(entry, side)
-                    fix = named or agreeing_fix(self.subject, side, fields, keys, 0)
-                    yield from () if fix is None else ((entry, fix),)
-
-    def _try_together(self, proposed: Sequence[tuple[Diagnostic, Fix]]) -> None:
-        """Note the good ones; where some of many are not, each half is tried. One alone is left to `_try`."""
-        for side in self.subject.sides:
-            waiting = [[(entry, fix) for entry, fix in proposed if fix.edits[0].file == side.source.name]]
-            while waiting:
-                some = waiting.pop()
-                if len(some) < _FEWEST_TOGETHER:
-                    continue
-                fixed = [entry._replace(fix=fix) for entry, fix in some]
-                after = self._after(side, fixed)
-                if after is not None and _is_better(self.before, fixed, after):
-                    self.good.update([(entry.mark, fix) for entry, fix in some])
-                else:
-                    waiting += [some[: len(some) // 2], some[len(some) // 2 :]]
 
     def _sides_of(self, entry: Diagnostic) -> list[Side]:
         """The files in which a finding may be mended: both of a difference, else its own."""
@@ -164,11 +133,14 @@ class _Mender:
 
     def _try(self, entry: Diagnostic, fix: Fix) -> frozenset[FieldName] | None:
         """None if a fix mends its finding and does no harm, else the fields of what it leads to."""
-        if (entry.mark, fix) in self.good:
-            return None
+        if (entry.mark, fix) not in self.tried:
+            self.tried[entry.mark, fix] = self._try_alone(entry, fix)
+        return self.tried[entry.mark, fix]
+
+    def _try_alone(self, entry: Diagnostic, fix: Fix) -> frozenset[FieldName] | None:
         side = next((one for one in self.subject.sides if one.source.name == fix.edits[0].file), None)
         fixed = [entry._replace(fix=fix)]
-        after = None if side is None else self._after(side, fixed)
+        after = None if side is None else self._after(side, fixed[0])
         if side is None or after is None:
             return frozenset()
         if _is_better(self.before, fixed, after):
@@ -178,12 +150,11 @@ class _Mender:
         led_to: list[FieldName] = [field for one in loud for field in subject_fields(one, side)]
         return frozenset([*led_to, *_side_effects(self.before, fixed, after)])
 
-    def _after(self, side: Side, fixed: Sequence[Diagnostic]) -> LintedTexts | None:
-        """What lint finds after some fixes of one file; None if they do not fit, or the text cannot be read."""
+    def _after(self, side: Side, fixed: Diagnostic) -> LintedTexts | None:
+        """What lint finds after a fix; None if it does not fit, or the text cannot be read."""
         reread = self.subject.reread
-        distinct = {entry.fix: entry for entry in fixed}
-        texts, done = apply_fixes({side.source.name: side.source}, list(distinct.values()))
-        if reread is None or len(done) < len(distinct):
+        texts, done = apply_fixes({side.source.name: side.source}, [fixed])
+        if reread is None or not done:
             return None
         try:
             new = reread(side.framework, texts[side.source.name])

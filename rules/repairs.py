@@ -211,7 +211,7 @@ def _with_rename(problem: Diagnostic, side: Side, document: YamlDocument) -> Dia
     if node is None or node.key_span is None or node.key_span.file is not None:
         return problem
     edit = Edit(problem.file, node.key_span, better)
-    return problem._replace(fix=described_fix("unsafe", (edit,), {problem.file: side.source}))
+    return problem._replace(fix=described_fix("safe", (edit,), {problem.file: side.source}))
 
 
 def single_edits(entry: Diagnostic, side: Side) -> Iterator[Fix]:

@@ -22,7 +22,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent))
-from planting import added_faults, renamed_faults, script_faults, sides_of, yaml_faults
+from planting import GUIDE, added_faults, renamed_faults, script_faults, sides_of, yaml_faults
 from test_cases import CASES, PLACES, SIDES, UNSEEN, name_of, page_cases, write_page_case, written
 
 sys.path.pop(0)
@@ -170,6 +170,43 @@ def _faults_of(texts: dict[str, str], options: ReadOptions) -> Iterator[Any]:
         for plant in (script_faults,) if name == SCRIPT else (yaml_faults, renamed_faults):
             yield from plant(name, side.source, side)
         yield from added_faults(name, side.source, side)
+
+
+def safe_plants(most: int) -> dict[str, list[Plant]]:
+    """Up to so many slips of each kind that a fix can mend without changing what a user meant."""
+    found: dict[str, list[Plant]] = {"misspelt": [], "number": [], "alias": []}
+    for name in SHIPPED:
+        for target in [(None, None), *TARGETS]:
+            pair = equal_pair(ROOT / "examples" / name / SCRIPT, *target)
+            assert pair is not None
+            texts, options = pair
+            for kind, file, new, what in _slips(texts):
+                if len(found[kind]) < most * len(SHIPPED):
+                    label = "-".join((name, *filter(None, target)))
+                    files = {**texts, file: new}
+                    found[kind].append(Plant(f"{label}: {what}", kind, files, (SCRIPT, YAML), options))
+    return {kind: made[:: max(1, len(made) // most)] for kind, made in found.items()}
+
+
+def _slips(texts: dict[str, str]) -> Iterator[tuple[str, str, str, str]]:
+    """Kind, file, new text and description of each slip: a letter less in a long name, `1e-5`, a name of the guide."""
+    for file, pattern in ((YAML, r"(?m)^( +)(\w{9,}):"), (SCRIPT, r"(?m)^( +--)([\w-]{9,})")):
+        for match in re.finditer(pattern, texts[file]):
+            at = match.start(2) + 4
+            yield "misspelt", file, texts[file][:at] + texts[file][at + 1 :], f"{match[2]} without its fifth letter"
+    for match in re.finditer(r"(?m)(?<=: )\d+\.\d+(e-?\d+)?$", texts[YAML]):
+        text, (start, end) = f"{float(match[0]):.0e}", match.span()
+        if float(match[0]) and float(text) == float(match[0]):
+            yield "number", YAML, texts[YAML][:start] + text + texts[YAML][end:], f"{match[0]} as {text}"
+    for match in re.finditer(r"(?m)^ +(\w+):", texts[YAML]):
+        if match[1] in GUIDE:
+            start, end = match.span(1)
+            yield (
+                "alias",
+                YAML,
+                texts[YAML][:start] + GUIDE[match[1]] + texts[YAML][end:],
+                f"{match[1]} as {GUIDE[match[1]]}",
+            )
 
 
 def case_plants(share: int) -> Iterator[Plant]:

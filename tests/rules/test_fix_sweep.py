@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fix_sweep import Outcome, Plant, outcome_of, plants
+from fix_sweep import Outcome, Plant, outcome_of, plants, safe_plants
 
 QUICK = 80
 """One plant of so many is tried in every run."""
@@ -30,3 +30,12 @@ def test_every_fix_mends_and_does_no_harm() -> None:
     chosen = plants()
     assert len([plant for plant in chosen if len(plant.given) > 1]) >= 300
     check(chosen, fixed=0.8, edited=0.95)
+
+
+@pytest.mark.slow
+def test_a_number_that_is_text_has_a_safe_fix() -> None:
+    chosen = safe_plants(60)["number"]
+    assert len(chosen) >= 40
+    for outcome in (outcome_of(plant, unsafe=False) for plant in chosen):
+        assert not outcome.wrong, outcome.plant.name
+        assert any(entry.fix is not None and entry.fix.applicability == "safe" for entry in outcome.findings)
