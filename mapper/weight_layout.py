@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from ..mappings.keys_compiled import LAYOUT_SWITCHES
+from ..mappings.keys_compiled import DECAY_RULES, LAYOUT_SWITCHES
 from ..mappings.weights_compiled import NORM
-from .weights import Layout
+from ..schemas.plain_values import is_list
+from .weights import Layout, WeightTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -62,6 +63,51 @@ def layout_of(recipe: Recipe, config: Config | None = None) -> Layout:
         mla_concatenated=sizes.latent and (dynamic or switch("latent")),
         dynamic=dynamic,
     )
+
+
+def decayed_weights(recipe: Recipe, config: Config) -> dict[str, bool]:
+    """Every trained parameter, by Megatron-Core's name: true if the optimizer's own groups decay it.
+
+    megatron 0.12-0.15 `core/optimizer/__init__.py:_get_param_groups`, 0.16-0.19 `get_standard_config_overrides`;
+    mindformers 1.6-2.1 `trainer/optimizer_grouped_parameters.py`, 2.0-2.1 `pynative/trainer/utils.py:get_param_groups`.
+    """
+    shapes = {name: shape for name, shape in expected_weights(recipe).items() if not name.endswith("expert_bias")}
+    if config.framework == "megatron":
+        head_norms = bool(config.value("apply_wd_to_qk_layernorm"))
+        return {
+            name: (not _is_spared(name, shape)) or (head_norms and any(one in name for one in _HEAD_NORMS))
+            for name, shape in shapes.items()
+        }
+    table = WeightTable(layout_of(recipe, config))
+    include, exclude = (_rules_of(config, key) for key in DECAY_RULES)
+    found: dict[str, bool] = {}
+    for name, shape in shapes.items():
+        pairing = table.find_pairing("megatron", name)
+        own = f"model.{name if pairing is None else pairing.mindformers}"
+        spared = _is_named(own, exclude) or _is_spared(own, shape)
+        found[name] = _is_named(own, include) or not spared
+    return found
+
+
+_HEAD_NORMS = ("q_layernorm.", "k_layernorm.")
+
+
+def _is_spared(name: str, shape: Shape) -> bool:
+    """True if both frameworks' own rule takes no weight decay off a parameter."""
+    return len(shape) == 1 or name.endswith(".bias")
+
+
+def _rules_of(config: Config, key: str) -> list[str]:
+    """The names of a list of rules."""
+    value = config.value(key)
+    return [str(one) for one in value] if is_list(value) else []
+
+
+def _is_named(name: str, rules: list[str]) -> bool:
+    """True if a rule is a parameter's name, a part of it, or a pattern that fits."""
+    from fnmatch import fnmatch
+
+    return any(rule in name or fnmatch(name, rule) for rule in rules)
 
 
 OPEN = 0

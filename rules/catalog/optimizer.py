@@ -98,16 +98,43 @@ def unusual_values(subject: Subject) -> Iterator[Found]:
 
 
 def weight_decay_scope(subject: Subject) -> Iterator[Found]:
-    """An argument of one side that changes which weights are decayed; no argument of the other side answers it."""
-    for side in subject.sides:
-        for key in DECAY_SCOPES:
-            given = side.setting(key)
-            written = given is not None and (
-                given.origin == "explicit" or given.raw is not None or given.span is not None
-            )
-            if given is None or not written:
-                continue
-            value = " ".join(given.raw) if given.raw else given.value
-            if value not in (None, False, "", [], ()):
-                yield Found(at_key(side.framework, key), {"key": given.flag or key, "value": display_value(value)})
-                break
+    """A setting by which the two optimizers decay other parameters; equal sets are no finding, whoever names them."""
+    given = next(((side, key) for side in subject.sides for key in DECAY_SCOPES if _is_given(side, key)), None)
+    if given is None:
+        return
+    side, key = given
+    setting = side.config.settings[key]
+    value = " ".join(setting.raw) if setting.raw else display_value(setting.value)
+    texts = {"key": setting.flag or key, "value": value}
+    sets = _decayed_sets(subject)
+    if sets is None:
+        yield Found(at_key(side.framework, key), texts, variant="undecided")
+        return
+    one, other = sets
+    apart = [name for name in one if name in other and one[name] is not other[name]]
+    if apart:
+        kinds = dict.fromkeys(".".join("*" if part.isdigit() else part for part in name.split(".")) for name in apart)
+        counts = {"a": sum(one.values()), "b": sum(other.values()), "total": len(one), "apart": len(apart)}
+        yield Found(at_key(side.framework, key), {**texts, **counts, "names": ", ".join(kinds)})
+
+
+def _is_given(side: Side, key: str) -> bool:
+    """True if a file writes a key with a value, which validation may take away again."""
+    given = side.setting(key)
+    if given is None or (given.origin != "explicit" and given.raw is None and given.span is None):
+        return False
+    return bool(given.raw) or given.value not in (None, False, "", [], ())
+
+
+def _decayed_sets(subject: Subject) -> tuple[dict[str, bool], dict[str, bool]] | None:
+    """The parameters of both sides, true if they are decayed; None if a size or a name is open."""
+    from ...mapper.weight_layout import UndecidedSizeError, decayed_weights
+
+    left, right = subject.megatron, subject.mindformers
+    # Which norms of latent attention have a name of their own depends on the implementation of its layers.
+    if left is None or right is None or left.value("attention.latent.enabled") is not False:
+        return None
+    try:
+        return decayed_weights(left.recipe, left.config), decayed_weights(right.recipe, right.config)
+    except UndecidedSizeError:
+        return None
