@@ -493,11 +493,54 @@ def deviations(config: Values, made_by: Callable[[], ModelClass], dialect: str) 
     if config.num_moe_experts and made_by().experts:
         router = _ROUTER if dialect == "dynamic" and not config.does("drawn_outright") else plain
         found.update({"router": router, "experts' first matrix": plain, "experts' second matrix": plain})
-    if config.param_init_std_rules or any(config.get(key) for key in LOADED):
-        raise UndecidedError  # drawn by name, or the checkpoint's
+    if any(config.get(key) for key in LOADED):
+        raise UndecidedError  # the weights are the checkpoint's
     if config.use_shared_expert_gating:
         raise UndecidedError  # shared_experts.py: the gate is drawn as MindSpore draws a layer, by its width
-    return found
+    rules = config.param_init_std_rules if dialect == "static" else None  # no code of the dynamic graph reads them
+    return _draw_by_name(found, rules, config) if rules else found
+
+
+def _draw_by_name(found: dict[str, Value], rules: Any, config: Values) -> dict[str, Value]:
+    """1.8–2.1 (static) `gpt_model.py:GPTModel.update_weight`: each rule draws again what its target matches."""
+    import re
+
+    blocks = [f"decoder.layers.{number}" for number in range(min(whole(config.num_layers), _MOST_NAMED))]
+    if config.mtp_num_layers:
+        blocks.append("mtp.layers.0.transformer_layer")
+    drawn = dict(found)
+    for rule in rules:
+        try:
+            target = re.compile(rule["target"])
+        except re.error:
+            raise UndecidedError from None
+        for kind, names in _NAMES.items():
+            each = dict.fromkeys(name.format(block=block) for name in names for block in blocks)
+            hits = sum(target.match(name) is not None for name in each)
+            if hits and (hits < len(each) or kind not in drawn):
+                raise UndecidedError  # a part of a kind, or what is not drawn from a normal distribution
+            if hits:
+                drawn[kind] = round_digits(float(rule["init_method_std"]), 6)
+    return drawn
+
+
+_MOST_NAMED = 1000
+_NAMES = {
+    "embedding": ("embedding.word_embeddings.weight",),
+    "matrices": (
+        "{block}.self_attention.linear_qkv.weight", "{block}.mlp.linear_fc1.weight", "output_layer.weight",
+    ),
+    "projections back": ("{block}.self_attention.linear_proj.weight", "{block}.mlp.linear_fc2.weight"),
+    "router": ("{block}.mlp.router.weight",),
+    "experts' first matrix": ("{block}.mlp.experts.weight1",),
+    "experts' second matrix": ("{block}.mlp.experts.weight2",),
+    "norms and biases": (
+        "{block}.input_layernorm.weight", "{block}.pre_mlp_layernorm.weight",
+        "{block}.self_attention.q_layernorm.weight",
+        "{block}.self_attention.k_layernorm.weight", "decoder.final_layernorm.weight", "{block}.mlp.linear_fc1.bias",
+    ),
+}  # fmt: skip
+"""Names of the static graph's parameters by the kinds that are drawn alike; a matched one must stand for its kind."""
 
 
 def _dynamic_samples(config: Values) -> int:
