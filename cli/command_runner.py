@@ -151,16 +151,16 @@ def read_options(values: Mapping[str, object], files: Sequence[str] = ()) -> Rea
         unset_empty=bool(values["unset_empty"]),
         declared=_words(values["declare"]),
         encoding=_text(values["encoding"]),
-        confine=_confinement(files) if values["confine"] else None,
+        confine=_confining_folder(files) if values["confine"] else None,
         branches=branches_of(_words(values["branch"])),
         **counts,
     )
 
 
-def _confinement(files: Sequence[str]) -> str:
-    from .configuration import Configuration, confinement
+def _confining_folder(files: Sequence[str]) -> str:
+    from .configuration import Configuration, confining_folder
 
-    return confinement(Configuration(), files[0] if files else "")
+    return confining_folder(Configuration(), files[0] if files else "")
 
 
 def _count(values: Mapping[str, object], name: str) -> int | None:

@@ -268,7 +268,7 @@ def repository_root(directory: str) -> str | None:
     return None
 
 
-def confinement(configuration: Configuration, start: str) -> str:
+def confining_folder(configuration: Configuration, start: str) -> str:
     """The folder that `--confine` keeps reading to: the configuration's, the repository's, else the file's own."""
     if configuration.path is not None:
         return configuration.directory

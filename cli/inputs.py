@@ -66,10 +66,10 @@ def open_input(name: str, options: ReadOptions, stdin_name: str | None = None) -
     """The text of a file named on the command line, read once, and the options with what its place adds."""
     if options.confine is not None:
         from ..schemas.border.file_input import require_no_way_out
-        from .configuration import Configuration, confinement
+        from .configuration import Configuration, confining_folder
 
         # Two files of one command may belong to two projects; each is kept to its own.
-        root = confinement(Configuration(), (stdin_name or "") if name == "-" else name)
+        root = confining_folder(Configuration(), (stdin_name or "") if name == "-" else name)
         if name != "-":
             require_no_way_out(name, root)
         options = options._replace(confine=root)

@@ -1,6 +1,7 @@
-"""Makes the room's compiled modules: the vocabulary, facts of versions and classes, names, the fields of each module.
+"""Generator of the compiled modules of the recipe: its fields, the facts that they are computed from, and their names.
 
-A misspelt field, lens or comparison is then an error, in Python as in a table.
+It reads `recipe/fields.yaml`, `computed/facts.yaml` and `modules.yaml` when accmap is built. A misspelt field, lens or
+comparison is then an error, in Python as in a table.
 """
 
 from __future__ import annotations

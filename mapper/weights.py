@@ -496,7 +496,7 @@ def _pattern(template: str) -> re.Pattern[str]:
     return placeholder_pattern(template, choices)
 
 
-class Parts(NamedTuple):
+class HuggingfaceParts(NamedTuple):
     """The parameters of a transformers model that one Megatron-Core parameter holds."""
 
     names: tuple[str, ...]
@@ -519,7 +519,7 @@ class Parts(NamedTuple):
         return [self._turned_shape((rows, *shape[1:])) for rows in self._huggingface_rows(shape[0], layout)]
 
     def join(self, arrays: Sequence[Array], layout: Layout) -> Array:
-        """Megatron-Core's array."""
+        """The one Megatron-Core array that the arrays of a transformers model make together."""
         import numpy as np
 
         rows = [array.T if self.turned and array.ndim > 1 else array for array in arrays]
@@ -527,7 +527,7 @@ class Parts(NamedTuple):
         return by_group(whole, layout._replace(qkv_contiguous=True)) if self.relation == "heads" else whole
 
     def split(self, array: Array, layout: Layout) -> list[Array]:
-        """The parts of Megatron-Core's array."""
+        """The arrays of a transformers model that one Megatron-Core array is cut into, in the order of `names`."""
         whole = by_kind(array, layout._replace(qkv_contiguous=True)) if self.relation == "heads" else array
         found: list[Array] = []
         start = 0
@@ -549,13 +549,13 @@ class Parts(NamedTuple):
 
 
 @cache
-def parts_of(name: str, family: str) -> Parts | None:
+def parts_of(name: str, family: str) -> HuggingfaceParts | None:
     """The parameters that a family's model has for a Megatron-Core parameter; None where no row knows it."""
     for row in _huggingface_rows(family):
         found = row.pattern.fullmatch(name)
         if found is not None:
             values = found.groupdict()
-            return Parts(tuple(fill_template(part, values) for part in row.parts), row.relation, row.turned)
+            return HuggingfaceParts(tuple(fill_template(part, values) for part in row.parts), row.relation, row.turned)
     return None
 
 

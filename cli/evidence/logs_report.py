@@ -196,7 +196,8 @@ def _word(report: Report, name: Any, *values: object) -> str:
     return say.page("logs_terminal", report.language)(name, *values)
 
 
-def _span(report: Report) -> tuple[int, int]:
+def _step_range(report: Report) -> tuple[int, int]:
+    """First and last step of all runs, at least one step apart."""
     first = min(run.steps[0] for run in report.runs)
     return first, max(first + 1, *(run.steps[-1] for run in report.runs))
 
@@ -248,7 +249,7 @@ def _plot(curves: list[list[float]], rows: int, colour: bool, unicode: bool, *, 
 
 
 def _losses(report: Report, colour: bool, unicode: bool) -> list[str]:
-    first, last = _span(report)
+    first, last = _step_range(report)
     curves = [_sample(run.steps, run.column(LOSS), first, last) for run in report.runs]
     lines = [" " * (MARGIN - 1) + _word(report, "loss"), *_plot(curves, ROWS, colour, unicode, zero=False)]
     corner, bar = ("┼", "─") if unicode else ("+", "-")
@@ -259,7 +260,7 @@ def _gap(report: Report, comparison: Comparison, colour: bool, unicode: bool) ->
     loss = comparison.aligned.loss
     if not loss.size:
         return []
-    first, last = _span(report)
+    first, last = _step_range(report)
     curve = _sample(loss.steps, loss.differences, first, last)
     title = _word(report, "difference", report.letter(comparison.b), report.letter(comparison.a))
     return [" " * (MARGIN - 1) + title, *_plot([curve], SMALL_ROWS, colour, unicode, zero=True)]

@@ -1,4 +1,4 @@
-"""SARIF 2.1.0, for code scanning."""
+"""The formats for code scanning: SARIF 2.1.0, and the code quality report of GitLab."""
 
 from __future__ import annotations
 

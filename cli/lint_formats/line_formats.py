@@ -1,4 +1,4 @@
-"""One line a finding: file:line:column: CODE message."""
+"""The formats concise (`file:line:column: CODE message`), jsonl (one JSON object a finding) and statistics (counts)."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.file_kind import trains_gpt, without_training
 from ...schemas.messages_compiled import say
 from ..argument_parser import UsageError, branches_of
-from ..configuration import confinement
+from ..configuration import confining_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -289,7 +289,7 @@ def read_side(name: str, settings: Settings, reader: Reader, *, strictly: bool =
     opened = reader.open_named
     if options.confine is not None:
         shown = (reader.stdin_name or "") if name == "-" else name
-        root = confinement(settings.configuration, shown)
+        root = confining_folder(settings.configuration, shown)
         if name != "-":
             (require_inside if strictly else require_no_way_out)(name, root)
         opened = reader.within(root)

@@ -1,4 +1,4 @@
-"""Learning-rate curves as a self-contained SVG.
+"""Learning-rate curves as a self-contained SVG, and the web page around it with tables of values and settings.
 
 No script, font or style comes from elsewhere; colours follow the reader's light or dark setting. A is a solid line,
 B a dashed one with round marks, so the two are told apart without colour. Where they part, a second row shows how far

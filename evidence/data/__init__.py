@@ -11,7 +11,7 @@ from a seed. Nothing of that needs a framework, so both sides are worked out her
 
 - `indexed_file`: the `.idx` and `.bin` of one prefix, checked byte by byte before anything is believed.
 - `mindrecord`: MindSpore's own form, whose rows are the samples.
-- `dataset`: every id once, in chunks, and the problems of one file with its special ids.
+- `dataset`: checks of the tokens of one data set: ids outside the vocabulary, document ends, special ids.
 - `tokenizer`: sizes, special tokens and text from a `tokenizer.json`, without a package; two compared.
 - `plan`: what is asked of the data, and how datasets are mixed; `framework_plans`: what a configuration asks, with the
   place of each value.

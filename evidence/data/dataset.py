@@ -1,4 +1,4 @@
-"""Problems of one pair of data files: its tokens, and a run's special ids (document ends, masks, the tokenizer's).
+"""Checks of the tokens of one data set: ids outside the vocabulary, document ends, and other special ids of a run.
 
 A chunk is a few megabytes, so memory does not grow with the file and the passes over a chunk stay in the cache. The
 quick look reads whole sequences spread evenly over the file instead.
@@ -272,7 +272,7 @@ class Lengths(NamedTuple):
 
 
 class DataSet(NamedTuple):
-    """One pair of files and what was found in it."""
+    """One data set (an `.idx` and `.bin` pair, or a MindRecord file) and the results of its checks."""
 
     data: DataFile
     seen: Scan | None

@@ -179,7 +179,7 @@ class NormScanner:
             return
         norms: _Found | None = None
         if groups["torch"] is not None:
-            norms = _torch(groups["torch"], line)
+            norms = _torch_norms(groups["torch"], line)
         elif groups["mindspore"] is not None:
             sizes = groups["sizes"]
             values = [number_in(value) for value in groups["mindspore"].strip(b"[]").replace(b",", b" ").split()]
@@ -247,7 +247,8 @@ def _again(before: Sequence[float], values: Sequence[float]) -> bool:
     return all(abs(value - factor * norm) <= slack for norm, value in zip(before, values, strict=True))
 
 
-def _torch(text: bytes, line: int) -> _Found | None:
+def _torch_norms(text: bytes, line: int) -> _Found | None:
+    """Norms from tensors that torch printed, with their names if the line has them."""
     pairs = _NAMED_TENSOR.findall(text)
     texts = [value for _, value in pairs] if pairs else _TENSOR.findall(text) or text.strip(b"[] ").split(b",")
     values = [number_in(value) for value in texts]

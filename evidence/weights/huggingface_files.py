@@ -25,7 +25,7 @@ from .weight import Computed, RefusedError, join_weights, list_names, problem, r
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from ...mapper.weights import Beside, Layout, Parts
+    from ...mapper.weights import Beside, HuggingfaceParts, Layout
     from ...schemas.config import Config
     from .model import Found, View
     from .weight import Shape, Weight
@@ -101,7 +101,7 @@ class HuggingFaceFiles:
         unknown = tuple(name for name in self.raw() if name not in taken)
         return Model("huggingface", self.folder, weights, written_as, unknown, beside, tuple(copies))
 
-    def _join(self, parts: Parts, layout: Layout, wanted: Shape | None) -> Weight:
+    def _join(self, parts: HuggingfaceParts, layout: Layout, wanted: Shape | None) -> Weight:
         held = [self._tensors[name] for name in parts.names]
         shapes = [one.shape for one in held]
         shape = parts.joined_shape(shapes) if all(shapes) else ()
@@ -140,7 +140,7 @@ def as_huggingface(weights: Mapping[str, Weight], family: str, layout: Layout) -
     return found, unknown
 
 
-def _part(parts: Parts, number: int, weight: Weight, shape: Shape, layout: Layout) -> Weight:
+def _part(parts: HuggingfaceParts, number: int, weight: Weight, shape: Shape, layout: Layout) -> Weight:
     if parts.same:
         return weight
     if parts.relation == "stacked" and not parts.turned:

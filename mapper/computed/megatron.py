@@ -34,7 +34,7 @@ from .results import (
     balancing_term,
     bend_frequency,
     blend_frequencies,
-    group_of,
+    group_label,
     layers_in,
     pattern_of,
     round_digits,
@@ -323,7 +323,7 @@ def loss_weighting(args: Values) -> str:
     if args.calculate_per_token_loss or not _has_masked_tokens(args):
         return EVERY_TOKEN
     parts = 1 if args.does("loss_over_context") else whole(args.context_parallel_size)
-    return weights_of_groups(group_of(whole(args.micro_batch_size), parts, whole(args.global_batch_size)))
+    return weights_of_groups(group_label(whole(args.micro_batch_size), parts, whole(args.global_batch_size)))
 
 
 def _has_masked_tokens(args: Values) -> bool:
@@ -365,10 +365,10 @@ def _of_router(args: Values) -> Iterator[tuple[str, float]]:
     counted = _experts_that_count(args) if added else ""
     for group, coefficient in added:
         if group == "sample":
-            told = group_of(1, 1, whole(args.global_batch_size))
+            told = group_label(1, 1, whole(args.global_batch_size))
             yield balancing_term(told, counted), coefficient * _share_of_term(args) / _by_sample(args)
         elif group == "batch":
-            told = group_of(whole(args.micro_batch_size), 1, whole(args.global_batch_size))
+            told = group_label(whole(args.micro_batch_size), 1, whole(args.global_batch_size))
             yield balancing_term(told, counted), coefficient * _share_of_term(args)
         elif group == "step":
             # router.py:TopKRouter._apply_global_aux_loss: a loss over all ranks, of which each has its part

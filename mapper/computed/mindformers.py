@@ -54,7 +54,7 @@ from .results import (
     Rotary,
     balancing_term,
     bend_frequency,
-    group_of,
+    group_label,
     has_masked_tokens,
     layers_in,
     pattern_of,
@@ -349,7 +349,10 @@ def _final_norm(config: Values, width: int) -> int:
 
 
 def loss_weighting(config: Values, dialect: str) -> str:
-    """1.6–2.1 `loss_func.py:CrossEntropyLoss.construct`, `wrapper.py:MFTrainOneStepCell.grads_for_mcore`."""
+    """The tokens that count alike in the loss: those of the whole step, or those of each group (as text).
+
+    1.6–2.1 `loss_func.py:CrossEntropyLoss.construct`, `wrapper.py:MFTrainOneStepCell.grads_for_mcore`.
+    """
     if dialect == "dynamic":
         return _dynamic_weighting(config)
     _require_static(config, dialect)
@@ -357,7 +360,7 @@ def loss_weighting(config: Values, dialect: str) -> str:
         config, DATA_SETTINGS["type"], DATA_SETTINGS["masks_end"], DATA_COLUMNS
     ):
         return EVERY_TOKEN
-    return weights_of_groups(group_of(_micro_batch(config) * _copies(config), 1, _step(config)))
+    return weights_of_groups(group_label(_micro_batch(config) * _copies(config), 1, _step(config)))
 
 
 def _require_static(config: Values, dialect: str) -> None:
@@ -419,7 +422,7 @@ def _group(config: Values, kind: str) -> str:
     parts = whole(config.get(RESOLVED_RANKS["context"]))
     if kind == "device":
         parts *= whole(config.get(RESOLVED_RANKS["tensor"]))
-    return group_of(_micro_batch(config), parts, _step(config))
+    return group_label(_micro_batch(config), parts, _step(config))
 
 
 def _copies(config: Values) -> int:
@@ -556,7 +559,7 @@ def _dynamic_weighting(config: Values) -> str:
     if not has_masked_tokens(config, DYNAMIC_DATA["type"], DYNAMIC_DATA["masks_end"], DYNAMIC_DATA["columns"]):
         return EVERY_TOKEN
     _require_whole_sequences(config)
-    return weights_of_groups(group_of(*_dynamic_group_arguments(config)))
+    return weights_of_groups(group_label(*_dynamic_group_arguments(config)))
 
 
 def _dynamic_terms(config: Values, made_by: Callable[[], ModelClass]) -> dict[str, Value]:
@@ -598,9 +601,9 @@ def _dynamic_group(config: Values) -> str:
     """
     kind = config.moe_router_load_balancing_type
     if kind == "aux_loss":
-        return group_of(*_dynamic_group_arguments(config))
+        return group_label(*_dynamic_group_arguments(config))
     if kind == "seq_aux_loss":
-        return group_of(1, 1, _dynamic_group_arguments(config)[2])
+        return group_label(1, 1, _dynamic_group_arguments(config)[2])
     raise UndecidedError
 
 

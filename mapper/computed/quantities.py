@@ -47,7 +47,9 @@ def computed_quantities(config: Config) -> dict[FieldName, RecipeValue]:
         fields = huggingface_recipe(config).fields
         return {name: value for name, value in fields.items() if name.startswith("computed.")}
     found: dict[FieldName, RecipeValue] = {}
-    for names, values, formula in _megatron(config) if config.framework == "megatron" else _mindformers(config):
+    for names, values, formula in (
+        _megatron_parts(config) if config.framework == "megatron" else _mindformers_parts(config)
+    ):
         found.update(_evaluate(names, values, formula))
     return found
 
@@ -65,7 +67,8 @@ def _evaluate(
     }
 
 
-def _megatron(config: Config) -> list[Part]:
+def _megatron_parts(config: Config) -> list[Part]:
+    """The formulas of a Megatron launch, each with the fields that it fills and the settings that it reads."""
     from .megatron import (
         decay,
         deviations,
@@ -84,10 +87,10 @@ def _megatron(config: Config) -> list[Part]:
     args = Values(config)
     network_of_file = _memoize_network(args, lambda: network(args))
     return [
-        (_LAYERS, args, lambda: _layers(network_of_file())),
-        (_ENDS, args, lambda: _whole(network_of_file(), ends(args))),
+        (_LAYERS, args, lambda: _layer_quantities(network_of_file())),
+        (_ENDS, args, lambda: _parameter_counts(network_of_file(), ends(args))),
         (_SCALE, args, lambda: (round_digits(scale(args)),)),
-        (_ROTARY, args, lambda: _rotary_answer(rotary(args))),
+        (_ROTARY, args, lambda: _rotary_quantities(rotary(args))),
         (_SIGHT, args, lambda: (sight(windows(args)),)),
         (_SAMPLES, args, lambda: (samples(args),)),
         (_RATES, args, lambda: _curve(config, args)),
@@ -100,7 +103,8 @@ def _megatron(config: Config) -> list[Part]:
     ]
 
 
-def _mindformers(config: Config) -> list[Part]:
+def _mindformers_parts(config: Config) -> list[Part]:
+    """The formulas of a MindFormers YAML, each with the fields that it fills and the settings that it reads."""
     from .mindformers import (
         decay,
         deviations,
@@ -124,10 +128,10 @@ def _mindformers(config: Config) -> list[Part]:
 
     network_of_file = _memoize_network(values, lambda: network(values, model_of_file()))
     return [
-        (_LAYERS, values, lambda: _layers(network_of_file())),
-        (_ENDS, values, lambda: _whole(network_of_file(), ends(values, model_of_file()))),
+        (_LAYERS, values, lambda: _layer_quantities(network_of_file())),
+        (_ENDS, values, lambda: _parameter_counts(network_of_file(), ends(values, model_of_file()))),
         (_SCALE, values, lambda: (round_digits(scale(values, model_of_file())),)),
-        (_ROTARY, values, lambda: _rotary_answer(rotary(values, model_of_file()))),
+        (_ROTARY, values, lambda: _rotary_quantities(rotary(values, model_of_file()))),
         (_SIGHT, values, lambda: (sight(windows(values, config.dialect)),)),
         (_SAMPLES, values, lambda: (samples(values, config.dialect),)),
         (_RATES, values, lambda: _curve(config, values)),
@@ -163,15 +167,15 @@ def _memoize_network(values: Values, build: Callable[[], Network]) -> Callable[[
     return network_of_file
 
 
-def _layers(network: Network) -> tuple[Value, ...]:
+def _layer_quantities(network: Network) -> tuple[Value, ...]:
     return network.kinds(), network.by_kind()
 
 
-def _rotary_answer(rotary: Turning | None) -> tuple[Value, ...]:
+def _rotary_quantities(rotary: Turning | None) -> tuple[Value, ...]:
     return (None, None) if rotary is None else (spectrum(rotary[0]), round_digits(rotary[1]))
 
 
-def _whole(network: Network, ends: Ends) -> tuple[Value, ...]:
+def _parameter_counts(network: Network, ends: Ends) -> tuple[Value, ...]:
     return ends.by_kind(), network.total(ends), network.active(ends)
 
 

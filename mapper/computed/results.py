@@ -207,8 +207,8 @@ def weights_of_groups(group: str) -> str:
     return EVERY_TOKEN if group == STEP else f"each group of {group} alike"
 
 
-def group_of(samples: int, parts: int, step: int) -> str:
-    """So many samples, or one of so many parts of their sequences; `step` is how many there are in all."""
+def group_label(samples: int, parts: int, step: int) -> str:
+    """Text for a group of tokens: STEP, a number of samples, or a part of their sequences; `step` is the whole."""
     if samples == step and parts == 1:
         return STEP
     told = "1 sample" if samples == 1 else f"{samples} samples"

@@ -619,14 +619,14 @@ def _loss_scale_get(values: Values, _scope: Scope) -> Values:
     half, fixed, initial, window = values
     scale = number(fixed)
     if scale:
-        return _static(scale)
+        return _static_loss_scale(scale)
     if half:
         first = number(initial)
         return "dynamic", _DYNAMIC_INITIAL if first is None else float(first), window
     return "none", 1.0, None
 
 
-def _static(scale: float) -> Values:
+def _static_loss_scale(scale: float) -> Values:
     """A factor of one is no scaling at all."""
     return ("none", 1.0, None) if scale == 1 else ("static", float(scale), None)
 
@@ -646,13 +646,13 @@ def _sense_get(values: Values, _scope: Scope) -> Values:
     sense = values[0]
     scale = number(sense)
     if scale is not None:
-        return _static(float(scale))
+        return _static_loss_scale(float(scale))
     facts = entries(sense)
     if facts is None:
         return None, None, None
     scale = number(facts.get("loss_scale_value"))
     if str(facts.get("type", "")).startswith("Fixed"):
-        return _static(1.0 if scale is None else float(scale))
+        return _static_loss_scale(1.0 if scale is None else float(scale))
     window = facts.get("scale_window")
     return "dynamic", None if scale is None else float(scale), _DYNAMIC_WINDOW if window is None else window
 

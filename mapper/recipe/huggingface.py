@@ -357,7 +357,8 @@ def _whole(fields: Fields) -> tuple[Value, ...]:
     return around.by_kind(), built.total(around), built.active(around)
 
 
-def _rotary_answer(fields: Fields) -> tuple[Value, ...]:
+def _rotary_quantities(fields: Fields) -> tuple[Value, ...]:
+    """Spectrum of the rotary frequencies and their amplitude; None twice if the model has no rotation."""
     found = rotary(fields)
     return (None, None) if found is None else (spectrum(found[0]), round_digits(found[1]))
 
@@ -366,6 +367,6 @@ _FORMULAS: tuple[tuple[tuple[FieldName, ...], Answer], ...] = (
     (("computed.layers", "computed.parameters_by_kind"), _layers),
     (("computed.embedding_parameters", "computed.parameters", "computed.active_parameters"), _whole),
     (("computed.attention_scale",), lambda fields: (round_digits(scale(fields)),)),
-    (("computed.rotary_frequencies", "computed.rotary_amplitude"), _rotary_answer),
+    (("computed.rotary_frequencies", "computed.rotary_amplitude"), _rotary_quantities),
     (("computed.visible_positions",), lambda fields: (sight(windows(fields)),)),
 )

@@ -1,4 +1,4 @@
-"""Edits of a launch script: a value where it is written, a new argument beside the last one, an argument taken out."""
+"""Editors of a launch script and of a YAML: they replace, add or remove a setting and keep all other characters."""
 
 from __future__ import annotations
 

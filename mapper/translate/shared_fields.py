@@ -1,4 +1,4 @@
-"""The fields of both frameworks' TransformerConfig as they are in the end, and the differences without an effect.
+"""Adds to a loss report each field of both frameworks' TransformerConfig that differs after the translation.
 
 Both classes have about a hundred fields of one name. A translation can be right and yet leave some of them different:
 a router's type in a model without experts, a flag that only one side reads. Each such field is named in the loss

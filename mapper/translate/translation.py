@@ -82,7 +82,7 @@ def translate_recipe(
 ) -> Translation:
     """As `translate`, for a recipe that was changed after it was read from `config`.
 
-    Into the file's own framework where nobody names a version: into the file's own.
+    If `to` is the file's own framework and `version` is None, the version stays that of the file.
     """
     require_training(config)
     unknown = unknown_class(config)

@@ -47,7 +47,7 @@ def inert_arguments(subject: Subject) -> Iterator[Found]:
                     "remedy_en": remedy.en,
                     "remedy_zh": remedy.zh,
                 },
-                fields=_field_of(switched_by),
+                fields=_first_field_of_switch(switched_by),
             )
 
 
@@ -60,8 +60,8 @@ def _active_arguments(side: Side, keys: Iterable[str]) -> Iterator[tuple[str, Se
             yield key, given
 
 
-def _field_of(switch: str) -> tuple[str, ...]:
-    """The recipe field that an argument alone, or before all others, decides."""
+def _first_field_of_switch(switch: str) -> tuple[str, ...]:
+    """First recipe field of the mapping row whose first Megatron key is the switch; empty if no row has it."""
     from ...mappings.tables import table
 
     for row in table().rows:

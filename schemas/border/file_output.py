@@ -1,4 +1,4 @@
-"""The door through which files are written: whole or not at all, on the disk, and never over what was read.
+"""The only writer of files: each is written whole or not at all, and only `rewrite` replaces a file that was read.
 
 A file is made beside its place, flushed, and renamed over it: a link stays and the file it leads to is replaced, the
 permissions and the owner of what was there are kept, and another name of the same file keeps the old text (as with
@@ -60,7 +60,7 @@ def write_texts(files: Mapping[str, str], *, force: bool = False) -> None:
 
 
 def rewrite(source: SourceText, text: str) -> None:
-    """Put another text where one was read, in the encoding that it was read in."""
+    """Write another text over the file that was read, in the encoding that it was read in."""
     try:
         data = text.encode(source.encoding)
     except UnicodeEncodeError:

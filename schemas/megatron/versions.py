@@ -1,4 +1,4 @@
-"""A file's Megatron-LM version by its tree, its header or its arguments, and unknown arguments by what they mean.
+"""Detection of a file's Megatron-LM version, and explanations and suggestions for unknown arguments.
 
 A misspelt argument stops the run, many are a fork's, some are another version's.
 """

@@ -1,4 +1,4 @@
-"""Classes that no version has and that the program of a YAML registers itself.
+"""Lowers the finding of an unknown class to a warning if the Python program beside the YAML registers that class.
 
 `tools/register/register.py:MindFormerRegister.register` and `.register_cls` (1.6-2.1) take a class under its name or an
 alias, for one kind of module, so that a program that reads the YAML may name it there. That program is known only
@@ -61,7 +61,7 @@ class _Registration(NamedTuple):
 def of_own_program(
     problems: Sequence[Diagnostic], file: str, open_file: Callable[[str], SourceText]
 ) -> tuple[Diagnostic, ...]:
-    """The problems; a class that the YAML's own program registers is no error, and the place is named."""
+    """The problems; an unknown class that the YAML's own program registers becomes a warning that names the place."""
     path = os.path.splitext(file)[0] + ".py"
     try:
         program = open_file(path)

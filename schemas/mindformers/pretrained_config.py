@@ -60,7 +60,7 @@ def nested_rope(reading: Reading) -> None:
     if not is_mapping(nested) or not is_mapping(own):
         return
     base = reading.resolved.get("resolved.transformer.rotary_base")
-    lost = _nested_overrides(nested, own, None if base is None else base.value)
+    lost = _lost_rope_settings(nested, own, None if base is None else base.value)
     if lost:
         place = reading.place(path)
         named = reading.file if place is None or place.file is None else place.file
@@ -69,8 +69,8 @@ def nested_rope(reading: Reading) -> None:
         reading.note(say.nested_rope(named=named, version=reading.version, used=used, wanted=wanted), path)
 
 
-def _nested_overrides(nested: Mapping[str, Any], own: Mapping[str, Any], base: object) -> dict[str, Any]:
-    """The nested settings that differ from the keys that are read."""
+def _lost_rope_settings(nested: Mapping[str, Any], own: Mapping[str, Any], base: object) -> dict[str, Any]:
+    """Settings of `rope_parameters` that MindFormers ignores and that differ from the keys that it reads."""
     lost: dict[str, Any] = {}
     theta = nested.get("rope_theta")
     if theta is not None and base != theta:

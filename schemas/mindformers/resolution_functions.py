@@ -88,7 +88,7 @@ def is_known(value: Any) -> bool:
 
 
 def try_or(make: Callable[[], Any], otherwise: Any = None) -> Any:
-    """The value that `make` makes, or another one if it fails or makes nothing finite."""
+    """The value that `make` returns, or `otherwise` if it raises one of the errors of odd values (TOO_ODD)."""
     try:
         return make()
     except TOO_ODD:

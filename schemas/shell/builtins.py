@@ -325,7 +325,7 @@ class _Declaration:
                 shell.forget(name, self.place)
             return
         self._keep_outer(name)
-        found = name if refers else shell.plain_name(name, self.place)
+        found = name if refers else shell.assignment_target(name, self.place)
         if found is None:
             return
         variable = self._with_flags(state.variables.get(found) or Variable(), refers=refers)
@@ -378,7 +378,7 @@ def _unset_names(shell: Shell, fields: list[Field], place: Place) -> int | None:
         elif functions or string not in variables:
             shell.state.functions.pop(string, None)
         else:
-            name = string if references else shell.plain_name(string, place) or ""
+            name = string if references else shell.assignment_target(string, place) or ""
             if name in variables and not variables[name].readonly:
                 del variables[name]
     return 0
@@ -387,7 +387,7 @@ def _unset_names(shell: Shell, fields: list[Field], place: Place) -> int | None:
 def _unset_item(shell: Shell, string: str, place: Place) -> None:
     """`unset 'A[1]'`."""
     name, _, index = string.partition("[")
-    name = shell.plain_name(name, place) or ""
+    name = shell.assignment_target(name, place) or ""
     variable = shell.variable(name)
     if variable is None or variable.items is None:
         return
@@ -577,7 +577,7 @@ def _read_unknown(shell: Shell, asked: _ReadRequest, place: Place) -> None:
 
 
 def _set_array(shell: Shell, name: str, items: Mapping[int | str, Text], place: Place) -> None:
-    found = shell.plain_name(name, place)
+    found = shell.assignment_target(name, place)
     if found is not None:
         old = shell.state.variables.get(found) or Variable()
         shell.state.variables[found] = old._replace(value=None, items=items, own=shell.not_given)
@@ -626,7 +626,7 @@ def _mapfile(shell: Shell, fields: list[Field], place: Place) -> int | None:
     from .programs import lines_of
 
     lines = lines_of(given, ends=not strip)
-    found = shell.plain_name(name, place)
+    found = shell.assignment_target(name, place)
     if found is not None:
         shell.state.variables[found] = Variable(None, {number: plain(line, place) for number, line in enumerate(lines)})
     return 0

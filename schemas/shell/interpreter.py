@@ -169,7 +169,7 @@ class Shell(Expander):
 
     def _assign_array(self, elements: Sequence[Element], assignment: Assignment) -> None:
         place = assignment.place
-        name = self.plain_name(assignment.name, place)
+        name = self.assignment_target(assignment.name, place)
         if name is None:
             return
         old = self.state.variables.get(name) or Variable()

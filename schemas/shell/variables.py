@@ -130,16 +130,16 @@ class Variables(Session):
             name = target
         return None
 
-    def plain_name(self, name: str, place: Place) -> str | None:
-        """The variable that takes what is given to `name`; None where that was settled here."""
-        target = self._target(name, place)
+    def assignment_target(self, name: str, place: Place) -> str | None:
+        """The variable that an assignment to `name` sets; None for an element, whose array is forgotten."""
+        target = self._target_with_subscript(name, place)
         if target is not None and target[1] is not None:
             self.forget(target[0], place)
             return None
         return None if target is None else target[0]
 
-    def _target(self, name: str, place: Place) -> tuple[str, Word | None] | None:
-        """The same with its subscript."""
+    def _target_with_subscript(self, name: str, place: Place) -> tuple[str, Word | None] | None:
+        """The variable that an assignment to `name` sets, with its subscript; None if the name is unknown."""
         found = self.state.variables.get(name)
         if found is None or not found.reference or not found.value:
             return name, None
@@ -331,7 +331,7 @@ class Variables(Session):
 
     def _destination(self, name: str, key: int | str | None, place: Place) -> tuple[str, int | str | None] | None:
         """The variable that a name stands for, and its element; None where a reference leads nowhere."""
-        target = self._target(name, place)
+        target = self._target_with_subscript(name, place)
         if target is None or target[1] is None:
             return None if target is None else (target[0], key)
         named = self.key(target[0], target[1])

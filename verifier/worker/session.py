@@ -197,13 +197,13 @@ def perform(job: Job, backend: Backend, *, note: Callable[[str], None] = lambda 
         note("dropout")
         model.load(drawn)
         with model.drop_by_place():
-            values["dropped"] = model.backward(_batch(model, job.inputs[0]))
+            values["dropped"] = model.backward(_drawn_batch(model, job.inputs[0]))
         arrays["dropped_logits"] = model.logits()
         values["dropped_norms"] = {name: float(np.linalg.norm(array)) for name, array in model.gradients().items()}
     if job.padded_input is not None:
         note("padding token")
         model.load(drawn)
-        values["padded"] = model.forward_pass(_batch(model, job.padded_input))
+        values["padded"] = model.forward_pass(_drawn_batch(model, job.padded_input))
     values["stand_ins"] = backend.stand_ins()
     ended = time.perf_counter(), time.process_time()
     values["seconds"] = {"build": built[0] - started[0], "run": ended[0] - built[0]}
@@ -219,7 +219,7 @@ def _build_model(job: Job, backend: Backend, values: dict[str, Any]) -> Model:
 
 
 def _trace(job: Job, model: Model) -> dict[str, Array]:
-    batch = _batch(model, job.inputs[0])
+    batch = _drawn_batch(model, job.inputs[0])
     if job.drops and isinstance(model, Dropping):
         with model.drop_by_place():
             return model.trace(batch)
@@ -270,7 +270,7 @@ def _train(
 ) -> None:
     """The first gradients, the steps after them, and the optimizer alone."""
     note("gradients")
-    batches = [_batch(model, plan) for plan in job.inputs]
+    batches = [_drawn_batch(model, plan) for plan in job.inputs]
     losses = [model.backward(batches[0])]
     arrays["logits"] = model.logits()
     gradients = model.gradients()
@@ -297,7 +297,7 @@ def _micro_batches(job: Job, model: Model, one: InputPlan, two: InputPlan) -> Se
     if cut is not None:
         return inputs.split_batch(model.arrange(inputs.thinning_tokens(one._replace(batch=cut.samples))), cut.size)
     short = two._replace(uncounted=two.sequence // 2 if job.uneven else 0)
-    return _batch(model, one), _batch(model, short)
+    return _drawn_batch(model, one), _drawn_batch(model, short)
 
 
 def _probe(
@@ -333,7 +333,8 @@ def _probe(
         arrays[f"update/{name}"] = after[name].astype(np.float64) - drawn[name]
 
 
-def _batch(model: Model, plan: InputPlan) -> inputs.Tokens:
+def _drawn_batch(model: Model, plan: InputPlan) -> inputs.Tokens:
+    """Tokens drawn for one plan, in the arrangement that the model takes."""
     return model.arrange(inputs.draw_tokens(plan))
 
 
