@@ -80,6 +80,9 @@ class _LossJson(Open):
     rows: list[ReportRowJson]
     summary: dict[str, int]
     will_not_run: list[RefusalJson] = Field(default=[], description="Why the written file stops; empty where it runs.")
+    defects: list[DiagnosticJson] = Field(
+        default=[], description="Known defects of the written framework that change numbers; the exit code is then 1."
+    )
 
 
 class ConvertJson(_LossJson):

@@ -16,6 +16,7 @@ from ..argument_parser import UsageError
 from ..exit_codes import BAD, UNUSABLE
 from ..inputs import load, open_input, read_input, require_run
 from ..messages_compiled import say
+from ..reference.known_defects import defects_of_written
 from .loss_report import accepted_losses, close_report, print_problems, print_refusals, print_report
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from ...mapper.translate.update import Updated
     from ...schemas.border.text_output import Outgoing
     from ...schemas.config import Config, ReadOptions
-    from ...schemas.diagnostic import Language
+    from ...schemas.diagnostic import Diagnostic, Language
     from ..arguments_compiled import ConvertArgs
 
 
@@ -60,11 +61,13 @@ def run(args: ConvertArgs) -> int:
     if any(one.certain for one in stops) and not args.write_anyway:
         tell(say.not_written().text(args.lang))
         return UNUSABLE
+    written = None if model_alone else translation.written
+    defects = defects_of_written({target or translation.source: written}, config)
     new_files: dict[str, str] = {}
     if args.output is not None:
         new_files[args.output] = text
     if args.report is not None:
-        new_files[args.report] = _report_text(translation, stops, args.lang)
+        new_files[args.report] = _report_text(translation, stops, defects, args.lang)
     write_texts(new_files, force=args.force)
     if existing is not None:
         rewrite(existing.source, text)
@@ -72,7 +75,7 @@ def run(args: ConvertArgs) -> int:
         emit(trust_text(text))
     print_problems(config, args.lang, of_run=not model_alone)
     print_report(translation, args.lang)
-    code = close_report(translation.rows, accepted, args.lang, strict=args.strict)
+    code = close_report(translation.rows, accepted, args.lang, defects=defects, strict=args.strict)
     return BAD if stops or config.purpose is not None else code
 
 
@@ -86,9 +89,15 @@ def _translate_model(config: Config, args: ConvertArgs) -> tuple[Translation, st
     return made.translation, json_text(made.keys, 2)
 
 
-def _report_text(translation: Translation, stops: Sequence[Refusal], language: Language) -> Outgoing:
+def _report_text(
+    translation: Translation, stops: Sequence[Refusal], defects: Sequence[Diagnostic], language: Language
+) -> Outgoing:
     """The loss report as JSON, with what stops the written file; a source that stops is not translated."""
-    told = {"will_not_run": [stop.to_json(language) for stop in stops], "source_will_not_run": []}
+    told = {
+        "will_not_run": [stop.to_json(language) for stop in stops],
+        "source_will_not_run": [],
+        "defects": [one.to_json(language) for one in defects],
+    }
     return json_text({**translation.to_json(language), **told}, 2)
 
 

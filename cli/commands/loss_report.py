@@ -175,19 +175,34 @@ def accepted_losses(file: str, given: Sequence[str], language: Language) -> tupl
     return tuple(dict.fromkeys(name for name in (*words, *found.words("accept-loss")) if name))
 
 
-def close_report(rows: Sequence[ReportRow], accepted: Sequence[str], language: Language, *, strict: bool) -> int:
-    """Say on stderr what changes numbers and was lost; the exit code of the translation. `strict` accepts nothing."""
+def close_report(
+    rows: Sequence[ReportRow],
+    accepted: Sequence[str],
+    language: Language,
+    *,
+    defects: Sequence[Diagnostic] = (),
+    strict: bool = False,
+) -> int:
+    """Say on stderr what changes numbers; the exit code of the translation. `strict` accepts nothing.
+
+    Numbers change by what was lost, and by known defects of the written framework.
+    """
     losses = [row for row in rows if row.changes_numbers]
+    named = [*map(_names, losses), *({one.kind.code, *one.fields} for one in defects)]
     for name in accepted:
-        if not any(name in _names(row) for row in losses):
+        if not any(name in names for names in named):
             tell(f"accmap: {say.nothing_lost_by_name(name=name).text(language)}")
+    colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+    for one in defects:
+        word = paint(term(one.kind.severity, language), _STYLE_OF[one.kind.severity], colour)
+        tell(f"{one.file}: {word} {one.kind.code} {one.message(language)}")
+    left = [one for one in defects if strict or not {one.kind.code, *one.fields} & set(accepted)]
     lost = [row for row in losses if strict or not _names(row) & set(accepted)]
-    if not lost:
-        return FINE
-    names = list(dict.fromkeys(map(_label, lost)))
-    said = say.one_setting_lost if len(names) == 1 else say.settings_lost
-    tell(said(count=len(names), names=join_words(names)).text(language))
-    return BAD
+    if lost:
+        names = list(dict.fromkeys(map(_label, lost)))
+        said = say.one_setting_lost if len(names) == 1 else say.settings_lost
+        tell(said(count=len(names), names=join_words(names)).text(language))
+    return BAD if lost or left else FINE
 
 
 def _label(row: ReportRow) -> str:

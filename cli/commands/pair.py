@@ -18,6 +18,7 @@ from ..argument_parser import UsageError
 from ..exit_codes import BAD, UNUSABLE
 from ..inputs import load
 from ..messages_compiled import say as usage
+from ..reference.known_defects import defects_of_written
 from ..terminal import wants_colour
 from .loss_report import accepted_losses, close_report, print_problems, print_refusals, print_report
 
@@ -57,17 +58,20 @@ def run(args: PairArgs) -> int:
             print_refusals(name, found, args.lang)
         tell(usage.not_written().text(args.lang))
         return UNUSABLE
+    defects = defects_of_written({name: side.written for name, side in sides.items()})
     write_folder(args.directory, written, force=args.force)
     if args.format == "json":
         failing = [{"file": name, **stop.to_json(args.lang)} for name, found in stops.items() for stop in found]
-        emit(json_text({**pair.to_json(args.lang), "files": list(written), "will_not_run": failing}))
+        named = [one.to_json(args.lang) for one in defects]
+        told = {"files": list(written), "will_not_run": failing, "defects": named}
+        emit(json_text({**pair.to_json(args.lang), **told}))
     else:
         _page(pair, args.lang)
         for name, found in stops.items():
             print_refusals(name, found, args.lang)
         print_problems(config, args.lang)
         print_report(pair.mindformers._replace(rows=pair.rows, source=pair.source), args.lang)
-    code = close_report(pair.rows, accepted, args.lang, strict=False)
+    code = close_report(pair.rows, accepted, args.lang, defects=defects)
     return BAD if any(stops.values()) or config.purpose is not None else code
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from ...mapper.recipe.reading import recipe_of
-from ...rules.catalog.defects import CANCELLED, is_mended
+from ...rules.catalog.defects import CANCELLED, advisories, is_mended, rule_of
 from ...rules.engine import Selection, check
 from ...rules.subject import Side, Subject
 from ...schemas.fast_records import TYPE_CHECKING
+from ...schemas.source import SourceText
 from ...schemas.versions import minor_of, release_of
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
     from ...schemas.config import Config
     from ...schemas.diagnostic import Diagnostic, Language
-    from ...schemas.source import SourceText
 
 _PACKAGES = {
     "megatron": "NVIDIA/Megatron-LM",
@@ -75,6 +75,28 @@ def defects_of_files(configs: Sequence[Config], sources: Sequence[SourceText]) -
         subject = Subject(by_name.get("megatron"), by_name.get("mindformers"), "align", {}, {})
         found += check(subject, Selection(select=("DEF",))).diagnostics
     return tuple(found)
+
+
+def defects_of_written(written: Mapping[str, Config | None], source: Config | None = None) -> tuple[Diagnostic, ...]:
+    """The known defects that change the numbers of written files, by their names; none that the source has as well."""
+    files = {name: config for name, config in written.items() if config is not None}
+    sides = {one.framework: _side(one) for one in (source, *files.values()) if one is not None}
+    subject = Subject(sides.get("megatron"), sides.get("mindformers"), "train", {}, {})
+    if not any(one.severity is None and rule_of(code).effect == "numbers" for code, one in advisories(subject)):
+        return ()
+    found = [
+        one
+        for one in check(subject, Selection(select=("DEF",))).diagnostics
+        if (one.kind.severity, one.effect) == ("error", "numbers")
+    ]
+    return tuple(
+        one._replace(file=name, span=None) for name, config in files.items() for one in found if one.file == config.file
+    )
+
+
+def _side(config: Config) -> Side:
+    """A written file as the rules see it: its values have no places that a person could look up yet."""
+    return Side(config, recipe_of(config), SourceText(config.file, ""))
 
 
 def matching_defects(

@@ -249,7 +249,7 @@ def test_what_an_updated_file_keeps_is_a_loss(accmap: Callable[..., Any], tmp_pa
     assert answer.code == (0 if lost is None else 1), answer.err
     if lost is None:
         return
-    assert answer.err.splitlines()[-1].endswith(f"could not be carried over: {lost}")
+    assert f"could not be carried over: {lost}\n" in answer.err
     rows = json.loads((tmp_path / "report.json").read_text("utf-8"))["rows"]
     assert [row["status"] for row in rows if row["field"] == lost] in (["dropped"], [])
     assert accmap(*words, "--accept-loss", lost).code == 0
@@ -296,3 +296,34 @@ def test_an_unknown_number_of_devices_is_said_where_it_stands(
     assert "cannot be decided from the file" not in answer.err
     assert "MAP034" not in accmap("convert", str(path), "-o", str(tmp_path / "config.json")).err
     assert "MAP034" not in accmap("convert", str(path), "--dialect", dialect, "--world-size", "2").err
+
+
+@pytest.mark.parametrize(
+    ("example", "change", "version", "codes"),
+    [
+        ("qwen3_dense", ("MICRO_BATCH=1", "MICRO_BATCH=2"), "1.6", {"DEF503", "DEF539"}),
+        ("qwen3_dense", ("MICRO_BATCH=1", "MICRO_BATCH=2"), "1.7", set[str]()),
+        ("qwen3_dense", ("", ""), "1.6", {"DEF539"}),
+        ("deepseek_v3", ("", ""), "1.6", {"DEF509"}),
+    ],
+)
+def test_a_defect_of_the_target_that_changes_numbers_is_no_success(
+    accmap: Callable[..., Any], tmp_path: Path, example: str, change: tuple[str, str], version: str, codes: set[str]
+) -> None:
+    """`convert` and `pair` name what `lint` of the written files names."""
+    text = (EXAMPLES / example / "megatron.sh").read_text("utf-8").replace(*change)
+    (tmp_path / "a.sh").write_text(text, "utf-8")
+    words = ("a.sh", "--mindformers", version)
+    converted = accmap("convert", *words, "-o", "b.yaml", "--report", "r.json")
+    report = json.loads((tmp_path / "r.json").read_text("utf-8"))
+    paired = accmap("pair", *words, "-d", "p", "--format", "json")
+    found = json.loads(accmap("lint", "b.yaml", "--mindformers", version, "--format", "json").out)["diagnostics"]
+    linted = {one["code"] for one in found if one["code"].startswith("DEF") and one["effect"] == "numbers"}
+    assert {one["code"] for one in report["defects"]} == linted == codes
+    assert {one["code"] for one in json.loads(paired.out)["defects"] if one["file"] == "example.yaml"} == codes
+    assert all(f"b.yaml: error {code} " in converted.err for code in codes)
+    if codes:
+        assert (converted.code, paired.code) == (1, 1)
+    lost = {row["field"] for row in report["rows"] if row["status"] in ("approximate", "dropped", "unresolved")}
+    accepted = ",".join(sorted(codes | {name for name in lost if name}))
+    assert accmap("convert", *words, "-o", "c.yaml", "--accept-loss", accepted or "none").code == 0
