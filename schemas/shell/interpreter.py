@@ -15,7 +15,7 @@ from .effects import Launches, record_output, target_of
 from .expansion import Expander, plain_text
 from .messages_compiled import say
 from .parser import Parser, ShellSyntaxError
-from .session import Discard, Exit, ExpressionError, Holding, Leave, Return, Stop, UndecidedError
+from .session import Discard, Exit, ExpressionError, Holding, Leave, Return, Stop, SubmittedError, UndecidedError
 from .state import State, Variable, WrittenFiles, join_states
 from .syntax import (
     AndOr,
@@ -36,7 +36,7 @@ from .syntax import (
     While,
     Word,
 )
-from .text import Code, hole, is_loose, plain, string_of, with_expansion
+from .text import Code, Doubt, Piece, hole, is_loose, plain, string_of, with_expansion
 from .variables import fresh
 
 if TYPE_CHECKING:
@@ -101,6 +101,8 @@ def _place_name(place: Place) -> str:
 
 
 MOST_ITERATIONS = 3_000
+OF_A_JOB = ("SLURM_JOB_ID", "SLURM_JOBID")
+"""Variables by which a script asks for the Slurm job; what else Slurm sets is not known and stays unset."""
 _OPENING = frozenset(("<", ">", ">>", ">|", "&>", "&>>", "<>"))
 _FILLING = frozenset((">", ">>", ">|"))
 
@@ -946,7 +948,7 @@ class Shell(Expander):
             code = held
         child = State()
         child.cwd = None if elsewhere else self.state.cwd
-        for key, variable in ({} if elsewhere else {**self.state.variables, **extra}).items():
+        for key, variable in {**({} if elsewhere else self.state.variables), **extra}.items():
             if variable.exported or key in extra:
                 child.variables[key] = variable._replace(exported=True, readonly=False)
         fresh(child.variables, place)
@@ -967,6 +969,31 @@ class Shell(Expander):
             except Stop:
                 pass
         self.state.status = status
+
+    def submit_itself(self, arguments: list[Text], extra: dict[str, Variable], place: Place) -> None:
+        """`sbatch "$0"`: what counts is what the job does, in which Slurm's variables are set.
+
+        A job that submits the next one, or a script that has trained by then, is not read again.
+        """
+        if self.is_job or any(one.launch.rank for one in self.launches.found):
+            return
+        handed = {
+            key: variable._replace(exported=True, readonly=False)
+            for key, variable in {**self.state.variables, **extra}.items()
+            if variable.exported or key in extra
+        }
+        for name in OF_A_JOB:
+            doubt = Doubt(say.set_in_the_job(name=name), place, atomic=True)
+            handed[name] = Variable((Piece(f"${name}", place, doubt=doubt),), exported=True)
+        if self.state.cwd is not None:
+            handed["SLURM_SUBMIT_DIR"] = Variable(plain(self.state.cwd, place), exported=True)
+        raise SubmittedError(tuple(arguments), handed)
+
+    def enter_job(self, job: SubmittedError) -> None:
+        """Begin as the job that the script makes of itself."""
+        self.is_job = True
+        self.state.variables.update(job.variables)
+        self.state.positional = job.arguments
 
     def record(self, started: Started, place: Place) -> None:
         """Keeps a launch."""

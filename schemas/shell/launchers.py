@@ -45,6 +45,19 @@ class Wrapper(NamedTuple):
     processes: tuple[str, ...] = ()
 
 
+class Container(NamedTuple):
+    """A program that runs a command in an image, or under a profiler: its own commands, and options with values.
+
+    `images` are the words before the command. One that is `isolated` hands on the variables of `settings` alone.
+    """
+
+    commands: frozenset[str]
+    values: Mapping[str, int]
+    images: int = 1
+    settings: tuple[str, ...] = ()
+    isolated: bool = False
+
+
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
@@ -145,6 +158,53 @@ WRAPPERS: dict[str, Wrapper] = {
     "mpiexec": MPIRUN,
     "orterun": MPIRUN,
 }
+SINGULARITY = Container(
+    _names("exec run"),
+    _letters(
+        "BHoSW",
+        "--bind --mount --home --overlay --pwd --cwd --workdir --scratch --env --env-file --app --hostname --network"
+        " --network-args --dns --fusemount --security --add-caps --drop-caps --apply-cgroups --nvccli-options",
+    ),
+    settings=("--env",),
+)
+DOCKER = Container(
+    _names("run exec"),
+    _letters(
+        "acehlmpuvw",
+        "--env --env-file --volume --mount --workdir --name --gpus --device --shm-size --ulimit --memory --network"
+        " --net --ipc --pid --user --group-add --cap-add --security-opt --hostname --entrypoint --runtime --publish"
+        " --expose --label --log-driver --log-opt --restart --cpus --cpuset-cpus --add-host --tmpfs --platform"
+        " --annotation --cidfile --pull --userns --uts --volumes-from --cgroupns --stop-signal --hooks-dir",
+    ),
+    settings=("-e", "--env"),
+    isolated=True,
+)
+CONTAINERS: dict[str, Container] = {
+    "singularity": SINGULARITY,
+    "apptainer": SINGULARITY,
+    "docker": DOCKER,
+    "podman": DOCKER,
+    "nsys": Container(
+        _names("profile launch"),
+        _letters(
+            "otscewdyp",
+            "--output --trace --sample --capture-range --capture-range-end --env-var --duration --delay --stats"
+            " --force-overwrite --wait --kill --backtrace --session-new --cuda-memory-usage --cpuctxsw"
+            " --gpu-metrics-device --nic-metrics --python-sampling --cudabacktrace --export",
+        ),
+        0,
+    ),
+    "ncu": Container(
+        frozenset(),
+        _letters(
+            "ofkcs",
+            "--export --set --section --metrics --kernel-name --launch-count --launch-skip --target-processes"
+            " --replay-mode --import --log-file --kernel-id --nvtx-include --clock-control",
+        ),
+        0,
+    ),
+}
+"""Apptainer 1.3 exec, Docker 27 run, Podman 5 run, Nsight Systems 2024 profile, Nsight Compute 2024."""
 SSH = Wrapper(_letters("BbcDEeFIiJLlmOoPpQRSWw"), 1)
 PSSH = Wrapper(
     _letters(
@@ -244,6 +304,8 @@ class _Start:
         self.given = given
         self.place = place
         self.depth = 0
+        self.isolated = False
+        """True in an image that the variables of this shell do not reach."""
         shell.state.status = None
 
     def follow(self, words: list[Field], course: Course) -> None:
@@ -311,6 +373,28 @@ class _Start:
         self.follow(words[at:], course.past(words[:at]))
         return True
 
+    def _container(self, base: str, words: list[Field], course: Course) -> bool:
+        """A container or profiler whose command is a script; any other command is searched for among its words."""
+        table = CONTAINERS[base]
+        first = 2 if table.commands else 1
+        if table.commands and (len(words) < 2 or words[1].string() not in table.commands):
+            return False
+        at = _script_in_image(words, first, table)
+        if at is None:
+            return False
+        self.isolated = self.isolated or table.isolated
+        known = {**self.shell.state.variables, **self.extra}
+        if table.isolated:
+            self.extra = {}
+        for text in _option_texts(words[first:at], table.settings):
+            name, equals, _ = display(text).partition("=")
+            if equals:
+                self._set(name, text)
+            elif name in known:
+                self.extra[name] = known[name]
+        self.follow(words[at:], course.past(words[:at]))
+        return True
+
     def _remote(self, base: str, words: list[Field], _course: Course) -> bool:
         """The words after the host are one command line for a shell that knows none of this one's variables."""
         table = REMOTES[base]
@@ -358,13 +442,17 @@ class _Start:
             name, equals, _ = display(text).partition("=")
             if not equals or not name.replace("_", "a").isalnum():
                 break
-            value: Text = ()
-            if text and text[0].doubt is None and "=" in text[0].text:
-                value = (*cut(text[:1], len(name) + 1, len(text[0].text)), *text[1:])
-            self.extra[name] = Variable(value, exported=True, place=self.place)
+            self._set(name, text)
             at += 1
         self.follow(words[at:], course.past(words[:at]))
         return True
+
+    def _set(self, name: str, text: Text) -> None:
+        """Hand on a variable, from a text that has its name, an equals sign and its value."""
+        value: Text = ()
+        if text and text[0].doubt is None and "=" in text[0].text:
+            value = (*cut(text[:1], len(name) + 1, len(text[0].text)), *text[1:])
+        self.extra[name] = Variable(value, exported=True, place=self.place)
 
     def _shell(self, base: str, words: list[Field], _course: Course) -> bool:
         words = words[1:]
@@ -392,11 +480,13 @@ class _Start:
             self._file(path, rest)
 
     def _file(self, path: str, rest: list[Field]) -> None:
-        self.shell.run_child(path, path, [field.as_value() for field in rest], self.extra, self.place)
+        arguments = [field.as_value() for field in rest]
+        self.shell.run_child(path, path, arguments, self.extra, self.place, elsewhere=self.isolated)
 
     def _code(self, text: Text, name: str = "bash", arguments: Sequence[Text] = (), *, elsewhere: bool = False) -> None:
         code = Code(self.place.source, text, self.place)
         extra = {} if elsewhere else self.extra
+        elsewhere = elsewhere or self.isolated
         self.shell.run_child(code, name, list(arguments), extra, self.place, elsewhere=elsewhere)
 
     def _batch(self, _base: str, words: list[Field], _course: Course) -> bool:
@@ -415,6 +505,8 @@ class _Start:
             path = words[at].string()
             if path is None:
                 self.shell.note(say.source_unknown(text=display(words[at].text())), self.place)
+            elif self.shell.is_own(path):
+                self.shell.submit_itself([field.as_value() for field in words[at + 1 :]], self.extra, self.place)
             else:
                 self._file(path, words[at + 1 :])
         elif self.given.text is not None:
@@ -573,6 +665,7 @@ _FOLLOWED: dict[str, Callable[[_Start, str, list[Field], Course], bool]] = {
     name: follow
     for names, follow in (
         (WRAPPERS, _Start._wrapper),  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        (CONTAINERS, _Start._container),  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         (REMOTES, _Start._remote),  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         (("xargs",), _Start._xargs),  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         (("env",), _Start._environment),  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
@@ -725,6 +818,37 @@ def _after_options(words: Sequence[Field], at: int, values: Mapping[str, int]) -
         if text in values and not (at < len(words) and (_starts_programs(words[at]) or _base(words[at]) in SHELLS)):
             at += values[text]
     return at
+
+
+def _script_in_image(words: Sequence[Field], at: int, table: Container) -> int | None:
+    """Index of the script, or of the shell, that an image or a profiler runs; None if it runs another program."""
+    seen = 0
+    while at < len(words):
+        text = display(words[at].text())
+        if text.startswith("-"):
+            at += 1 + table.values.get(text, 0)
+            continue
+        base = _base(words[at])
+        if seen >= table.images and (base in SHELLS or base == "env" or text.endswith(SCRIPT_ENDINGS)):
+            return at
+        if seen >= table.images and _starts_programs(words[at]):
+            return None
+        seen += 1
+        at += 1
+    return None
+
+
+def _option_texts(words: Sequence[Field], options: Sequence[str]) -> list[Text]:
+    """The values of options, behind their names or glued to them with an equals sign."""
+    found: list[Text] = []
+    for at, word in enumerate(words):
+        text = display(word.text())
+        name, equals, _ = text.partition("=")
+        if text in options and at + 1 < len(words):
+            found.append(words[at + 1].text())
+        elif equals and name in options:
+            found.append(cut(word.text(), len(name) + 1, len(text)))
+    return found
 
 
 def _option_number(words: Sequence[Field], options: Sequence[str]) -> int | None:

@@ -58,9 +58,23 @@ def read_script(
     """Everything that the script starts; UnreadableError where it starts no training program."""
     from .builtins import COMMANDS
     from .interpreter import Shell
-    from .session import ExhaustedError, Exit, Start, Stop
+    from .session import Start, SubmittedError
 
-    shell = Shell(COMMANDS, Start(options, open_file, path, cwd, source, list_directory))
+    start = Start(options, open_file, path, cwd, source, list_directory)
+    shell = Shell(COMMANDS, start)
+    try:
+        _walk(shell, source)
+    except SubmittedError as job:
+        shell = Shell(COMMANDS, start)
+        shell.enter_job(job)
+        _walk(shell, source)
+    return _answer(shell, source, options)
+
+
+def _walk(shell: Shell, source: SourceText) -> None:
+    """Go through the script to its end, or as far as reading goes."""
+    from .session import ExhaustedError, Exit, Stop
+
     try:
         shell.run_code(_code(shell, source))
     except Exit:
@@ -71,7 +85,6 @@ def read_script(
         shell.note(say.too_much_work(), shell.place)
     except RecursionError:
         shell.note(say.too_deep(), shell.place)
-    return _answer(shell, source, options)
 
 
 def _code(shell: Shell, source: SourceText) -> Code:

@@ -21,11 +21,12 @@ from .state import State, WrittenFiles
 from .text import Code, Piece, Place, doubt_of, string_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from ..config import ReadOptions
     from ..diagnostic import Diagnostic
     from ..message import Problem, Words
+    from .state import Variable
     from .text import Text
 
 LONGEST_CONTENT = 65_536
@@ -116,7 +117,10 @@ class Session:
         self._removed: set[str] = set()
         self._changed: list[tuple[str, str | None, bool]] = []
         """What has come since somebody asked: a name, the folder at that time, and whether the file may be gone."""
-        self._know(posixpath.join(cwd, path))
+        self.own_path = posixpath.normpath(posixpath.join(cwd, path))
+        self.is_job = False
+        """True if the script is read as the Slurm job that it makes of itself."""
+        self._know(self.own_path)
 
     # Budget and notes
 
@@ -161,6 +165,11 @@ class Session:
         if path.startswith("/"):
             return posixpath.normpath(path)
         return None if self.state.cwd is None else posixpath.normpath(posixpath.join(self.state.cwd, path))
+
+    def is_own(self, path: str) -> bool:
+        """True if a path is that of the script which is read, also after a `cd` to nobody knows where."""
+        full = self.absolute(path)
+        return full == self.own_path or (full is None and posixpath.basename(path) == posixpath.basename(self.own_path))
 
     def _know(self, path: str) -> None:
         """A file that was read exists, and so do the directories above it."""
@@ -331,6 +340,15 @@ class UndecidedError(Exception):
 
 class ExhaustedError(Exception):
     """The script takes more work than a reader may spend on it."""
+
+
+class SubmittedError(Exception):
+    """The script hands itself to Slurm: the job has these arguments and variables."""
+
+    def __init__(self, arguments: tuple[Text, ...], variables: Mapping[str, Variable]) -> None:
+        super().__init__()
+        self.arguments = arguments
+        self.variables = variables
 
 
 class Holding:

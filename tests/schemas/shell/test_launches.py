@@ -25,6 +25,21 @@ while [ $# -gt 0 ]; do case $1 in -p|-o|-w) shift 2;; -*) shift;; *) break;; esa
 if [ $# -gt 0 ]; then exec env -i PATH="$PATH" bash -c "$*"; else exec env -i PATH="$PATH" bash; fi
 """
 """What sshd and its like do with the words of a command: they join them and hand them to a fresh shell."""
+RUNNER = """#!/bin/bash
+given=()
+while [ $# -gt 0 ]; do case $1 in
+  -e) case $2 in *=*) given+=("$2");; *) given+=("$2=${!2}");; esac; shift 2;;
+  -N|-B|-o|--nodes) shift 2;; -*|exec|run|profile) shift;; *) break;;
+esac; done
+"""
+RUNNERS = {
+    "srun": 'exec "$@"',
+    "nsys": 'exec "$@"',
+    "singularity": 'shift; exec "$@"',
+    "docker": 'shift; exec env -i PATH="$PATH" "${given[@]}" "$@"',
+    "sbatch": 'SLURM_JOB_ID=7 SLURM_SUBMIT_DIR=$PWD exec bash "$@"',
+}
+"""What runs the rest of its words: as it is, in an image, or as a job."""
 PROGRAMS = ("torchrun", "python")
 
 
@@ -47,6 +62,7 @@ def started(tmp_path: Path, folder: Path) -> list[list[str]]:
         programs.mkdir()
         stand_ins = dict.fromkeys(PROGRAMS, RECORDER.format(record=record))
         stand_ins |= {name: REMOTE.format(host="shift" if name == "ssh" else "") for name in ("ssh", "pdsh", "clush")}
+        stand_ins |= {name: f"{RUNNER}{command}\n" for name, command in RUNNERS.items()}
         for name, text in stand_ins.items():
             (programs / name).write_text(text)
             (programs / name).chmod(0o755)
@@ -74,6 +90,7 @@ def written(tmp_path: Path, case: dict) -> Path:
     for name, text in {**case.get("files", {}), "run.sh": case["script"]}.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
+        (folder / name).chmod(0o755)
     return folder
 
 
