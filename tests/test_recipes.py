@@ -47,10 +47,15 @@ def follow(root: Path, heading: str) -> None:
         path = root / FILE.findall(said)[0]
         text = path.read_text("utf-8")
         under = re.search(r"under its topic, `(\w+:)`", said)
+        before = re.search(r"before `([^`]+)`$", said)
         if under:
             head, line, rest = text.partition(f"\n{under[1]}\n")
             assert line, said
             text = f"{head}{line}{block}{rest}"
+        elif before:
+            head, line, rest = text.partition(f"\n{before[1]}")
+            assert line, said
+            text = f"{head}\n{block}{line[1:]}{rest}"
         else:
             text = f"{text.rstrip()}\n{block}"
         path.write_text(text, "utf-8")
@@ -77,6 +82,7 @@ def followed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     excuses.write_text(re.sub(r"\nlogging\.profile_start: .*", "", text), "utf-8")
     follow(root, "Add a rule")
     follow(root, "Add what the code makes of a key")
+    follow(root, "Add a section to the report")
     return root
 
 
@@ -112,3 +118,8 @@ def test_the_rules_are_said(followed: Path, tmp_path: Path) -> None:
     assert found["ENV902"]["span"]["line"] == 1
     page = (followed / "docs/rules/ENV902.md").read_text("utf-8")
     assert "The first step compiles the network." in page
+
+
+def test_the_section_is_on_the_page(followed: Path) -> None:
+    page = (followed / "report.html").read_text("utf-8")
+    assert "<li>examples/qwen3_dense/megatron.sh: " in page

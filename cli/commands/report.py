@@ -81,23 +81,20 @@ class ReportPair(NamedTuple):
         """Their names."""
         return [config.file for config in self.configs]
 
+    @property
+    def groups(self) -> _Grouped:
+        """The findings of each group by their place, with what follows from them."""
+        return _group_findings(*group_by_cause(self.findings.diagnostics), self.files, self.findings)
+
 
 def web_page(pair: ReportPair, language: Language) -> str:
     """The page."""
     word = say.page("report", language)
     names = dict.fromkeys(name.rpartition("/")[2] for name in pair.files)
     title = word("title", " · ".join(names if len(names) > 1 else pair.files))
-    heads, follow = group_by_cause(pair.findings.diagnostics)
-    groups = _group_findings(heads, follow, pair.files, pair.findings)
     parts = [
         f"<h1>{markup(title)}</h1>\n",
-        _verdict_html(pair, groups, language),
-        _basis_html(pair.configs, word, language),
-        _limits_html(pair, word, language),
-        _findings_html(pair.findings, groups, word, language),
-        _fields_html(pair.fields, word, language),
-        _curves_html(pair.rates, word),
-        _equal_html(pair.fields.rows, word, language),
+        *(section(pair, language) for section in SECTIONS),
         f"<footer>{markup(word('made', __version__))}</footer>\n",
     ]
     return document(title, language, page_file("report_page.css"), "".join(parts), head=_POLICY)
@@ -124,10 +121,10 @@ def _group_findings(
     return groups
 
 
-def _verdict_html(pair: ReportPair, groups: _Grouped, language: Language) -> str:
+def _verdict_html(pair: ReportPair, language: Language) -> str:
     """Summary of the findings in a sentence, and the results of the two comparisons."""
     word: Callable[..., str] = say.page("report", language)
-    counts = {group: len(found) for group, found in groups.items()}
+    counts = {group: len(found) for group, found in pair.groups.items()}
     said = [word(group, count) for group, count in counts.items() if count or group in _ALWAYS]
     if pair.findings.suppressed:
         said.append(word("suppressed", pair.findings.suppressed))
@@ -146,10 +143,10 @@ def _verdict_html(pair: ReportPair, groups: _Grouped, language: Language) -> str
     return f'<p class="answer{" bad" if bad else ""}">{markup(sentence)}</p>\n{bullets(gist)}'
 
 
-def _basis_html(configs: Sequence[Config], word: ReportWords, language: Language) -> str:
+def _basis_html(pair: ReportPair, language: Language) -> str:
     """The two files, and the version that is known of each."""
-    rows = ""
-    for letter, config in zip("AB", configs, strict=True):
+    word, rows = say.page("report", language), ""
+    for letter, config in zip("AB", pair.configs, strict=True):
         basis = config.basis
         purpose = "" if basis.purpose is None else f"<br>{markup(basis.purpose.problem.message(language))}"
         rows += f"<tr><td>{letter}</td><td><code>{markup(config.file)}</code></td>"
@@ -157,8 +154,9 @@ def _basis_html(configs: Sequence[Config], word: ReportWords, language: Language
     return _table_html("files", ("", word("file"), word("version")), rows)
 
 
-def _limits_html(pair: ReportPair, word: ReportWords, language: Language) -> str:
+def _limits_html(pair: ReportPair, language: Language) -> str:
     """Limits of a page made by reading, and the command that goes beyond them."""
+    word = say.page("report", language)
     runs = all(config.framework != "huggingface" for config in pair.configs)
     verify = " ".join(("accmap verify", *map(shell_word, pair.files if runs else ())))
     said = f"{markup(word('limits'))} <code>{markup(verify)}</code>"
@@ -166,15 +164,16 @@ def _limits_html(pair: ReportPair, word: ReportWords, language: Language) -> str
     return f'<p class="limits">{said}</p>\n{left}'
 
 
-def _findings_html(report: Report, groups: _Grouped, word: ReportWords, language: Language) -> str:
+def _findings_html(pair: ReportPair, language: Language) -> str:
     """Every finding: what stops a run first, the remarks folded at the end."""
+    word, report = say.page("report", language), pair.findings
     parts = [
         f"<h2>{markup(word('findings'))}</h2>\n",
         _note_html(summary_line(report._replace(shows_remarks=True), language)),
     ]
     if not report.diagnostics:
         parts.append(_note_html(word("none")))
-    for group, found in groups.items():
+    for group, found in pair.groups.items():
         told = "".join(_finding_html(entry, more, report, language) for entry, more in found)
         title = count_phrase(len(found), group, language)
         if found and group == ADVICE:
@@ -222,8 +221,9 @@ def _place_html(file: str, span: Span | None, note: str, report: Report | None) 
     return f"<li><code>{markup(place_of(file, span))}</code> {markup(note)}{shown}</li>\n"
 
 
-def _fields_html(found: Comparison, word: ReportWords, language: Language) -> str:
+def _fields_html(pair: ReportPair, language: Language) -> str:
     """Fields that differ or that one side has, as `diff` prints them; harmless ones are folded."""
+    word, found = say.page("report", language), pair.fields
     rows = [row for row in found.rows if row.status != "equal"]
     telling = [row for row in rows if row.impact != "none"]
     harmless = [row for row in rows if row.impact == "none"]
@@ -235,9 +235,10 @@ def _fields_html(found: Comparison, word: ReportWords, language: Language) -> st
     return "".join(parts)
 
 
-def _equal_html(rows: Iterable[Difference], word: ReportWords, language: Language) -> str:
+def _equal_html(pair: ReportPair, language: Language) -> str:
     """The effective values of which both files say the same."""
-    equal = [row for row in rows if row.status == "equal"]
+    word = say.page("report", language)
+    equal = [row for row in pair.fields.rows if row.status == "equal"]
     return _details(word("equal", len(equal)), _rows_html(equal, word, language)) if equal else ""
 
 
@@ -263,8 +264,9 @@ def _cell_html(letter: str, row: Difference, side: Found | None, language: Langu
     return f'<td data-side="{letter}"><code>{value}</code><small>{markup(origin_text(side, language))}</small></td>'
 
 
-def _curves_html(rates: Rates, word: ReportWords) -> str:
+def _curves_html(pair: ReportPair, language: Language) -> str:
     """Both learning rates in one picture, or why there is none."""
+    word, rates = say.page("report", language), pair.rates
     title = f"<h2>{markup(word('rates'))}</h2>\n"
     if isinstance(rates, list):
         return f"{title}{_note_html(word('undrawn'))}{bullets(rates)}"
@@ -283,6 +285,18 @@ def _table_html(kind: str, heads: Iterable[str], rows: str) -> str:
     head = "".join(f"<th>{markup(text)}</th>" for text in heads)
     table = f'<table class="{kind}"><thead><tr>{head}</tr></thead>\n<tbody>{rows}</tbody></table>'
     return f'<div class="sheet">{table}</div>\n'
+
+
+SECTIONS: tuple[Callable[[ReportPair, Language], str], ...] = (
+    _verdict_html,
+    _basis_html,
+    _limits_html,
+    _findings_html,
+    _fields_html,
+    _curves_html,
+    _equal_html,
+)
+"""The sections of a page in their order: each is made of the pair, in a language."""
 
 
 def run(args: ReportArgs) -> int:
