@@ -17,6 +17,7 @@ from ..schemas.megatron.forks import fork_of
 from ..schemas.message import Words
 from ..schemas.messages_compiled import say
 from ..schemas.preconditions import ARGUMENTS_NOT_GIVEN
+from ..schemas.shared_words import join_words, mark
 from ..schemas.versions import TITLES, within
 from .conditions import holds
 from .recipe.reading import recipe_of, side_of
@@ -107,9 +108,13 @@ def require_accepted(config: Config, subjects: Collection[Subject] | None = None
         framework=TITLES.get(config.framework, "transformers"),
         version=config.framework_version,
         file=config.file,
-        why=Words("; ".join(one.en.rstrip(".") for one in found), "；".join(one.zh.rstrip("。") for one in found)),
+        why=join_words((_without_stop(one) for one in found), "semicolon"),
     )
     raise UnreadableError(diagnose(said, config.file, found[0].span))
+
+
+def _without_stop(one: Refusal) -> Words:
+    return Words(one.en.rstrip(mark("stop", "en")), one.zh.rstrip(mark("stop", "zh")))
 
 
 def refusals_of_text(translation: Translation, text: str) -> tuple[Refusal, ...]:
