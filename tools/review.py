@@ -5,8 +5,9 @@ rows of `resolution.yaml`, tables and programs that cite a function whose source
 
 Lays the two versions' facts beside each other. Each argument that is new, gone or changed, and each function whose
 code changed, is listed with the rows, rules and validation entries that name the one or cite the other.
-`--tree TREE` lists the functions cited anywhere that the tree has and the facts do not watch: `extract.py --watch`
-takes them. `--format json` answers as JSON.
+`--tree TREE` lists the functions cited anywhere that the tree has and the facts do not watch (`extract.py --watch`
+takes them), and the conditions before the first step that `schemas/megatron/conditions.yaml` does not know.
+`--format json` answers as JSON.
 """
 
 from __future__ import annotations
@@ -143,7 +144,10 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--format", choices=["text", "json"], default="text")
     given = parser.parse_args(words)
     if given.tree:
+        from list_conditions import new_conditions
+
         print("\n".join(unwatched_functions(given.tree)))
+        print("\n".join(f"new condition {one}" for one in new_conditions(given.tree)))
         return 0
     if len(given.versions) != 2:
         parser.error("give the two versions to compare")

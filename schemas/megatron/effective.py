@@ -9,8 +9,6 @@ builds after the validation: tokenizer, optimizer, schedule.
 
 from __future__ import annotations
 
-from operator import attrgetter
-
 from ..config import Config, Setting, Unresolved
 from ..diagnostic import diagnose
 from ..fast_records import TYPE_CHECKING, NamedTuple
@@ -400,7 +398,6 @@ def _defaults(known: Catalog) -> dict[str, Setting]:
 
 _STOPPED = ("MAP035", "MAP117")
 """The validation has come to no end, or the script lacks its arguments: what would be built is another matter."""
-_OVERRIDABLE = attrgetter("overridable")
 
 
 class NotBuilt(NamedTuple):
@@ -416,11 +413,13 @@ class NotBuilt(NamedTuple):
 
 def unmet_requirements(config: Config) -> Iterator[NotBuilt]:
     """Every requirement that is not met; none where values are open that may meet it."""
-    if config.framework != "megatron" or config.unresolved or any(map(_OVERRIDABLE, config.settings.values())):
+    if config.framework != "megatron" or config.unresolved:
         return
     if any(problem.kind.code in _STOPPED for problem in config.problems):
         return
     for condition, when, read in unmet_rows(config):
+        if any(config.settings[name].overridable for name in read):
+            continue
         names = sorted(read, key=lambda name: name not in condition)
         written = next((name for name in names if config.settings[name].origin == "explicit"), None)
         missing = next((name for name in names if config.value(name) is None), names[0])

@@ -122,6 +122,55 @@ def stepped_iterations(schedule: str, length: int | None, samples: int) -> int:
     return stepped_batch(parse_step_schedule(schedule, length)).first_after(samples - 1)
 
 
+def is_step_schedule(schedule: str, length: int | None) -> bool:
+    """True for batch sizes above zero from sample 0 on, each from a later sample than the one before.
+
+    megatron/core/num_microbatches_calculator.py:StepBatchsizeNumMicroBatchesCalculator._validate_schedule.
+    """
+    from .consumption import parse_step_schedule
+
+    if not all(":" in entry for entry in schedule.replace(",", " ").split()):
+        return False
+    try:
+        steps = parse_step_schedule(schedule, length)
+    except (ValueError, OverflowError):
+        return False
+    starts = [start for start, _ in steps]
+    rises = len(set(starts)) == len(starts)  # they are sorted
+    return bool(steps) and starts[0] == 0 and rises and all(batch > 0 for _, batch in steps)
+
+
+def first_step_batch(schedule: str, length: int | None) -> int:
+    """The batch size that a run of `--step-batch-size-schedule` begins with."""
+    from .consumption import parse_step_schedule
+
+    return parse_step_schedule(schedule, length)[0][1]
+
+
+def split_parts(split: str) -> int:
+    """How many numbers `--split` has (blended_megatron_dataset_config.py:parse_and_normalize_split)."""
+    return len("".join(letter if letter in ".0123456789" else " " for letter in split).split())
+
+
+def is_blend(words: Sequence[str] | None) -> bool:
+    """True if the weights of a blend of data sets are all numbers, or none from the first that is not one.
+
+    megatron/core/datasets/utils.py:get_blend_from_list, whose `all` goes on where its `any` stopped.
+    """
+    if not words or len(words) % 2:
+        return True
+    numbers = [_is_number(word) for word in words[::2]]
+    return all(numbers) or not any(numbers[numbers.index(False) :])
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
 def one_item(value: Any) -> bool:
     """True if a value is a list of exactly one."""
     return isinstance(value, list) and len(value) == 1  # pyright: ignore[reportUnknownArgumentType]

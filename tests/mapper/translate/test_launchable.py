@@ -80,7 +80,7 @@ def test_case(case: dict[str, Any]) -> None:
     assert {key: told.get(key) for key in case.get("idle", ())} == dict.fromkeys(case.get("idle", ()), "none")
     name = "b.sh" if framework == "megatron" else "b.yaml"
     options = (
-        ReadOptions(megatron=version, world_size=8)
+        ReadOptions(megatron=version)
         if framework == "megatron"
         else ReadOptions(mindformers=version, dialect=dialect[0], world_size=8)
     )

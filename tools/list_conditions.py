@@ -1,0 +1,250 @@
+"""Lists the conditions that Megatron-LM's code checks before the first step: `python tools/list_conditions.py TREE`.
+
+A condition is an `assert`, a `raise` or a parser's error in a function that static name resolution reaches from the
+entry points. Its digest is of the statement and of the tests around it, so that one that moves keeps it.
+`schemas/megatron/conditions.yaml` judges each digest; those that it does not know are marked `new`.
+`--count` prints the numbers of a tree alone, `--format json` answers as JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import fnmatch
+import hashlib
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLE = ROOT / "schemas" / "megatron" / "conditions.yaml"
+FILES = (
+    "megatron/training/*.py",
+    "megatron/training/config/*.py",
+    "megatron/core/optimizer_param_scheduler.py",
+    "megatron/core/optimizer/*.py",
+    "megatron/core/model_parallel_config.py",
+    "megatron/core/transformer/*config*.py",
+    "megatron/core/datasets/*config*.py",
+    "megatron/core/datasets/gpt_dataset.py",
+    "megatron/core/num_microbatches_calculator.py",
+    "megatron/core/parallel_state.py",
+)
+"""The files whose conditions are listed, in a tree."""
+ENTRIES = (
+    "parse_args", "validate_args", "core_transformer_config_from_args", "initialize_megatron", "pretrain",
+    "set_global_variables", "get_optimizer_param_scheduler", "setup_model_and_optimizer",
+    "get_megatron_optimizer_config", "get_train_valid_test_num_samples", "get_blend_and_blend_per_split",
+    "OptimizerConfig", "AdamOptimizerConfig", "SGDOptimizerConfig", "DistributedDataParallelConfig",
+    "TransformerConfig", "MLATransformerConfig", "ModelParallelConfig", "HeterogeneousTransformerConfig",
+    "GPTDatasetConfig", "BlendedMegatronDatasetConfig", "OptimizerParamScheduler",
+)  # fmt: skip
+"""Where the start of a run enters these files."""
+AFTER = ("train", "train_step", "evaluate", "evaluate_and_print_results", "save_checkpoint", "save_checkpoint_and_time")
+"""Functions of the run itself, which the walk does not enter."""
+REASONS = ("device", "file", "unreachable", "open")
+"""Why no row judges a condition; the head of the table explains them."""
+
+
+class Condition(NamedTuple):
+    """One check of the framework's code."""
+
+    path: str
+    function: str
+    line: int
+    digest: str
+    text: str
+    names: tuple[str, ...]
+    """The arguments and fields that the check and the tests around it read."""
+
+    def __str__(self) -> str:
+        return f"{self.digest} {self.path}:{self.line} {self.function}: {self.text}"
+
+
+class Function(NamedTuple):
+    """A function, or the body of a class, of one file."""
+
+    path: str
+    name: str
+    node: ast.FunctionDef | ast.AsyncFunctionDef
+    owner: str | None
+    """The class that it is a method of."""
+
+
+class Tree:
+    """The functions of the files of a tree, and what their names mean."""
+
+    def __init__(self, root: str) -> None:
+        self.functions: dict[tuple[str, str], Function] = {}
+        self.classes: dict[tuple[str, str], ast.ClassDef] = {}
+        self.imports: dict[str, dict[str, tuple[str, str | None]]] = {}
+        self.root = root
+        files = sorted(str(path.relative_to(root)) for path in Path(root, "megatron").rglob("*.py"))
+        self.paths = [path for path in files if any(fnmatch.fnmatch(path, pattern) for pattern in FILES)]
+        for path in self.paths:
+            module = ast.parse(Path(root, path).read_text("utf-8"))
+            self._define(path, module.body, None)
+            self.imports[path] = dict(self._imports(path, module))
+
+    def _define(self, path: str, body: Sequence[ast.stmt], owner: str | None) -> None:
+        for node in body:
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                name = node.name if owner is None else f"{owner}.{node.name}"
+                self.functions[path, name] = Function(path, name, node, owner)
+            elif isinstance(node, ast.ClassDef):
+                self.classes[path, node.name] = node
+                self._define(path, node.body, node.name)
+            elif isinstance(node, (ast.If, ast.Try)):
+                self._define(path, node.body + node.orelse, owner)
+
+    def reached(self) -> list[Function]:
+        """Every function that the entry points reach."""
+        waiting = [key for path in self.paths for name in ENTRIES for key in self._meant(path, name)]
+        found: dict[tuple[str, str], Function] = {}
+        while waiting:
+            key = waiting.pop()
+            if key in found or key not in self.functions or key[1] in AFTER:
+                continue
+            function = found[key] = self.functions[key]
+            waiting += self._used(function)
+        return [found[key] for key in sorted(found)]
+
+    def _used(self, function: Function) -> Iterator[tuple[str, str]]:
+        for node in ast.walk(function.node):
+            if isinstance(node, ast.Name):
+                yield from self._meant(function.path, node.id)
+            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                if node.value.id in ("self", "cls") and function.owner:
+                    yield from self._methods(function.path, function.owner, node.attr)
+                place = self.imports[function.path].get(node.value.id)
+                if place is not None and place[1] is None:
+                    yield from self._meant(place[0], node.attr)
+
+    def _meant(self, path: str, name: str) -> Iterator[tuple[str, str]]:
+        """The functions that a name of a file stands for: those of its constructor, if it is a class."""
+        place = self.imports.get(path, {}).get(name)
+        if place is not None and place[1] is not None and place[0] != path:
+            yield from self._meant(place[0], place[1])
+        elif (path, name) in self.classes:
+            for method in ("__init__", "__post_init__"):
+                yield from self._methods(path, name, method)
+        else:
+            yield path, name
+
+    def _methods(self, path: str, owner: str, name: str) -> Iterator[tuple[str, str]]:
+        """The methods of a name in a class and its bases."""
+        yield path, f"{owner}.{name}"
+        for base in self.classes[path, owner].bases if (path, owner) in self.classes else ():
+            if isinstance(base, ast.Name):
+                place = self.imports[path].get(base.id, (path, base.id))
+                yield from self._methods(place[0], place[1] or base.id, name)
+
+    def _imports(self, path: str, module: ast.Module) -> Iterator[tuple[str, tuple[str, str | None]]]:
+        """The imported names of a file: the file they are of, and the name there (None for a module)."""
+        for node in ast.walk(module):
+            if not isinstance(node, ast.ImportFrom):
+                continue
+            parts = path.split("/")[: -node.level] if node.level else []
+            base = "/".join([*parts, *(node.module or "").split(".")]).rstrip("/")
+            for alias in node.names:
+                inner = self._file(f"{base}/{alias.name}")
+                place = self._file(base) or f"{base}.py"
+                yield alias.asname or alias.name, (place, alias.name) if inner is None else (inner, None)
+                if alias.name == "mpu":
+                    yield alias.asname or alias.name, ("megatron/core/parallel_state.py", None)
+
+    def _file(self, module: str) -> str | None:
+        """The file of a module or package."""
+        names = (f"{module}.py", f"{module}/__init__.py")
+        return next((name for name in names if Path(self.root, name).is_file()), None)
+
+
+def conditions(root: str) -> list[Condition]:
+    """Every condition of a tree, in the order of its files; equal ones once."""
+    found: dict[str, Condition] = {}
+    for function in Tree(root).reached():
+        for one in _checks(function, function.node.body, ()):
+            found.setdefault(one.digest, one)
+    return sorted(found.values(), key=lambda one: (one.path, one.line))
+
+
+def _checks(function: Function, body: Sequence[ast.stmt], tests: tuple[ast.expr, ...]) -> Iterator[Condition]:
+    for node in body:
+        if isinstance(node, (ast.If, ast.While)):
+            yield from _checks(function, node.body, (*tests, node.test))
+            yield from _checks(function, node.orelse, (*tests, ast.UnaryOp(ast.Not(), node.test)))
+        elif is_check(node):
+            yield _condition(function, node, tests)
+        else:
+            for name in ("body", "orelse", "finalbody"):
+                yield from _checks(function, getattr(node, name, ()), tests)
+            for handler in getattr(node, "handlers", ()):
+                yield from _checks(function, handler.body, tests)
+
+
+def is_check(node: ast.stmt) -> bool:
+    """True for an assertion, for what raises, and for a parser's error."""
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        return ast.unparse(node.value.func).endswith("parser.error")
+    return isinstance(node, ast.Assert) or (isinstance(node, ast.Raise) and node.exc is not None)
+
+
+def _condition(function: Function, node: ast.stmt, tests: tuple[ast.expr, ...]) -> Condition:
+    read = [node.test] if isinstance(node, ast.Assert) else []
+    around = " and ".join(ast.unparse(test) for test in tests)
+    text = ast.unparse(read[0]) if read else ast.unparse(node).splitlines()[0]
+    kind = "assert" if read else "raise"
+    # Without the message of what is raised, which changes nothing (and which Python versions unparse differently).
+    asked = text if read else text.partition("(")[0]
+    digest = "c" + hashlib.sha256(f"{function.name}\n{around}\n{kind} {asked}".encode()).hexdigest()[:10]
+    names = {
+        part.attr
+        for test in (*tests, *read)
+        for part in ast.walk(test)
+        if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name)
+    }
+    whole = f"{kind} {text}" + (f" if {around}" if around else "")
+    return Condition(function.path, function.name, node.lineno, digest, whole, tuple(sorted(names)))
+
+
+def judgements() -> dict[str, str]:
+    """What the table says of each digest: `row: …` with the row's condition, or one of the reasons."""
+    table = yaml.safe_load(TABLE.read_text("utf-8"))
+    found = {digest: f"row: {row}" for row, digests in table["row"].items() for digest in digests}
+    found.update({digest: reason for reason in REASONS for digest in table[reason]})
+    return found
+
+
+def new_conditions(root: str) -> list[Condition]:
+    """The conditions of a tree that the table does not know."""
+    known = judgements()
+    return [one for one in conditions(root) if one.digest not in known]
+
+
+def main(words: Sequence[str]) -> int:
+    """Run the program."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("tree")
+    parser.add_argument("--count", action="store_true")
+    parser.add_argument("--format", choices=["text", "json"], default="text")
+    given = parser.parse_args(words)
+    known = judgements()
+    listed = [(known.get(one.digest, "new"), one) for one in conditions(given.tree)]
+    if given.format == "json":
+        print(json.dumps([{**one._asdict(), "judged": verdict} for verdict, one in listed]))
+        return 0
+    if not given.count:
+        print("".join(f"{one}\n    {verdict}\n" for verdict, one in listed), end="")
+    print(", ".join(f"{count} {name}" for name, count in Counter(v.partition(":")[0] for v, _ in listed).most_common()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
