@@ -75,7 +75,7 @@ def parse(command: Command, words: Sequence[str]) -> Parsed:
             at += len(taken)
             if option.kind == "rest":
                 borrowed, lender = taken, option.dest
-        _store(values, option, name, taken)
+        _store_option(values, option, name, taken)
     form = by_name.get("--format")
     if form is not None and form.dest not in given:
         values[form.dest] = _form_by_ending(values, form) or values[form.dest]
@@ -112,11 +112,11 @@ def _values_after(words: Sequence[str], at: int, option: Option) -> list[str]:
     return list(words[at:end])
 
 
-def _store(values: dict[str, object], option: Option, name: str, taken: list[str]) -> None:
+def _store_option(values: dict[str, object], option: Option, name: str, taken: list[str]) -> None:
     if not taken:
         named = f" {option.metavar}" if option.metavar else ""
         raise UsageError(say.needs_a_value(name=name, named=named))
-    converted = [_convert(option, name, text) for text in taken]
+    converted = [_converted_value(option, name, text) for text in taken]
     if option.kind in ("list", "rest"):
         known = values[option.dest]
         assert isinstance(known, list)
@@ -125,7 +125,7 @@ def _store(values: dict[str, object], option: Option, name: str, taken: list[str
         values[option.dest] = converted[0]
 
 
-def _convert(option: Option, name: str, text: str) -> object:
+def _converted_value(option: Option, name: str, text: str) -> object:
     if option.choices and text not in option.choices:
         listed = ", ".join(option.choices)
         raise UsageError(say.is_one_of_not(name=name, listed=listed, text=text))

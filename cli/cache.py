@@ -191,9 +191,9 @@ def _files_of(folder: str, *, below: bool) -> "list[tuple[str, object, int]]":
                     found.append((name, status.st_mtime_ns, status.st_size))
     except OSError:
         return found
-    found.sort(key=_name)
+    found.sort(key=_name_of_row)
     return found
 
 
-def _name(row: "tuple[str, object, int]") -> str:
+def _name_of_row(row: "tuple[str, object, int]") -> str:
     return row[0]

@@ -34,7 +34,7 @@ def run_command(command: Command, parsed: Parsed) -> int:
     outer = exchange_inputs(Inputs(noted=command.name == "lint"))
     forget_colours()
     try:
-        return _run(command, parsed)
+        return _run_parsed(command, parsed)
     finally:
         if written_files() and not parsed.values.get("quiet"):
             _tell_written(language_of(parsed.values.get("lang")))
@@ -64,7 +64,7 @@ def _tell_written(language: Language) -> None:
         tell(line.text(language))
 
 
-def _run(command: Command, parsed: Parsed) -> int:
+def _run_parsed(command: Command, parsed: Parsed) -> int:
     values = dict(parsed.values)
     values["lang"] = language_of(values.get("lang"))
     if values.get("output") == "-":
@@ -105,7 +105,7 @@ def _run(command: Command, parsed: Parsed) -> int:
 
         if is_not_built(error):
             raise
-        return _bug(error, str(values["lang"]))
+        return _report_crash(error, str(values["lang"]))
 
 
 def _is_told_of(command: Command, files: Sequence[str], values: Mapping[str, object]) -> bool:
@@ -134,7 +134,7 @@ def print_unreadable(error: UnreadableError, language: Language) -> None:
 def read_options(values: Mapping[str, object], files: Sequence[str] = ()) -> ReadOptions:
     """The reading options of a command line as the readers take them."""
     variables: dict[str, str] = dict(os.environ) if values["env"] else {}
-    for assignment in _words(values["var"]):
+    for assignment in _words_in_list(values["var"]):
         name, equals, value = assignment.partition("=")
         if not equals or not name.isidentifier():
             known = name if name.isidentifier() else "NAME"
@@ -142,17 +142,17 @@ def read_options(values: Mapping[str, object], files: Sequence[str] = ()) -> Rea
         variables[name] = value
     counts = {name: _count(values, name) for name in ("world_size", "launch", "steps", "dataset_size")}
     return ReadOptions(
-        megatron=_text(values["megatron"]),
-        mindformers=_text(values["mindformers"]),
-        transformers=_text(values["transformers"]),
-        dialect=_text(values["dialect"]),
+        megatron=_text_or_none(values["megatron"]),
+        mindformers=_text_or_none(values["mindformers"]),
+        transformers=_text_or_none(values["transformers"]),
+        dialect=_text_or_none(values["dialect"]),
         variables=variables,
-        positional=_words(values["arg"]),
+        positional=_words_in_list(values["arg"]),
         unset_empty=bool(values["unset_empty"]),
-        declared=_words(values["declare"]),
-        encoding=_text(values["encoding"]),
+        declared=_words_in_list(values["declare"]),
+        encoding=_text_or_none(values["encoding"]),
         confine=_confining_folder(files) if values["confine"] else None,
-        branches=branches_of(_words(values["branch"])),
+        branches=branches_of(_words_in_list(values["branch"])),
         **counts,
     )
 
@@ -171,15 +171,15 @@ def _count(values: Mapping[str, object], name: str) -> int | None:
     return number if isinstance(number, int) else None
 
 
-def _text(value: object) -> str | None:
+def _text_or_none(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _words(value: object) -> tuple[str, ...]:
+def _words_in_list(value: object) -> tuple[str, ...]:
     return tuple(str(word) for word in value) if isinstance(value, list) else ()  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
 
-def _bug(error: Exception, language: str) -> int:
+def _report_crash(error: Exception, language: str) -> int:
     tell_crash(error)
     tell(say.bug_in_accmap(name=type(error).__name__).text(language))
     return BROKEN

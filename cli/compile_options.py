@@ -198,7 +198,11 @@ def _records(
         if entry.get("reads", True):
             lines.append("reading: ReadOptions")
             options.append(stdin)
-        lines += [f"{destination(option[0])}: {_type(*option[3:7])}" for option in options if option != shared["lang"]]
+        lines += [
+            f"{destination(option[0])}: {_annotation_of_option(*option[3:7])}"
+            for option in options
+            if option != shared["lang"]
+        ]
         lines.append("lang: Language")
         title = name.title().replace(" ", "")
         body = "\n    ".join(lines)
@@ -206,7 +210,7 @@ def _records(
     return "".join(parts)
 
 
-def _type(kind: str, word: str, choices: Sequence[str], default: object) -> str:
+def _annotation_of_option(kind: str, word: str, choices: Sequence[str], default: object) -> str:
     if kind == "flag":
         return "bool"
     one = f"Literal[{', '.join(map(repr, choices))}]" if choices else word

@@ -105,7 +105,7 @@ _LONG = 8
 TABLE = Path(__file__).resolve().parent / "configuration_keys.yaml"
 
 
-def _page(table: Mapping[str, Any], place: int) -> str:
+def _configuration_page(table: Mapping[str, Any], place: int) -> str:
     keys = configuration_keys()
     assert set(table["keys"]) == set(keys), sorted(set(table["keys"]) ^ set(keys))
     lines = [table["head"][place], "", f"## {table['words']['keys'][place]}"]
@@ -117,13 +117,13 @@ def _page(table: Mapping[str, Any], place: int) -> str:
             "",
             row["zh"] if place else schema["description"],
             "",
-            *_facts(schema, table["words"], place),
+            *_schema_facts(schema, table["words"], place),
         ]
         lines += ["", "```toml", row["example"], "```"]
     return "\n".join([*lines, "", table["foot"][place], ""])
 
 
-def _facts(schema: Mapping[str, Any], words: Mapping[str, Any], place: int) -> Iterator[str]:
+def _schema_facts(schema: Mapping[str, Any], words: Mapping[str, Any], place: int) -> Iterator[str]:
     colon = words["colon"][place]
     if "enum" in schema:
         yield f"- {words['one_of'][place]}{colon}{', '.join(f'`{value}`' for value in schema['enum'])}"
@@ -142,6 +142,6 @@ def products() -> dict[str, str]:
             "The keys of a configuration, compiled from inputs_model.py.", KEYS=configuration_keys()
         ),
         "cli/schemas_compiled.py": literal_module("JSON Schemas, compiled from the typed models.", SCHEMAS=written),
-        "docs/configuration.md": _page(table, 0),
-        "docs/configuration.zh-CN.md": _page(table, 1),
+        "docs/configuration.md": _configuration_page(table, 0),
+        "docs/configuration.zh-CN.md": _configuration_page(table, 1),
     } | {f"mappings/{name}.schema.json": json.dumps(written[name], indent=1) + "\n" for name in TABLES}

@@ -170,7 +170,9 @@ def find_configuration(
         text = reader(given)
         if text is None:
             raise UsageError(say.there_is_no_configuration_file(given=given))
-        return _validate(given, toml_table(given, text), _confining_reader(reader, given) if confine else reader, ())
+        return _validated_configuration(
+            given, toml_table(given, text), _confining_reader(reader, given) if confine else reader, ()
+        )
     directory = os.path.abspath(os.path.dirname(start) or ".")
     top = repository_root(directory)
     ignored: list[str] = []
@@ -179,9 +181,11 @@ def find_configuration(
             if top is None and not _is_trusted(path):
                 ignored.append(path)
                 continue
-            table = _table(path, text, required=False)
+            table = _toml_table(path, text, required=False)
             if table is not None:
-                found = _validate(path, table, _confining_reader(reader, path) if confine else reader, ())
+                found = _validated_configuration(
+                    path, table, _confining_reader(reader, path) if confine else reader, ()
+                )
                 return found._replace(ignored=tuple(ignored))
     return Configuration(ignored=tuple(ignored))
 
@@ -301,10 +305,10 @@ def configuration_text(path: str, data: bytes) -> str:
 
 def toml_table(path: str, text: str) -> dict[str, object]:
     """Table of accmap in a TOML file; UsageError if it is not TOML."""
-    return _table(path, text, required=True) or {}
+    return _toml_table(path, text, required=True) or {}
 
 
-def _table(path: str, text: str, *, required: bool) -> dict[str, object] | None:
+def _toml_table(path: str, text: str, *, required: bool) -> dict[str, object] | None:
     inside = os.path.basename(path) == "pyproject.toml"
     if inside and _TABLE not in text and not required:
         return None
@@ -329,7 +333,7 @@ def _table(path: str, text: str, *, required: bool) -> dict[str, object] | None:
     return cast("dict[str, object]", table) if isinstance(table, dict) else {} if required else None
 
 
-def _validate(
+def _validated_configuration(
     path: str, table: dict[str, object], read: Callable[[str], str | None], seen: Sequence[str]
 ) -> Configuration:
     from .configuration_compiled import KEYS
@@ -352,7 +356,7 @@ def _validate(
         text = read(other)
         if text is None:
             raise UsageError(say.extend_names_which_does_not(path=path, above=above))
-        base = _validate(other, toml_table(other, text), read, (*seen, os.path.abspath(path)))
+        base = _validated_configuration(other, toml_table(other, text), read, (*seen, os.path.abspath(path)))
         table = {**base.values, **table}
     return Configuration(path, table)
 

@@ -109,7 +109,7 @@ def _end_unread() -> None:
 
 def _main(words: list[str]) -> int:
     if words and words[0] in ("--version", "-V"):
-        return _version(words)
+        return _print_version(words)
     if words and words[0] == "lint":
         from accmap import __version__
 
@@ -121,7 +121,7 @@ def _main(words: list[str]) -> int:
     asks = any(word in _HELP for word in words) or words[:1] in ([word] for word in _COMPLETION)
     if not words or asks or "_ACCMAP_COMPLETE" in os.environ:
         if asks and not _names_a_command(words):
-            return _usage(_unknown_command(words), words)
+            return _report_usage(_unknown_command(words), words)
         from .help_pages import run_application
 
         return run_application(words)
@@ -150,7 +150,7 @@ def _with_its_command(words: list[str]) -> list[str]:
     return [*rest[:at], *asked, *rest[at:]]
 
 
-def _version(words: list[str]) -> int:
+def _print_version(words: list[str]) -> int:
     from accmap import __version__
 
     sys.stdout.write(f"accmap {__version__}\n")
@@ -166,13 +166,13 @@ def _run(words: list[str]) -> int:
 
     command = COMMANDS.get(words[0]) or command_named(words)
     if command is None:
-        return _usage(_unknown_command(words), words)
+        return _report_usage(_unknown_command(words), words)
     from .argument_parser import UsageError, parse
 
     try:
         parsed = parse(command, words[len(command.name.split()) :])
     except UsageError as error:
-        return _usage(error.said, words)
+        return _report_usage(error.said, words)
     from .command_runner import run_command
 
     return run_command(command, parsed)
@@ -197,7 +197,7 @@ def _unknown_command(words: list[str]) -> Words:
     return say.no_command_among(word=words[0], commands=", ".join(all_commands()))
 
 
-def _usage(message: Words, words: Sequence[str]) -> int:
+def _report_usage(message: Words, words: Sequence[str]) -> int:
     from .language import language_in
     from .messages_compiled import say
 

@@ -62,12 +62,12 @@ def _options(rows: Iterable[tuple[Any, ...]]) -> tuple[Option, ...]:
     return tuple(map(Option._make, rows))
 
 
-def _commands(rows: Mapping[str, tuple[Any, ...]]) -> dict[str, Command]:
+def _commands_by_name(rows: Mapping[str, tuple[Any, ...]]) -> dict[str, Command]:
     return {name: Command(*row)._replace(options=_options(row[7])) for name, row in rows.items()}
 
 
 READING = _options(_READING)
-COMMANDS = _commands(_COMMANDS)
+COMMANDS = _commands_by_name(_COMMANDS)
 _every: dict[str, Command] = {}
 
 
@@ -76,7 +76,7 @@ def all_commands() -> Mapping[str, Command]:
     if not _every:
         from .evidence.options_compiled import COMMANDS as OF_EVIDENCE
 
-        _every.update({**COMMANDS, **_commands(OF_EVIDENCE)})
+        _every.update({**COMMANDS, **_commands_by_name(OF_EVIDENCE)})
     return _every
 
 

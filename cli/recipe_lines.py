@@ -26,56 +26,58 @@ _UNITS = (("T", 1e12), ("B", 1e9), ("M", 1e6), ("k", 1e3))
 def summary_line(fields: Mapping[FieldName, RecipeValue], language: Language) -> str:
     """Decided sizes of a network in one sentence; empty if nothing is decided."""
     parts = [*_size(fields, language), *_kinds(fields, language)]
-    tokens = _number(fields, "computed.tokens_per_step")
+    tokens = _field_number(fields, "computed.tokens_per_step")
     if tokens is not None:
-        parts.append(_word(language)("tokens", _short(tokens)))
+        parts.append(_page_words(language)("tokens", _short(tokens)))
     return list_words(parts, language, "clause")
 
 
-def _word(language: Language) -> NetworkWords:
+def _page_words(language: Language) -> NetworkWords:
     return say.page("network", language)
 
 
 def _size(fields: Mapping[FieldName, RecipeValue], language: Language) -> list[str]:
     """`671.0 B parameters`, those for multi-token prediction, and those that a token uses."""
-    total, active = _number(fields, "computed.parameters"), _number(fields, "computed.active_parameters")
-    kinds = _value(fields, "computed.parameters_by_kind")
+    total, active = _field_number(fields, "computed.parameters"), _field_number(fields, "computed.active_parameters")
+    kinds = _field_value(fields, "computed.parameters_by_kind")
     if total is None or active is None:
-        return [_word(language)("within", _short(sum(kinds.values())))] if is_mapping(kinds) else []
+        return [_page_words(language)("within", _short(sum(kinds.values())))] if is_mapping(kinds) else []
     further = kinds.get("mtp") if is_mapping(kinds) else None
     main = total - (further if isinstance(further, int) else 0)
-    parts = [_word(language)("parameters", _short(main))]
+    parts = [_page_words(language)("parameters", _short(main))]
     if isinstance(further, int):
-        parts.append(_word(language)("further", _short(further)))
+        parts.append(_page_words(language)("further", _short(further)))
     if active != main:
-        parts.append(_word(language)("active", _short(active)))
+        parts.append(_page_words(language)("active", _short(active)))
     return parts
 
 
 def _kinds(fields: Mapping[FieldName, RecipeValue], language: Language) -> list[str]:
     """`61 layers: 3 dense, 58 with 256 experts`."""
-    layers = _value(fields, "computed.layers")
+    layers = _field_value(fields, "computed.layers")
     counted = _layers(layers) if isinstance(layers, (list, tuple)) else []
     if not counted:
         return []
     count = sum(number for number, _ in counted)
-    told = _word(language)("layer") if count == 1 else _word(language)("layers", str(count))
+    told = _page_words(language)("layer") if count == 1 else _page_words(language)("layers", str(count))
     if not any(experts for _, experts in counted):
         return [told]
     named = [
-        _word(language)("experts", str(number), experts) if experts else _word(language)("dense", str(number))
+        _page_words(language)("experts", str(number), experts)
+        if experts
+        else _page_words(language)("dense", str(number))
         for number, experts in counted
     ]
     return [told + mark("colon", language) + list_words(named, language, "clause")]
 
 
-def _value(fields: Mapping[FieldName, RecipeValue], name: FieldName) -> Value:
+def _field_value(fields: Mapping[FieldName, RecipeValue], name: FieldName) -> Value:
     found = fields.get(name)
     return None if found is None else found.value
 
 
-def _number(fields: Mapping[FieldName, RecipeValue], name: FieldName) -> int | None:
-    value = _value(fields, name)
+def _field_number(fields: Mapping[FieldName, RecipeValue], name: FieldName) -> int | None:
+    value = _field_value(fields, name)
     return value if isinstance(value, int) and value < _MOST else None
 
 

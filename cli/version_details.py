@@ -37,12 +37,12 @@ def about() -> dict[str, str]:
         "versions of Megatron-LM": known_names("megatron"),
         "versions of MindSpore Transformers": known_names("mindformers"),
     }
-    rows.update({package: _version(package) for package in _PACKAGES})
+    rows.update({package: _installed_version(package) for package in _PACKAGES})
     rows.update({name: os.environ[name] for name in _VARIABLES if name in os.environ})
     return rows
 
 
-def _version(package: str) -> str:
+def _installed_version(package: str) -> str:
     try:
         return version(package)
     except PackageNotFoundError:

@@ -29,18 +29,18 @@ FRAMEWORKS: tuple[Framework, ...] = ("megatron", "mindformers")
 
 def products() -> dict[str, str]:
     """The compiled modules."""
-    fields = _fields()
+    fields = _recipe_fields()
     return {
         "mapper/recipe/fields_compiled.py": literal_module(
             "The recipe vocabulary; compiled from fields.yaml.", FIELDS=fields
         ),
-        "mapper/computed/facts_compiled.py": _facts(),
-        "mappings/names_compiled.py": _names(fields),
-        "mapper/modules_compiled.py": _modules(fields),
+        "mapper/computed/facts_compiled.py": _facts_module(),
+        "mappings/names_compiled.py": _names_module(fields),
+        "mapper/modules_compiled.py": _modules_module(fields),
     }
 
 
-def _fields() -> dict[str, tuple[Any, ...]]:
+def _recipe_fields() -> dict[str, tuple[Any, ...]]:
     topics: dict[str, dict[str, list[Any]]] = load_table(FIELDS.read_text("utf-8"))
     fields: dict[str, tuple[Any, ...]] = {}
     for topic, entries in topics.items():
@@ -54,7 +54,7 @@ def _fields() -> dict[str, tuple[Any, ...]]:
     return fields
 
 
-def _facts() -> str:
+def _facts_module() -> str:
     content: dict[str, Any] = load_table(FACTS.read_text("utf-8"))
     since: dict[str, dict[str, tuple[str, ...]]] = {}
     for framework in FRAMEWORKS:
@@ -88,7 +88,7 @@ def _rows_of_class(given: Any) -> list[dict[str, Any]]:
     return cast("list[dict[str, Any]]", given if isinstance(given, list) else [given])
 
 
-def _names(fields: Iterable[str]) -> str:
+def _names_module(fields: Iterable[str]) -> str:
     types = {"FieldName": fields, "LensName": LENSES, "Comparison": COMPARISONS}
     parts = ['"""The names of fields, lenses and comparisons. Do not edit."""\n\nfrom typing import Literal\n']
     parts += [
@@ -98,7 +98,7 @@ def _names(fields: Iterable[str]) -> str:
     return "\n".join(parts)
 
 
-def _modules(known: Iterable[str]) -> str:
+def _modules_module(known: Iterable[str]) -> str:
     content: dict[str, dict[str, Any]] = load_table(MODULES.read_text("utf-8"))
     groups = content["groups"]
     rows = tuple(

@@ -52,19 +52,19 @@ def _is_number(value: Value) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _equal(value: Value, operand: Value) -> bool:
+def _is_equal(value: Value, operand: Value) -> bool:
     if isinstance(value, (list, tuple)):
         entries = list(value)
-        return all(_equal(entry, operand) for entry in entries) if entries else False
+        return all(_is_equal(entry, operand) for entry in entries) if entries else False
     return value == operand and isinstance(value, bool) == isinstance(operand, bool)
 
 
-def _greater(value: Value, operand: Value) -> bool:
+def _is_greater(value: Value, operand: Value) -> bool:
     return _is_number(value) and _is_number(operand) and value > operand  # type: ignore[operator]  # pyright: ignore
 
 
-def _contains(operand: Value, value: Value) -> bool:
-    return isinstance(operand, (list, tuple)) and any(_equal(value, entry) for entry in operand)
+def _is_one_of(operand: Value, value: Value) -> bool:
+    return isinstance(operand, (list, tuple)) and any(_is_equal(value, entry) for entry in operand)
 
 
 def _is_not_product(value: Value, operand: Value, value_of: Callable[[FieldName], Value]) -> bool:
@@ -147,7 +147,7 @@ def _is_power_of_two(value: Value) -> bool:
 
 def _is_stretched_otherwise(value: Value, operand: Value, value_of: Callable[[FieldName], Value]) -> bool:
     """True if YaRN bends other frequencies from this length than from the operand's first; yes where one is unknown."""
-    if not isinstance(operand, (list, tuple)) or _equal(value, operand[0]):
+    if not isinstance(operand, (list, tuple)) or _is_equal(value, operand[0]):
         return False
     settings = [value_of(field_named(field)) for field in operand[1:]]
     ramps = [ramp_of(length, *settings) for length in (value, operand[0])]
@@ -171,21 +171,21 @@ def _product(fields: Value, value_of: Callable[[FieldName], Value]) -> int:
 
 
 COMPARISONS: dict[str, Callable[[Value, Value, Callable[[FieldName], Value]], bool]] = {
-    "eq": lambda value, operand, _: _equal(value, operand),
-    "ne": lambda value, operand, _: not _equal(value, operand),
-    "gt": lambda value, operand, _: _greater(value, operand),
-    "lt": lambda value, operand, _: _greater(operand, value),
-    "in": lambda value, operand, _: _contains(operand, value),
-    "not_in": lambda value, operand, _: value is not None and not _contains(operand, value),
+    "eq": lambda value, operand, _: _is_equal(value, operand),
+    "ne": lambda value, operand, _: not _is_equal(value, operand),
+    "gt": lambda value, operand, _: _is_greater(value, operand),
+    "lt": lambda value, operand, _: _is_greater(operand, value),
+    "in": lambda value, operand, _: _is_one_of(operand, value),
+    "not_in": lambda value, operand, _: value is not None and not _is_one_of(operand, value),
     "set": lambda value, _operand, _: value is not None,
     "unset": lambda value, _operand, _: value is None,
     "eq_field": lambda value, operand, other: is_identical(value, other(field_named(operand))),
     "ne_field": lambda value, operand, other: not is_identical(value, other(field_named(operand))),
     "below_field": lambda value, operand, other: (
-        not is_identical(value, other(field_named(operand))) and not _greater(value, other(field_named(operand)))
+        not is_identical(value, other(field_named(operand))) and not _is_greater(value, other(field_named(operand)))
     ),
     "within_field": lambda value, operand, other: _is_within(value, other(field_named(operand))),
-    "gt_field": lambda value, operand, other: _greater(value, other(field_named(operand))),
+    "gt_field": lambda value, operand, other: _is_greater(value, other(field_named(operand))),
     "islist": lambda value, _operand, _: isinstance(value, (list, tuple)),
     "uneven": lambda value, _operand, _: _is_uneven(value),
     "uneven_start": lambda value, _operand, _: _has_uneven_start(value),
@@ -199,8 +199,8 @@ COMPARISONS: dict[str, Callable[[Value, Value, Callable[[FieldName], Value]], bo
     "not_product": lambda value, operand, other: _is_not_product(value, operand, other),
     "exceeds_sum": _exceeds_sum,
     "within_sum": _is_within_sum,
-    "lacks": lambda value, operand, _: isinstance(value, (list, tuple)) and not _contains(value, operand),
-    "has": lambda value, operand, _: _contains(value, operand),
+    "lacks": lambda value, operand, _: isinstance(value, (list, tuple)) and not _is_one_of(value, operand),
+    "has": lambda value, operand, _: _is_one_of(value, operand),
     "endswith": lambda value, operand, _: isinstance(value, str) and value.endswith(str(operand)),
     "power_of_two": lambda value, _operand, _: _is_power_of_two(value),
     "isfraction": lambda value, _operand, _: isinstance(value, float) and not value.is_integer(),

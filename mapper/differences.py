@@ -119,7 +119,7 @@ def difference_of(name: FieldName, a: Recipe, b: Recipe) -> Difference | None:
         return None if told is None else Difference(name, left, right, told, field.impact)
     if name == "moe.layer_pattern":
         left, right = _of_as_many_layers(left, right), _of_as_many_layers(right, left)
-    status = _status(name, left, right, field.default)
+    status = _difference_status(name, left, right, field.default)
     impact = field.impact
     for row in rows_of(name):
         impact = row.impact or impact
@@ -171,7 +171,7 @@ def _side_value(value: RecipeValue | None) -> Found | None:
     return Found(value.value, value.origin, value.keys[0] if value.keys else None, value.span, value.decided)
 
 
-def _status(name: FieldName, left: Found | None, right: Found | None, neutral: Value) -> Verdict:
+def _difference_status(name: FieldName, left: Found | None, right: Found | None, neutral: Value) -> Verdict:
     if left is None:
         return "only-b"
     if right is None:

@@ -42,7 +42,9 @@ def is_close(one: object, other: object) -> bool:
 
 def is_same_quantity(one: object, other: object) -> bool:
     """True if two computed quantities are the same; fractions within a millionth of the largest of them."""
-    largest = max([abs(value) for value in (*_entries(one), *_entries(other)) if _is_finite(value)], default=0.0)
+    largest = max(
+        [abs(value) for value in (*_elements_of(one), *_elements_of(other)) if _is_finite(value)], default=0.0
+    )
     return _matches(one, other, lambda a, b: _is_same(a, b) or _is_near(a, b, _FORMULA_TOLERANCE * largest))
 
 
@@ -83,7 +85,7 @@ def _as_list(value: object) -> Sequence[object] | None:
     return cast("Sequence[object]", value) if isinstance(value, (list, tuple)) else None
 
 
-def _entries(value: object) -> Iterable[object]:
+def _elements_of(value: object) -> Iterable[object]:
     return value.values() if is_mapping(value) else _as_list(value) or (value,)
 
 

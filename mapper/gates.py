@@ -194,11 +194,11 @@ def _is_met(caveat: Caveat, name: FieldName, row: Row, partner: Recipe, there: F
     """True if the partner has what a caveat says is written instead, or always does the same."""
     instead = dict(caveat.instead)
     if name in instead:
-        return is_equal(instead[name], _effective(name, partner))
+        return is_equal(instead[name], _effective_value(name, partner))
     side = row.side(there.side, there.version)
     return side is not None and side.fixed is not None
 
 
-def _effective(name: FieldName, run: Recipe) -> Value:
+def _effective_value(name: FieldName, run: Recipe) -> Value:
     value = run.value(name)
     return vocabulary()[name].default if value is None else value

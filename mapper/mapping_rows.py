@@ -228,17 +228,17 @@ def document(language: Language) -> str:
         if any(row.loss == loss for row in table().rows)
     ]
     for topic, rows in groupby(table().rows, key=lambda row: row.topic):
-        lines += ["", f"## {_page_words('topics')[topic][place]}", "", *_topic(tuple(rows), language)]
+        lines += ["", f"## {_page_words('topics')[topic][place]}", "", *_topic_lines(tuple(rows), language)]
     lines += ["", _page_words("guide")[place], ""]
     for row in table().rows:
         if differs_from_guide(row):
             lines.append(f"- `{row.fields[0]}`: {row.zh if place else row.en}")
-    lines += ["", _page_words("computed")[place], *_quantities(language)]
-    lines += ["", _page_words("without")[place], *_without(place)]
+    lines += ["", _page_words("computed")[place], *_quantity_lines(language)]
+    lines += ["", _page_words("without")[place], *_unmapped_lines(place)]
     return "\n".join(lines) + "\n"
 
 
-def _topic(rows: Sequence[Row], language: Language) -> list[str]:
+def _topic_lines(rows: Sequence[Row], language: Language) -> list[str]:
     place = 1 if language == "zh" else 0
     numbers: dict[str, int] = {}
     for row in rows:
@@ -247,77 +247,77 @@ def _topic(rows: Sequence[Row], language: Language) -> list[str]:
     lines = [_page_words("head")[place]]
     for row in rows:
         cells = (
-            _fields(row, language),
-            _megatron(row, language),
-            _mindformers(row, language),
+            _field_cells(row, language),
+            _megatron_cell(row, language),
+            _mindformers_cell(row, language),
             "<br>".join(filter(None, (term(row.loss, language), proof_words(row, language)))),
-            _remarks(row, language) + " " + ", ".join(f"[{numbers[source]}]" for source in row.sources),
+            _remark_text(row, language) + " " + ", ".join(f"[{numbers[source]}]" for source in row.sources),
         )
         lines.append(f"| {' | '.join(cell.strip().replace('|', '&#124;') for cell in cells)} |")
     listed = " · ".join(f"[{number}] {source}" for source, number in numbers.items())
     return [*lines, "", _page_words("sources")[place].format(text=listed)]
 
 
-def _fields(row: Row, language: Language) -> str:
+def _field_cells(row: Row, language: Language) -> str:
     known = vocabulary()
     return "<br>".join(f"`{name}` {known[name].zh if language == 'zh' else known[name].en}" for name in row.fields)
 
 
-def _megatron(row: Row, language: Language) -> str:
+def _megatron_cell(row: Row, language: Language) -> str:
     parts: list[str] = []
     for side, when in with_versions(row.megatron, language):
         names = list_words([f"`{name}`" if name.startswith("-") else name for name in megatron_names(side)], language)
-        parts.append(_side(names, side, when, language))
+        parts.append(_side_text(names, side, when, language))
     return "<br>".join(parts) or _NOTHING
 
 
-def _mindformers(row: Row, language: Language) -> str:
+def _mindformers_cell(row: Row, language: Language) -> str:
     place = 1 if language == "zh" else 0
-    static, dynamic = _keys(row.static, _STATIC_MODEL, language), _keys(row.dynamic, _DYNAMIC_MODEL, language)
+    static, dynamic = _key_cells(row.static, _STATIC_MODEL, language), _key_cells(row.dynamic, _DYNAMIC_MODEL, language)
     if static == dynamic:
         return static
     return f"{_page_words('static')[place].format(text=static)}<br>{_page_words('dynamic')[place].format(text=dynamic)}"
 
 
-def _keys(sides: Sequence[Side], prefix: str, language: Language) -> str:
+def _key_cells(sides: Sequence[Side], prefix: str, language: Language) -> str:
     place = 1 if language == "zh" else 0
     parts: list[str] = []
     for side, when in with_versions(sides, language):
-        names = list_words([f"`{_short(name, prefix)}`" for name in mindformers_names(side)], language)
-        text = _side(names, side, when, language)
+        names = list_words([f"`{_short_key(name, prefix)}`" for name in mindformers_names(side)], language)
+        text = _side_text(names, side, when, language)
         if side.aliases:
-            aliases = list_words([f"`{_short(shown_key(name), prefix)}`" for name in side.aliases], language)
+            aliases = list_words([f"`{_short_key(shown_key(name), prefix)}`" for name in side.aliases], language)
             text += _page_words("also")[place].format(names=aliases)
         parts.append(text)
     return "<br>".join(parts) or _NOTHING
 
 
-def _side(names: str, side: Side, when: str, language: Language) -> str:
+def _side_text(names: str, side: Side, when: str, language: Language) -> str:
     text = names or behaviour(side, language) or _NOTHING
     return text + in_brackets(when, language)
 
 
-def _short(key: str, prefix: str) -> str:
+def _short_key(key: str, prefix: str) -> str:
     return "…" + key.removeprefix(prefix) if key.startswith(prefix) else key
 
 
-def _remarks(row: Row, language: Language) -> str:
+def _remark_text(row: Row, language: Language) -> str:
     place = 1 if language == "zh" else 0
     parts = [row.zh if place else row.en] if row.en else []
     if row.only:
         parts.append(_page_words("only")[place].format(text=conditions(row.only, language)))
     for caveat in row.caveats:
         text = (caveat.zh if place else caveat.en).replace("{", "`{").replace("}", "}`")
-        parts.append(_page_words("if")[place].format(when=_conditions(caveat.when, language), text=text))
+        parts.append(_page_words("if")[place].format(when=_condition_text(caveat.when, language), text=text))
     return ("" if place else " ").join(dict.fromkeys(parts))
 
 
-def _conditions(given: Sequence[Condition], language: Language) -> str:
+def _condition_text(given: Sequence[Condition], language: Language) -> str:
     said = conditions(given, language)
     return beside_chinese(said) if language == "zh" else said
 
 
-def _quantities(language: Language) -> Iterator[str]:
+def _quantity_lines(language: Language) -> Iterator[str]:
     for name, field in vocabulary().items():
         if name.startswith(COMPUTED):
             known = quantity_proofs(name)
@@ -329,7 +329,7 @@ def _quantities(language: Language) -> Iterator[str]:
             yield f"| `{name}` {field.zh if language == 'zh' else field.en} | {words} |"
 
 
-def _without(place: int) -> list[str]:
+def _unmapped_lines(place: int) -> list[str]:
     known = table()
     lines = [_page_words("reason_head")[place]]
     for number, reason in enumerate(known.reasons):

@@ -25,7 +25,7 @@ def fields_of(module: str) -> tuple[str, ...]:
     """The recipe fields that a module depends on: those of the closest row; none where no row fits."""
     best: ModuleFields | None = None
     for row in MODULES:
-        if _expression(row.pattern).fullmatch(module) and (best is None or len(row.pattern) > len(best.pattern)):
+        if _module_regex(row.pattern).fullmatch(module) and (best is None or len(row.pattern) > len(best.pattern)):
             best = row
     if best is not None:
         return best.fields
@@ -33,5 +33,5 @@ def fields_of(module: str) -> tuple[str, ...]:
     return fields_of(parent) if dot else ()
 
 
-def _expression(pattern: str) -> re.Pattern[str]:
+def _module_regex(pattern: str) -> re.Pattern[str]:
     return re.compile(re.escape(pattern).replace(r"\*", r"[\w.]+").replace(r"\#", r"\d+"))

@@ -173,7 +173,7 @@ def _join_shares(shares: list[Array]) -> Array:
     return np.concatenate(shares)
 
 
-def _same(array: Array, _layout: Layout) -> Array:
+def _unchanged_array(array: Array, _layout: Layout) -> Array:
     return array
 
 
@@ -181,7 +181,7 @@ def _same_shape(shape: Shape, _layout: Layout) -> Shape:
     return shape
 
 
-def _alternate(array: Array, layout: Layout) -> Array:
+def _interleave_gate(array: Array, layout: Layout) -> Array:
     if not (layout.gated and layout.mlp_interleaved):
         return array
     return array.reshape(2, -1, *array.shape[1:]).swapaxes(0, 1).reshape(array.shape)
@@ -222,7 +222,7 @@ def by_group(array: Array, layout: Layout) -> Array:
     return joined.reshape(array.shape)
 
 
-def _transpose(array: Array, layout: Layout) -> Array:
+def _transposed_array(array: Array, layout: Layout) -> Array:
     return array.T[None] if layout.dynamic else array.T
 
 
@@ -239,11 +239,11 @@ def _inverse_transposed_shape(shape: Shape, layout: Layout) -> Shape:
 
 
 _RELATIONS = {
-    "same": _Relation(_same, _same, _same_shape, _same_shape),
-    "gated": _Relation(_alternate, _alternate_back, _same_shape, _same_shape),
+    "same": _Relation(_unchanged_array, _unchanged_array, _same_shape, _same_shape),
+    "gated": _Relation(_interleave_gate, _alternate_back, _same_shape, _same_shape),
     "grouped": _Relation(by_kind, by_group, _same_shape, _same_shape),
-    "expert": _Relation(_transpose, _transpose_back, _transposed_shape, _inverse_transposed_shape),
-    "joined": _Relation(_same, _same, _same_shape, _same_shape),
+    "expert": _Relation(_transposed_array, _transpose_back, _transposed_shape, _inverse_transposed_shape),
+    "joined": _Relation(_unchanged_array, _unchanged_array, _same_shape, _same_shape),
 }
 
 
@@ -357,9 +357,9 @@ def canonical(framework: Framework, name: str) -> str:
     for wrapper in _WRAPPERS[framework]:
         while name.startswith(wrapper):
             name = name[len(wrapper) :]
-    for newer, older in _renames(framework).items():
+    for newer, older in _renames_of_framework(framework).items():
         name = name.replace(f".{newer}.", f".{older}.")
-    for alias in _aliases(framework):
+    for alias in _aliases_of_framework(framework):
         found = alias.pattern.fullmatch(name)
         if found is not None:
             return fill_template(alias.name, found.groupdict())
@@ -373,10 +373,10 @@ def spellings(names: Collection[str], *, engine: bool, grouped: bool, newer: boo
     version calls modules by their newer names.
     """
     found: dict[str, str] = {}
-    renames = {older: recent for recent, older in _renames("megatron").items()} if newer else {}
+    renames = {older: recent for recent, older in _renames_of_framework("megatron").items()} if newer else {}
     for name in names:
         written = name
-        for alias in _aliases("megatron") if engine else ():
+        for alias in _aliases_of_framework("megatron") if engine else ():
             match = alias.back.fullmatch(name) if alias.fused else None
             if match is None:
                 continue
@@ -397,7 +397,7 @@ def global_names(names: Collection[str], *, engine: bool, latent: bool) -> dict[
     if engine:
         return spellings(names, engine=True, grouped=False)
     found = {name: name for name in names}
-    for alias in () if latent else _aliases("megatron"):
+    for alias in () if latent else _aliases_of_framework("megatron"):
         for name in names if alias.everywhere else ():
             match = alias.back.fullmatch(name)
             if match is not None:
@@ -407,12 +407,12 @@ def global_names(names: Collection[str], *, engine: bool, latent: bool) -> dict[
 
 def split_of(name: str) -> Split | None:
     """The cut that tensor parallelism makes in a Megatron-Core parameter; None for one that is whole on every rank."""
-    return next((split for split, pattern in _splits() if pattern.fullmatch(name)), None)
+    return next((split for split, pattern in _split_patterns() if pattern.fullmatch(name)), None)
 
 
 def beside_the_weights(framework: Framework, name: str) -> Beside | None:
     """The meaning of a tensor that belongs to no model; None for one that may be a weight."""
-    return next((what for pattern, what in _others(framework) if pattern.fullmatch(name)), None)
+    return next((what for pattern, what in _other_patterns(framework) if pattern.fullmatch(name)), None)
 
 
 _EXPERT = re.compile(r"(.*\.mlp\.experts\.)local_experts\.(\d+)(\..*)")
@@ -448,21 +448,21 @@ def is_further_prediction(name: str) -> bool:
 
 
 @cache
-def _renames(framework: Framework) -> Mapping[str, str]:
+def _renames_of_framework(framework: Framework) -> Mapping[str, str]:
     from ..mappings.weights_compiled import RENAMES
 
     return RENAMES[framework]
 
 
 @cache
-def _aliases(framework: Framework) -> tuple[_Alias, ...]:
+def _aliases_of_framework(framework: Framework) -> tuple[_Alias, ...]:
     from ..mappings.weights_compiled import ALIASES
 
     return tuple(
         _Alias(
-            _pattern(row["other"]),
+            _template_regex(row["other"]),
             row["name"],
-            _pattern(row["name"]),
+            _template_regex(row["name"]),
             row["other"],
             bool(row.get("fused")),
             row.get("beside"),
@@ -473,14 +473,14 @@ def _aliases(framework: Framework) -> tuple[_Alias, ...]:
 
 
 @cache
-def _splits() -> tuple[tuple[Split, re.Pattern[str]], ...]:
+def _split_patterns() -> tuple[tuple[Split, re.Pattern[str]], ...]:
     from ..mappings.weights_compiled import SPLITS
 
-    return tuple((split, _pattern(name)) for split, names in SPLITS.items() for name in names)  # pyright: ignore[reportReturnType]
+    return tuple((split, _template_regex(name)) for split, names in SPLITS.items() for name in names)  # pyright: ignore[reportReturnType]
 
 
 @cache
-def _others(framework: Framework) -> tuple[tuple[re.Pattern[str], Beside], ...]:
+def _other_patterns(framework: Framework) -> tuple[tuple[re.Pattern[str], Beside], ...]:
     from ..mappings.weights_compiled import OTHERS
 
     return tuple(
@@ -488,7 +488,7 @@ def _others(framework: Framework) -> tuple[tuple[re.Pattern[str], Beside], ...]:
     )
 
 
-def _pattern(template: str) -> re.Pattern[str]:
+def _template_regex(template: str) -> re.Pattern[str]:
     from ..mappings.weights_compiled import BLOCKS
 
     block = "|".join(re.escape(name).replace(r"\{n\}", r"\d+") for name in BLOCKS)

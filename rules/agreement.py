@@ -46,7 +46,7 @@ def repair_to_agree(name: FieldName, left: Side, right: Side) -> Repair | None:
         wanted = row.side(dialect, right.config.framework_version)
         if wanted is not None and wanted.fixed is None and wanted.environment is None and wanted.keys:
             keys = tuple(_own_name(key.split("|"), right) for key in wanted.keys)
-            changes = _changes(name, row, wanted._replace(keys=keys), left, right, family)
+            changes = _agreeing_changes(name, row, wanted._replace(keys=keys), left, right, family)
             if changes:
                 return Repair("unsafe", changes)
     return None
@@ -57,7 +57,7 @@ def _is_decided(name: FieldName, side: Side) -> bool:
     return field is not None and field.decided
 
 
-def _changes(
+def _agreeing_changes(
     name: FieldName, row: Row, wanted: RowSide, left: Side, right: Side, family: Family | None
 ) -> tuple[Change, ...]:
     from ..mapper.lenses import LENSES

@@ -81,13 +81,13 @@ def path_from(folder: str, file: str) -> str:
 
 def fingerprint(entry: Diagnostic, sources: Mapping[str, SourceText], name_of: Naming = base_name) -> str:
     """The identity of a finding: its code and the text of every line it points to."""
-    lines = [_line(entry.file, entry.span, sources, name_of)]
-    lines += sorted({_line(place.file, place.span, sources, name_of) for place in entry.related})
+    lines = [_line_of_finding(entry.file, entry.span, sources, name_of)]
+    lines += sorted({_line_of_finding(place.file, place.span, sources, name_of) for place in entry.related})
     fields = ",".join(entry.fields)
     return "|".join((entry.kind.code, fields, *lines))
 
 
-def _line(file: str, span: object, sources: Mapping[str, SourceText], name_of: Naming) -> str:
+def _line_of_finding(file: str, span: object, sources: Mapping[str, SourceText], name_of: Naming) -> str:
     from ..schemas.source import Span
 
     name = name_of(file)

@@ -198,12 +198,12 @@ def _severity(name: FieldName, compared: Compared, row: Difference, left: Side, 
     """The rule's severity; a difference that the tables know to change no number is advice."""
     if changes_numbers(name, left.recipe, right.recipe):
         return "error"
-    return "info" if row.impact != "numerics" and _numeric(name) else compared.severity
+    return "info" if row.impact != "numerics" and _is_numeric(name) else compared.severity
 
 
 def _is_unasked(name: FieldName, written: Sequence[bool]) -> bool:
     """True if these are two defaults that nobody chose, about files and logs."""
-    return name.startswith(_QUIET) and not any(written) and not _numeric(name)
+    return name.startswith(_QUIET) and not any(written) and not _is_numeric(name)
 
 
 def _mark_conditional(found: Found, name: FieldName, left: Side, right: Side) -> Found:
@@ -220,12 +220,12 @@ def _is_housekeeping(name: FieldName, left: Side, right: Side) -> bool:
     """True if a field is about files, logs or devices, changes no number, and one framework always does the same."""
     return (
         name.startswith(_ASIDE)
-        and not _numeric(name)
+        and not _is_numeric(name)
         and not all(places_of(side).spots(name) for side in (left, right))
     )
 
 
-def _numeric(name: FieldName) -> bool:
+def _is_numeric(name: FieldName) -> bool:
     return vocabulary()[name].impact == "numerics"
 
 

@@ -122,19 +122,19 @@ def _consequences(code: str, row: dict[str, Any], fields: dict[str, dict[str, An
         tuple(row.get("fields", ())),
         tuple(row.get("open", ())),
         tuple(row.get("codes", ())),
-        _both(row["because"]) if "because" in row else None,
+        _english_and_chinese(row["because"]) if "because" in row else None,
         row.get("missing"),
     )
 
 
-def _severity(rule: dict[str, Any], fields: dict[str, dict[str, Any]], name: str | None) -> Any:
+def _severity_of_rule(rule: dict[str, Any], fields: dict[str, dict[str, Any]], name: str | None) -> Any:
     given = rule.get("severities", {}).get(name, rule.get("severity"))
     if given is not None:
         return given
     return _SEVERITY[fields[name]["impact"]] if name else "error"
 
 
-def _both(value: Any) -> tuple[str, str]:
+def _english_and_chinese(value: Any) -> tuple[str, str]:
     english, chinese = value
     return str(english), str(chinese)
 
@@ -144,15 +144,17 @@ def compiled_catalog() -> str:
     rules, fields = catalog(), recipe_fields()
     owners = compared_fields(rules, fields)
     rows: dict[str, Any] = {}
-    said = {name: _both(texts) for name, texts in load_table((ROOM / "open.yaml").read_text("utf-8")).items()}
+    said = {
+        name: _english_and_chinese(texts) for name, texts in load_table((ROOM / "open.yaml").read_text("utf-8")).items()
+    }
     differs = said.pop("differs")
     for code, rule in rules.items():
         own = [name for name, owner in owners.items() if owner == code]
         messages: dict[str, tuple[str, str]] = {}
         if "message" in rule:
-            messages[""] = _both(rule["message"])
+            messages[""] = _english_and_chinese(rule["message"])
         for variant, sentences in rule.get("messages", {}).items():
-            messages[variant] = _both(sentences)
+            messages[variant] = _english_and_chinese(sentences)
         if own or rule.get("owns"):
             messages.setdefault("", differs)
         severity = rule.get("severity", "error")
@@ -173,7 +175,7 @@ def compiled_catalog() -> str:
         name: (
             code,
             bool(rules[code].get("one_sided", False)),
-            _severity(rules[code], fields, name),
+            _severity_of_rule(rules[code], fields, name),
         )
         for name, code in owners.items()
     }
@@ -214,8 +216,8 @@ def compiled_pages() -> str:
     for code, rule in rules.items():
         names = [name for name, owner in owners.items() if owner == code] or list(rule.get("fields", ()))
         pages[code] = {
-            "what": _both(rule["what"]) if "what" in rule else None,
-            "why": _both(rule["why"]),
+            "what": _english_and_chinese(rule["what"]) if "what" in rule else None,
+            "why": _english_and_chinese(rule["why"]),
             "example": rule.get("example", {}),
             "instead": rule.get("instead", {}),
             "sources": tuple(rule.get("sources", ())),
@@ -270,7 +272,7 @@ def explanations() -> dict[str, dict[str, Any]]:
             parts.pop(name, None)
         for name in ("what", "why"):
             if name in parts:
-                parts[name] = _both(parts[name])
+                parts[name] = _english_and_chinese(parts[name])
         if "sources" in parts:
             parts["sources"] = tuple(parts["sources"])
         found[code] = parts
@@ -295,7 +297,7 @@ def _written_to_agree(code: str, rule: dict[str, Any], owners: dict[str, str], f
     """True if a YAML can be given Megatron-LM's value of a field that the rule compares, and that is worth it."""
     from ..mappings.tables import table
 
-    own = {name for name, owner in owners.items() if owner == code and _severity(rule, fields, name) != "info"}
+    own = {name for name, owner in owners.items() if owner == code and _severity_of_rule(rule, fields, name) != "info"}
     sides = [row.side("static", DEFAULT_STATIC) for row in table().rows if own & set(row.fields)]
     return any(side is not None and 0 < len(side.keys) < 3 and side.fixed is None for side in sides)
 
@@ -321,7 +323,9 @@ def compiled_checklist() -> str:
         person = any(rules[code].get("kind") == "checklist-item" for code in covering)
         compares = any("check" not in rules[code] for code in covering)
         names = _row_fields(rules, covering)
-        rows.append((identifier, str(entry["key"]), tuple(covering), names, person, when, compares, *_both(what)))
+        rows.append(
+            (identifier, str(entry["key"]), tuple(covering), names, person, when, compares, *_english_and_chinese(what))
+        )
     return literal_module("The checklist's rows, compiled from checklist.yaml and catalog/*.yaml.", ROWS=tuple(rows))
 
 

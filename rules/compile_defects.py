@@ -37,7 +37,7 @@ def defects() -> dict[str, tuple[str, Defect]]:
         for path in sorted((FOLDER / folder).glob("*.yaml")):
             if path.stem in found:
                 raise ValueError(f"{path}: {found[path.stem][0]} has an advisory of this code")
-            found[path.stem] = folder, _read(path)
+            found[path.stem] = folder, _read_defect(path)
     return found
 
 
@@ -46,7 +46,7 @@ def _order(owner: str) -> tuple[str, ...]:
     return dialect_versions(owner) or names(FRAMEWORKS[owner])
 
 
-def _read(path: Path) -> Defect:
+def _read_defect(path: Path) -> Defect:
     try:
         return Defect.model_validate(load_table(path.read_text("utf-8")))
     except ValueError as error:
@@ -55,10 +55,10 @@ def _read(path: Path) -> Defect:
 
 def pages() -> dict[str, dict[str, Any]]:
     """The page of each advisory, in the form of the rules' pages."""
-    return {code: _page(owner, defect) for code, (owner, defect) in defects().items()}
+    return {code: _defect_page(owner, defect) for code, (owner, defect) in defects().items()}
 
 
-def _page(owner: str, defect: Defect) -> dict[str, Any]:
+def _defect_page(owner: str, defect: Defect) -> dict[str, Any]:
     evidence = defect.evidence
     concerned = _affected_versions(owner, defect)
     what = say.defect_title(title=Words(*defect.title), concerned=concerned).both()
@@ -146,7 +146,7 @@ def products() -> dict[str, str]:
     for code, (owner, defect) in defects().items():
         affected, order = defect.affected, _order(owner)
         versions = versions_in(affected.versions, order)
-        when = tuple(_condition(code, owner, row) for row in defect.when)
+        when = tuple(_compiled_condition(code, owner, row) for row in defect.when)
         place = _place(code, owner, defect.at)
         beside = None if affected.package is None else _package_words(affected.package).both()
         told = (tuple(defect.dialects), when, place, tuple(defect.cancels), beside)
@@ -186,9 +186,9 @@ def _in_every_version(table: Mapping[str, Mapping[str, tuple[Any, ...]]]) -> dic
     return found
 
 
-def _condition(code: str, owner: str, row: Condition | Alternatives) -> tuple[object, ...]:
+def _compiled_condition(code: str, owner: str, row: Condition | Alternatives) -> tuple[object, ...]:
     if isinstance(row, Alternatives):
-        ways = tuple(tuple(_condition(code, owner, each) for each in every) for every in row.any)
+        ways = tuple(tuple(_compiled_condition(code, owner, each) for each in every) for every in row.any)
         return "any", "any", ways
     name, comparison, operand = row
     if comparison not in COMPARISONS:

@@ -80,7 +80,7 @@ def check(subject: Subject, selection: Selection | None = None, more: Sequence[R
             return again.found
 
         run.found = add_fixes(subject, run.found, check_again)
-    return Outcome(tuple(sorted(run.found, key=_position)), run.crashed)
+    return Outcome(tuple(sorted(run.found, key=_sort_position)), run.crashed)
 
 
 def crash_finding(rule: str, error: Exception, file: str) -> Diagnostic:
@@ -159,7 +159,7 @@ class _Run:
     def function(self, entry: Rule) -> None:
         """A rule that is a function."""
         try:
-            for found in _function(entry)(self.subject):
+            for found in _check_function(entry)(self.subject):
                 self._add(entry, found)
         except Exception as error:  # noqa: BLE001 - a crash is a finding
             self._crash(entry.code, error)
@@ -262,7 +262,7 @@ def _where_it_stands(problem: Diagnostic) -> Diagnostic:
 _functions: dict[str, Callable[[Subject], Iterable[Found]]] = {}
 
 
-def _function(entry: Rule) -> Callable[[Subject], Iterable[Found]]:
+def _check_function(entry: Rule) -> Callable[[Subject], Iterable[Found]]:
     if not isinstance(entry.check, str):
         return entry.check
     found = _functions.get(entry.check)
@@ -272,7 +272,7 @@ def _function(entry: Rule) -> Callable[[Subject], Iterable[Found]]:
     return found
 
 
-def _position(diagnostic: Diagnostic) -> tuple[str, bool, int, int, str]:
+def _sort_position(diagnostic: Diagnostic) -> tuple[str, bool, int, int, str]:
     span = diagnostic.span
     later = diagnostic.kind.code not in SAID_FIRST
     return diagnostic.file, later, span.line if span else 0, span.column if span else 0, diagnostic.kind.code

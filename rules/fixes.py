@@ -172,12 +172,14 @@ def apply_fixes(
     done: list[Diagnostic] = []
     for entry in fixes:
         assert entry.fix is not None
-        wanted = [(edit.file, *_offsets(sources[edit.file], edit)) for edit in entry.fix.edits if edit.file in sources]
+        wanted = [
+            (edit.file, *_edit_offsets(sources[edit.file], edit)) for edit in entry.fix.edits if edit.file in sources
+        ]
         if len(wanted) != len(entry.fix.edits):
             continue
         fitting = True
         for file, start, end, text in wanted:
-            if any(_overlap((start, end, text), other) for other in chosen.get(file, ())):
+            if any(_edits_overlap((start, end, text), other) for other in chosen.get(file, ())):
                 fitting = False
         if not fitting:
             continue
@@ -201,7 +203,7 @@ def fix_texts(
     seen = look(texts)
     fixed: list[Diagnostic] = []
     waiting: list[Diagnostic] = []
-    known = {_state(texts)}
+    known = {_texts_of_files(texts)}
     first: list[Diagnostic] = []
     has_changed = False  # since a fix began to wait
     while True:
@@ -220,9 +222,9 @@ def fix_texts(
             continue
         texts, seen, first, has_changed = after, left, [], has_changed or bool(waiting)
         fixed += done
-        if _state(texts) in known or len(known) > MOST_ROUNDS:
+        if _texts_of_files(texts) in known or len(known) > MOST_ROUNDS:
             return Mended(texts, tuple(fixed), tuple(seen.findings), False, tuple(waiting))
-        known.add(_state(texts))
+        known.add(_texts_of_files(texts))
 
 
 def _applicable(seen: LintedTexts, waiting: Sequence[Diagnostic], *, unsafe: bool) -> list[Diagnostic]:
@@ -257,7 +259,7 @@ def _side_effects(before: LintedTexts, fixed: Sequence[Diagnostic], after: Linte
     for group in after.groups:
         for recipe in group:
             for name in _changed_fields(had[recipe.file], recipe) if recipe.file in had else ():
-                agrees = any(_agree(name, recipe, other) for other in group if other is not recipe)
+                agrees = any(_sides_agree(name, recipe, other) for other in group if other is not recipe)
                 if not agrees and name not in _about(fixed, had[recipe.file], recipe):
                     yield name
 
@@ -309,7 +311,7 @@ def _is_decided(found: Found | None) -> bool:
     return found is not None and found.decided
 
 
-def _agree(name: FieldName, one: Recipe, other: Recipe) -> bool:
+def _sides_agree(name: FieldName, one: Recipe, other: Recipe) -> bool:
     row = difference_of(name, one, other)
     if row is None or row.status == "equal" or is_neutral(row):
         return row is not None
@@ -323,15 +325,15 @@ def _identity(entry: Diagnostic) -> tuple[object, ...]:
     return entry.kind.code, entry.file, tuple(entry.fields), about
 
 
-def _state(texts: Mapping[str, SourceText]) -> tuple[tuple[str, str], ...]:
+def _texts_of_files(texts: Mapping[str, SourceText]) -> tuple[tuple[str, str], ...]:
     return tuple((file, source.text) for file, source in sorted(texts.items()))
 
 
-def _offsets(source: SourceText, edit: Edit) -> tuple[int, int, str]:
+def _edit_offsets(source: SourceText, edit: Edit) -> tuple[int, int, str]:
     return *source.offsets(edit.span), edit.text
 
 
-def _overlap(one: tuple[int, int, str], other: tuple[int, int, str]) -> bool:
+def _edits_overlap(one: tuple[int, int, str], other: tuple[int, int, str]) -> bool:
     if one[:2] == other[:2] and one[0] == one[1]:
         return one[2].partition(":")[0] == other[2].partition(":")[0]  # two lines for one key
     return one[0] < other[1] and other[0] < one[1]

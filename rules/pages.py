@@ -149,12 +149,12 @@ def _rule_page(code: str, entry: Mapping[str, Any], language: Language) -> Page:
         ", ".join(known.profiles),
         _words("kinds", language)(known.kind),
     ]
-    sections: list[tuple[str, str]] = [(heading("what", language), _what(entry, language))]
+    sections: list[tuple[str, str]] = [(heading("what", language), _subject_text(entry, language))]
     sections.append((heading("why", language), entry["why"][place]))
     messages = [sentences[place] for sentences in known.messages.values()]
     if known.check and messages and known.kind == "rule":
         sections.append((heading("message", language), "\n".join(f"- {sentence}" for sentence in messages)))
-    sections += _examples(entry, language)
+    sections += _example_sections(entry, language)
     if entry["options"]:
         listed = "\n".join(f"- `rules.{code}.{name} = {value}`" for name, value in entry["options"].items())
         sections.append((heading("options", language), listed))
@@ -162,7 +162,7 @@ def _rule_page(code: str, entry: Mapping[str, Any], language: Language) -> Page:
     return Page(code, known.name, tuple(facts), tuple(sections))
 
 
-def _what(entry: Mapping[str, Any], language: Language) -> str:
+def _subject_text(entry: Mapping[str, Any], language: Language) -> str:
     from ..mapper.recipe.vocabulary import vocabulary
 
     fields, zh = vocabulary(), language == "zh"
@@ -179,14 +179,16 @@ def _reader_page(code: str, entry: Mapping[str, Any], language: Language) -> Pag
         (heading("what", language), entry["what"][place]),
         (heading("why", language), entry["why"][place]),
         (heading("message", language), "\n".join(f"- {messages[place]}" for messages in entry["messages"])),
-        *_examples(entry, language),
+        *_example_sections(entry, language),
         (heading("source", language), _sources(entry)),
     )
     return Page(code, str(entry["reader"]), (meaning, _severity_fact(code, language), found_by), sections)
 
 
-def _examples(entry: Mapping[str, Any], language: Language) -> list[tuple[str, str]]:
-    return [(heading(name, language), _blocks(entry[name], language)) for name in ("example", "instead") if entry[name]]
+def _example_sections(entry: Mapping[str, Any], language: Language) -> list[tuple[str, str]]:
+    return [
+        (heading(name, language), _code_blocks(entry[name], language)) for name in ("example", "instead") if entry[name]
+    ]
 
 
 def _sources(entry: Mapping[str, Any]) -> str:
@@ -209,7 +211,7 @@ def _own_page(code: str, language: Language) -> Page | None:
     return _reader_page(code, {**cast("Mapping[str, Any]", OWN)[code], **said}, language)
 
 
-def _blocks(example: Mapping[str, str], language: Language) -> str:
+def _code_blocks(example: Mapping[str, str], language: Language) -> str:
     parts: list[str] = []
     for side, text in example.items():
         fence = _FENCES[side]

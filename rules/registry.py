@@ -67,7 +67,7 @@ def functions(frameworks: frozenset[str], profile: str) -> tuple[Rule, ...]:
             [
                 rule(code, profile)
                 for code, row in RULES.items()
-                if row[_CHECK] and profile in row[_PROFILES] and _concerns(row[_SCOPE], frameworks)
+                if row[_CHECK] and profile in row[_PROFILES] and _applies_to(row[_SCOPE], frameworks)
             ]
         )
     return found
@@ -76,7 +76,7 @@ def functions(frameworks: frozenset[str], profile: str) -> tuple[Rule, ...]:
 _applying: dict[tuple[frozenset[str], str], tuple[Rule, ...]] = {}
 
 
-def _concerns(scope: str, frameworks: frozenset[str]) -> bool:
+def _applies_to(scope: str, frameworks: frozenset[str]) -> bool:
     return scope == "any" or scope in frameworks or (scope == "pair" and len(frameworks) == 2)
 
 

@@ -108,12 +108,12 @@ def described_fix(applicability: Applicability, edits: Sequence[Edit], sources: 
 
 def _told_by_file(hunks: Sequence[Hunk], language: Language) -> Iterator[str]:
     for file in dict.fromkeys(hunk.file for hunk in hunks):
-        changes = [_told(hunk).text(language) for hunk in hunks if hunk.file == file]
+        changes = [_fix_words(hunk).text(language) for hunk in hunks if hunk.file == file]
         name = file.replace("\\", "/").rpartition("/")[2]
         yield say.fix_of_file(file=name, changes=list_words(changes, language, "clause")).text(language)
 
 
-def _told(hunk: Hunk) -> Words:
+def _fix_words(hunk: Hunk) -> Words:
     old, new = (" ".join(map(_without_continuation, lines)) for lines in hunk.shown())
     if not old:
         return say.fix_adds(new=new)
@@ -143,7 +143,7 @@ def _edits_of(change: Change, side: Side) -> list[Edit] | None:
     if side.framework == "megatron":
         return _script_edits(change, side)
     document = _own_document(side)
-    edit = None if document is None else _edit(change, side, document)
+    edit = None if document is None else _edit_of_change(change, side, document)
     return None if edit is None else [edit]
 
 
@@ -192,7 +192,7 @@ def with_fix(problem: Diagnostic, side: Side) -> Diagnostic:
     if text.lower() in ("true", "false"):
         text = text.capitalize()
     held = side.source.line(span.line)[span.column - 1 : span.end_column - 1] if span.line == span.end_line else None
-    if held is None or not _plain(held) or not _plain(text):
+    if held is None or not _is_plain_scalar(held) or not _is_plain_scalar(text):
         return problem
     edit = Edit(problem.file, span, text)
     return problem._replace(fix=described_fix("safe", (edit,), {problem.file: side.source}))
@@ -259,7 +259,7 @@ def _renamed_flag(entry: Diagnostic, side: Side) -> Iterator[Fix]:
     values, place = dict(entry.values), entry.span
     flag = str(values["text" if "written" in values else "flag"])
     better = str(values.get("near") or values.get("written") or "")
-    argument = next((one for one in _arguments(side) if place is not None and one.span[:2] == place[:2]), None)
+    argument = next((one for one in _own_arguments(side) if place is not None and one.span[:2] == place[:2]), None)
     if better and argument is not None and argument.text.startswith(flag):
         span = argument.span._replace(end_line=argument.span.line, end_column=argument.span.column + len(flag))
         yield _one_edit(span, better, side, safe=_is_only_slip(flag, better, side))
@@ -310,7 +310,7 @@ def _what_runs(entry: Diagnostic, side: Side) -> Iterator[Fix]:
 
     instead = str(dict(entry.values).get("instead"))
     if side.framework == "megatron":
-        known = {option: fact for fact in _options(side) for option in fact.options}
+        known = {option: fact for fact in _known_options(side) for option in fact.options}
         flag, *words = instead.split()
         if flag in known and not any(word.startswith("--") for word in words):
             edits = list(_script_editor(side).give(known[flag].dest, flag, words))
@@ -348,12 +348,12 @@ def _deleted(span: Span, side: Side) -> Iterator[Fix]:
 _NAMED_EDITS = {"rename": _renamed, "respell": _respelt, "instead": _what_runs}
 
 
-def _arguments(side: Side) -> Sequence[Argument]:
+def _own_arguments(side: Side) -> Sequence[Argument]:
     launch = side.config.launch
     return () if launch is None else [one for one in launch.arguments if one.span.file is None and one.resolved]
 
 
-def _options(side: Side) -> Iterable[ArgumentFact]:
+def _known_options(side: Side) -> Iterable[ArgumentFact]:
     from ..schemas.megatron.forks import catalog, fork_of
 
     return catalog(side.config.framework_version, fork_of(side.config)).by_dest.values()
@@ -376,7 +376,7 @@ def _yaml_editor(side: Side) -> YamlEditor:
     return YamlEditor(side.source, shared=True)
 
 
-def _edit(change: Change, side: Side, document: YamlDocument) -> Edit | None:
+def _edit_of_change(change: Change, side: Side, document: YamlDocument) -> Edit | None:
     key = change.at.name
     node = document.find(key)
     file = side.source.name
@@ -388,7 +388,7 @@ def _edit(change: Change, side: Side, document: YamlDocument) -> Edit | None:
     if section is None or section.kind != "mapping" or section.flow or not section.items or section.anchor_span:
         return None
     first = next(iter(section.items.values()))
-    last = _last(section)
+    last = _last_leaf_span(section)
     if first.key_span is None or last is None:
         return None
     indent = " " * (first.key_span.column - 1)
@@ -409,17 +409,17 @@ def _short(node: Node) -> bool:
     return node.kind == "sequence" and node.flow and plain and node.span.line == node.span.end_line
 
 
-def _last(section: Node) -> Span | None:
-    spans = [node.span for node in _leaves(section) if node.anchor_span is None]
+def _last_leaf_span(section: Node) -> Span | None:
+    spans = [node.span for node in _leaf_nodes(section) if node.anchor_span is None]
     return max(spans, key=lambda span: (span.end_line, span.end_column)) if spans else None
 
 
-def _leaves(node: Node) -> Iterable[Node]:
+def _leaf_nodes(node: Node) -> Iterable[Node]:
     below = [*node.items.values(), *node.entries]
     if not below:
         return [node]
-    return [leaf for child in below for leaf in _leaves(child)]
+    return [leaf for child in below for leaf in _leaf_nodes(child)]
 
 
-def _plain(text: str) -> bool:
+def _is_plain_scalar(text: str) -> bool:
     return bool(text) and "\n" not in text and not text.startswith(("'", '"', "*", "&", "!"))

@@ -22,7 +22,7 @@ _COMMIT = re.compile(r"\bcommit ([0-9a-f]{7,40})\b")
 
 
 @cache
-def _links() -> dict[str, Any]:
+def _link_table() -> dict[str, Any]:
     return load_table((ROOM / "source_links.yaml").read_text("utf-8"))
 
 
@@ -33,7 +33,7 @@ def _tags() -> dict[str, dict[str, str]]:
     return {
         "megatron": {row["name"]: row["tag"] for row in versions["megatron"]},
         "mindformers": {row["name"]: f"v{row['name']}.0" for row in versions["mindformers"] if row["name"] < "2"}
-        | _links()["mindformers"]["branches"],
+        | _link_table()["mindformers"]["branches"],
     }
 
 
@@ -47,18 +47,18 @@ def link_of(source: str) -> str | None:
         return _framework(first, rest)
     if first in _PACKAGES:
         version, _, path = rest.partition(" ")
-        return _links()[_PACKAGES[first]]["file"].format(version=version, path=path.partition(":")[0])
+        return _link_table()[_PACKAGES[first]]["file"].format(version=version, path=path.partition(":")[0])
     if first == "transformers":
         version, _, path = rest.partition(" ")
-        return _links()["transformers"].format(version=version, path=path.partition(":")[0])
+        return _link_table()["transformers"].format(version=version, path=path.partition(":")[0])
     if first == "accmap" or source.startswith(("tests/", "mappings/")):
         path = source.removeprefix("accmap ").split("::")[0].split(":")[0]
-        return _links()["accmap"].format(path=path.replace("*.yaml", ""))
+        return _link_table()["accmap"].format(path=path.replace("*.yaml", ""))
     return None
 
 
 def _page_of(source: str) -> str | None:
-    rows = {**_links()["guide"], **_links()["pages"]}
+    rows = {**_link_table()["guide"], **_link_table()["pages"]}
     fitting = [start for start in rows if source.startswith(start)]
     return rows[max(fitting, key=len)] if fitting else None
 
@@ -67,14 +67,14 @@ def _request_of(source: str) -> str | None:
     """A pull request or a commit."""
     request = re.match(r"(Megatron-LM|Transformer Engine) (pull request|issue) #(\d+)", source)
     if request:
-        whose = _links()["megatron" if request[1] == "Megatron-LM" else "engine"]
+        whose = _link_table()["megatron" if request[1] == "Megatron-LM" else "engine"]
         kind = "pull" if request[2] == "pull request" else "issue"
         return whose[kind].format(number=request[3])
     commit = _COMMIT.search(source)
     if not commit:
         return None
     owner = next((key for name, key in _OWNERS.items() if source.startswith(name)), "megatron")
-    return _links()[owner]["commit"].format(commit=commit[1])
+    return _link_table()[owner]["commit"].format(commit=commit[1])
 
 
 def _framework(framework: str, rest: str) -> str | None:
@@ -82,7 +82,7 @@ def _framework(framework: str, rest: str) -> str | None:
     version = re.match(r"(?:core_v)?(\d+\.\d+|main)", rest)
     if version is None:
         return None
-    addresses, tag = _links()[framework], _tags()[framework].get(version[1])
+    addresses, tag = _link_table()[framework], _tags()[framework].get(version[1])
     if tag is None:
         return addresses["wheel"].format(version=f"{version[1]}.0") if "wheel" in addresses else None
     path = _FILE.search(rest)

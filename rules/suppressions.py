@@ -62,14 +62,14 @@ def suppressions_in(source: SourceText) -> list[Suppression]:
         first, last = (
             (None, None)
             if match[1] == "ignore-file"
-            else _lines(source, number, inside, alone=not line[: match.start()].strip())
+            else _covered_lines(source, number, inside, alone=not line[: match.start()].strip())
         )
         span = Span(number, match.start() + 1, number, match.end() + 1)
         found.append(Suppression(source.name, span, codes, first, last))
     return found
 
 
-def _lines(source: SourceText, number: int, inside: frozenset[int], *, alone: bool) -> tuple[int, int]:
+def _covered_lines(source: SourceText, number: int, inside: frozenset[int], *, alone: bool) -> tuple[int, int]:
     if not alone:
         return number, number
     first = number + 1
@@ -88,22 +88,22 @@ def silence(
     heard: set[tuple[Suppression, str]] = set()
     loud: list[Diagnostic] = []
     for entry in diagnostics:
-        fitting = [comment for comment in comments if _silences(comment, entry)]
+        fitting = [comment for comment in comments if _silences_finding(comment, entry)]
         used.update(fitting)
         heard.update((comment, code) for comment in fitting for code in comment.codes_of(entry))
         if not fitting:
             loud.append(entry)
     kept: list[Diagnostic] = []
     for entry in loud:
-        moved = [one for one in comments if _means_missing_key(one, entry) and not heard & _named(one, entry)]
+        moved = [one for one in comments if _means_missing_key(one, entry) and not heard & _named_codes(one, entry)]
         used.update(moved)
         if not moved:
             kept.append(entry)
-    complaints = list(_complaints(comments, used, known))
+    complaints = list(_suppression_problems(comments, used, known))
     return [*kept, *complaints], len(diagnostics) - len(kept)
 
 
-def _named(comment: Suppression, entry: Diagnostic) -> set[tuple[Suppression, str]]:
+def _named_codes(comment: Suppression, entry: Diagnostic) -> set[tuple[Suppression, str]]:
     return {(comment, code) for code in comment.codes_of(entry)}
 
 
@@ -117,13 +117,15 @@ def _means_missing_key(comment: Suppression, entry: Diagnostic) -> bool:
     return is_missing and entry.file == comment.file and entry.kind.code in comment.codes
 
 
-def _silences(comment: Suppression, entry: Diagnostic) -> bool:
+def _silences_finding(comment: Suppression, entry: Diagnostic) -> bool:
     code = entry.kind.code
     places = [(entry.file, entry.span), *((place.file, place.span) for place in entry.related)]
     return any(comment.covers(code, file, span) for file, span in places)
 
 
-def _complaints(comments: Sequence[Suppression], used: set[Suppression], known: Sequence[str]) -> Iterator[Diagnostic]:
+def _suppression_problems(
+    comments: Sequence[Suppression], used: set[Suppression], known: Sequence[str]
+) -> Iterator[Diagnostic]:
     from ..schemas.suggestion import suggestion
 
     for comment in comments:

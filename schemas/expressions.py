@@ -35,7 +35,7 @@ _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
 }
 
 
-def _divide(one: Any, other: Any) -> Any:
+def _divide_numbers(one: Any, other: Any) -> Any:
     return one / other
 
 
@@ -51,7 +51,7 @@ def _is_not_in(one: Any, other: Any) -> bool:
     return one not in other
 
 
-def _multiply(one: Any, other: Any) -> Any:
+def _multiply_bounded(one: Any, other: Any) -> Any:
     pairs: tuple[tuple[Any, Any], ...] = ((one, other), (other, one))
     for many, count in pairs:
         size = len(cast("list[Any]", many)) if isinstance(many, (str, list, tuple)) else 0
@@ -60,7 +60,7 @@ def _multiply(one: Any, other: Any) -> Any:
     return one * other
 
 
-def _modulo(one: Any, other: Any) -> Any:
+def _modulo_of_number(one: Any, other: Any) -> Any:
     if isinstance(one, str):
         raise ValueError("% of a text")
     return one % other
@@ -68,9 +68,9 @@ def _modulo(one: Any, other: Any) -> Any:
 
 _OPERATORS.update(
     {
-        ast.Mult: _multiply,
-        ast.Mod: _modulo,
-        ast.Div: _divide,
+        ast.Mult: _multiply_bounded,
+        ast.Mod: _modulo_of_number,
+        ast.Div: _divide_numbers,
         ast.FloorDiv: _floor_divide,
         ast.In: _is_in,
         ast.NotIn: _is_not_in,

@@ -62,7 +62,7 @@ def purpose_of_program(launch: Launch | None, file: str) -> Purpose | None:
     found = None if launch is None else _engine(launch) or _program(launch.script)
     if found is None or launch is None:
         return None
-    return _purpose(found, file, launch.span, name=_base(launch.script))
+    return _purpose_of_entry(found, file, launch.span, name=_file_name(launch.script))
 
 
 def purpose_of_recipe(path: str, mode: str, file: str, *, empty: bool = False) -> Purpose | None:
@@ -73,15 +73,15 @@ def purpose_of_recipe(path: str, mode: str, file: str, *, empty: bool = False) -
     from .purposes_compiled import RECIPES
 
     if empty:
-        return _purpose(_entry("tool", say.next_to_no_arguments(), "own"), file, None, name="The recipe")
+        return _purpose_of_entry(_entry("tool", say.next_to_no_arguments(), "own"), file, None, name="The recipe")
     if mode == "inference":
-        return _purpose(_entry("inference", say.runs_a_model(), "megatron"), file, None, name="The recipe")
+        return _purpose_of_entry(_entry("inference", say.runs_a_model(), "megatron"), file, None, name="The recipe")
     folders = path.replace("\\", "/").split("/")
     if "test_cases" not in folders:
         return None
     folder = folders[folders.index("test_cases") + 1]
     found = next((entry for entry in RECIPES if entry[0] == folder), None)
-    return None if found is None else _purpose(found, file, None, name="The recipe")
+    return None if found is None else _purpose_of_entry(found, file, None, name="The recipe")
 
 
 def purpose_of_arguments(given: Mapping[str, Setting], launch: Launch | None, file: str) -> Purpose | None:
@@ -99,7 +99,7 @@ def purpose_of_arguments(given: Mapping[str, Setting], launch: Launch | None, fi
         if setting is None or setting.value in (None, False) or (trains and not anywhere):
             continue
         if not partner or other is not None:
-            return _purpose(entry, file, setting.span, name=setting.flag or dest)
+            return _purpose_of_entry(entry, file, setting.span, name=setting.flag or dest)
     return None
 
 
@@ -124,7 +124,7 @@ def purpose_of_unknown_program(
     if 2 * sum(known) >= len(known) and sum(known) >= _FEW:
         return None
     entry = _entry("tool", say.next_to_no_arguments(), "own")
-    return _purpose(entry, file, launch.span, name=_base(launch.script))
+    return _purpose_of_entry(entry, file, launch.span, name=_file_name(launch.script))
 
 
 def _may_be_flags(arguments: Sequence[Argument], *, started: bool) -> bool:
@@ -196,7 +196,7 @@ def _speaks_of_training(text: str, *, programs: bool) -> bool:
 def _of_program(programs: Mapping[str, tuple[Any, ...] | None], file: str) -> Diagnostic | None:
     """The purpose of the first of a script's programs, as a remark."""
     name, found = next(iter(programs.items()))
-    purpose = _purpose(found or (), file, None, name=_base(name))
+    purpose = _purpose_of_entry(found or (), file, None, name=_file_name(name))
     return None if purpose is None else purpose.problem
 
 
@@ -316,7 +316,7 @@ def purpose_of_fine_tuning(
 
     for entry in FINE_TUNING:
         if value(entry[0]):
-            return _purpose(entry, file, place(entry[0]), name=entry[0])
+            return _purpose_of_entry(entry, file, place(entry[0]), name=entry[0])
     return None
 
 
@@ -336,7 +336,7 @@ def _program(script: str | None) -> tuple[Any, ...] | None:
     """The row of a program; a pattern with a folder is held against as many parts of its path."""
     if not script:
         return None
-    base = _base(script)
+    base = _file_name(script)
     if base == "pretrain_gpt.py":
         return (base, TRAINING, "", "", "", "", "megatron")
     from .purposes_compiled import MODULES, PROGRAMS
@@ -356,7 +356,7 @@ def _program(script: str | None) -> tuple[Any, ...] | None:
 
 def _engine(launch: Launch) -> tuple[Any, ...] | None:
     """The row of a program with several engines where a word names Megatron Core's."""
-    base = _base(launch.script)
+    base = _file_name(launch.script)
     if not base or base.endswith(".py"):
         return None
     from .purposes_compiled import ENGINES
@@ -396,11 +396,11 @@ def matches_pattern(pattern: str, name: str) -> bool:
     return name.endswith(rest)
 
 
-def _base(script: str | None) -> str:
+def _file_name(script: str | None) -> str:
     return (script or "").replace("\\", "/").rpartition("/")[2]
 
 
-def _purpose(entry: Sequence[Any], file: str, span: Span | None, *, name: str) -> Purpose | None:
+def _purpose_of_entry(entry: Sequence[Any], file: str, span: Span | None, *, name: str) -> Purpose | None:
     kind, en, zh, lost, lost_zh, parser = entry[1:7]
     if kind == TRAINING:
         return None

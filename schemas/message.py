@@ -89,9 +89,9 @@ class Catalogue:
         if name == "kinds":
             made = {one: Kind(*row) for one, row in texts.PROBLEMS.items()}
         elif name in texts.WORDS:
-            made = _speaker(name, *texts.WORDS[name])
+            made = _words_maker(name, *texts.WORDS[name])
         elif name in texts.PROBLEMS:
-            made = _finder(self.kinds[name])
+            made = _problem_maker(self.kinds[name])
         else:
             raise AttributeError(f"{self._package} has no message {name}")
         self.__dict__[name] = made
@@ -115,7 +115,7 @@ class Catalogue:
         return __import__(f"{self._package}.message_texts_compiled", fromlist=("WORDS",))
 
 
-def _speaker(name: str, en: str, zh: str) -> Callable[..., Words]:
+def _words_maker(name: str, en: str, zh: str) -> Callable[..., Words]:
     def make_words(**values: object) -> Words:
         return Words(en.format_map(values), zh.format_map(_in_chinese(values)))
 
@@ -123,7 +123,7 @@ def _speaker(name: str, en: str, zh: str) -> Callable[..., Words]:
     return make_words
 
 
-def _finder(kind: Kind) -> Callable[..., Problem]:
+def _problem_maker(kind: Kind) -> Callable[..., Problem]:
     def make_problem(**values: object) -> Problem:
         return Problem(kind, tuple(values.items()))
 

@@ -66,7 +66,7 @@ def config_of(
         return found
 
     bounded = open_and_note if options.confine is None else confine_to_folder(open_and_note, options.confine)
-    config = _read(source, options, path, bounded, list_directory)
+    config = _read_file(source, options, path, bounded, list_directory)
     strange = [(name, text) for name, text in opened.items() if text.strange is not None]
     if not strange:
         return config
@@ -79,7 +79,7 @@ def _is_yaml(source: SourceText, path: str) -> bool:
     return path.lower().endswith((*_YAML_SUFFIXES, ".json")) or format_of(source, path) == "mindformers"
 
 
-def _read(
+def _read_file(
     source: SourceText,
     options: ReadOptions,
     path: str,
@@ -88,7 +88,7 @@ def _read(
 ) -> Config:
     found = format_of(source, path)
     if found == "script":
-        return _script(source, options, path, os.getcwd(), open_file, list_directory)
+        return _read_script_launch(source, options, path, os.getcwd(), open_file, list_directory)
     if found == "mindformers":
         from .mindformers.effective import mindformers_config
 
@@ -268,7 +268,7 @@ def _with_version(options: ReadOptions, chosen: Chosen | None) -> ReadOptions:
     return options if chosen is None else options._replace(megatron=chosen.version)
 
 
-def _script(
+def _read_script_launch(
     source: SourceText,
     options: ReadOptions,
     path: str,

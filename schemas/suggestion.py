@@ -22,7 +22,9 @@ def closest(name: str, known: Iterable[str]) -> str | None:
     """
     size = len(name)
     candidates = [
-        (other, _known.get(other) or _learnt(other)) for other in known if -_LONGER <= len(other) - size <= _LONGER
+        (other, _known.get(other) or _letter_pair_bits(other))
+        for other in known
+        if -_LONGER <= len(other) - size <= _LONGER
     ]
     pairs = _pairs(name)
     mine = sum([_bits[pair] for pair in pairs if pair in _bits])  # a pair that no candidate has is shared with none
@@ -41,7 +43,7 @@ _bits: dict[str, int] = {}
 _numbers = count()
 
 
-def _learnt(name: str) -> tuple[int, int]:
+def _letter_pair_bits(name: str) -> tuple[int, int]:
     pairs = _pairs(name)
     # Two threads that learn at once must not give two pairs one bit: a number is counted once, and the first is kept.
     found = sum([_bits.get(pair) or _bits.setdefault(pair, 1 << next(_numbers)) for pair in pairs]), len(pairs)
@@ -59,10 +61,10 @@ class Suggestion(Words):
     """True if the unknown name is that entry with a slip, and no other one with a slip."""
 
     def __reduce__(self) -> tuple[type[Suggestion], tuple[object, ...]]:  # type: ignore[override]
-        return _suggestion, (str(self), self.zh, self.name, self.is_only)  # type: ignore[return-value]
+        return _make_suggestion, (str(self), self.zh, self.name, self.is_only)  # type: ignore[return-value]
 
 
-def _suggestion(en: str, zh: str, name: str, is_only: bool) -> Suggestion:
+def _make_suggestion(en: str, zh: str, name: str, is_only: bool) -> Suggestion:
     made = str.__new__(Suggestion, en)
     made.zh, made.name, made.is_only = zh, name, is_only
     return made
@@ -71,7 +73,7 @@ def _suggestion(en: str, zh: str, name: str, is_only: bool) -> Suggestion:
 def suggest_as(words: Words, meant: str, name: str, known: Iterable[str] = ()) -> Suggestion:
     """Words that say what was meant by a name; of a table's own answer, which has no rival, without `known`."""
     slips = [other for other in known if slip(name, other)]
-    return _suggestion(*words.both(), meant, slips == [meant] or not known)
+    return _make_suggestion(*words.both(), meant, slips == [meant] or not known)
 
 
 def suggestion(name: str, known: Iterable[str]) -> Words:

@@ -38,7 +38,7 @@ def nearest_version(text: str, known: Sequence[str]) -> str:
     numbers = {name: _leading_numbers(name) for name in known}
     if not wanted or not any(numbers.values()):
         return known[-1]
-    return min(filter(numbers.get, known), key=lambda name: _distance(numbers[name], wanted))
+    return min(filter(numbers.get, known), key=lambda name: _number_distance(numbers[name], wanted))
 
 
 def _leading_numbers(text: str) -> tuple[int, ...]:
@@ -46,7 +46,7 @@ def _leading_numbers(text: str) -> tuple[int, ...]:
     return tuple([int(part) for part in parts if part.isascii() and part.isdigit() and len(part) <= _LONGEST])
 
 
-def _distance(one: tuple[int, ...], other: tuple[int, ...]) -> list[int]:
+def _number_distance(one: tuple[int, ...], other: tuple[int, ...]) -> list[int]:
     return [abs(ours - theirs) for ours, theirs in zip(one, other, strict=False)]
 
 

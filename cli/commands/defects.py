@@ -114,7 +114,7 @@ def _print_upgrade(
     """Print the changes that another version makes for a file."""
     source, options = open_input(name, options, stdin_name)
     framework = require_run(config_of(source, options, path=source.name)).framework
-    before, after = (_read(source, _at(framework, version, options)) for version in upgrade)
+    before, after = (_read(source, _options_at_version(framework, version, options)) for version in upgrade)
     parts = _parts(before, after)
     changed = _changed_values(before.config, after.config)
     if form == "json":
@@ -129,7 +129,7 @@ def _print_upgrade(
         _list(listed, language)
     _print_heading(word("changed"))
     for row in changed:
-        a, b = (_value(one, language) for one in (row.a, row.b))
+        a, b = (_short_value(one, language) for one in (row.a, row.b))
         impact = in_brackets(term(row.impact, language), language)
         say(f"  {row.field or (row.a and row.a.key)}: {a} → {b}{impact}")
     if not changed:
@@ -148,7 +148,7 @@ def _parts(before: _At, after: _At) -> dict[str, list[Diagnostic]]:
     }
 
 
-def _at(framework: Framework, version: str, options: ReadOptions) -> ReadOptions:
+def _options_at_version(framework: Framework, version: str, options: ReadOptions) -> ReadOptions:
     return check_versions(
         options._replace(megatron=version) if framework == "megatron" else options._replace(mindformers=version)
     )
@@ -190,7 +190,7 @@ def _has_value(row: Difference) -> bool:
     return found is not None and found.value not in (None, False)
 
 
-def _value(found: Found | None, language: Language) -> str:
+def _short_value(found: Found | None, language: Language) -> str:
     return "-" if found is None else shorten(in_both(str(found.value)).text(language), 40)
 
 

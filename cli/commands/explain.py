@@ -75,7 +75,7 @@ def explanation_of(word: str, language: Language, form: str) -> Outgoing | None:
 
     described = page_of(word.upper(), language) or _of_evidence(word.upper(), language)
     if described is not None:
-        return _render(described, form)
+        return _render_page(described, form)
     from ..reference.key_explanation import explain_key
 
     return explain_key(word, language, form)
@@ -100,7 +100,7 @@ def _of_evidence(word: str, language: Language) -> Page | None:
     return Page(found.code, found.kinds[0].name, facts, ((heading("message", language), sentences),))
 
 
-def _render(described: Page, form: str) -> Outgoing:
+def _render_page(described: Page, form: str) -> Outgoing:
     if form == "json":
         answer = {
             "code": described.code,

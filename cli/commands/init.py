@@ -132,7 +132,7 @@ def proposals(scripts: Sequence[Candidate], yamls: Sequence[Candidate]) -> Propo
             back = _best_for(other, fits, 1)
             if back == (script.path,):
                 yaml = by_path[other]
-                proposal = Proposal(script.path, other, _reasons(script, yaml, alone))
+                proposal = Proposal(script.path, other, _pairing_reasons(script, yaml, alone))
                 (apart if _are_other_stages(script, yaml) else pairs).append(proposal)
             elif script.path in back:
                 undecided[other] = back
@@ -141,7 +141,7 @@ def proposals(scripts: Sequence[Candidate], yamls: Sequence[Candidate]) -> Propo
 
 def _best_for(path: str, fits: Mapping[tuple[str, str], Fit], side: int) -> tuple[str, ...]:
     """The files of the other side that fit one best."""
-    return _best({pair[1 - side]: fit for pair, fit in fits.items() if pair[side] == path})
+    return _best_candidates({pair[1 - side]: fit for pair, fit in fits.items() if pair[side] == path})
 
 
 def _with_one_of_each(scripts: Sequence[Candidate], yamls: Sequence[Candidate]) -> frozenset[str]:
@@ -183,7 +183,7 @@ def _are_other_stages(script: Candidate, yaml: Candidate) -> bool:
     return len(set(stages)) > 1
 
 
-def _best(fits: Mapping[str, Fit]) -> tuple[str, ...]:
+def _best_candidates(fits: Mapping[str, Fit]) -> tuple[str, ...]:
     most = max(fits.values(), default=None)
     return tuple([path for path, fit in fits.items() if fit == most])
 
@@ -195,7 +195,7 @@ def _sizes(script: Candidate, yaml: Candidate) -> tuple[int, int]:
     return equal, len(both) - equal
 
 
-def _reasons(script: Candidate, yaml: Candidate, alone: frozenset[str]) -> tuple[Words, ...]:
+def _pairing_reasons(script: Candidate, yaml: Candidate, alone: frozenset[str]) -> tuple[Words, ...]:
     equal, other = _sizes(script, yaml)
     names = [word for word in dict.fromkeys(_path_words(yaml.path)) if word in script.words & yaml.words]
     found: list[Words] = []
@@ -231,11 +231,11 @@ def run(args: InitArgs) -> int:
     _require_none(folder, target, force=args.force)
     scripts, yamls, others = _candidates(folder, args.reading)
     found = proposals(scripts, yamls)
-    _show(found, (len(scripts), len(yamls), others), args.lang)
+    _show_proposals(found, (len(scripts), len(yamls), others), args.lang)
     if not found.pairs:
         return BAD
     if args.yes or _is_confirmed(target, args.lang):
-        write_text(target, _text(found, args.profile, args.lang), force=args.force)
+        write_text(target, _configuration_text(found, args.profile, args.lang), force=args.force)
         print_line(say.written_now_lint(path=os.path.normpath(target)).text(args.lang))
     else:
         print_line(say.nothing_written().text(args.lang))
@@ -271,18 +271,18 @@ def _candidates(folder: str, options: ReadOptions) -> tuple[list[Candidate], lis
     return sides["megatron"], sides["mindformers"], others
 
 
-def _show(found: Proposals, counts: tuple[int, int, int], language: Language) -> None:
+def _show_proposals(found: Proposals, counts: tuple[int, int, int], language: Language) -> None:
     scripts, yamls, others = counts
     print_line(say.found_in_the_tree(scripts=scripts, yamls=yamls, others=others).text(language))
     for pair in found.pairs:
         print_line("")
         print_line(f"  megatron    {pair.megatron}")
         print_line(f"  mindformers {pair.mindformers}")
-        print_line(f"  {_because(pair.reasons, language)}")
+        print_line(f"  {_reasons_text(pair.reasons, language)}")
     if found.open or found.apart:
         print_line("")
     for one in found.apart:
-        because = _because(one.reasons, language)
+        because = _reasons_text(one.reasons, language)
         print_line(say.of_one_model(megatron=one.megatron, mindformers=one.mindformers, because=because).text(language))
     for path, alike in list(found.open.items())[:_MOST_OPEN]:
         listed = say.between_names().text(language).join(alike[:_MOST_ALIKE])
@@ -296,7 +296,7 @@ def _show(found: Proposals, counts: tuple[int, int, int], language: Language) ->
     print_line("")
 
 
-def _because(reasons: Sequence[Words], language: Language) -> str:
+def _reasons_text(reasons: Sequence[Words], language: Language) -> str:
     return say.between_reasons().text(language).join(reason.text(language) for reason in reasons)
 
 
@@ -308,12 +308,12 @@ def _is_confirmed(target: str, language: Language) -> bool:
     return sys.stdin.readline().strip().lower() in say.words_of_consent().zh.split()
 
 
-def _text(found: Proposals, profile: str | None, language: Language) -> str:
+def _configuration_text(found: Proposals, profile: str | None, language: Language) -> str:
     lines = [f"# {say.configuration_begins().text(language)}"]
     if profile is not None:
         lines.append(f'profile = "{profile}"')
     for pair in found.pairs:
-        lines += ["", "[[pairs]]", f"# {_because(pair.reasons, language)}"]
+        lines += ["", "[[pairs]]", f"# {_reasons_text(pair.reasons, language)}"]
         lines += [f"megatron = {_toml_string(pair.megatron)}", f"mindformers = {_toml_string(pair.mindformers)}"]
     return "\n".join(lines) + "\n"
 

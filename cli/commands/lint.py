@@ -70,7 +70,7 @@ def _run(args: LintArgs) -> int:
             language,
             unsafe=args.unsafe or not args.fix,
             write=write,
-            show=lambda text: _emit(text, args),
+            show=lambda text: _emit_report(text, args),
         )
         if args.diff:
             return _close_diff(report, language)
@@ -157,12 +157,12 @@ def _write_report(report: Report, settings: Settings, args: LintArgs, language: 
     report = report._replace(shows_remarks=args.remarks, shows_all=args.all, quiet=args.quiet)
     text = render(report, args.format, language, statistics=args.statistics)
     code = exit_code(report, args.fail_on or settings.fail_on)
-    _emit(text, args)
+    _emit_report(text, args)
     if args.watch:
         flush()
     # What was said of configurations that were passed over would not be said again.
     if is_noting() and code <= BAD and not settings.plugins and not settings.configuration.ignored:
-        _remember(text, code)
+        _store_answer(text, code)
     return code
 
 
@@ -233,7 +233,7 @@ def exit_code(report: Report, fail_on: str) -> int:
     return BAD if any(_RANKS[entry.kind.severity] >= limit for entry in report.diagnostics) else FINE
 
 
-def _emit(text: Outgoing, args: LintArgs) -> None:
+def _emit_report(text: Outgoing, args: LintArgs) -> None:
     if args.output_file is None:
         show_page(text, paged=args.format == "text" and not args.no_pager and not args.watch)
     else:
@@ -248,7 +248,7 @@ def _replace(path: str, text: Outgoing, *, force: bool) -> None:
     write_text(path, text, force=force or is_ours(path))
 
 
-def _remember(text: str, code: int) -> None:
+def _store_answer(text: str, code: int) -> None:
     from accmap import __version__
 
     from ..cache import cacheable, store

@@ -141,7 +141,7 @@ def report_of(
         for letter, file, schedule in zip("AB", files, schedules, strict=False)
     )
     if comparison is None:
-        equivalent = _equivalent(schedules[0], steps)
+        equivalent = _nearest_equivalent(schedules[0], steps)
         return Report(series, steps, None, _describe_curve(schedules[0], steps, language), (), (), equivalent, language)
     a, b = schedules
     remarks = _remarks(a, b, steps, language)
@@ -158,7 +158,7 @@ def _steps_to_show(curves: Sequence[Curve], steps: int, comparison: Comparison |
     return sorted(chosen)
 
 
-def _equivalent(schedule: Schedule, steps: int) -> Equivalent | None:
+def _nearest_equivalent(schedule: Schedule, steps: int) -> Equivalent | None:
     from ...mapper.schedule.comparison import nearest_megatron, nearest_mindformers
 
     try:
@@ -211,7 +211,7 @@ def render(report: Report, form: str, *, to_file: bool = False) -> Outgoing:
     if form == "json":
         return json_text(to_json(report))
     if form == "csv":
-        return _csv(report)
+        return _csv_table(report)
     if form == "text":
         from ..pages.curve_terminal import page
 
@@ -240,7 +240,7 @@ def to_json(report: Report) -> dict[str, object]:
     )
 
 
-def _csv(report: Report) -> Outgoing:
+def _csv_table(report: Report) -> Outgoing:
     names = ["step", *(f"lr_{series.letter.lower()}" for series in report.series)]
     comparison = report.comparison
     if comparison is not None:

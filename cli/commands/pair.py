@@ -66,7 +66,7 @@ def run(args: PairArgs) -> int:
         told = {"files": list(written), "will_not_run": failing, "defects": named}
         emit(json_text({**pair.to_json(args.lang), **told}))
     else:
-        _page(pair, args.lang)
+        _print_pair(pair, args.lang)
         for name, found in stops.items():
             print_refusals(name, found, args.lang)
         print_problems(config, args.lang)
@@ -81,7 +81,7 @@ def _check_step(step: int | None) -> None:
         raise UsageError(usage.step_takes_0_to_not(last=last, step=step))
 
 
-def _page(pair: Pair, language: Language) -> None:
+def _print_pair(pair: Pair, language: Language) -> None:
     colour, word = wants_colour(), usage.page("pair", language)
     if pair.alignment is not None:
         number, step = pair.alignment.number, pair.alignment.step

@@ -36,12 +36,12 @@ def run(args: RecipeArgs) -> int:
             answer["fields"][name]["reason"] = reason.text(args.lang)  # type: ignore[index]  # pyright: ignore[reportIndexIssue]
         emit(json_text(answer))
     else:
-        _page(recipe, args.lang)
+        _print_recipe(recipe, args.lang)
         print_open(reasons, args.lang)
     return 0
 
 
-def _page(recipe: Recipe, language: Language) -> None:
+def _print_recipe(recipe: Recipe, language: Language) -> None:
     colour = wants_colour()
     say(paint(recipe.file, "bold", colour), f"{recipe.framework} {recipe.version} ({recipe.dialect})")
     if recipe.basis is not None:
@@ -60,7 +60,9 @@ def _page(recipe: Recipe, language: Language) -> None:
         value = "?" if not found.decided else _value_text(name, found.value, language)
         place = "" if found.span is None else found.span.at()
         origin = paint(
-            f"{term(found.origin, language)} {place} {_keys(found.keys)}".replace("  ", " ").rstrip(), "dim", colour
+            f"{term(found.origin, language)} {place} {_keys_text(found.keys)}".replace("  ", " ").rstrip(),
+            "dim",
+            colour,
         )
         say(f"  {name:<40} {shorten(value, max(20, width() - 70)):<20} {origin}".rstrip())
     if recipe.unmapped:
@@ -72,7 +74,7 @@ def _page(recipe: Recipe, language: Language) -> None:
             say(f"  {entry.key:<40} {paint(place, 'dim', colour)} {reason}")
 
 
-def _keys(keys: Sequence[str]) -> str:
+def _keys_text(keys: Sequence[str]) -> str:
     return ", ".join(keys[:_MOST_KEYS]) + (", …" if len(keys) > _MOST_KEYS else "")
 
 

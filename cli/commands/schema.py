@@ -109,7 +109,7 @@ def check_file(
         told = [fault._replace(span=place) for fault, place in zip(found, places, strict=True)]
         emit(json_text(schema_check_json(Checked(source.name, kind, not found, told), language)))
     else:
-        emit(page(_lines(source.name, kind, found, places, language)))
+        emit(page(_fault_lines(source.name, kind, found, places, language)))
     return BAD if found else FINE
 
 
@@ -138,7 +138,7 @@ def _check_schema(
     source: SourceText, kind: str | None, versions: tuple[str | None, str | None, str | None]
 ) -> FrameworkCheck:
     """The check of any other file by one schema."""
-    read = _read(source, kind)
+    read = _read_content(source, kind)
     kind = kind or _kind_of(source.name, read.value)
     found = faults(read.value, schema_of(kind, *versions))
     if kind == "config" and not found:
@@ -147,33 +147,33 @@ def _check_schema(
 
 
 def _is_toml(source: SourceText, kind: str | None) -> bool:
-    ending = _ending(source)
+    ending = _file_extension(source)
     return ending == ".toml" or (kind == "config" and ending not in (".json", ".yaml", ".yml"))
 
 
 def _is_yaml(source: SourceText) -> bool:
-    return _ending(source) in (".yaml", ".yml")
+    return _file_extension(source) in (".yaml", ".yml")
 
 
 def _is_json(source: SourceText) -> bool:
-    return _ending(source) == ".json" or (not _is_yaml(source) and source.text.lstrip()[:1] in "{[")
+    return _file_extension(source) == ".json" or (not _is_yaml(source) and source.text.lstrip()[:1] in "{[")
 
 
-def _ending(source: SourceText) -> str:
+def _file_extension(source: SourceText) -> str:
     return os.path.splitext(source.name)[1].lower()
 
 
-def _read(source: SourceText, kind: str | None) -> _Read:
+def _read_content(source: SourceText, kind: str | None) -> _Read:
     if _is_toml(source, kind):
         inside = ("tool", "accmap") if os.path.basename(source.name) == "pyproject.toml" else ()
         return _Read(toml_table(source.name, source.text), toml_places(source, inside).get)
     if _is_json(source):
-        return _Read(_json(source), JsonPlaces(source))
+        return _Read(_json_content(source), JsonPlaces(source))
     document = read_yaml(source)
     return _Read(document.value, partial(yaml_place, document))
 
 
-def _json(source: SourceText) -> Any:
+def _json_content(source: SourceText) -> Any:
     try:
         return json.loads(source.text)
     except json.JSONDecodeError as error:
@@ -235,7 +235,7 @@ def _meanings(source: SourceText) -> list[Fault]:
     return []
 
 
-def _lines(
+def _fault_lines(
     name: str, kind: str, found: Sequence[Fault], places: Sequence[Span | None], language: Language
 ) -> list[str]:
     chinese, word = language == "zh", say.page("schema_check", language)

@@ -211,7 +211,7 @@ def _causes(error: ValidationError) -> Iterator[ValidationError]:
     branches: dict[object, list[ValidationError]] = {}
     for inner in error.context:
         branches.setdefault(inner.schema_path[0], []).append(inner)
-    nearest = min(branches.values(), key=_distance)
+    nearest = min(branches.values(), key=_error_distance)
     if all(_is_of_kind(inner) for inner in nearest) or len(_other_classes(error)) == len(branches):
         yield error  # no alternative is of the value's kind, or of its class
         return
@@ -230,7 +230,7 @@ def _other_classes(error: ValidationError) -> list[ValidationError]:
     return named if len({tuple(inner.absolute_path) for inner in named}) == 1 else []
 
 
-def _distance(errors: Sequence[ValidationError]) -> tuple[bool, bool, int]:
+def _error_distance(errors: Sequence[ValidationError]) -> tuple[bool, bool, int]:
     other_kind = any(_is_of_kind(error) for error in errors)
     other_class = any(error.validator in ("const", "enum", "not") for error in errors)
     return other_kind, other_class, len(errors)
@@ -247,25 +247,27 @@ def _faults_of(error: ValidationError) -> Iterator[Fault]:
     if keyword == "required":
         instance: Mapping[str, Any] = error.instance  # type: ignore[assignment]
         name = next(name for name in limit if name not in instance)
-        yield _fault(path, keyword, path, name=name)
+        yield _fault_with_words(path, keyword, path, name=name)
     elif keyword == "additionalProperties" and limit is False:
         yield from _unknown_keys(error, path)
     elif keyword in ("anyOf", "oneOf") and _asks_for_keys(limit):
         listed = ", ".join(" + ".join(choice["required"]) for choice in limit)
-        yield _fault(path, keyword, path, limit=listed)
+        yield _fault_with_words(path, keyword, path, limit=listed)
     elif keyword in ("anyOf", "oneOf") and (classes := _other_classes(error)):
         path = tuple(classes[0].absolute_path)
         words = _words(classes[0].instance, sorted((str(one.validator_value) for one in classes), key=str.lower))
-        yield _fault(path, "enum", path, value=_quote(classes[0].instance), limit=words)
+        yield _fault_with_words(path, "enum", path, value=_short_json(classes[0].instance), limit=words)
     elif keyword in ("anyOf", "oneOf") and error.context:
         kinds = [inner.validator_value for inner in error.context if _is_of_kind(inner)]
         yield _kind_fault(path, error.instance, kinds)
     elif keyword == "type":
         yield _kind_fault(path, error.instance, cast("list[Any]", limit) if isinstance(limit, list) else [limit])
     elif keyword == "enum":
-        yield _fault(path, keyword, path, value=_quote(error.instance), limit=_words(error.instance, limit))
+        yield _fault_with_words(
+            path, keyword, path, value=_short_json(error.instance), limit=_words(error.instance, limit)
+        )
     else:
-        yield _fault(path, keyword, path, value=_quote(error.instance), limit=_quote(limit))
+        yield _fault_with_words(path, keyword, path, value=_short_json(error.instance), limit=_short_json(limit))
 
 
 def _unknown_keys(error: ValidationError, path: tuple[str | int, ...]) -> Iterator[Fault]:
@@ -275,12 +277,12 @@ def _unknown_keys(error: ValidationError, path: tuple[str | int, ...]) -> Iterat
     for name in instance:
         if name not in known:
             hint = suggestion(name, known) or say.the_keys_are(listed=", ".join(known))
-            yield _fault((*path, name), "additionalProperties", path, name=_quote(name), hint=hint)
+            yield _fault_with_words((*path, name), "additionalProperties", path, name=_short_json(name), hint=hint)
 
 
 def unknown_key(path: tuple[str | int, ...], owner: tuple[str | int, ...], name: str, known: Iterable[str]) -> Fault:
     """The fault of a key that its owner takes and does not use, with the key that was probably meant."""
-    return _fault(path, "additionalProperties", owner, name=_quote(name), hint=suggestion(name, known))
+    return _fault_with_words(path, "additionalProperties", owner, name=_short_json(name), hint=suggestion(name, known))
 
 
 def _kind_fault(path: tuple[str | int, ...], value: object, kinds: Iterable[Any]) -> Fault:
@@ -291,15 +293,17 @@ def _kind_fault(path: tuple[str | int, ...], value: object, kinds: Iterable[Any]
         number = number_in(value)
         if number is not None and isfinite(number) and ("number" in chosen or number.is_integer()):
             hint = say.write_this_number(value=int(number) if "number" not in chosen else number)
-    return _fault(path, "type", path, value=_quote(value), limit=join_words(names, "either"), hint=hint)
+    return _fault_with_words(path, "type", path, value=_short_json(value), limit=join_words(names, "either"), hint=hint)
 
 
-def _fault(path: tuple[str | int, ...], keyword: str, named: tuple[str | int, ...], **said: str) -> Fault:
+def _fault_with_words(path: tuple[str | int, ...], keyword: str, named: tuple[str | int, ...], **said: str) -> Fault:
     chinese = {name: in_chinese(one) for name, one in said.items()}
-    return Fault(path, keyword, _sentence("en", keyword, named, said), _sentence("zh", keyword, named, chinese))
+    return Fault(
+        path, keyword, _fault_sentence("en", keyword, named, said), _fault_sentence("zh", keyword, named, chinese)
+    )
 
 
-def _sentence(language: str, keyword: str, named: tuple[str | int, ...], said: Mapping[str, str]) -> str:
+def _fault_sentence(language: str, keyword: str, named: tuple[str | int, ...], said: Mapping[str, str]) -> str:
     word: Callable[..., str] = say.page("fault", language)
     key = dotted_path(named) or word("whole")
     return word(keyword if keyword in _SAID else "other", key=key, keyword=keyword, **said)
@@ -307,12 +311,12 @@ def _sentence(language: str, keyword: str, named: tuple[str | int, ...], said: M
 
 def _words(value: object, limit: Sequence[object]) -> str:
     """The words that are allowed; of a long list those that begin like the given one."""
-    words = [_quote(word) for word in limit]
+    words = [_short_json(word) for word in limit]
     if len(words) <= _MOST_WORDS:
         return ", ".join(words)
     near = closest(str(value), map(str, limit))
-    return ", ".join([_quote(near)] * (near is not None) + words[:5]) + ", …"
+    return ", ".join([_short_json(near)] * (near is not None) + words[:5]) + ", …"
 
 
-def _quote(value: object) -> str:
+def _short_json(value: object) -> str:
     return shorten(json.dumps(value, ensure_ascii=False, default=str), _LONGEST)

@@ -34,7 +34,7 @@ def run(args: ShowArgs) -> int:
     shown = [
         setting
         for setting in config.settings.values()
-        if (not args.explicit or _is_written(setting)) and (not args.only or _matches(setting.key, args.only))
+        if (not args.explicit or _is_written(setting)) and (not args.only or _matches_pattern(setting.key, args.only))
     ]
     if args.format == "json":
         emit(json_text(to_json(config, shown, args.lang)))
@@ -63,7 +63,7 @@ def _is_written(setting: Setting) -> bool:
     return setting.origin == "explicit" or setting.raw is not None
 
 
-def _matches(key: str, patterns: Sequence[str]) -> bool:
+def _matches_pattern(key: str, patterns: Sequence[str]) -> bool:
     from fnmatch import fnmatchcase
 
     return any(fnmatchcase(key, pattern) or pattern in key for pattern in patterns)

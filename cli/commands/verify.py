@@ -56,7 +56,7 @@ def run(args: VerifyArgs) -> int:
 
     if len(args.files) == 1 and not args.against:
         raise UsageError(say.verify_needs_two_files_a())
-    chosen = _sizes(args)
+    chosen = _given_sizes(args)
     if args.seeds is not None and args.seeds < 1:
         raise counts_from_one("--seeds", args.seeds)
     named = (("megatron", args.megatron_source), ("mindformers", args.mindformers_source))
@@ -67,7 +67,7 @@ def run(args: VerifyArgs) -> int:
         "stage": args.stage,
         "seeds": args.seeds or 1,
         "against": "torch" if args.against else "",
-        "limits": _limits(args.timeout, args.memory),
+        "limits": _worker_limits(args.timeout, args.memory),
         "sources": {framework: folder for framework, folder in named if folder},
         "pythons": {framework: python_path(path) for framework, path in pythons if path},
         "closest": args.closest,
@@ -82,7 +82,7 @@ def run(args: VerifyArgs) -> int:
         tell(f"accmap: {missing_sentence(error, args.lang)}")
         return UNUSABLE
     shown = shown_defects(found, findings)
-    text = _render(
+    text = _render_verification(
         found, rules_for(found, findings), args.format, args.lang, [config.basis for config in configs], shown
     )
     if args.small_files is not None:
@@ -128,7 +128,7 @@ def run_verification(
     against, store = chosen.get("against"), _store()
     if against and chosen.get("precision") == "as-written":
         raise UsageError(say.verify_precision_needs_two())
-    a, b = _pair(configs, against)
+    a, b = _pair_of_configs(configs, against)
     if chosen.get("graph") and "static" not in (a.dialect, b.dialect):
         raise UsageError(say.verify_graph_needs_a_static_one())
     if prepared:
@@ -373,7 +373,7 @@ def _rules_about(found: Verification) -> tuple[str, ...]:
     return tuple(code for _shared, code in sorted(codes))
 
 
-def _pair(configs: Sequence[Config], against: str | None) -> tuple[Config, Config]:
+def _pair_of_configs(configs: Sequence[Config], against: str | None) -> tuple[Config, Config]:
     from ...verifier.installations import missing_modules
 
     if len(configs) == 2 and not against:
@@ -407,7 +407,7 @@ def _prepare(configs: Sequence[Config], store: str | None, language: Language) -
             prepare_wheel(framework, wheel, store, lambda line: tell(f"accmap verify: {line.text(language)}"))
 
 
-def _sizes(args: VerifyArgs) -> dict[str, int]:
+def _given_sizes(args: VerifyArgs) -> dict[str, int]:
     given: dict[str, int] = {name: value for name in SIZE_OPTIONS if (value := getattr(args, name)) is not None}
     for option, value in given.items():
         if value < 1:
@@ -417,7 +417,7 @@ def _sizes(args: VerifyArgs) -> dict[str, int]:
     return {SIZE_OPTIONS[option]: value for option, value in given.items()}
 
 
-def _limits(timeout: int | None, memory: int | None) -> Any:
+def _worker_limits(timeout: int | None, memory: int | None) -> Any:
     from ...verifier.worker.processes import Limits
 
     usual = Limits()
@@ -433,7 +433,7 @@ def missing_sentence(error: Any, language: Language) -> str:
     return say.verify_needs(packages=join_words(error.modules), command=install_command("verify")).text(language)
 
 
-def _render(
+def _render_verification(
     found: Verification,
     rules: tuple[str, ...],
     format: str,  # noqa: A002 - the option's name

@@ -65,7 +65,7 @@ def _npy_page(found: FilesCheck, verdict: str, apart: Sequence[dict[str, str]], 
     for check in found.checks:
         lines.append(f"{paint(told(check.verdict), _NPY_STYLES[check.verdict], colour)}  {check.name}")
         if check.verdict in ("different", "undecided") or len(found.checks) == 1:
-            lines += [f"  {line}" for line in _details(check, language)]
+            lines += [f"  {line}" for line in _detail_lines(check, language)]
     for heading, names in ((word("only_a"), found.only_a), (word("only_b"), found.only_b)):
         if names:
             lines.append(f"{heading}: {', '.join(names)}")
@@ -78,12 +78,12 @@ def _npy_page(found: FilesCheck, verdict: str, apart: Sequence[dict[str, str]], 
     return page(lines)
 
 
-def _details(check: ArrayCheck, language: Language) -> list[str]:
+def _detail_lines(check: ArrayCheck, language: Language) -> list[str]:
     word, reason = say.page("check_npy", language), say.page("npy_reason", language)
     why = map(reason, cast("Any", check.reasons))
     lines = [list_words(why, language, "semicolon")] if check.reasons else []
     for side, dtype, shape in (("A", check.dtype_a, check.shape_a), ("B", check.dtype_b, check.shape_b)):
-        lines.append(f"{side}  {dtype} {list(shape)}{_statistics(check, side)}")
+        lines.append(f"{side}  {dtype} {list(shape)}{_statistics_line(check, side)}")
     measured, guide = check.measured, check.guide
     if measured is None:
         return lines
@@ -102,12 +102,12 @@ def _details(check: ArrayCheck, language: Language) -> list[str]:
     if guide is not None:
         failing = guide.failures
         told = word("fails", list_words(list(map(word, cast("Any", failing))), language)) if failing else word("passes")
-        numbers = f"|a|/|b|-1 {_number(guide.magnitude)}, KL {_number(guide.divergence)}"
+        numbers = f"|a|/|b|-1 {_number_text(guide.magnitude)}, KL {_number_text(guide.divergence)}"
         lines.append(word("guide", told, numbers))
     return lines
 
 
-def _statistics(check: ArrayCheck, side: str) -> str:
+def _statistics_line(check: ArrayCheck, side: str) -> str:
     measured = check.measured
     if measured is None:
         return ""
@@ -116,7 +116,7 @@ def _statistics(check: ArrayCheck, side: str) -> str:
     return text + (f", NaN {one.nan}" if one.nan else "") + (f", inf {one.infinite}" if one.infinite else "")
 
 
-def _number(value: float | None) -> str:
+def _number_text(value: float | None) -> str:
     return "-" if value is None else f"{value:.3g}"
 
 

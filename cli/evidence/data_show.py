@@ -51,9 +51,9 @@ def run(args: DataShowArgs) -> int:
     given = {prefix: given_data(prefix) for prefix in prefixes}
     answer = _answer([side_of(config, given) for config in configs], step, count, read)
     emit(
-        json_text(_json(answer, args.lang))
+        json_text(_json_answer(answer, args.lang))
         if args.format == "json"
-        else page(_lines(answer, args.lang, whole=args.all))
+        else page(_batch_lines(answer, args.lang, whole=args.all))
     )
     return FINE if answer.verdict in ("same", "shown") else BAD
 
@@ -155,7 +155,7 @@ class Answer(NamedTuple):
         return "partial" if self.unseen else "same"
 
 
-def _json(answer: Answer, language: Language) -> dict[str, Any]:
+def _json_answer(answer: Answer, language: Language) -> dict[str, Any]:
     def batch(one: Batch) -> dict[str, Any]:
         told = (
             data_fed_json(fed, text=None if answer.tokenizer is None else answer.tokenizer.text(fed.ids))
@@ -170,7 +170,7 @@ def _json(answer: Answer, language: Language) -> dict[str, Any]:
     return data_show_json(answer, language, sides=sides)
 
 
-def _lines(answer: Answer, language: Language, *, whole: bool) -> Iterator[str]:
+def _batch_lines(answer: Answer, language: Language, *, whole: bool) -> Iterator[str]:
     from ...evidence.data.messages_compiled import say as told
 
     first, last, file = answer.first, answer.first + answer.length - 1, answer.sides[0].plan.file
@@ -198,10 +198,10 @@ def _lines(answer: Answer, language: Language, *, whole: bool) -> Iterator[str]:
             if found is not None:
                 yield side.plan.file
                 for fed in found[at].samples:
-                    yield from (f"  {line}" for line in _sample(fed, answer.tokenizer, language, whole=whole))
+                    yield from (f"  {line}" for line in _sample_lines(fed, answer.tokenizer, language, whole=whole))
 
 
-def _sample(fed: Fed, tokenizer: Tokenizer | None, language: Language, *, whole: bool) -> Iterator[str]:
+def _sample_lines(fed: Fed, tokenizer: Tokenizer | None, language: Language, *, whole: bool) -> Iterator[str]:
     from ...evidence.data.agreement import piece_of
     from ...evidence.data.messages_compiled import say as told
 

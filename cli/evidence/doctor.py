@@ -71,7 +71,7 @@ def run(args: DoctorArgs) -> int:
         }
         emit(json_text(answer))
     else:
-        _page(here, sets, findings, args.lang)
+        _print_findings(here, sets, findings, args.lang)
         if known and not configs:
             _list_defects(known, args.lang)
     return FINE if verdict == "fine" else BAD
@@ -130,7 +130,7 @@ def _say_set(belongs: VersionSet, language: Language, colour: bool) -> None:
     say(f"    {paint(belongs.source.text(language), 'dim', colour)}")
 
 
-def _page(
+def _print_findings(
     here: Sequence[Installed], sets: Sequence[VersionSet], findings: Sequence[Diagnostic], language: Language
 ) -> None:
     colour = wants_colour()

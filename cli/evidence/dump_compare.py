@@ -71,13 +71,15 @@ def run(args: DumpCompareArgs) -> int:
     if args.output is not None and not args.force and os.path.lexists(args.output):
         raise standing_already(args.output)
     judge = Judge(args.tolerance, exact=args.exact)
-    configs = _configs(args.config, args.reading, args.stdin_filename)
+    configs = _read_configs(args.config, args.reading, args.stdin_filename)
     if len(args.files) == 1:
         answer = _table_answer(args.files[0], judge, configs)
     else:
-        chosen = _Chosen(args.mapping, args.step, args.rank, tuple(args.only), args.jobs or _processors(), args.tree)
+        chosen = _Chosen(
+            args.mapping, args.step, args.rank, tuple(args.only), args.jobs or _processor_count(), args.tree
+        )
         answer = _dump_answer(args.files[0], args.files[1], chosen, judge, configs)
-    text = _render(answer, args.format, args.lang, everything=args.all)
+    text = _render_answer(answer, args.format, args.lang, everything=args.all)
     deliver(text, args.output, force=args.force)
     return answer.code
 
@@ -91,11 +93,11 @@ class _Chosen(NamedTuple):
     tree: bool = False
 
 
-def _processors() -> int:
+def _processor_count() -> int:
     return max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
-def _configs(names: Sequence[str], options: ReadOptions, stdin_name: str | None) -> Configs:
+def _read_configs(names: Sequence[str], options: ReadOptions, stdin_name: str | None) -> Configs:
     from ...schemas.reader import config_of
     from ..inputs import read_input
 
@@ -200,14 +202,14 @@ def _common(
         return [(ours[0], theirs[0])], None
     pairs = list(_common_places(ours, theirs, chosen))
     if not pairs:
-        raise UnreadableError(diagnose(say.no_common_rank(a=_places(ours), b=_places(theirs)), f"{a}, {b}"))
+        raise UnreadableError(diagnose(say.no_common_rank(a=_places_text(ours), b=_places_text(theirs)), f"{a}, {b}"))
     if chosen.step is not None or chosen.rank is not None:
         return pairs, None
     met = ({one for one, _ in pairs}, {other for _, other in pairs})
     alone = [
         [place for place in places if place not in known] for places, known in zip((ours, theirs), met, strict=True)
     ]
-    beside = {"a": _names(alone[0]), "b": _names(alone[1])} if any(alone) else None
+    beside = {"a": _names_of_places(alone[0]), "b": _names_of_places(alone[1])} if any(alone) else None
     return pairs, beside
 
 
@@ -219,12 +221,12 @@ def _common_places(ours: Sequence[Place], theirs: Sequence[Place], chosen: _Chos
             yield place, other
 
 
-def _names(places: Sequence[Place]) -> list[str]:
+def _names_of_places(places: Sequence[Place]) -> list[str]:
     return [f"step {place.step} rank {place.rank}" for place in places]
 
 
-def _places(places: Sequence[Place]) -> str:
-    return first_of(_names(places), 8)
+def _places_text(places: Sequence[Place]) -> str:
+    return first_of(_names_of_places(places), 8)
 
 
 def _table_answer(path: str, judge: Judge, configs: Configs) -> Answer:
@@ -239,7 +241,7 @@ def _table_answer(path: str, judge: Judge, configs: Configs) -> Answer:
     return Answer("precheck", (path,), unseen=skipped_apis(found) or None, precheck=found)
 
 
-def _render(answer: Answer, format: str, language: Language, *, everything: bool) -> Outgoing:  # noqa: A002
+def _render_answer(answer: Answer, format: str, language: Language, *, everything: bool) -> Outgoing:  # noqa: A002
     if format == "json":
         return json_text(dump_compare_json(answer, language), default=list)
     if format == "csv":
@@ -259,12 +261,12 @@ def _rows(answer: Answer) -> Iterator[Sequence[object]]:
         place = {"step": part.step, "rank": part.rank}
         for unit in part.units:
             named = {"module": unit.module, "direction": unit.a.direction, "a": unit.a.name, "b": unit.b.name}
-            yield from (_row({**dump_tensor_json(tensor), **named, **place}) for tensor in unit.tensors)
+            yield from (_csv_row({**dump_tensor_json(tensor), **named, **place}) for tensor in unit.tensors)
         for side, names in (("a", part.only_a), ("b", part.only_b)):
-            yield from (_row({side: name, "why": f"only-{side}", **place}) for name in names)
+            yield from (_csv_row({side: name, "why": f"only-{side}", **place}) for name in names)
 
 
-def _row(cells: Mapping[str, object]) -> Sequence[object]:
+def _csv_row(cells: Mapping[str, object]) -> Sequence[object]:
     return ["" if cells.get(name) is None else cells[name] for name in _COLUMNS]
 
 
@@ -338,12 +340,12 @@ def text_page(answer: _Json, language: Language, *, everything: bool) -> Outgoin
     verdict = answer["verdict"]
     lines = [f"{paint(word(verdict), _STYLES[verdict], colour)}  {' · '.join(answer['files'])}"]
     if answer["kind"] == "precheck":
-        lines += _precheck(answer, word)
+        lines += _precheck_lines(answer, word)
     else:
         lines += _gap_summary_lines(answer, word)
         lines += _merged_lines(answer, word, language)
         for part in answer["parts"]:
-            lines += _part(part, word, language, everything=everything, colour=colour)
+            lines += _part_lines(part, word, language, everything=everything, colour=colour)
         for side, names in answer.get("other_places", {}).items():
             if names:
                 lines.append(word("other-places", side=side.upper(), names=first_of(names, _MOST)))
@@ -375,8 +377,10 @@ def _merged_lines(answer: _Json, word: DumpCompareWords, language: Language) -> 
     return lines
 
 
-def _part(part: _Json, word: DumpCompareWords, language: Language, *, everything: bool, colour: bool) -> list[str]:
-    content: Any = part["a"]["content"] if "a" in part else _content(part)
+def _part_lines(
+    part: _Json, word: DumpCompareWords, language: Language, *, everything: bool, colour: bool
+) -> list[str]:
+    content: Any = part["a"]["content"] if "a" in part else _most_exact_content(part)
     lines = _where(part, word)
     lines.append("  " + word("compared", content=word(content) if content else "", **part["compared"]))
     counted = part["compared"]["without_numbers"]
@@ -385,8 +389,8 @@ def _part(part: _Json, word: DumpCompareWords, language: Language, *, everything
     if everything:
         lines += [_unit_line(unit, colour) for unit in part["units"]]
     if part["first_divergence"] is not None:
-        lines += _divergence(part["first_divergence"], word, language, colour)
-    lines += _gaps(part["gaps"], word, everything=everything)
+        lines += _divergence_lines(part["first_divergence"], word, language, colour)
+    lines += _gap_lines(part["gaps"], word, everything=everything)
     alone = [f"{one['side'].upper()}: {one['unit']}.{one['place']}" for one in part["unmatched"]]
     lines += _name_list(alone, word("unmatched"), word, everything=everything)
     for key in ("only_a", "only_b", "unreadable", "notes"):
@@ -408,7 +412,7 @@ def _where(part: _Json, word: DumpCompareWords) -> list[str]:
     return lines
 
 
-def _gaps(found: Sequence[_Json], word: DumpCompareWords, *, everything: bool) -> list[str]:
+def _gap_lines(found: Sequence[_Json], word: DumpCompareWords, *, everything: bool) -> list[str]:
     lines: list[str] = []
     for gap in found:
         told = {**gap, "direction": word(gap["direction"]) if gap["direction"] else ""}
@@ -419,12 +423,12 @@ def _gaps(found: Sequence[_Json], word: DumpCompareWords, *, everything: bool) -
     return [*shown, *more, f"  {word('gaps')}"] if lines else []
 
 
-def _content(part: _Json) -> str:
+def _most_exact_content(part: _Json) -> str:
     ways = {tensor["how"] for unit in part["units"] for tensor in unit["tensors"]}
     return next((way for way in ("elements", "statistics", "checksum") if way in ways), "")
 
 
-def _divergence(found: _Json, word: DumpCompareWords, language: Language, colour: bool) -> list[str]:
+def _divergence_lines(found: _Json, word: DumpCompareWords, language: Language, colour: bool) -> list[str]:
     names = found["a"] if found["a"] == found["b"] else f"{found['a']} | {found['b']}"
     lines = [f"  {paint(word('first'), 'bold', colour)}: {paint(names, 'red', colour)}"]
     lines.append(f"    {usage.page('dump_cause', language)(found['cause'])}")
@@ -438,24 +442,24 @@ def _divergence(found: _Json, word: DumpCompareWords, language: Language, colour
         if found["largest_jump"]:
             lines.append(f"    {word('jump', found['largest_jump'])}")
     if found["different_fields"]:
-        told = ", ".join(_field(row) for row in found["different_fields"])
+        told = ", ".join(_field_text(row) for row in found["different_fields"])
         lines.append(f"    {word('differ')} {told}")
     elif found["fields"] and found["cause"] != "weights":
         lines.append(f"    {word('depends')}: {', '.join(found['fields'])}")
     if found["rules"]:
         lines.append(f"    {word('rules')}: {', '.join(found['rules'])}")
     lines += [f"    {word('defect')} {one['code']}: {title(one['code'], language)}" for one in found["defects"]]
-    return lines + _next(found["next_dump"], word)
+    return lines + _next_step_lines(found["next_dump"], word)
 
 
-def _next(dump: _Json, word: DumpCompareWords) -> list[str]:
+def _next_step_lines(dump: _Json, word: DumpCompareWords) -> list[str]:
     if dump["command"] is not None:
         first = [] if dump["first"] is None else [f"    {word('eager', dump['first'])}"]
         return [*first, f"    {word('next')}: {dump['command']}"]
     return [f"    {word('fine', *dump['scope_a'])}"]
 
 
-def _field(row: _Json) -> str:
+def _field_text(row: _Json) -> str:
     sides = (row[side] for side in ("a", "b"))
     return f"{row['field']} ({' | '.join('-' if side is None else str(side['value']) for side in sides)})"
 
@@ -487,7 +491,7 @@ def _unit_line(unit: _Json, colour: bool) -> str:
     return f"  {mark} {unit['a']}" + (f"  {_number(max(errors))}" if errors else "")
 
 
-def _precheck(answer: _Json, word: DumpCompareWords) -> list[str]:
+def _precheck_lines(answer: _Json, word: DumpCompareWords) -> list[str]:
     failures = answer["failures"]
     counts = {key: answer[key] for key in ("apis", "passed", "skipped")}
     lines = ["  " + word("precheck", failed=len(failures), **counts)]

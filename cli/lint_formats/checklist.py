@@ -58,7 +58,7 @@ def _checklist_lines(subject: Subject, own: Sequence[Diagnostic], language: Lang
     from ...rules.checklist import ROWS
 
     for row in ROWS:
-        found = [entry for entry in own if entry.kind.code in row.codes and _concerns(entry, row.fields)]
+        found = [entry for entry in own if entry.kind.code in row.codes and _concerns_fields(entry, row.fields)]
         state = _row_state(row, subject, found)
         yield Line(
             row.identifier,
@@ -66,8 +66,8 @@ def _checklist_lines(subject: Subject, own: Sequence[Diagnostic], language: Lang
             row.key,
             state_word(state, language),
             " ".join(dict.fromkeys(entry.kind.code for entry in found)),
-            _evidence(subject.megatron, row.fields, language),
-            _evidence(subject.mindformers, row.fields, language),
+            _evidence_text(subject.megatron, row.fields, language),
+            _evidence_text(subject.mindformers, row.fields, language),
             row.what_zh if language == "zh" else row.what,
         )
 
@@ -90,11 +90,11 @@ def _is_known(row: Row, subject: Subject) -> bool:
     return all(value.decided for value in said) and (bool(said) or not row.compares)
 
 
-def _concerns(entry: Diagnostic, fields: tuple[str, ...]) -> bool:
+def _concerns_fields(entry: Diagnostic, fields: tuple[str, ...]) -> bool:
     return not fields or not entry.fields or bool(set(entry.fields) & set(fields))
 
 
-def _evidence(side: Side | None, fields: tuple[FieldName, ...], language: Language) -> str:
+def _evidence_text(side: Side | None, fields: tuple[FieldName, ...], language: Language) -> str:
     from ...mapper.computed.results import in_both
     from ...rules.naming import display_value
 

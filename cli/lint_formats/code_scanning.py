@@ -54,7 +54,7 @@ def write_sarif(report: Report, language: Language) -> Outgoing:
                         "name": "accmap",
                         "version": __version__,
                         "informationUri": "https://github.com/accmap/accmap",
-                        "rules": list(_rules(report.diagnostics, codes, language)),
+                        "rules": list(_sarif_rules(report.diagnostics, codes, language)),
                     }
                 },
                 "columnKind": "unicodeCodePoints",
@@ -74,7 +74,7 @@ def write_sarif(report: Report, language: Language) -> Outgoing:
     return json_text(log)
 
 
-def _rules(entries: Iterable[Diagnostic], codes: list[str], language: Language) -> Iterable[dict[str, object]]:
+def _sarif_rules(entries: Iterable[Diagnostic], codes: list[str], language: Language) -> Iterable[dict[str, object]]:
     kinds = {entry.kind.code: entry for entry in entries}
     for code in codes:
         entry = kinds[code]
@@ -121,39 +121,39 @@ def _result(
         "ruleIndex": codes.index(entry.kind.code),
         "level": _LEVELS[entry.kind.severity],
         "message": {"text": entry.message(language)},
-        "locations": [_location(entry.file, entry.span)],
+        "locations": [_sarif_location(entry.file, entry.span)],
         "properties": properties,
     }
     if related:
         found["relatedLocations"] = [
-            {**_location(file, span), "id": number, "message": {"text": note}}
+            {**_sarif_location(file, span), "id": number, "message": {"text": note}}
             for number, (file, span, note) in enumerate(related, 1)
         ]
     if entry.fixes:
-        found["fixes"] = [_fix(fix, language) for fix in entry.fixes]
+        found["fixes"] = [_sarif_fix(fix, language) for fix in entry.fixes]
     return found
 
 
-def _location(file: str, span: Span | None) -> dict[str, object]:
-    physical: dict[str, object] = {"artifactLocation": {"uri": _uri(file)}}
+def _sarif_location(file: str, span: Span | None) -> dict[str, object]:
+    physical: dict[str, object] = {"artifactLocation": {"uri": _file_uri(file)}}
     if span is not None:
-        physical["region"] = _region(span)
+        physical["region"] = _sarif_region(span)
     return {"physicalLocation": physical}
 
 
-def _region(span: Span) -> dict[str, object]:
+def _sarif_region(span: Span) -> dict[str, object]:
     return {"startLine": span.line, "startColumn": span.column, "endLine": span.end_line, "endColumn": span.end_column}
 
 
-def _fix(fix: Fix, language: Language) -> dict[str, object]:
+def _sarif_fix(fix: Fix, language: Language) -> dict[str, object]:
     files = dict.fromkeys(edit.file for edit in fix.edits)
     return {
         "description": {"text": fix.zh if language == "zh" else fix.en},
         "artifactChanges": [
             {
-                "artifactLocation": {"uri": _uri(file)},
+                "artifactLocation": {"uri": _file_uri(file)},
                 "replacements": [
-                    {"deletedRegion": _region(edit.span), "insertedContent": {"text": edit.text}}
+                    {"deletedRegion": _sarif_region(edit.span), "insertedContent": {"text": edit.text}}
                     for edit in fix.edits
                     if edit.file == file
                 ],
@@ -163,7 +163,7 @@ def _fix(fix: Fix, language: Language) -> dict[str, object]:
     }
 
 
-def _uri(file: str) -> str:
+def _file_uri(file: str) -> str:
     from urllib.parse import quote
 
     return quote(os.fsencode(file.replace(os.sep, "/")), safe="/:@!$&'()*+,;=~")

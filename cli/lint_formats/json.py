@@ -30,7 +30,7 @@ def write_json(report: Report, language: Language) -> Outgoing:
         "configuration": report.settings[1],
         "versions": [{"file": file, **basis.to_json(language)} for file, basis in report.versions],
     }
-    written = report.written or _each(report, language)
+    written = report.written or _finding_texts(report, language)
     entries = [
         text if cause is None else json_with_number(text, "because_of", cause)
         for text, cause in zip(written, causes, strict=True)
@@ -40,7 +40,7 @@ def write_json(report: Report, language: Language) -> Outgoing:
 
 def with_json(report: Report, language: Language) -> Report:
     """The report of one pair with its findings written; of each only what tells it from others goes along."""
-    written = _each(report, language)
+    written = _finding_texts(report, language)
     told = tuple([_without_details(entry) for entry in report.diagnostics])
     return report._replace(diagnostics=told, written=written)
 
@@ -52,5 +52,5 @@ def _without_details(entry: Diagnostic) -> Diagnostic:
     return entry._replace(related=(), fields=(), fix=fix, alternatives=tuple(others))
 
 
-def _each(report: Report, language: Language) -> tuple[Outgoing, ...]:
+def _finding_texts(report: Report, language: Language) -> tuple[Outgoing, ...]:
     return tuple([json_text(diagnostic_json(entry, language)) for entry in report.diagnostics])

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..linting.linter import Report
 
 
-def _line(entry: Diagnostic, language: Language) -> str:
+def _concise_line(entry: Diagnostic, language: Language) -> str:
     return f"{place_of(entry.file, entry.span)}: {entry.kind.severity} {entry.kind.code} {entry.message(language)}"
 
 
@@ -25,9 +25,9 @@ def write_concise(report: Report, language: Language) -> Outgoing:
         if not report.shows_remarks and entry.kind.severity == "info":
             continue
         more = follow.get(number, [])
-        lines.append(_line(entry, language) + (f" ({follower_count(entry, more, language)})" if more else ""))
+        lines.append(_concise_line(entry, language) + (f" ({follower_count(entry, more, language)})" if more else ""))
         if report.shows_remarks:
-            lines += [_line(one, language) + from_what(entry, language) for one in more]
+            lines += [_concise_line(one, language) + from_what(entry, language) for one in more]
     return page(lines if report.quiet else [*lines, *fixable_lines(report, language), summary_line(report, language)])
 
 

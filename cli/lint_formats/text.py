@@ -126,7 +126,7 @@ class _View(NamedTuple):
 def write_text(report: Report, language: Language) -> Outgoing:
     """The page: every pair with all that was found of it, the worst first, then the totals."""
     view = _View(report, language, wants_colour(), line_limit())
-    causes, follow = _group(report.diagnostics)
+    causes, follow = _group_followers(report.diagnostics)
     units = units_of(report, causes)
     loud = [unit for unit in units if unit.is_loud or (report.shows_remarks and unit.members)]
     lines: list[str] = []
@@ -152,7 +152,7 @@ def _unit_lines(causes: Sequence[Diagnostic], follow: Sequence[Sequence[Diagnost
     if not (advice and view.report.shows_remarks):
         return
     for entry, more in advice:
-        yield from wrap(f"{_head(entry, view)}: {entry.message(view.language)}", view.limit, "  ")
+        yield from wrap(f"{_head_line(entry, view)}: {entry.message(view.language)}", view.limit, "  ")
         yield from _follower_lines(entry, more, view)
     yield ""
 
@@ -167,7 +167,7 @@ def _heading(unit: Unit, view: _View) -> list[str]:
 def _agreement_lines(report: Report, units: int, view: _View) -> Iterator[str]:
     """How much of the one pair was compared and how, what was not, and the command that goes on from there."""
     agreement = report.agreement
-    if agreement is None or units > 1 or len(report.pairs) != 1 or report.diagnostics != _advice(report):
+    if agreement is None or units > 1 or len(report.pairs) != 1 or report.diagnostics != _remarks_of(report):
         return
     lines = [say.fields_equal(count=agreement.equal, proved=agreement.proved)]
     if agreement.undecided:
@@ -178,7 +178,7 @@ def _agreement_lines(report: Report, units: int, view: _View) -> Iterator[str]:
         yield from wrap(f"  {line.text(view.language)}", view.limit, "  ")
 
 
-def _advice(report: Report) -> tuple[Diagnostic, ...]:
+def _remarks_of(report: Report) -> tuple[Diagnostic, ...]:
     return tuple([one for one in report.diagnostics if one.kind.severity == "info"])
 
 
@@ -195,7 +195,7 @@ def _overview(units: Sequence[Unit], view: _View) -> Iterator[str]:
     yield ""
 
 
-def _group(found: Sequence[Diagnostic]) -> tuple[Sequence[Diagnostic], Mapping[int, Sequence[Diagnostic]]]:
+def _group_followers(found: Sequence[Diagnostic]) -> tuple[Sequence[Diagnostic], Mapping[int, Sequence[Diagnostic]]]:
     if all(entry.because is None for entry in found):
         return found, {}
     from .findings import group_by_cause
@@ -245,28 +245,28 @@ def _code(entry: Diagnostic, view: _View) -> str:
     return paint(f"{severity}[{entry.kind.code}]", _STYLES[entry.kind.severity], view.colour)
 
 
-def _head(entry: Diagnostic, view: _View) -> str:
+def _head_line(entry: Diagnostic, view: _View) -> str:
     return f"{paint(place_of(entry.file, entry.span), 'bold', view.colour)}: {_code(entry, view)}"
 
 
 def _finding_lines(entry: Diagnostic, view: _View) -> Iterator[str]:
     """A finding: its sentences, its line, its other places (with their lines if all is asked for), and its edit."""
-    yield from wrap(f"{_head(entry, view)} {entry.kind.name}", view.limit, "  ")
+    yield from wrap(f"{_head_line(entry, view)} {entry.kind.name}", view.limit, "  ")
     yield from wrap(f"  {entry.message(view.language)}", view.limit, "  ")
     # A file that cannot be parsed ends at such a place, and its line is to be seen.
     if entry.kind.code.startswith("SYN") or not is_absent(entry.file, entry.span, view.report.sources):
-        yield from _frame(entry.file, entry.span, view, _STYLES[entry.kind.severity])
+        yield from _source_frame(entry.file, entry.span, view, _STYLES[entry.kind.severity])
     for place in entry.related:
         note = place.zh if view.language == "zh" else place.en
         shown = f"  {paint(place_of(place.file, place.span), 'dim', view.colour)}: {note}"
         yield from wrap(shown, view.limit, "    ")
         if view.report.shows_all and not is_absent(place.file, place.span, view.report.sources):
-            yield from _frame(place.file, place.span, view, "cyan")
+            yield from _source_frame(place.file, place.span, view, "cyan")
     for line, indent in fix_lines(entry, view.report, view.language, view.colour):
         yield from wrap(line, view.limit, indent)
 
 
-def _frame(file: str, span: Span | None, view: _View, style: str) -> Iterator[str]:
+def _source_frame(file: str, span: Span | None, view: _View, style: str) -> Iterator[str]:
     return frame(file, span, view.report, view.colour, style, view.limit)
 
 

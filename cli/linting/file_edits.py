@@ -120,7 +120,7 @@ def comment_for(entry: Diagnostic, source: SourceText) -> tuple[int, str]:
     """A comment that silences one finding, and the line, counted from 1, that it is put above."""
     from ...rules.suppressions import lines_inside
 
-    return _comment(source.text.split("\n"), _line_for(entry, source, lines_inside(source)), [entry.kind.code])
+    return _suppression_line(source.text.split("\n"), _line_for(entry, source, lines_inside(source)), [entry.kind.code])
 
 
 def _line_for(entry: Diagnostic, source: SourceText, inside: frozenset[int]) -> int:
@@ -131,7 +131,7 @@ def _line_for(entry: Diagnostic, source: SourceText, inside: frozenset[int]) -> 
     return _WHOLE if line == 1 and source.text.startswith("#!") else line
 
 
-def _comment(lines: Sequence[str], number: int, codes: Sequence[str]) -> tuple[int, str]:
+def _suppression_line(lines: Sequence[str], number: int, codes: Sequence[str]) -> tuple[int, str]:
     listed = ", ".join(codes)
     if number == _WHOLE:
         return 1 + lines[0].startswith("#!"), f"# accmap: ignore-file[{listed}]"
@@ -143,6 +143,6 @@ def _with_comments(source: SourceText, places: dict[int, list[str]]) -> str:
     ending = "\r" if "\r\n" in source.text else ""
     lines = source.text.split("\n")
     for number in sorted(places, reverse=True):
-        above, comment = _comment(lines, number, places[number])
+        above, comment = _suppression_line(lines, number, places[number])
         lines.insert(above - 1, comment + ending)
     return "\n".join(lines)

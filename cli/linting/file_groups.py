@@ -176,7 +176,7 @@ class Gathering:
             if file is not None and file not in paired:
                 side = self._sides[file]
                 other = self._partner(partner, places)
-                if other is None or other.framework == side.framework or not _comparable(side, other):
+                if other is None or other.framework == side.framework or not _are_comparable(side, other):
                     if other is not None:
                         self._half(side, other)
                     yield (side,)
@@ -275,7 +275,7 @@ def _as_sure_as_it_is(problem: Diagnostic, name: str) -> Diagnostic:
     return problem._replace(kind=kind._replace(severity="warning"))
 
 
-def _comparable(*sides: Side) -> bool:
+def _are_comparable(*sides: Side) -> bool:
     return all(trains_gpt(side.config) for side in sides)
 
 

@@ -95,16 +95,20 @@ def files_changed_since(files: Sequence[str], ref: str) -> list[str]:
     Of a pair that was named alone, two files, both are kept where one has changed.
     """
     start = os.path.abspath(os.path.dirname(files[0]) if files else ".")
-    top = _git(start, "rev-parse", "--show-toplevel").rstrip("\n")
-    commit = _git(start, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}", ref=ref).strip()
-    names = _git(top, "diff", "--name-only", "-z", "--no-ext-diff", "--no-textconv", "--no-renames", commit, "--")
-    names += _git(top, "ls-files", "--others", "--exclude-standard", "-z")
+    top = _git_output(start, "rev-parse", "--show-toplevel").rstrip("\n")
+    commit = _git_output(
+        start, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}", ref=ref
+    ).strip()
+    names = _git_output(
+        top, "diff", "--name-only", "-z", "--no-ext-diff", "--no-textconv", "--no-renames", commit, "--"
+    )
+    names += _git_output(top, "ls-files", "--others", "--exclude-standard", "-z")
     changed = {os.path.realpath(os.path.join(top, name)) for name in names.split("\0") if name}
     found = [name for name in files if os.path.realpath(name) in changed]
     return list(files) if found and len(files) == 2 else found
 
 
-def _git(folder: str, *words: str, ref: str = "") -> str:
+def _git_output(folder: str, *words: str, ref: str = "") -> str:
     from subprocess import run
 
     try:

@@ -137,12 +137,12 @@ class _Gathered:
             from ...rules.registry import compared_fields
 
             table = compared_fields(self._settings.profile)
-            self._agreement = agreement_of(_subject(group, self._settings), table, outcome.diagnostics)
+            self._agreement = agreement_of(_subject_of_group(group, self._settings), table, outcome.diagnostics)
         self._versions.update({side.config.file: side.config.basis for side in group})
         self._found.append((tuple(side.config.file for side in group), outcome.diagnostics))
         self._crashed = self._crashed or outcome.crashed
         if with_subjects:
-            self._subjects.append(_subject(group, self._settings))
+            self._subjects.append(_subject_of_group(group, self._settings))
 
     def report(self) -> Report:
         """All of it."""
@@ -175,10 +175,10 @@ def check_group(group: Sequence[Side], settings: Settings) -> Outcome:
     """The findings of one pair or of a lone file, and whether a rule failed."""
     from ...rules.engine import check
 
-    return check(_subject(group, settings), _selection(settings), settings.plugins)
+    return check(_subject_of_group(group, settings), _rule_selection(settings), settings.plugins)
 
 
-def _subject(group: Sequence[Side], settings: Settings) -> Subject:
+def _subject_of_group(group: Sequence[Side], settings: Settings) -> Subject:
     from ...rules.subject import Subject
 
     sides = {side.framework: side for side in group}
@@ -197,7 +197,7 @@ def _subject(group: Sequence[Side], settings: Settings) -> Subject:
     return Subject(sides.get("megatron"), sides.get("mindformers"), settings.profile, options, {}, changed, reread)
 
 
-def _selection(settings: Settings) -> Selection:
+def _rule_selection(settings: Settings) -> Selection:
     from ...rules.engine import Selection
 
     return Selection(settings.select, settings.ignore, settings.configuration.severities)

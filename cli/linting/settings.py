@@ -178,7 +178,7 @@ def settings_of(
     extend_select: Sequence[str] = (),
 ) -> Settings:
     """The settings of a run: words that were given go before what the configuration says."""
-    chosen, dropped, more = _codes(select), _codes(ignore), _codes(extend_select)
+    chosen, dropped, more = _split_codes(select), _split_codes(ignore), _split_codes(extend_select)
     for given, name in ((chosen, "--select"), (dropped, "--ignore"), (more, "--extend-select")):
         check_codes(given, name)
     selected = chosen or found.words("select")
@@ -216,7 +216,7 @@ def settings_of(
     )
 
 
-def _codes(given: Sequence[str]) -> tuple[str, ...]:
+def _split_codes(given: Sequence[str]) -> tuple[str, ...]:
     return tuple(code.strip().upper() for entry in given for code in entry.split(",") if code.strip())
 
 

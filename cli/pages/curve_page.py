@@ -58,18 +58,18 @@ def curve_svg(report: Report) -> str:
     """The SVG."""
     comparison = report.comparison
     edge = LEFT - 48
-    parts = [_text(edge, 44, heading(report), "title")]
+    parts = [_svg_text(edge, 44, heading(report), "title")]
     y = _SUMMARY_TOP
-    for line in _lines(report.summary):
-        parts.append(_text(edge, y, line, "soft"))
+    for line in _wrapped_lines(report.summary):
+        parts.append(_svg_text(edge, y, line, "soft"))
         y += _LINE
     y += 12
     for index, series in enumerate(report.series):
-        parts.append(_legend(index, series, edge, y, _word(report)("log")))
+        parts.append(_legend_entry(index, series, edge, y, _page_words(report)("log")))
         y += _LEGEND_LINE
     top = main_top(report)
-    main = _Frame(LEFT, top, WIDTH - LEFT - RIGHT, MAIN_HEIGHT, 0, max(1, report.steps - 1), *_span(report))
-    parts += _main(report, main)
+    main = _Frame(LEFT, top, WIDTH - LEFT - RIGHT, MAIN_HEIGHT, 0, max(1, report.steps - 1), *_value_range(report))
+    parts += _main_panel(report, main)
     bottom = top + MAIN_HEIGHT + 58
     if comparison is not None and not comparison.same:
         half = (WIDTH - LEFT - RIGHT - 84) / 2
@@ -89,33 +89,33 @@ def curve_svg(report: Report) -> str:
 
 def main_top(report: Report) -> float:
     """Top of the main panel, below the summary and the legend."""
-    return _SUMMARY_TOP + _LINE * len(_lines(report.summary)) + 12 + _LEGEND_LINE * len(report.series) + 14
+    return _SUMMARY_TOP + _LINE * len(_wrapped_lines(report.summary)) + 12 + _LEGEND_LINE * len(report.series) + 14
 
 
-def _word(report: Report) -> CurveWords:
+def _page_words(report: Report) -> CurveWords:
     return say.page("curve", report.language)
 
 
 def heading(report: Report) -> str:
     """The title: which files."""
     names = " · ".join(dict.fromkeys(series.file.rpartition("/")[2] for series in report.series))
-    return _word(report)("title", names)
+    return _page_words(report)("title", names)
 
 
-def _text(x: float, y: float, text: str, style: str = "", anchor: str = "start") -> str:
+def _svg_text(x: float, y: float, text: str, style: str = "", anchor: str = "start") -> str:
     anchored = "" if anchor == "start" else f' text-anchor="{anchor}"'
     return f'<text class="{style}" x="{x:.1f}" y="{y:.1f}"{anchored}>{markup(text)}</text>'
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, style: str) -> str:
+def _svg_line(x1: float, y1: float, x2: float, y2: float, style: str) -> str:
     return f'<line class="{style}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
 
 
-def _lines(text: str) -> list[str]:
+def _wrapped_lines(text: str) -> list[str]:
     return wrap(text, 118)
 
 
-def _legend(index: int, series: Series, x: float, y: float, logged: str) -> str:
+def _legend_entry(index: int, series: Series, x: float, y: float, logged: str) -> str:
     from ...schemas.versions import TITLES
 
     schedule = series.schedule
@@ -134,7 +134,7 @@ def _legend(index: int, series: Series, x: float, y: float, logged: str) -> str:
     return "".join(parts)
 
 
-def _span(report: Report) -> tuple[float, float]:
+def _value_range(report: Report) -> tuple[float, float]:
     values = [value for series in report.series for _, value in series.points if math.isfinite(value)]
     low, high = min([0.0, *values]), max([0.0, *values])
     if low == high:
@@ -149,22 +149,22 @@ def _grid(frame: _Frame, rows: int, columns: int) -> list[str]:
     for mark in ticks(frame.low, frame.high, rows):
         if frame.low - 1e-15 <= mark <= frame.high:
             y = frame.y(mark)
-            parts.append(_line(frame.left, y, frame.left + frame.width, y, "axis" if mark == 0 else "rule"))
-            parts.append(_text(frame.left - 10, y + 4, rate_label(mark, frame.high), "soft small", "end"))
+            parts.append(_svg_line(frame.left, y, frame.left + frame.width, y, "axis" if mark == 0 else "rule"))
+            parts.append(_svg_text(frame.left - 10, y + 4, rate_label(mark, frame.high), "soft small", "end"))
     floor = frame.top + frame.height
-    parts.append(_line(frame.left, floor, frame.left + frame.width, floor, "axis"))
+    parts.append(_svg_line(frame.left, floor, frame.left + frame.width, floor, "axis"))
     for mark in ticks(frame.first, frame.last, columns):
         if mark == int(mark) and frame.first <= mark <= frame.last + (frame.last - frame.first) * 0.002 + 1:
             x = frame.x(min(mark, frame.last))
-            parts.append(_line(x, floor, x, floor + 5, "axis"))
-            parts.append(_text(x, floor + 20, f"{int(mark):,}", "soft small", "middle"))
+            parts.append(_svg_line(x, floor, x, floor + 5, "axis"))
+            parts.append(_svg_text(x, floor + 20, f"{int(mark):,}", "soft small", "middle"))
     return parts
 
 
-def _main(report: Report, frame: _Frame) -> list[str]:
-    parts = [_text(frame.left, frame.top - 8, _word(report)("rate"), "soft small"), *_grid(frame, 5, 8)]
+def _main_panel(report: Report, frame: _Frame) -> list[str]:
+    parts = [_svg_text(frame.left, frame.top - 8, _page_words(report)("rate"), "soft small"), *_grid(frame, 5, 8)]
     right = frame.left + frame.width
-    parts.append(_text(right, frame.top + frame.height + 40, _word(report)("step"), "soft small", "end"))
+    parts.append(_svg_text(right, frame.top + frame.height + 40, _page_words(report)("step"), "soft small", "end"))
     comparison = report.comparison
     for index, series in enumerate(report.series):
         parts.append(f'<path class="curve {"ab"[index]}" d="{_path(frame, _thin(series.points))}"/>')
@@ -179,10 +179,10 @@ def _flag(report: Report, frame: _Frame, step: int) -> list[str]:
     """The line where two curves part."""
     x = frame.x(step)
     left = x > frame.left + frame.width * 0.72
-    label = _word(report)("first", f"{step:,}")
+    label = _page_words(report)("first", f"{step:,}")
     return [
-        _line(x, frame.top, x, frame.top + frame.height, "here"),
-        _text(x + (-8 if left else 8), frame.top + 12, label, "flag small", "end" if left else "start"),
+        _svg_line(x, frame.top, x, frame.top + frame.height, "here"),
+        _svg_text(x + (-8 if left else 8), frame.top + 12, label, "flag small", "end" if left else "start"),
     ]
 
 
@@ -212,11 +212,11 @@ def _marks(frame: _Frame, series: Series, steps: int) -> list[str]:
         step = round((steps - 1) * (index + 0.5) / 9)
         value = series.value(step)
         if math.isfinite(value):
-            found.append(_dot(frame, step, value, "mark", 3.6))
+            found.append(_svg_dot(frame, step, value, "mark", 3.6))
     return found
 
 
-def _dot(frame: _Frame, step: float, value: float, style: str, radius: float) -> str:
+def _svg_dot(frame: _Frame, step: float, value: float, style: str, radius: float) -> str:
     return f'<circle class="{style}" cx="{frame.x(step):.1f}" cy="{frame.y(value):.1f}" r="{radius}"/>'
 
 
@@ -227,18 +227,18 @@ def _distance(report: Report, comparison: Comparison, box: tuple[float, float, f
     worst = max([gap for _, gap in gaps if math.isfinite(gap)] or [1.0])
     high = max(floor + 1.0, math.ceil(math.log10(worst)) if worst > 0 else floor + 1.0)
     frame = _Frame(*box, 0, max(1, report.steps - 1), floor, high)
-    parts = [_text(frame.left, frame.top - 14, _word(report)("gap"), "head")]
+    parts = [_svg_text(frame.left, frame.top - 14, _page_words(report)("gap"), "head")]
     every = max(1, math.ceil((high - floor) / 4))
     for mark in range(int(floor), int(high) + 1, every):
         y = frame.y(mark)
-        parts.append(_line(frame.left, y, frame.left + frame.width, y, "rule"))
-        parts.append(_text(frame.left - 10, y + 4, _share(mark), "soft small", "end"))
+        parts.append(_svg_line(frame.left, y, frame.left + frame.width, y, "rule"))
+        parts.append(_svg_text(frame.left - 10, y + 4, _share_label(mark), "soft small", "end"))
     base = frame.top + frame.height
-    parts.append(_line(frame.left, base, frame.left + frame.width, base, "axis"))
+    parts.append(_svg_line(frame.left, base, frame.left + frame.width, base, "axis"))
     for mark in ticks(0, frame.last, 4):
         if mark == int(mark) and mark <= frame.last + 1:
             x = frame.x(min(mark, frame.last))
-            parts.append(_text(x, base + 19, f"{int(mark):,}", "soft small", "middle"))
+            parts.append(_svg_text(x, base + 19, f"{int(mark):,}", "soft small", "middle"))
     points = [
         (step, max(floor, min(high, math.log10(gap) if 0 < gap < math.inf else high if gap else floor)))
         for step, gap in gaps
@@ -247,8 +247,8 @@ def _distance(report: Report, comparison: Comparison, box: tuple[float, float, f
     foot = f"L{frame.x(points[-1][0]):.1f} {base:.1f}L{frame.x(points[0][0]):.1f} {base:.1f}Z"
     parts.append(f'<path class="wash" d="{line}{foot}"/>')
     parts.append(f'<path class="gap" d="{line}"/>')
-    label = _word(report)("worst", share_text(comparison.max_difference_of_peak), f"{comparison.at_step:,}")
-    parts.append(_text(frame.left + frame.width, base + 40, label, "flag small", "end"))
+    label = _page_words(report)("worst", share_text(comparison.max_difference_of_peak), f"{comparison.at_step:,}")
+    parts.append(_svg_text(frame.left + frame.width, base + 40, label, "flag small", "end"))
     return parts
 
 
@@ -266,7 +266,7 @@ def steps_drawn(report: Report) -> list[int]:
     return _thin(report.series[0].steps)
 
 
-def _share(power: int) -> str:
+def _share_label(power: int) -> str:
     return {0: "100%", -1: "10%", -2: "1%", -3: "0.1%", -4: "0.01%"}.get(power, f"1e{power}")
 
 
@@ -288,19 +288,19 @@ def _closer(report: Report, comparison: Comparison, box: tuple[float, float, flo
     low, high = min(values), max(values)
     room = (high - low) * 0.1 or abs(high) * 0.1 or 1.0
     frame = _Frame(*box, start, max(end, start + 1), low - (room if low else 0.0), high + room)
-    parts = [_text(frame.left, frame.top - 14, _word(report)("close"), "head"), *_grid(frame, 3, 4)]
+    parts = [_svg_text(frame.left, frame.top - 14, _page_words(report)("close"), "head"), *_grid(frame, 3, 4)]
     for index, points in enumerate(curves):
         parts.append(f'<path class="curve {"ab"[index]}" d="{_path(frame, points)}"/>')
         if len(points) <= 40:
             parts += _dots(frame, points, index)
-    parts.append(_line(frame.x(first), frame.top, frame.x(first), frame.top + frame.height, "here"))
+    parts.append(_svg_line(frame.x(first), frame.top, frame.x(first), frame.top + frame.height, "here"))
     return parts
 
 
 def _dots(frame: _Frame, points: Sequence[tuple[int, float]], index: int) -> list[str]:
     """A dot for every step of a curve; the second curve's are smaller, so that the first's are seen below them."""
     style, radius = ("spot", "mark")[index], 3.0 - 0.4 * index
-    return [_dot(frame, step, value, style, radius) for step, value in points if math.isfinite(value)]
+    return [_svg_dot(frame, step, value, style, radius) for step, value in points if math.isfinite(value)]
 
 
 _ALWAYS = ("lr", "min_lr", "lr_decay_style", "train_iters", "global_batch_size")

@@ -95,7 +95,7 @@ _ASCII_BLOCKS = " .:-=+*#@"
 _DIFFERENCE = "|A-B|"
 
 
-def _word(report: Report) -> CurveTerminalWords:
+def _page_words(report: Report) -> CurveTerminalWords:
     return say.page("curve_terminal", report.language)
 
 
@@ -105,14 +105,16 @@ def page(report: Report, *, to_file: bool = False) -> Outgoing:
     unicode = to_file or can_draw()
     lines = _wrap_line(report.summary)
     lines += [line for remark in report.remarks for line in _wrap_line(remark)]
-    lines += ["", *_plot(report, colour, unicode), ""]
-    lines += _legend(report, colour, unicode)
+    lines += ["", *_plot_lines(report, colour, unicode), ""]
+    lines += _legend_lines(report, colour, unicode)
     for series, basis in zip(report.series, report.bases, strict=False):
         lines += _wrap_line(f"{series.letter}  {basis.text(report.language)}", "    ")
     for series in report.series:
         for note in series.schedule.notes:
-            lines += _wrap_line(f"{series.letter}  {_word(report)('note')}: {note.message(report.language)}", "    ")
-    lines += _equivalent(report)
+            lines += _wrap_line(
+                f"{series.letter}  {_page_words(report)('note')}: {note.message(report.language)}", "    "
+            )
+    lines += _equivalent_lines(report)
     text = as_page(line.rstrip() for line in lines)
     return text if unicode else trust_text(in_stdout_encoding(text))
 
@@ -121,7 +123,7 @@ def _wrap_line(text: str, indent: str = "") -> list[str]:
     return wrap(text, 79, indent)
 
 
-def _plot(report: Report, colour: bool, unicode: bool) -> list[str]:
+def _plot_lines(report: Report, colour: bool, unicode: bool) -> list[str]:
     columns = _columns(report.steps)
     values = [[series.value(step) for step in columns] for series in report.series]
     finite = [value for row in values for value in row if math.isfinite(value)]
@@ -134,7 +136,7 @@ def _plot(report: Report, colour: bool, unicode: bool) -> list[str]:
     corner, bar = ("┼", "─") if unicode else ("+", "-")
     lines = with_axis(labels, cells, MARGIN, unicode=unicode)
     lines.append(" " * (MARGIN - 1) + corner + bar * COLUMNS)
-    lines.append(step_labels(_word(report)("step"), 0, report.steps))
+    lines.append(step_labels(_page_words(report)("step"), 0, report.steps))
     if len(values) == 2:
         lines.append(_difference_row(report, columns, unicode, colour))
     return lines
@@ -156,30 +158,30 @@ def _difference_row(report: Report, columns: list[int], unicode: bool, colour: b
     for x in range(COLUMNS):
         first, last = columns[2 * x], columns[min(2 * x + 2, len(columns) - 1)]
         steps = {first, columns[2 * x + 1], *(step for step in special if step is not None and first <= step <= last)}
-        size = max(_gap(a.value(step), b.value(step)) for step in steps) / (comparison.peak or 1.0)
+        size = max(_finite_distance(a.value(step), b.value(step)) for step in steps) / (comparison.peak or 1.0)
         level = 0 if size < comparison.tolerance else 8 if size >= 1 else max(1, round(8 + math.log10(size) * 8 / 9))
         line += blocks[min(8, level)]
     return f"{_DIFFERENCE:>{MARGIN - 2}} {'│' if unicode else '|'}" + paint(line, "red", colour)
 
 
-def _gap(one: float, other: float) -> float:
+def _finite_distance(one: float, other: float) -> float:
     size = abs(one - other)
     return size if math.isfinite(size) else 0.0 if math.isnan(one) and math.isnan(other) else 1e300
 
 
-def _legend(report: Report, colour: bool, unicode: bool) -> list[str]:
+def _legend_lines(report: Report, colour: bool, unicode: bool) -> list[str]:
     lines: list[str] = []
     for index, series in enumerate(report.series):
         sample = paint(stroke(index, unicode=unicode), STYLES[index], colour)
-        lines.append(f"{series.letter} {sample}  {_name(series)}")
+        lines.append(f"{series.letter} {sample}  {_series_name(series)}")
         if series.shift:
-            lines.append(f"       {_word(report)('log')}")
+            lines.append(f"       {_page_words(report)('log')}")
     if len(report.series) == 2:
-        lines.append(f"{_DIFFERENCE}  {_word(report)('of-peak')}")
+        lines.append(f"{_DIFFERENCE}  {_page_words(report)('of-peak')}")
     return lines
 
 
-def _name(series: Series) -> str:
+def _series_name(series: Series) -> str:
     from ...schemas.versions import TITLES
 
     schedule = series.schedule
@@ -187,13 +189,13 @@ def _name(series: Series) -> str:
     return f"{file}: {TITLES[schedule.framework]} {schedule.version}, {schedule.type}"
 
 
-def _equivalent(report: Report) -> list[str]:
+def _equivalent_lines(report: Report) -> list[str]:
     found = report.equivalent
     if found is None:
         return []
     from ...schemas.versions import TITLES
 
-    word = _word(report)
+    word = _page_words(report)
     name = TITLES[found.schedule.framework]
     if found.exact:
         lines = ["", word("equal-settings", name)]

@@ -61,7 +61,7 @@ _LETTERS = "*ox+@%"
 def can_draw() -> bool:
     """True if standard output takes braille."""
     try:
-        "⣿█┤".encode(_encoding())
+        "⣿█┤".encode(_output_encoding())
     except (UnicodeEncodeError, LookupError):
         return False
     return True
@@ -69,13 +69,13 @@ def can_draw() -> bool:
 
 def in_stdout_encoding(text: str) -> str:
     """The text as standard output's encoding can write it."""
-    encoding = _encoding()
+    encoding = _output_encoding()
     for letter, written in (("…", "..."), ("−", "-"), ("∞", "inf"), ("→", "->")):
         text = text.replace(letter, written)
     return text.encode(encoding, "replace").decode(encoding)
 
 
-def _encoding() -> str:
+def _output_encoding() -> str:
     return sys.stdout.encoding or "ascii"
 
 
@@ -83,7 +83,7 @@ def plot_curves(
     curves: Sequence[Sequence[float]], bottom: float, top: float, rows: int, *, colour: bool, unicode: bool
 ) -> list[str]:
     """Curves with two values a column, as so many rows of text."""
-    return (_braille if unicode else _letters)(curves, bottom, top, rows, colour)
+    return (_braille_lines if unicode else _letter_lines)(curves, bottom, top, rows, colour)
 
 
 def with_axis(labels: Mapping[int, str], cells: Sequence[str], width: int, *, unicode: bool) -> list[str]:
@@ -95,13 +95,13 @@ def with_axis(labels: Mapping[int, str], cells: Sequence[str], width: int, *, un
     ]
 
 
-def _height(value: float, bottom: float, top: float, size: int) -> int | None:
+def _row_of_value(value: float, bottom: float, top: float, size: int) -> int | None:
     if not math.isfinite(value):
         return None
     return min(size - 1, max(0, round((top - value) / (top - bottom) * (size - 1))))
 
 
-def _braille(curves: Sequence[Sequence[float]], bottom: float, top: float, rows: int, colour: bool) -> list[str]:
+def _braille_lines(curves: Sequence[Sequence[float]], bottom: float, top: float, rows: int, colour: bool) -> list[str]:
     grids = [_dots(row, bottom, top, rows, dotted=index > 0) for index, row in enumerate(curves)]
     lines: list[str] = []
     for y in range(rows):
@@ -126,7 +126,7 @@ def _dots(row: Sequence[float], bottom: float, top: float, rows: int, *, dotted:
     grid = [[0] * (len(row) // 2) for _ in range(rows)]
     before: int | None = None
     for x, value in enumerate(row):
-        y = _height(value, bottom, top, rows * 4)
+        y = _row_of_value(value, bottom, top, rows * 4)
         if y is not None and not (dotted and x % 4 >= 2):
             reach = range(min(y, before) + 1, max(y, before)) if before is not None and abs(y - before) > 1 else ()
             for at in (y, *(at for at in reach if not dotted or at % 2)):
@@ -135,13 +135,13 @@ def _dots(row: Sequence[float], bottom: float, top: float, rows: int, *, dotted:
     return grid
 
 
-def _letters(curves: Sequence[Sequence[float]], bottom: float, top: float, rows: int, colour: bool) -> list[str]:
+def _letter_lines(curves: Sequence[Sequence[float]], bottom: float, top: float, rows: int, colour: bool) -> list[str]:
     width = len(curves[0]) // 2
     grid = [[" "] * width for _ in range(rows)]
     for index, row in enumerate(curves):
         letter = _LETTERS[index % len(_LETTERS)]
         for x in range(width):
-            y = _height(row[2 * x], bottom, top, rows)
+            y = _row_of_value(row[2 * x], bottom, top, rows)
             if y is not None:
                 grid[y][x] = "#" if grid[y][x] not in (" ", letter) else letter
     styles = {**dict(zip(_LETTERS, STYLES, strict=True)), "#": "bold"}

@@ -42,11 +42,11 @@ def text_page(answer: Answer, language: Language) -> Outgoing:
     lines += _unexercised_lines(answer, word)
     lines += _divergence_lines(answer, word, language)
     for table in _TABLES:
-        lines += _table_lines(_rows(answer, table), word, word(table), colour)
+        lines += _table_lines(_table_rows(answer, table), word, word(table), colour)
     lines += _precision_lines(answer, word)
     if answer["shrunk"]:
         sizes = ", ".join(
-            f"{field} {_short(sizes[0])} → {_short(sizes[1])}" for field, sizes in answer["shrunk"].items()
+            f"{field} {_short_text(sizes[0])} → {_short_text(sizes[1])}" for field, sizes in answer["shrunk"].items()
         )
         lines += ["", f"{word('shrunk')}: {sizes}"]
     if answer["stand_ins"]:
@@ -111,7 +111,7 @@ def _unexercised_lines(answer: Answer, word: VerifyWords) -> list[str]:
 
 
 def _field_text(entry: dict[str, Any]) -> str:
-    both = f" ({_short(entry['a'])} | {_short(entry['b'])})" if "a" in entry else ""
+    both = f" ({_short_text(entry['a'])} | {_short_text(entry['b'])})" if "a" in entry else ""
     return f"{entry['field']}{both}"
 
 
@@ -141,34 +141,36 @@ def _table_lines(rows: Sequence[dict[str, Any]], word: VerifyWords, heading: str
     lines = ["", f"{paint(heading, 'bold', colour)}: {count}"]
     for row in shown:
         marked = paint("✗", "red", colour) if not row["agrees"] else paint("✓", "green", colour)
-        lines.append(f"  {marked} {_name(row)}  {_number(row['a'])}  {_number(row['b'])}  {_difference(row)}")
+        lines.append(
+            f"  {marked} {_row_name(row)}  {_number_text(row['a'])}  {_number_text(row['b'])}  {_difference_text(row)}"
+        )
     if len(wrong) > _MOST_LINES:
         lines.append(f"  … {len(wrong) - _MOST_LINES}")
     return lines
 
 
-def _rows(answer: Answer, table: str) -> list[dict[str, Any]]:
+def _table_rows(answer: Answer, table: str) -> list[dict[str, Any]]:
     found = answer[table]
     return [found] if isinstance(found, dict) else list(found or ())
 
 
-def _name(row: dict[str, Any]) -> str:
+def _row_name(row: dict[str, Any]) -> str:
     return str(next((row[key] for key in _KEYS if key in row), ""))
 
 
-def _number(value: Any) -> str:
+def _number_text(value: Any) -> str:
     return "-" if value is None else f"{value:.8g}" if isinstance(value, float) else str(value)
 
 
-def _difference(row: dict[str, Any]) -> str:
+def _difference_text(row: dict[str, Any]) -> str:
     note = f"  {row['note']}" if row.get("note") else ""
     return ("" if row["relative"] is None else f"{row['relative']:.1e}") + note
 
 
-def _short(value: Any) -> str:
+def _short_text(value: Any) -> str:
     if isinstance(value, dict):
         sides: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
-        return "|".join(_short(sides[side]) for side in sorted(sides))
+        return "|".join(_short_text(sides[side]) for side in sorted(sides))
     return plain(value)
 
 
@@ -194,7 +196,7 @@ def html_page(answer: Answer, language: Language) -> Outgoing:
     told = (*_unexercised_lines(answer, word), *_divergence_lines(answer, word, language))
     parts += [f"<p>{markup(line.strip())}</p>" for line in told]
     for table in _TABLES:
-        rows = _rows(answer, table)
+        rows = _table_rows(answer, table)
         if rows:
             parts.append(_html_table(rows, word(table), answer, word))
     parts += [_plain_table(name, rows) for name, rows in _conditions(answer, word).items()]
@@ -217,7 +219,9 @@ def _conditions(answer: Answer, word: VerifyWords) -> dict[str, list[tuple[str, 
         return "" if token is None else f"pad {token}"
 
     return {
-        word("shrunk"): [(field, _short(sizes[0]), _short(sizes[1])) for field, sizes in answer["shrunk"].items()],
+        word("shrunk"): [
+            (field, _short_text(sizes[0]), _short_text(sizes[1])) for field, sizes in answer["shrunk"].items()
+        ],
         word("inputs"): [
             (f"seed {one['seed']}", f"{one['batch']} × {one['sequence']}", padding(one["padding_token"]))
             for one in answer["inputs"]
@@ -235,8 +239,8 @@ def _html_table(rows: Sequence[dict[str, Any]], title: str, answer: Answer, word
         wide = _bar(row["relative"])
         shade = "" if row["agrees"] else " class='no'"
         lines.append(
-            f"<tr{shade}><td><code>{markup(_name(row))}</code><td class='n'>{_number(row['a'])}<td class='n'>"
-            f"{_number(row['b'])}<td class='n'>{markup(_difference(row))}<td style='width:9rem'>"
+            f"<tr{shade}><td><code>{markup(_row_name(row))}</code><td class='n'>{_number_text(row['a'])}<td class='n'>"
+            f"{_number_text(row['b'])}<td class='n'>{markup(_difference_text(row))}<td style='width:9rem'>"
             f"<div class='bar' style='width:{wide:.0f}%'></div></tr>"
         )
     return "".join(lines) + "</table>"

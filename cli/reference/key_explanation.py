@@ -124,13 +124,13 @@ def explain_key(word: str, language: Language, form: str) -> Outgoing | None:
     answer |= {
         "name": name,
         "meaning": NAMES[name][language == "zh"] if name in NAMES else None,
-        "options": [_option(option, commands, language) for option, commands in options.items()],
+        "options": [_option_facts(option, commands, language) for option, commands in options.items()],
         "candidates": [one._asdict() for one in synonyms_of(name, _names_in(answer), language)],
     }
     if form == "json":
         return json_text(answer)
-    parts = list(_parts(answer, language))
-    return _markdown(name, parts) if form == "markdown" else _text(name, parts)
+    parts = list(_answer_parts(answer, language))
+    return _markdown_page(name, parts) if form == "markdown" else _text_page(name, parts)
 
 
 def _names_in(answer: Mapping[str, Any]) -> set[str]:
@@ -148,7 +148,7 @@ def list_candidates(word: str, listed: Sequence[Candidate], language: Language, 
     lines = [_Line(one.name, one.meaning) for one in listed]
     part = _Part(say.word_may_mean().text(language), "", lines)
     last = _Part(say.explain_one(name=listed[0].name).text(language), "", [])
-    return _markdown(word, [part, last]) if form == "markdown" else _text(word, [part, last])
+    return _markdown_page(word, [part, last]) if form == "markdown" else _text_page(word, [part, last])
 
 
 def nothing_named(word: str) -> Named:
@@ -164,15 +164,15 @@ def explanation(found: Named, sections: Sequence[str], language: Language) -> di
     return {
         "name": found.word,
         "sections": [section_record(path, language) for path in sections],
-        "fields": [_field(field_named(found.word), language)] if rowless else [],
+        "fields": [_field_facts(field_named(found.word), language)] if rowless else [],
         "arguments": list(found.arguments),
         "keys": [shown_key(key) for key in found.keys],
         "mentioned_only": found.mentioned,
-        "rows": [_row(row, language) for row in found.rows],
+        "rows": [_row_facts(row, language) for row in found.rows],
         "related": [list(row.fields) for row in found.related],
         "reasons": _reasons(found, sections, language),
-        "megatron": [entry for dest in arguments if (entry := _argument(dest))],
-        "mindformers": [entry for key in keys if (entry := _key(key))],
+        "megatron": [entry for dest in arguments if (entry := _argument_facts(dest))],
+        "mindformers": [entry for key in keys if (entry := _key_facts(key))],
     }
 
 
@@ -205,7 +205,7 @@ def options_named(name: str) -> dict[Option, list[str]]:
     return found
 
 
-def _option(option: Option, commands: list[str], language: Language) -> dict[str, Any]:
+def _option_facts(option: Option, commands: list[str], language: Language) -> dict[str, Any]:
     return {
         "names": list(option.names),
         "takes": option.metavar or (" | ".join(option.choices) if option.kind != "flag" else None),
@@ -221,24 +221,24 @@ def _few(sides: Sequence[Side]) -> list[str]:
     return [one for side in sides for key in side.keys for one in key.split("|")]
 
 
-def _row(row: Row, language: Language) -> dict[str, Any]:
+def _row_facts(row: Row, language: Language) -> dict[str, Any]:
     place = 1 if language == "zh" else 0
     return {
-        "fields": [_field(name, language) for name in row.fields],
+        "fields": [_field_facts(name, language) for name in row.fields],
         "loss": row.loss,
         "loss_means": loss_means(row.loss, language),
         "proof": proof_words(row, language) or None,
         "only": conditions(row.only, language) or None,
-        "megatron": _sides(row.megatron, language, megatron=True),
-        "static": _sides(row.static, language, megatron=False),
-        "dynamic": _sides(row.dynamic, language, megatron=False),
+        "megatron": _side_facts(row.megatron, language, megatron=True),
+        "static": _side_facts(row.static, language, megatron=False),
+        "dynamic": _side_facts(row.dynamic, language, megatron=False),
         "note": (row.zh if place else row.en) or None,
         "caveats": [caveat_words(caveat, language) for caveat in row.caveats],
         "sources": list(row.sources),
     }
 
 
-def _field(name: FieldName, language: Language) -> dict[str, Any]:
+def _field_facts(name: FieldName, language: Language) -> dict[str, Any]:
     field = vocabulary()[name]
     return {
         "field": name,
@@ -250,14 +250,14 @@ def _field(name: FieldName, language: Language) -> dict[str, Any]:
     }
 
 
-def _sides(sides: Sequence[Side], language: Language, *, megatron: bool) -> list[dict[str, Any]]:
+def _side_facts(sides: Sequence[Side], language: Language, *, megatron: bool) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for side, when in with_versions(sides, language):
         aliases = [one for alias in side.aliases for one in alias.split("|")]
         found.append(
             {
                 "names": list(megatron_names(side) if megatron else mindformers_names(side)),
-                "aliases": [_flag(one) if megatron else shown_key(one) for one in aliases],
+                "aliases": [_flag_of_dest(one) if megatron else shown_key(one) for one in aliases],
                 "instead": behaviour(side, language),
                 "values": values(side),
                 "since": side.since,
@@ -268,7 +268,7 @@ def _sides(sides: Sequence[Side], language: Language, *, megatron: bool) -> list
     return found
 
 
-def _flag(dest: str) -> str:
+def _flag_of_dest(dest: str) -> str:
     return "--" + dest.removeprefix("deprecated_").replace("_", "-")
 
 
@@ -289,7 +289,7 @@ def _reasons(found: Named, sections: Sequence[str], language: Language) -> list[
     return list(by_text.values())
 
 
-def _argument(dest: str) -> dict[str, Any] | None:
+def _argument_facts(dest: str) -> dict[str, Any] | None:
     states = argument_history(dest)
     if not any(state.known for state in states):
         return None
@@ -309,7 +309,7 @@ def _argument(dest: str) -> dict[str, Any] | None:
     }
 
 
-def _key(path: str) -> dict[str, Any] | None:
+def _key_facts(path: str) -> dict[str, Any] | None:
     states, defaults = key_history(path), class_defaults(path)
     if not states and not defaults:
         return None
@@ -329,7 +329,7 @@ def _key(path: str) -> dict[str, Any] | None:
     }
 
 
-def _parts(answer: Mapping[str, Any], language: Language) -> Iterator[_Part]:
+def _answer_parts(answer: Mapping[str, Any], language: Language) -> Iterator[_Part]:
     word = say.page("explain", language)
     if answer["meaning"]:
         yield _Part(answer["name"], "", [_Line(word("meaning"), answer["meaning"])])
@@ -357,7 +357,7 @@ def _row_parts(answer: Mapping[str, Any], language: Language) -> Iterator[_Part]
         yield _Part(_names_of_fields(entry), lead, list(_row_lines(entry, language)))
         lead = ""
     for reason in answer["reasons"]:
-        text = reason["text"] + _impact(reason["impact"], language)
+        text = reason["text"] + _impact_text(reason["impact"], language)
         yield _Part(", ".join(reason["names"]), "", [_Line(word("reason"), text)])
     if answer["related"]:
         names = "; ".join(
@@ -405,7 +405,7 @@ def _section_parts(entry: Mapping[str, Any], language: Language) -> Iterator[_Pa
             lines.append(_Line(word("reason"), ", ".join(graph["without_row"])))
         yield _Part(word("section.keys", graph=word(graph["graph"])), "", lines)
     if entry["reason"]:
-        yield _Part(word("reason"), entry["reason"] + _impact(entry["impact"], language), [])
+        yield _Part(word("reason"), entry["reason"] + _impact_text(entry["impact"], language), [])
     for example in entry["examples"]:
         heading = "example" if example["version"] is None else "written"
         yield _Part(
@@ -436,7 +436,7 @@ def _field_words(field: Mapping[str, Any], language: Language) -> str:
         facts.append(term(field["unit"], language))
     if field["neutral"] is not None:
         facts.append(word("neutral", value=shown_value(field["neutral"])))
-    return f"{field['meaning']} ({'; '.join(facts)}){_impact(field['impact'], language)}"
+    return f"{field['meaning']} ({'; '.join(facts)}){_impact_text(field['impact'], language)}"
 
 
 def _side_words(side: Mapping[str, Any], language: Language) -> str:
@@ -482,7 +482,7 @@ def _key_lines(entry: Mapping[str, Any], language: Language) -> Iterator[_Line]:
         yield _Line("", word("classes", version=DEFAULT_STATIC, values=listed))
 
 
-def _impact(impact: Literal["numerics", "performance", "none"], language: Language) -> str:
+def _impact_text(impact: Literal["numerics", "performance", "none"], language: Language) -> str:
     return f" [{say.page('impact', language)(impact)}]"
 
 
@@ -500,7 +500,7 @@ def _ranges(listed: Sequence[str], order: Sequence[str]) -> str:
     return ", ".join(run[0] if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs)
 
 
-def _text(name: str, parts: Sequence[_Part]) -> Outgoing:
+def _text_page(name: str, parts: Sequence[_Part]) -> Outgoing:
     colour, limit = wants_colour(), width()
     lines = [paint(name, "bold", colour)]
     for part in parts:
@@ -526,7 +526,7 @@ def _text_lines(part: _Part, limit: int, *, colour: bool) -> Iterator[str]:
         yield from rest
 
 
-def _markdown(name: str, parts: Sequence[_Part]) -> Outgoing:
+def _markdown_page(name: str, parts: Sequence[_Part]) -> Outgoing:
     lines = [f"# `{name}`"]
     for part in parts:
         lines += ["", *([part.lead, ""] if part.lead and part.lines else []), f"## {part.heading}", ""]
@@ -602,7 +602,7 @@ def _model_states(version: str, key: str) -> list[KeyState]:
     for model, entry in _models(version):
         text = _PROBE.format(model=model, architecture=_architecture(version, str(entry["class"])), key=key)
         source = SourceText("probe.yaml", text)
-        config = mindformers_config(source, ReadOptions(mindformers=version, dialect="static"), _nothing)
+        config = mindformers_config(source, ReadOptions(mindformers=version, dialect="static"), _empty_source)
         setting = config.settings.get(MODEL_CONFIG + key)
         if setting is not None:
             by_acceptance.setdefault(setting.acceptance, []).append(model)
@@ -618,7 +618,7 @@ def _architecture(version: str, name: str) -> str:
     return next((one for one in static_catalog(version)["models"] if one.lower() == wanted), name)
 
 
-def _nothing(path: str) -> SourceText:
+def _empty_source(path: str) -> SourceText:
     return SourceText(path, "")
 
 
@@ -628,7 +628,7 @@ def _section_state(version: str, path: str) -> KeyState:
     general = facts["sections"]["general_config"]["defaults"]
     if not key:
         known = section in general or section in facts["sections"]
-        return _state(version, known, general.get(section), strict=False, has=section in general)
+        return _state_of_key(version, known, general.get(section), strict=False, has=section in general)
     entry = facts["sections"].get(section)
     defaults: dict[str, Any] = {} if entry is None or entry["list"] else entry["defaults"]
     arguments = {
@@ -637,10 +637,12 @@ def _section_state(version: str, path: str) -> KeyState:
         for name in one["args"]
     }  # fmt: skip
     strict = entry is not None and bool(entry["strict"])
-    return _state(version, key in defaults or key in arguments, defaults.get(key), strict=strict, has=key in defaults)
+    return _state_of_key(
+        version, key in defaults or key in arguments, defaults.get(key), strict=strict, has=key in defaults
+    )
 
 
-def _state(version: str, known: bool, default: Value, *, strict: bool, has: bool) -> KeyState:
+def _state_of_key(version: str, known: bool, default: Value, *, strict: bool, has: bool) -> KeyState:
     acceptance: Acceptance = "accepted" if known else "unknown" if strict else "ignored"
     return KeyState((version,), "static", acceptance, (), default, has)
 

@@ -73,7 +73,7 @@ def _keys_named(name: str) -> Iterable[str]:
     if name.startswith("-"):
         return ()
     reasoned = (path for path in table().mindformers_reasons if "." in path)
-    return (path for path in (*known_keys(), *reasoned) if _ends(plain_path(path), plain_path(name)))
+    return (path for path in (*known_keys(), *reasoned) if _ends_with_key(plain_path(path), plain_path(name)))
 
 
 def _rows_of(arguments: Iterable[str], keys: Iterable[str]) -> tuple[set[int], set[int]]:
@@ -90,7 +90,7 @@ def _rows_of(arguments: Iterable[str], keys: Iterable[str]) -> tuple[set[int], s
 def _rows_named(name: str, *, by_ending: bool) -> set[int]:
     """The rows of a field or variable of that name; `by_ending` where nothing else is called so."""
     rows = table().rows
-    found = {at for at, row in enumerate(rows) if name in row.fields or _variable(row, name)}
+    found = {at for at, row in enumerate(rows) if name in row.fields or _is_environment_of(row, name)}
     if not found and by_ending:
         ending = f".{plain_path(name)}"
         found = {at for at, row in enumerate(rows) if any(field.endswith(ending) for field in row.fields)}
@@ -109,7 +109,7 @@ def _rows_mentioning(key: str, *, known: bool) -> set[int]:
     """The rows whose notes speak of a key; a word of everyday English says nothing where it names something."""
     if "_" not in key if known else len(key) <= _SHORT:
         return set()
-    return {at for at, row in enumerate(table().rows) if key in _words(row.en)}
+    return {at for at, row in enumerate(table().rows) if key in _words_of_text(row.en)}
 
 
 def nearest_names(word: str) -> tuple[str, ...]:
@@ -213,13 +213,13 @@ def _megatron_twins(dest: str) -> tuple[str, ...]:
 
 def _paths_of_rows(key: str) -> list[str]:
     """The paths of the tables that end with `key`."""
-    return [path for path in _row_paths() if _ends(plain_path(path), key)]
+    return [path for path in _row_paths() if _ends_with_key(plain_path(path), key)]
 
 
 @cache
 def _row_paths() -> tuple[str, ...]:
     """Every key and alias of MindSpore Transformers in the tables."""
-    return tuple({path: None for side in _mindformers_sides() for path in _keys(side)})
+    return tuple({path: None for side in _mindformers_sides() for path in _keys_and_aliases(side)})
 
 
 @cache
@@ -235,7 +235,7 @@ def _rank_rows(name: str, *, megatron: bool) -> list[tuple[int, int]]:
         places = [
             place
             for side in (row.megatron if megatron else row.static + row.dynamic)
-            for place, one in enumerate(_alternatives(side) if megatron else _keys(side))
+            for place, one in enumerate(_alternatives(side) if megatron else _keys_and_aliases(side))
             if one == name
         ]
         if places:
@@ -255,7 +255,7 @@ def _alternatives(side: Side) -> list[str]:
     return [one for key in side.keys + side.aliases for one in key.split("|")]
 
 
-def _keys(side: Side) -> Iterable[str]:
+def _keys_and_aliases(side: Side) -> Iterable[str]:
     return side.keys + side.aliases
 
 
@@ -264,7 +264,7 @@ def _mindformers_sides() -> Iterator[Side]:
         yield from row.static + row.dynamic
 
 
-def _variable(row: Row, name: str) -> bool:
+def _is_environment_of(row: Row, name: str) -> bool:
     return any(side.environment == name for side in row.megatron + row.static + row.dynamic)
 
 
@@ -274,9 +274,9 @@ def plain_path(path: str) -> str:
     return re.sub(r"\[[^]]*]|\{[^}]*}", "", path).strip(".").lstrip("-").replace("-", "_")
 
 
-def _ends(path: str, key: str) -> bool:
+def _ends_with_key(path: str, key: str) -> bool:
     return bool(key) and (path == key or path.endswith(f".{key}"))
 
 
-def _words(text: str) -> set[str]:
+def _words_of_text(text: str) -> set[str]:
     return {word.strip(".,;:()").lstrip("-").replace("-", "_") for word in text.split()}

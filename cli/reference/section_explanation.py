@@ -128,13 +128,13 @@ def _row_of(graph: Graph) -> dict[str, int]:
 
 
 @cache
-def _aliases() -> frozenset[str]:
+def _alias_paths() -> frozenset[str]:
     sides = (side for row in table().rows for side in row.static + row.dynamic)
     return frozenset(plain_path(one) for side in sides for one in _alternatives(side.aliases))
 
 
 def _is_alias(key: str) -> bool:
-    return key in _aliases()
+    return key in _alias_paths()
 
 
 def _alternatives(keys: Iterable[str]) -> list[str]:
@@ -146,7 +146,7 @@ def _section_keys() -> Mapping[str, Mapping[Graph, tuple[str, ...]]]:
     """The keys that stand directly in each section, by the section's path and the graph."""
     found: dict[str, dict[Graph, dict[str, None]]] = {}
     for graph in _GRAPHS:
-        paths = {plain_path(path): None for path in (*_paths(graph), *_row_of(graph))}
+        paths = {plain_path(path): None for path in (*_known_paths(graph), *_row_of(graph))}
         for path in paths:
             section = path.rpartition(".")[0]
             while section and not section.startswith(_RESOLVED):
@@ -160,7 +160,7 @@ def _section_keys() -> Mapping[str, Mapping[Graph, tuple[str, ...]]]:
     }
 
 
-def _paths(graph: Graph) -> Iterable[str]:
+def _known_paths(graph: Graph) -> Iterable[str]:
     if graph == "static":
         return (path for version in reversed(STATIC_VERSIONS) for path in static_keys(version))
     return (path for version in reversed(DYNAMIC_VERSIONS) for path in dynamic_defaults(version))

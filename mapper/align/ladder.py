@@ -98,7 +98,7 @@ def experiment(recipe: Recipe, name: str) -> tuple[Recipe, tuple[Change, ...]]:
     for line in alignment_table().experiments[name]:
         entry = fields.get(line.field)
         before = None if entry is None else entry.value
-        if _same(before, line.value):
+        if _is_same_value(before, line.value):
             continue
         keys, span = ((), None) if entry is None else (entry.keys, entry.span)
         fields[line.field] = RecipeValue(line.value, "explicit", span, keys)
@@ -181,7 +181,9 @@ class _Simplifier:
         entry = self.fields.get(line.field)
         before = None if entry is None else entry.value
         after = line.value if line.rule is None else RULES[line.rule](before, self.situation)
-        if _same(before, after) or (before is None and _same(after, vocabulary()[line.field].default)):
+        if _is_same_value(before, after) or (
+            before is None and _is_same_value(after, vocabulary()[line.field].default)
+        ):
             return
         if after is None and entry is not None and entry.origin != "explicit":
             return  # the framework derives it from the settings that change
@@ -198,7 +200,7 @@ class _Simplifier:
             self.changes.append(Change(line.field, before, line.value, line.en, line.zh, line.sources))
 
 
-def _same(one: Value, other: Value) -> bool:
+def _is_same_value(one: Value, other: Value) -> bool:
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
         return list(one) == list(other)
     if isinstance(one, bool) or isinstance(other, bool):
@@ -221,12 +223,12 @@ def without_losses(
     wanted: dict[FieldName, Change] = {}
     neutral = recipe
     for _round in range(_ROUNDS):
-        own: dict[FieldName, Change] = dict(_replacements(neutral, along(neutral)))
-        found: dict[FieldName, Change] = {**own, **dict(_replacements(neutral, across(neutral)))}
+        own: dict[FieldName, Change] = dict(_lost_field_changes(neutral, along(neutral)))
+        found: dict[FieldName, Change] = {**own, **dict(_lost_field_changes(neutral, across(neutral)))}
         if wanted.keys() >= found.keys():
             break
         wanted = {**found, **wanted}
-        neutral = _with(recipe, wanted)
+        neutral = _recipe_with_changes(recipe, wanted)
     still = _lost_fields(across(neutral), along(neutral))
     for field, lines in alignment_table().where_lost.items():
         if field in still:
@@ -236,7 +238,7 @@ def without_losses(
                     for line in lines
                 }
             )
-            neutral = _with(recipe, wanted)
+            neutral = _recipe_with_changes(recipe, wanted)
             still = _lost_fields(across(neutral), along(neutral))
     # What is still lost, on either side, was not settled by the other value: the source's own stays, and the report
     # says what it loses.
@@ -245,7 +247,7 @@ def without_losses(
         for field, change in wanted.items()
         if field not in still and says_something(field, neutral) is not False
     }
-    return (neutral if len(kept) == len(wanted) else _with(recipe, kept)), tuple(kept.values())
+    return (neutral if len(kept) == len(wanted) else _recipe_with_changes(recipe, kept)), tuple(kept.values())
 
 
 def _lost_fields(*written: Translation) -> set[str | None]:
@@ -273,8 +275,12 @@ def settle_open_fields(
         if after is None or before is None or (before.decided and before.value == after):
             continue
         changes[row.field] = Change(row.field, before.value, after, *say.left_open().both(), _SOURCES)
-    changes.update(_derived_changes(_with(recipe, changes), across, along))
-    return _with(recipe, changes), tuple(changes.values()), tuple(row for row in rows if row.field in changes)
+    changes.update(_derived_changes(_recipe_with_changes(recipe, changes), across, along))
+    return (
+        _recipe_with_changes(recipe, changes),
+        tuple(changes.values()),
+        tuple(row for row in rows if row.field in changes),
+    )
 
 
 def _is_left_open(row: ReportRow, recipe: Recipe) -> bool:
@@ -318,7 +324,7 @@ def _is_lost(row: ReportRow) -> bool:
     return row.field is not None and row.impact == "numerics" and row.status in ("dropped", "approximate")
 
 
-def _replacements(recipe: Recipe, translation: Translation) -> Iterator[tuple[FieldName, Change]]:
+def _lost_field_changes(recipe: Recipe, translation: Translation) -> Iterator[tuple[FieldName, Change]]:
     lost = [row for row in translation.rows if _is_lost(row)]
     if not lost:
         return
@@ -334,7 +340,7 @@ def _replacements(recipe: Recipe, translation: Translation) -> Iterator[tuple[Fi
         yield row.field, Change(row.field, before, after, said.strip(), said.zh, _SOURCES)
 
 
-def _with(recipe: Recipe, changes: dict[FieldName, Change]) -> Recipe:
+def _recipe_with_changes(recipe: Recipe, changes: dict[FieldName, Change]) -> Recipe:
     fields = dict(recipe.fields)
     for name, change in changes.items():
         entry = fields.get(name)
@@ -408,8 +414,8 @@ def alignment_table() -> AlignmentTable:
     content: Any = load_table(package_text(os.path.dirname(__file__), "alignment.yaml"))
     return AlignmentTable(
         tuple(Step(**step) for step in content["steps"]),
-        tuple(_simplification(row) for row in content["settings"]),
-        tuple(_simplification(row) for row in content["environment"]),
+        tuple(_simplification_of_row(row) for row in content["settings"]),
+        tuple(_simplification_of_row(row) for row in content["environment"]),
         _simplifications_by_name(content["experiments"]),
         _simplifications_by_name(content["where_lost"]),
         content["initial_weights"],
@@ -417,10 +423,12 @@ def alignment_table() -> AlignmentTable:
 
 
 def _simplifications_by_name(content: Mapping[str, Any]) -> dict[str, tuple[Simplification, ...]]:
-    return {name: tuple(_simplification({"back": ALWAYS, **row}) for row in rows) for name, rows in content.items()}
+    return {
+        name: tuple(_simplification_of_row({"back": ALWAYS, **row}) for row in rows) for name, rows in content.items()
+    }
 
 
-def _simplification(row: dict[str, Any]) -> Simplification:
+def _simplification_of_row(row: dict[str, Any]) -> Simplification:
     return Simplification(
         row["field"],
         row.get("value"),
@@ -450,26 +458,26 @@ class Situation(NamedTuple):
     """The source's framework."""
 
 
-def _whole(value: Value) -> int | None:
+def _whole_number(value: Value) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _size(value: Value) -> int:
-    return _whole(value) or 1
+def _size_or_one(value: Value) -> int:
+    return _whole_number(value) or 1
 
 
-def _entries(value: Value) -> list[Value] | None:
+def _list_entries(value: Value) -> list[Value] | None:
     return list(value) if isinstance(value, (list, tuple)) else None
 
 
 def _two_layers(value: Value, _at: Situation) -> Value:
-    layers = _whole(value)
+    layers = _whole_number(value)
     return value if layers is None else min(layers, LAYERS)
 
 
 def _two_layer_pattern(value: Value, _at: Situation) -> Value:
     """The first layer, and the first one of the other kind where there is one."""
-    pattern = _entries(value)
+    pattern = _list_entries(value)
     if pattern is None or len(pattern) <= LAYERS:
         return value
     other = next((kind for kind in pattern if kind != pattern[0]), pattern[1])
@@ -478,12 +486,12 @@ def _two_layer_pattern(value: Value, _at: Situation) -> Value:
 
 def _two_layer_list(value: Value, at: Situation) -> Value:
     """A number of layers after which one of the other kind comes has to divide the layers (`no_rope_freq`)."""
-    number = _whole(value)
+    number = _whole_number(value)
     return _two_layer_pattern(value, at) if number is None else min(number, LAYERS)
 
 
 def _one_at_most(value: Value, _at: Situation) -> Value:
-    number = _whole(value)
+    number = _whole_number(value)
     return value if number is None else min(number, 1)
 
 
@@ -496,8 +504,8 @@ def _same_padding(value: Value, at: Situation) -> Value:
 
     A size that the source gives itself may be no multiple of that (`--padded-vocab-size`), and stays.
     """
-    divisor, padded = _whole(value), _whole(at.source("model.padded_vocab_size"))
-    before, now = _size(at.source("parallel.tensor_size")), _size(at.aligned("parallel.tensor_size"))
+    divisor, padded = _whole_number(value), _whole_number(at.source("model.padded_vocab_size"))
+    before, now = _size_or_one(at.source("parallel.tensor_size")), _size_or_one(at.aligned("parallel.tensor_size"))
     if divisor is None or divisor * before % now or (padded or 0) % (divisor * before):
         return value
     return divisor * before // now
@@ -505,7 +513,7 @@ def _same_padding(value: Value, at: Situation) -> Value:
 
 def _as_long_as_the_samples(value: Value, at: Situation) -> Value:
     """A fork's YaRN counts from a shorter length, which Megatron-LM has no place for beside longer samples."""
-    positions, length = _whole(value), _whole(at.source("data.sequence_length"))
+    positions, length = _whole_number(value), _whole_number(at.source("data.sequence_length"))
     return value if positions is None or length is None else max(positions, length)
 
 
@@ -514,7 +522,7 @@ def _off_unless_experts_need_it(value: Value, at: Situation) -> Value:
     if (
         "tensor" in at.returned
         and at.source("moe.num_experts") is not None
-        and _size(at.source("parallel.tensor_size")) > 1
+        and _size_or_one(at.source("parallel.tensor_size")) > 1
     ):
         return value
     return False if value else value
@@ -528,20 +536,20 @@ def _plain_sharding(value: Value, _at: Situation) -> Value:
     return value if value in (None, "no_shard") else "no_shard"
 
 
-def _devices(value: Value, at: Situation) -> Value:
+def _aligned_devices(value: Value, at: Situation) -> Value:
     if at.source("parallel.data_size") is None and all(at.aligned(name) == at.source(name) for name in PARALLEL_SIZES):
         return value
     devices = 1
     for name in PARALLEL_SIZES:
-        devices *= _size(at.aligned(name))
+        devices *= _size_or_one(at.aligned(name))
     return devices
 
 
-def _accumulation(value: Value, at: Situation) -> Value:
-    whole, micro = _whole(at.source("batch.global_size")), _whole(at.source("batch.micro_size"))
+def _aligned_accumulation(value: Value, at: Situation) -> Value:
+    whole, micro = _whole_number(at.source("batch.global_size")), _whole_number(at.source("batch.micro_size"))
     if not whole or not micro or at.aligned("parallel.data_size") is None:
         return value
-    return max(1, whole // (micro * _size(at.aligned("parallel.data_size"))))
+    return max(1, whole // (micro * _size_or_one(at.aligned("parallel.data_size"))))
 
 
 def _run_length(value: Value, at: Situation) -> Value:
@@ -555,7 +563,7 @@ def _zero_where_set(value: Value, _at: Situation) -> Value:
 
 def _single_balancing_kind(value: Value, _at: Situation) -> Value:
     """Several balancing losses at once have no equal; without any coefficient none of them is added."""
-    return "none" if _entries(value) is not None else value
+    return "none" if _list_entries(value) is not None else value
 
 
 def _a_seed(value: Value, at: Situation) -> Value:
@@ -593,8 +601,8 @@ RULES: Mapping[str, Callable[[Value, Situation], Value]] = {
     "off_unless_experts_need_it": _off_unless_experts_need_it,
     "dispatcher_of_one_device": _dispatcher_of_one_device,
     "no_sharding": _plain_sharding,
-    "devices": _devices,
-    "accumulation": _accumulation,
+    "devices": _aligned_devices,
+    "accumulation": _aligned_accumulation,
     "run_length": _run_length,
     "zero_where_set": _zero_where_set,
     "one_balancing": _single_balancing_kind,

@@ -273,7 +273,7 @@ class _Readme:
     def __init__(self, pair: Pair, language: Language) -> None:
         self.pair = pair
         self.language: Language = language
-        self.words = _words()
+        self.words = _readme_words()
         self.nodes = max(1, -(-pair.devices // DEVICES_PER_NODE)) if pair.devices % DEVICES_PER_NODE == 0 else 1
 
     def lines(self) -> Iterator[str]:
@@ -372,7 +372,7 @@ class _Readme:
         if self.pair.changes:
             yield from ("", self._say("changed"), "", self._say("changed_head"), "| --- | --- | --- | --- |")
             for change in self.pair.changes:
-                before, after = _cell(change.before), _cell(change.after)
+                before, after = _table_cell(change.before), _table_cell(change.after)
                 yield f"| `{change.field}` | {before} | {after} | {change.reason(self.language)} |"
         differing = [
             row for row in self.pair.rows if row.impact == "numerics" and row.status in ("dropped", "approximate")
@@ -396,11 +396,11 @@ _NAMES = {"script": SCRIPT, "yaml": CONFIGURATION, "initial": INITIAL}
 
 
 @cache
-def _words() -> Any:
+def _readme_words() -> Any:
     return load_table(package_text(os.path.dirname(__file__), "readme.yaml"))
 
 
-def _cell(value: Value) -> str:
+def _table_cell(value: Value) -> str:
     shown = json_value(value)
     if shown is None:
         return "-"

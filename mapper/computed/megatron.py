@@ -145,7 +145,7 @@ def _yarn(args: Values) -> Rotary:
 def windows(args: Values) -> list[tuple[int, int] | None]:
     """0.15–0.19 `transformer/utils.py:is_layer_window_attention`: which layers see a window, counted from 1."""
     args.require_known_network()
-    count, window = layers_in(args.num_layers), _pair(args.window_size)
+    count, window = layers_in(args.num_layers), _window_pair(args.window_size)
     skip = args.window_attn_skip_freq
     if window is None or skip is None:
         return [window] * count
@@ -155,7 +155,7 @@ def windows(args: Values) -> list[tuple[int, int] | None]:
     return [window if chosen[number] else None for number in range(count)]
 
 
-def _pair(window: object) -> tuple[int, int] | None:
+def _window_pair(window: object) -> tuple[int, int] | None:
     if not window:
         return None
     left, right = cast("tuple[int, int]", window)

@@ -230,7 +230,7 @@ def network(config: Values, made_by: ModelClass) -> Network:
     if made_by.own_layers and config.sandwich_norm:
         raise UndecidedError  # glm2_transformer.py: one norm more in a layer, or two
     hidden = whole(config.hidden_size)
-    layers = _layers(config, made_by)
+    layers = _layer_list(config, made_by)
     final = _final_norm(config, hidden)
     deeper: list[Layer] = []
     if made_by.mtp == "config" and config.mtp_num_layers:
@@ -243,15 +243,15 @@ def network(config: Values, made_by: ModelClass) -> Network:
     return Network(layers, final, mtp, deeper)
 
 
-def _layers(config: Values, made_by: ModelClass) -> list[Layer]:
+def _layer_list(config: Values, made_by: ModelClass) -> list[Layer]:
     count = layers_in(config.num_layers)
     attention, norms = _attention(config, made_by)
     norm = norms + 2 * _norm(config, made_by, whole(config.hidden_size))
     if not made_by.experts or (made_by.layers == "block" and not config.num_moe_experts):
-        return [_dense(config, made_by, attention, norm)] * count
+        return [_dense_layer(config, made_by, attention, norm)] * count
     if made_by.layers == "one":
         return [_sparse(config, made_by, attention, norm)] * count
-    sparse, dense = _sparse(config, made_by, attention, norm), _dense(config, made_by, attention, norm)
+    sparse, dense = _sparse(config, made_by, attention, norm), _dense_layer(config, made_by, attention, norm)
     return [sparse if one else dense for one in _pattern(config, count)]
 
 
@@ -265,9 +265,12 @@ def _pattern(config: Values, count: int) -> list[bool]:
     return pattern_of(frequency, count)
 
 
-def _dense(config: Values, made_by: ModelClass, attention: int, norm: int) -> Layer:
+def _dense_layer(config: Values, made_by: ModelClass, attention: int, norm: int) -> Layer:
     return Layer(
-        attention, norm, feed_forward=_mlp(config, config.ffn_hidden_size), kind=f"{_way(config, made_by)}, dense"
+        attention,
+        norm,
+        feed_forward=_mlp(config, config.ffn_hidden_size),
+        kind=f"{_attention_kind(config, made_by)}, dense",
     )
 
 
@@ -287,11 +290,11 @@ def _sparse(config: Values, made_by: ModelClass, attention: int, norm: int) -> L
         if config.use_shared_expert_gating:
             shared += hidden
     idle = (number - whole(config.moe_router_topk)) * one
-    kind = f"{_way(config, made_by)}, {number} experts" + (" and shared" if shared else "")
+    kind = f"{_attention_kind(config, made_by)}, {number} experts" + (" and shared" if shared else "")
     return Layer(attention, norm, 0, number * hidden, number * one, shared, idle, kind)
 
 
-def _way(config: Values, made_by: ModelClass) -> str:
+def _attention_kind(config: Values, made_by: ModelClass) -> str:
     return "latent" if made_by.latent and config.multi_latent_attention else "attention"
 
 
@@ -360,7 +363,7 @@ def loss_weighting(config: Values, dialect: str) -> str:
         config, DATA_SETTINGS["type"], DATA_SETTINGS["masks_end"], DATA_COLUMNS
     ):
         return EVERY_TOKEN
-    return weights_of_groups(group_label(_micro_batch(config) * _copies(config), 1, _step(config)))
+    return weights_of_groups(group_label(_micro_batch(config) * _copies(config), 1, _samples_of_step(config)))
 
 
 def _require_static(config: Values, dialect: str) -> None:
@@ -422,7 +425,7 @@ def _group(config: Values, kind: str) -> str:
     parts = whole(config.get(RESOLVED_RANKS["context"]))
     if kind == "device":
         parts *= whole(config.get(RESOLVED_RANKS["tensor"]))
-    return group_label(_micro_batch(config), parts, _step(config))
+    return group_label(_micro_batch(config), parts, _samples_of_step(config))
 
 
 def _copies(config: Values) -> int:
@@ -437,13 +440,13 @@ def _micro_batch(config: Values) -> int:
     return whole(config.get(RESOLVED_MICRO_BATCH))
 
 
-def _step(config: Values) -> int:
+def _samples_of_step(config: Values) -> int:
     return whole(config.get(RESOLVED_GLOBAL_BATCH))
 
 
 def _rounds(config: Values) -> int:
     """Micro batches of a step."""
-    return _step(config) // (_micro_batch(config) * whole(config.get(RESOLVED_RANKS["copies"])))
+    return _samples_of_step(config) // (_micro_batch(config) * whole(config.get(RESOLVED_RANKS["copies"])))
 
 
 def samples(config: Values, dialect: str) -> int:

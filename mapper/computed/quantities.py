@@ -50,11 +50,11 @@ def computed_quantities(config: Config) -> dict[FieldName, RecipeValue]:
     for names, values, formula in (
         _megatron_parts(config) if config.framework == "megatron" else _mindformers_parts(config)
     ):
-        found.update(_evaluate(names, values, formula))
+        found.update(_evaluate_fields(names, values, formula))
     return found
 
 
-def _evaluate(
+def _evaluate_fields(
     names: tuple[FieldName, ...], values: Values, formula: Callable[[], tuple[Value, ...]]
 ) -> dict[FieldName, RecipeValue]:
     try:

@@ -95,8 +95,13 @@ class Network(NamedTuple):
 
     def kinds(self) -> list[Value]:
         """The kind of every layer, alike ones that follow each other with their number."""
-        found: list[Value] = [f"{count} {kind}" for count, kind in _runs(layer.kind for layer in self.layers)]
-        return [*found, *(f"{count} mtp: {kind}" for count, kind in _runs(layer.kind for layer in self.mtp_layers))]
+        found: list[Value] = [
+            f"{count} {kind}" for count, kind in _consecutive_kinds(layer.kind for layer in self.layers)
+        ]
+        return [
+            *found,
+            *(f"{count} mtp: {kind}" for count, kind in _consecutive_kinds(layer.kind for layer in self.mtp_layers)),
+        ]
 
 
 def pattern_of(written: object, count: int) -> list[bool]:
@@ -109,7 +114,7 @@ def pattern_of(written: object, count: int) -> list[bool]:
     return [one == 1 for one in entries]
 
 
-def _runs(kinds: Iterable[str]) -> list[tuple[int, str]]:
+def _consecutive_kinds(kinds: Iterable[str]) -> list[tuple[int, str]]:
     found: list[tuple[int, str]] = []
     for kind in kinds:
         if found and found[-1][1] == kind:

@@ -185,7 +185,7 @@ def _list_text_put(values: Values, scope: Scope) -> Written:
     )
 
 
-def _true(value: Value) -> Value:
+def _as_truth(value: Value) -> Value:
     return bool(value)
 
 
@@ -193,7 +193,7 @@ def _unit(value: Value) -> Value:
     return value
 
 
-def _name(value: Value) -> Value:
+def _last_part_of_name(value: Value) -> Value:
     return value.rsplit(".", 1)[-1] if isinstance(value, str) else value
 
 
@@ -406,9 +406,9 @@ LENSES = {
     "float": each(as_float, as_float),
     "negate": Lens(_negate, _negate),
     "switched_off": Lens(pass_through, _switched_off_put),
-    "truth": each(_true, _unit),
+    "truth": each(_as_truth, _unit),
     "enum": Lens(_enum_get, _enum_put),
-    "enum_name": each(_name, _unit),
+    "enum_name": each(_last_part_of_name, _unit),
     "single": each(_unwrap_single, _unit),
     "int_list": each(_integers, _unit),
     "neutral": Lens(_fill_absent_get, _neutral_put),

@@ -410,7 +410,7 @@ def _norm_topk_put(values: Values, scope: Scope) -> Written:
     return values[0] is not False, softmax and (values[0] is False or single)
 
 
-def _pattern(frequency: Value, layers: Value) -> Value:
+def _layer_pattern(frequency: Value, layers: Value) -> Value:
     listed, every, count = items(frequency), integer(frequency), integer(layers)
     if listed is not None:
         return listed
@@ -429,7 +429,7 @@ def _layer_pattern_get(values: Values, scope: Scope) -> Values:
     count = scope.field("model.num_layers") if layers is None else layers
     listed = items(frequency)
     refused = listed is not None and isinstance(count, int) and len(listed) != count
-    return (None if refused else _pattern(frequency, count),)
+    return (None if refused else _layer_pattern(frequency, count),)
 
 
 def _layer_pattern_put(values: Values, _scope: Scope) -> Written:
@@ -448,7 +448,7 @@ def _first_dense_get(values: Values, scope: Scope) -> Values:
     first, count = integer(dense), integer(layers)
     if first and count is not None and first <= count <= _MOST_LAYERS:
         return ([0] * first + [1] * min(count - first, count),)
-    return (_pattern(1 if frequency is None else frequency, layers),)
+    return (_layer_pattern(1 if frequency is None else frequency, layers),)
 
 
 def _first_dense_put(values: Values, _scope: Scope) -> Written:

@@ -122,7 +122,7 @@ class _Class(NamedTuple):
     falling_share: Value
 
 
-def _float(value: Value) -> float | None:
+def _float_or_none(value: Value) -> float | None:
     known = as_float(value)
     return known if isinstance(known, float) else None
 
@@ -144,19 +144,19 @@ def _whole(value: float | None) -> int:
 
 def _in_whole_steps(rate: _Rate) -> _Rate:
     """The nearest whole lengths, of one step at least: only a run in samples decays over a part of a step."""
-    return rate._replace(last=_nearest(rate.last), tail=_nearest(rate.tail))
+    return rate._replace(last=_nearest_whole(rate.last), tail=_nearest_whole(rate.tail))
 
 
 _COUNTED_EXACTLY = 1 << 53
 """Whole numbers up to here are floats as they are."""
 
 
-def _quotient(samples: int, whole: int) -> int | float:
+def _exact_quotient(samples: int, whole: int) -> int | float:
     parts = samples % whole and samples < _COUNTED_EXACTLY
     return samples / whole if parts else samples // whole
 
 
-def _nearest(length: Value) -> Value:
+def _nearest_whole(length: Value) -> Value:
     known = number(length)
     return length if known is None or integer(length) is not None or not isfinite(known) else max(1, round(known))
 
@@ -176,7 +176,7 @@ def _whole_steps(warmup: int | float) -> int:
 
 def _megatron_get(values: Values, scope: Scope) -> Values:
     at = _Launch(*values)
-    whole, consumption = _count(at.batch), _consumption(at, scope)
+    whole, consumption = _count_or_none(at.batch), _consumption(at, scope)
 
     def steps_filled(samples: float) -> int | float | None:
         """The steps that so many samples fill, which need not be whole ones."""
@@ -184,32 +184,32 @@ def _megatron_get(values: Values, scope: Scope) -> Values:
             return None
         if consumption is not None:
             return _steps(consumption.step_at(samples))
-        return _quotient(int(samples), whole) if whole else None
+        return _exact_quotient(int(samples), whole) if whole else None
 
     def steps(iterations: Value | Omitted, *samples: Value | Omitted) -> int | float | None:
         """A length in iterations, else from the first of some lengths in samples."""
-        counted = next((known for one in samples if (known := _count(one))), None)
-        return _count(iterations) or (steps_filled(counted) if counted else None)
+        counted = next((known for one in samples if (known := _count_or_none(one))), None)
+        return _count_or_none(iterations) or (steps_filled(counted) if counted else None)
 
     if consumption is not None and whole:
         at = _in_samples_alone(at, whole)
     # A run in samples has iterations, too, which the reader works out: whole ones, while it decays to its last sample.
     # A decay of its own goes before either length.
-    last = _count(at.last) or steps(None, at.last_samples, at.run_samples) or steps(at.run)
+    last = _count_or_none(at.last) or steps(None, at.last_samples, at.run_samples) or steps(at.run)
     last = integer(scope.field("run.train_steps")) if last is None else last
-    tail = _count(at.tail)
+    tail = _count_or_none(at.tail)
     tail = _tail(at, steps_filled) if tail is None else tail
     stable = at.style == "WSD"
     rate = _Rate(
         values[0],
-        _float(values[1]),
-        0.0 if at.style == "constant" else _float(values[2]),
+        _float_or_none(values[1]),
+        0.0 if at.style == "constant" else _float_or_none(values[2]),
         _megatron_warmup(at, last, steps_filled, growing=consumption is not None),
-        _float(values[6]),
+        _float_or_none(values[6]),
         last,
         tail if stable else None,
         values[11] if stable else None,
-        warmup_share=_float(values[4]) if last is None else None,
+        warmup_share=_float_or_none(values[4]) if last is None else None,
     )
     if not isinstance(consumption, str):
         return rate
@@ -228,10 +228,10 @@ def _consumption(at: _Launch, scope: Scope) -> Consumption | str | None:
 
 def _in_samples_alone(at: _Launch, whole: int) -> _Launch:
     """All lengths in samples, as Megatron counts them (`training.py:get_optimizer_param_scheduler`)."""
-    if _count(at.run_samples):
+    if _count_or_none(at.run_samples):
         return at._replace(run=None, last=None)
-    last = _count(at.last) or _count(at.run)
-    tail, warmup = _count(at.tail), _count(at.warmup)
+    last = _count_or_none(at.last) or _count_or_none(at.run)
+    tail, warmup = _count_or_none(at.tail), _count_or_none(at.warmup)
     return at._replace(
         run=None, last=None, last_samples=None if last is None else last * whole,
         warmup=0, warmup_samples=None if warmup is None else warmup * whole,
@@ -239,13 +239,13 @@ def _in_samples_alone(at: _Launch, whole: int) -> _Launch:
     )  # fmt: skip
 
 
-def _count(value: Value | Omitted) -> int | None:
+def _count_or_none(value: Value | Omitted) -> int | None:
     return None if isinstance(value, Omitted) else integer(value)
 
 
 def _tail(at: _Launch, steps_filled: Callable[[float], int | float | None]) -> int | float | None:
     """The steps of the final decay, which ends with the decay."""
-    tail, decay = _count(at.tail_samples), _count(at.last_samples) or _count(at.run_samples)
+    tail, decay = _count_or_none(at.tail_samples), _count_or_none(at.last_samples) or _count_or_none(at.run_samples)
     if not tail or decay is None:
         return steps_filled(tail) if tail else None
     start, end = steps_filled(decay - tail), steps_filled(decay)
@@ -256,11 +256,11 @@ def _megatron_warmup(
     at: _Launch, last: int | float | None, steps_filled: Callable[[float], int | float | None], *, growing: bool
 ) -> int | float | None:
     share, samples = (
-        None if isinstance(at.warmup_share, Omitted) else _float(at.warmup_share),
-        _count(at.warmup_samples),
+        None if isinstance(at.warmup_share, Omitted) else _float_or_none(at.warmup_share),
+        _count_or_none(at.warmup_samples),
     )
     if share is not None:
-        decay = _count(at.last_samples) or _count(at.run_samples)
+        decay = _count_or_none(at.last_samples) or _count_or_none(at.run_samples)
         if growing and decay:  # the share is one of the samples
             return steps_filled(share * decay)
         return None if last is None else _steps(share * last)
@@ -299,7 +299,7 @@ def _written_rate(values: Values, scope: Scope) -> _Rate:
 
 def _megatron_share(rate: _Rate, warm: int | float | None, *, share: bool) -> Value | Omitted:
     if warm is None:
-        return OMIT if _float(rate.warmup_share) is None else rate.warmup_share
+        return OMIT if _float_or_none(rate.warmup_share) is None else rate.warmup_share
     return warm / (number(rate.last) or 1) if share else OMIT
 
 
@@ -322,13 +322,13 @@ def _in_samples(written: _Launch, rate: _Rate, consumption: Consumption) -> Writ
 
 
 def _nearest_megatron(rate: _Rate, last: Value | Omitted) -> Written:
-    warm, end = _float(rate.warmup), None if isinstance(last, Omitted) else _float(last)
+    warm, end = _float_or_none(rate.warmup), None if isinstance(last, Omitted) else _float_or_none(last)
     return _Launch(
         style="cosine",
-        peak=_float(rate.peak),
-        low=_float(rate.low) or 0.0,
+        peak=_float_or_none(rate.peak),
+        low=_float_or_none(rate.low) or 0.0,
         warmup=OMIT if warm is None else _whole(warm),
-        start=_float(rate.start) or 0.0,
+        start=_float_or_none(rate.start) or 0.0,
         last=OMIT if end is None else _whole(end),
     )
 
@@ -342,13 +342,13 @@ def _mindformers_get(values: Values, scope: Scope) -> Values:
     run, total = integer(scope.field("run.train_steps")), integer(at.total)
     last = run if total is None else total  # what stands for the run's length was replaced by the reader
     warm = _class_warmup(at, last, has_one=known is not None)
-    low = _float(dict(at._asdict()).get(str(facts.get("low", "low"))))
+    low = _float_or_none(dict(at._asdict()).get(str(facts.get("low", "low"))))
     rate = _Rate(
         style=facts["style"],
-        peak=_float(at.peak),
+        peak=_float_or_none(at.peak),
         low=facts.get("otherwise", 0.0) if low is None else low,
         warmup=None if warm is None else _steps(warm),
-        start=_float(at.start) or 0.0,
+        start=_float_or_none(at.start) or 0.0,
         last=last,
         tail_style=facts.get("tail"),
     )
@@ -357,13 +357,13 @@ def _mindformers_get(values: Values, scope: Scope) -> Values:
     return rate._replace(
         power=_of_style(at.power, 1.0, own=rate.style == "linear"),
         cycles=_of_style(at.cycles, 0.5, own=rate.style == "cosine"),
-        warmup_share=_float(at.warmup_share) if warm is None else None,
+        warmup_share=_float_or_none(at.warmup_share) if warm is None else None,
     )
 
 
 def _of_style(value: Value, usual: float, *, own: bool) -> float:
     """An argument that only one style has; of every other one it is the usual number."""
-    given = _float(value) if own else None
+    given = _float_or_none(value) if own else None
     return usual if given is None else given
 
 
@@ -373,7 +373,7 @@ def _is_over(last: int | None) -> bool:
 
 
 def _class_warmup(at: _Class, last: int | None, *, has_one: bool) -> int | float | None:
-    warm, share = number(at.warmup), _float(at.warmup_share)
+    warm, share = number(at.warmup), _float_or_none(at.warmup_share)
     if share is not None and (warm is None or share):
         return None if last is None else _steps_of(share, last)
     return warm if warm is not None or has_one else 0
@@ -419,7 +419,7 @@ _FALLS: Mapping[str, Callable[[_Rate, _Class, int | float | None, int | None], _
 
 def _is_cut_off(steps: Value, share: Value, last: int | None, run: int | None) -> bool:
     """True if a cosine may drop to its minimum before its end, within the run (CosineWithWarmUpLR.construct)."""
-    falling, part = integer(steps), _float(share)
+    falling, part = integer(steps), _float_or_none(share)
     if falling is None:
         return part is not None and 0 <= part < 1
     return (last is None or falling < last) and (run is None or falling < run)
@@ -431,10 +431,10 @@ def _mindformers_put(values: Values, scope: Scope) -> Written:
         return (OMIT,) * len(_Class._fields)
     warm = _whole_steps(number(rate.warmup) or 0)
     # A share of a length that is open stays a share, which both frameworks take of it.
-    is_share = rate.warmup is None and _float(rate.warmup_share) is not None
+    is_share = rate.warmup is None and _float_or_none(rate.warmup_share) is not None
     warming: dict[str, Value] = {"warmup_share": rate.warmup_share} if is_share else {"warmup": warm}
     settings: dict[str, Value] = {"peak": rate.peak, **warming}
-    if _float(rate.start) and (warm or is_share):
+    if _float_or_none(rate.start) and (warm or is_share):
         settings["start"] = rate.start
     if rate.last is not None and scope.side != "dynamic":
         settings["total"] = rate.last
@@ -459,7 +459,7 @@ class _Ends(NamedTuple):
 
 def _shape(rate: _Rate, warm: int, scope: Scope) -> Mapping[str, Value] | None:
     """The class that computes what is wanted, and what it alone is told; None where none does."""
-    highest, lowest, end = _float(rate.peak), _float(rate.low) or 0.0, integer(rate.last)
+    highest, lowest, end = _float_or_none(rate.peak), _float_or_none(rate.low) or 0.0, integer(rate.last)
     # The dynamic graph's schedules end with the run, but for those that count their own steps.
     run = integer(scope.field("run.train_steps")) if scope.side == "dynamic" else end
     names = entries(scope.options.get("written")) or {}
@@ -469,20 +469,20 @@ def _shape(rate: _Rate, warm: int, scope: Scope) -> Mapping[str, Value] | None:
     return None if shape is None else shape(rate, _Ends(warm, end or 0, None if end is None else run, lowest, names))
 
 
-def _cosine(rate: _Rate, at: _Ends) -> Mapping[str, Value]:
+def _cosine_settings(rate: _Rate, at: _Ends) -> Mapping[str, Value]:
     cycles: dict[str, Value] = {} if rate.cycles in (None, 0.5) else {"cycles": rate.cycles}
     if at.ends_elsewhere:
         return {"name": at.names["held"], "rest": at.lowest, "held": 0, "falling": at.end - at.warm, **cycles}
     return {"name": at.names["cosine"], "low": at.lowest, **cycles}
 
 
-def _line(rate: _Rate, at: _Ends) -> Mapping[str, Value]:
+def _line_settings(rate: _Rate, at: _Ends) -> Mapping[str, Value]:
     longer: dict[str, Value] = {"falling": at.end - at.warm} if at.ends_elsewhere and at.end > (at.run or 0) else {}
     power = 1.0 if rate.power is None else rate.power
     return {"name": at.names["linear"], "low": at.lowest, "power": power, **longer}
 
 
-def _stable(rate: _Rate, at: _Ends) -> Mapping[str, Value] | None:
+def _stable_settings(rate: _Rate, at: _Ends) -> Mapping[str, Value] | None:
     tail = integer(rate.tail)
     if rate.last is None or tail is None:
         return None
@@ -495,9 +495,9 @@ def _stable(rate: _Rate, at: _Ends) -> Mapping[str, Value] | None:
 
 
 _SHAPES: Mapping[str, Callable[[_Rate, _Ends], Mapping[str, Value] | None]] = {
-    "cosine": _cosine,
-    "linear": _line,
-    "WSD": _stable,
+    "cosine": _cosine_settings,
+    "linear": _line_settings,
+    "WSD": _stable_settings,
 }
 
 
@@ -514,19 +514,19 @@ def _nearest_mindformers(rate: _Rate, scope: Scope) -> Mapping[str, Value]:
     from ..schedule.megatron import MegatronParameters, megatron_schedule
 
     names_written = entries(scope.options.get("written")) or {}
-    fallback: dict[str, Value] = {"name": names_written["cosine"], "low": _float(rate.low) or 0.0}
+    fallback: dict[str, Value] = {"name": names_written["cosine"], "low": _float_or_none(rate.low) or 0.0}
     run = integer(scope.field("run.train_steps")) or integer(rate.last)
     if run is None or rate.style not in MEGATRON_STYLES:
         return fallback
     try:
         schedule = megatron_schedule(
             MegatronParameters(
-                lr=_float(rate.peak) or 0.0,
-                min_lr=_float(rate.low) or 0.0,
+                lr=_float_or_none(rate.peak) or 0.0,
+                min_lr=_float_or_none(rate.low) or 0.0,
                 lr_decay_style=str(rate.style),
                 lr_decay_iters=integer(rate.last),
                 lr_warmup_iters=_whole(number(rate.warmup)),
-                lr_warmup_init=_float(rate.start) or 0.0,
+                lr_warmup_init=_float_or_none(rate.start) or 0.0,
                 lr_wsd_decay_style=str(rate.tail_style or "exponential"),
                 lr_wsd_decay_iters=integer(rate.tail),
                 train_iters=run,

@@ -45,10 +45,10 @@ def _static_batch_get(values: Values, scope: Scope) -> Values:
     repeats = (micros if staged else accumulated) or 1
     if whole is None and micro is not None and data is not None:
         whole = micro * data * repeats * (interleave or 1)
-    return micro, whole, data, _quotient(whole, micro, data), _devices(data, scope)
+    return micro, whole, data, _quotient(whole, micro, data), _device_count(data, scope)
 
 
-def _devices(data: int | None, scope: Scope) -> int | None:
+def _device_count(data: int | None, scope: Scope) -> int | None:
     if data is None:
         return None
     sizes = ("parallel.tensor_size", "parallel.pipeline_size", "parallel.context_size")
@@ -74,7 +74,7 @@ def _dynamic_batch_get(values: Values, scope: Scope) -> Values:
     if data is None:
         # The file has no key for it: the launch decides, the same one that the recipe already knows.
         data = integer(scope.field("parallel.data_size"))
-    return micro, whole, data, _quotient(whole, micro, data), _devices(data, scope)
+    return micro, whole, data, _quotient(whole, micro, data), _device_count(data, scope)
 
 
 def _dynamic_batch_put(values: Values, _scope: Scope) -> Written:
@@ -178,27 +178,27 @@ def _steps_get(values: Values, scope: Scope) -> Values:
     steps, listed = integer(values[0]), items(values[1])
     samples, growing = integer(listed[0]) if listed else None, growing_batch(scope)
     if samples is None or (growing is not None and growing.iterations(samples) != steps):
-        samples = _samples(steps, scope)  # of a growing batch the run's length is its steps
+        samples = _samples_of_steps(steps, scope)  # of a growing batch the run's length is its steps
     return steps, (None if steps is None else samples)
 
 
 def _steps_put(values: Values, scope: Scope) -> Written:
-    samples = _samples(integer(values[0]), scope) if values[1] is None else integer(values[1])
+    samples = _samples_of_steps(integer(values[0]), scope) if values[1] is None else integer(values[1])
     return values[0], (OMIT if samples is None else [samples, 0, 0])
 
 
-def _samples(steps: int | None, scope: Scope) -> int | None:
+def _samples_of_steps(steps: int | None, scope: Scope) -> int | None:
     whole, growing = integer(scope.field("batch.global_size")), growing_batch(scope)
     if steps is None or not whole:
         return None
     return steps * whole if growing is None else growing.consumption.samples(steps)
 
 
-def _short(value: float) -> int | float:
+def _shortest_number(value: float) -> int | float:
     return int(value) if value == value and abs(value) < 1e15 and value == int(value) else value
 
 
-def _blend(value: Value) -> Value:
+def _dataset_blend(value: Value) -> Value:
     listed = [value] if isinstance(value, str) else items(value)
     if not listed:
         return None
@@ -209,7 +209,7 @@ def _blend(value: Value) -> Value:
     # One prefix alone is asked for just the run's samples; with a weight both builders ask for 0.5% more.
     if weights is None:
         return [[None, path] for path in listed]
-    return [[_short(weight), path] for weight, path in zip(weights, listed[1::2], strict=True)]
+    return [[_shortest_number(weight), path] for weight, path in zip(weights, listed[1::2], strict=True)]
 
 
 def _flat(value: Value) -> Value:
@@ -229,7 +229,7 @@ def _split(value: Value) -> Value:
 
 
 def _data_get(values: Values, _scope: Scope) -> Values:
-    return _blend(values[0]), _split(values[1])
+    return _dataset_blend(values[0]), _split(values[1])
 
 
 def _data_put(values: Values, scope: Scope) -> Written:

@@ -118,10 +118,10 @@ def _megatron_put(values: Values, scope: Scope) -> Written:
         return _arguments(laid_out, layout=_layout(chunks, integer(scope.field("mtp.num_layers")) or 0))
     first, usual, last = ends or _nearest_ends(layers, size)
     # Of two stages only one is told: Megatron-LM 0.12 divides what is left among the others.
-    return _arguments(laid_out, first=_unusual(first, usual), last=_unusual(last, usual))
+    return _arguments(laid_out, first=_omit_if_usual(first, usual), last=_omit_if_usual(last, usual))
 
 
-def _unusual(size: Value, usual: Value) -> Value | Omitted:
+def _omit_if_usual(size: Value, usual: Value) -> Value | Omitted:
     return OMIT if size == usual else size
 
 

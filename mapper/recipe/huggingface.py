@@ -222,7 +222,7 @@ def network(fields: Fields) -> Network:
     count = layers_in(fields["model.num_layers"])
     pattern = pattern_of(fields["moe.layer_pattern"], count) if fields["moe.num_experts"] else [False] * count
     kinds = {experts: _layer(fields, experts=experts) for experts in dict.fromkeys(pattern)}
-    return Network([kinds[experts] for experts in pattern], _norm(fields, whole(fields["model.hidden_size"])), 0)
+    return Network([kinds[experts] for experts in pattern], _norm_size(fields, whole(fields["model.hidden_size"])), 0)
 
 
 def ends(fields: Fields) -> Ends:
@@ -237,7 +237,7 @@ def _layer(fields: Fields, *, experts: bool) -> Layer:
     """`LlamaDecoderLayer`, `Glm4DecoderLayer` (four norms), `Qwen3MoeDecoderLayer`, `DeepseekV3DecoderLayer`."""
     hidden = whole(fields["model.hidden_size"])
     attention, norms = _latent(fields) if fields["attention.latent.enabled"] else _grouped_attention(fields)
-    norms += (4 if fields["norm.sandwich"] else 2) * _norm(fields, hidden)
+    norms += (4 if fields["norm.sandwich"] else 2) * _norm_size(fields, hidden)
     way = "latent" if fields["attention.latent.enabled"] else "attention"
     if not experts:
         width = whole(fields["model.ffn_hidden_size"])
@@ -265,7 +265,7 @@ def _grouped_attention(fields: Fields) -> tuple[int, int]:
     bias = width if fields["attention.qkv_bias"] else 0
     if fields["attention.output_bias"] or fields["model.bias_linear"]:
         bias += hidden
-    return hidden * width + query * hidden + bias, 2 * _norm(fields, channels) if fields[
+    return hidden * width + query * hidden + bias, 2 * _norm_size(fields, channels) if fields[
         "attention.qk_layernorm"
     ] else 0
 
@@ -283,7 +283,7 @@ def _latent(fields: Fields) -> tuple[int, int]:
     return query + rest, low + (0 if rank is None else whole(rank))
 
 
-def _norm(fields: Fields, width: int) -> int:
+def _norm_size(fields: Fields, width: int) -> int:
     return width if fields["norm.type"] == "RMSNorm" else 2 * width
 
 
@@ -347,12 +347,12 @@ def windows(fields: Fields) -> list[tuple[int, int] | None]:
     return [seen if chosen is None or chosen[number] else None for number in range(count)]
 
 
-def _layers(fields: Fields) -> tuple[Value, ...]:
+def _layer_quantities(fields: Fields) -> tuple[Value, ...]:
     built = network(fields)
     return built.kinds(), built.by_kind()
 
 
-def _whole(fields: Fields) -> tuple[Value, ...]:
+def _parameter_counts(fields: Fields) -> tuple[Value, ...]:
     built, around = network(fields), ends(fields)
     return around.by_kind(), built.total(around), built.active(around)
 
@@ -364,8 +364,8 @@ def _rotary_quantities(fields: Fields) -> tuple[Value, ...]:
 
 
 _FORMULAS: tuple[tuple[tuple[FieldName, ...], Answer], ...] = (
-    (("computed.layers", "computed.parameters_by_kind"), _layers),
-    (("computed.embedding_parameters", "computed.parameters", "computed.active_parameters"), _whole),
+    (("computed.layers", "computed.parameters_by_kind"), _layer_quantities),
+    (("computed.embedding_parameters", "computed.parameters", "computed.active_parameters"), _parameter_counts),
     (("computed.attention_scale",), lambda fields: (round_digits(scale(fields)),)),
     (("computed.rotary_frequencies", "computed.rotary_amplitude"), _rotary_quantities),
     (("computed.visible_positions",), lambda fields: (sight(windows(fields)),)),

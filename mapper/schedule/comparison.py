@@ -65,7 +65,7 @@ def compare(a: Curve, b: Curve, steps: int, tolerance: float | None = None) -> C
     rounding = max(a.rounding(steps), b.rounding(steps))
     single = "float32" in (a.precision, b.precision)
     allowed = (FLOAT32_TOLERANCE if single else FLOAT64_TOLERANCE) if tolerance is None else tolerance
-    segments = list(_segments(a, b, steps))
+    segments = list(_common_segments(a, b, steps))
     peak = _peak(segments)
     scale = peak or 1.0
     largest, at, upper, exhausted = _largest(segments, scale)
@@ -94,7 +94,7 @@ class _Segment(NamedTuple):
         return self.a.value(step) - self.b.value(step)
 
 
-def _segments(a: Curve, b: Curve, steps: int) -> Iterator[_Segment]:
+def _common_segments(a: Curve, b: Curve, steps: int) -> Iterator[_Segment]:
     starts = sorted({0, *(piece.start for piece in a.pieces), *(piece.start for piece in b.pieces)})
     starts = [start for start in starts if 0 <= start < steps]
     left = right = 0
@@ -136,14 +136,14 @@ def _is_same_curve(segment: _Segment) -> bool:
     return False
 
 
-def _ends(segment: _Segment) -> float:
+def _largest_end_distance(segment: _Segment) -> float:
     return max(_distance_at(segment, segment.start), _distance_at(segment, segment.end))
 
 
 def _upper(segment: _Segment) -> float:
     """A size that the difference exceeds nowhere between the ends."""
     start, end, a, b = segment
-    ends = _ends(segment)
+    ends = _largest_end_distance(segment)
     if end - start <= 1 or ends == math.inf:
         return ends
     low_a, high_a = a.range(start, end)
@@ -157,7 +157,7 @@ def _upper(segment: _Segment) -> float:
     return by_hermite if by_hermite < by_range else max(by_range, ends)
 
 
-def _halves(segment: _Segment) -> tuple[_Segment, _Segment]:
+def _split_in_halves(segment: _Segment) -> tuple[_Segment, _Segment]:
     middle = (segment.start + segment.end) // 2
     return segment._replace(end=middle), segment._replace(start=middle)
 
@@ -210,7 +210,7 @@ def _bisect(queue: list[tuple[float, _Segment]], best: float, at: int, scale: fl
         _, segment = heappop(queue)
         if segment.end - segment.start <= 1:
             continue
-        for half in _halves(segment):
+        for half in _split_in_halves(segment):
             size = _distance_at(half, half.end)
             if size > best:
                 best, at = size, half.end
@@ -256,9 +256,9 @@ def _first_within(whole: _Segment, size: float, budget: int) -> tuple[int | None
                 return segment.end, budget
         elif _upper(segment) > size:
             if segment.end - segment.start > 1:
-                first, second = _halves(segment)
+                first, second = _split_in_halves(segment)
                 stack += (second, first)
-            elif _ends(segment) > size:
+            elif _largest_end_distance(segment) > size:
                 return segment.end, budget
     return None, budget
 
@@ -286,7 +286,7 @@ def explain(a: Schedule, b: Schedule, comparison: Comparison) -> tuple[Note, ...
     """The reasons for a difference, the one that shows first in front; none where the curves are the same."""
     if comparison.same:
         return ()
-    found = [*_start_reasons(a, b), *_phases(a, b), *_ends_apart(a, b, comparison)]
+    found = [*_start_reasons(a, b), *_phase_notes(a, b), *_ends_apart(a, b, comparison)]
     return tuple(found) or (note(say.unnamed),)
 
 
@@ -329,7 +329,7 @@ def _warmup(one: Traits, two: Traits) -> Note:
     return note(say.warmup, a=one.warmup, b=two.warmup)
 
 
-def _phases(a: Schedule, b: Schedule) -> list[Note]:
+def _phase_notes(a: Schedule, b: Schedule) -> list[Note]:
     one, two = a.traits, b.traits
     found: list[Note] = []
     if one.shape != two.shape:
@@ -348,7 +348,14 @@ def _phases(a: Schedule, b: Schedule) -> list[Note]:
             found.append(note(say.extra, argument=name, a=values[0], b=values[1]))
         elif values[0] != values[1] and one.shape == two.shape:
             default = _DEFAULT_EXTRAS.get(name, "none")
-            found.append(note(say.extra, argument=name, a=_or(values[0], default), b=_or(values[1], default)))
+            found.append(
+                note(
+                    say.extra,
+                    argument=name,
+                    a=_value_or_default(values[0], default),
+                    b=_value_or_default(values[1], default),
+                )
+            )
     return found
 
 
@@ -371,7 +378,7 @@ def _final(a: Schedule, b: Schedule) -> Note:
 _DEFAULT_EXTRAS: dict[str, object] = {"num_cycles": 0.5, "power": 1.0}
 
 
-def _or(value: object, default: object) -> object:
+def _value_or_default(value: object, default: object) -> object:
     return default if value is None else value
 
 
@@ -451,18 +458,18 @@ def nearest_mindformers(schedule: Schedule, steps: int | None = None) -> Equival
         arguments = {name: value for name, value in settings.items() if name != "type"}
         return mindformers_schedule(MindFormersParameters(str(settings["type"]), arguments, steps=schedule.steps))
 
-    return _best(schedule, horizon, _mindformers_candidates(schedule, horizon), build_schedule)
+    return _nearest_schedule(schedule, horizon, _mindformers_candidates(schedule, horizon), build_schedule)
 
 
 def _mindformers_candidates(schedule: Schedule, horizon: int) -> Iterator[dict[str, object]]:
     traits = schedule.traits
     total = max(1, horizon if traits.end is None else round(traits.end))
     for warmup in _whole(traits.warmup):
-        common = _common(traits, warmup)
+        common = _common_settings(traits, warmup)
         yield from _of_shape(schedule, traits, common, warmup, total)
 
 
-def _common(traits: Traits, warmup: int) -> dict[str, object]:
+def _common_settings(traits: Traits, warmup: int) -> dict[str, object]:
     found: dict[str, object] = {"learning_rate": traits.peak, "warmup_steps": warmup}
     if traits.initial != traits.peak or not warmup:
         found["warmup_lr_init"] = traits.initial if warmup else 0.0
@@ -544,7 +551,7 @@ def nearest_megatron(schedule: Schedule, steps: int | None = None, version: str 
         arguments = {**settings, "version": version, "global_batch_size": 1}
         return megatron_schedule(MegatronParameters(**arguments))  # type: ignore[arg-type]  # pyright: ignore
 
-    return _best(schedule, horizon, _megatron_candidates(schedule.traits, horizon, version), build_schedule)
+    return _nearest_schedule(schedule, horizon, _megatron_candidates(schedule.traits, horizon, version), build_schedule)
 
 
 def _megatron_candidates(traits: Traits, horizon: int, version: str) -> Iterator[dict[str, object]]:
@@ -582,7 +589,7 @@ def horizon_of(schedule: Schedule, steps: int | None = None) -> int:
     return max(1, steps or schedule.steps or schedule.total or 1)
 
 
-def _best(
+def _nearest_schedule(
     schedule: Schedule,
     horizon: int,
     candidates: Iterator[dict[str, object]],

@@ -121,7 +121,7 @@ def megatron_parameters(config: Config, steps: int | None = None) -> MegatronPar
         raise UndecidedError(tuple({entry.values: entry for entry in missing}.values()))
     ramp = values.get("rampup_batch_size")
     if isinstance(ramp, (list, tuple)):
-        values["rampup_batch_size"] = _ramp([str(part) for part in ramp])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        values["rampup_batch_size"] = _rampup_numbers([str(part) for part in ramp])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return MegatronParameters(**values)  # type: ignore[arg-type]  # pyright: ignore
 
 
@@ -166,7 +166,7 @@ def _needed_names(values: Mapping[str, object]) -> frozenset[str]:
     return frozenset(needed)
 
 
-def _ramp(words: list[str]) -> tuple[int, ...]:
+def _rampup_numbers(words: list[str]) -> tuple[int, ...]:
     try:
         return tuple(int(word) for word in words)
     except ValueError:
@@ -248,7 +248,7 @@ def mindformers_parameters(
         str(kind),
         arguments,
         use_fused=_is_fused(config),
-        weight_decay=_number(decay),
+        weight_decay=_float_or_none(decay),
         loss_scale=_loss_scale(config),
         steps=run if isinstance(run, int) and not isinstance(run, bool) else None,
         version=config.framework_version,
@@ -296,7 +296,7 @@ def _is_fused(config: Config) -> bool:
     return any(config.is_on(f"resolved.optimizer.{name}") for name in ("use_fused", "enable_fused_opt"))
 
 
-def _number(value: object) -> float | None:
+def _float_or_none(value: object) -> float | None:
     try:
         return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
     except OverflowError:  # a whole number of more than three hundred digits
@@ -308,12 +308,12 @@ def _loss_scale(config: Config) -> LossScale | None:
     from .curve import LossScale
 
     sense = config.value("resolved.wrapper.scale_sense")
-    fixed = _number(sense)
+    fixed = _float_or_none(sense)
     if fixed is not None:
         return LossScale("constant", fixed)
     if not is_mapping(sense):
         return None
-    numbers = {name: _number(sense.get(name)) for name in sense}
+    numbers = {name: _float_or_none(sense.get(name)) for name in sense}
     value = numbers.get("loss_scale_value")
     if value is None:
         return None

@@ -132,12 +132,12 @@ def megatron_schedule(parameters: MegatronParameters) -> Schedule:
         parameters.lr_decay_style,
         {**parameters._asdict(), "train_iters": steps},
         curve,
-        _traits(parameters, counted, consumption),
+        _schedule_traits(parameters, counted, consumption),
         _weight_decay(parameters, counted, consumption),
         _loss_scale(parameters),
         steps,
         math.ceil(consumption.step_at(counted.decay)),
-        _notes(parameters, counted, consumption, curve),
+        _schedule_notes(parameters, counted, consumption, curve),
     )
 
 
@@ -149,7 +149,7 @@ def scheduler_arguments(parameters: MegatronParameters) -> tuple[Counted, Consum
     return found, consumption
 
 
-def _refuse(why: Words) -> UndecidedError:
+def _refusal(why: Words) -> UndecidedError:
     return UndecidedError((problem(say.refused, framework="Megatron-LM", why=why),))
 
 
@@ -171,7 +171,7 @@ def _batches(p: MegatronParameters) -> tuple[Consumption, int]:
     ramp = None if p.newer_batches else p.rampup_batch_size
     least = p.global_batch_size if ramp is None else ramp[0]
     if p.decrease_batch_size_if_needed and least < unit:
-        raise _refuse(say.batch_too_small(least=least, unit=unit))
+        raise _refusal(say.batch_too_small(least=least, unit=unit))
 
     def running_batch(batch: int) -> int:
         return batch // unit * unit if p.decrease_batch_size_if_needed else batch
@@ -189,7 +189,7 @@ def _check_length(p: MegatronParameters) -> None:
     if not p.train_iters and not p.train_samples:
         raise UndecidedError((problem(say.missing, what=verbatim("train_iters"), remedy=say.give_train_iters()),))
     if p.train_iters and p.train_samples:
-        raise _refuse(say.length_twice())
+        raise _refusal(say.length_twice())
 
 
 def _stepped_batches(p: MegatronParameters, given: str) -> tuple[Consumption, int]:
@@ -197,9 +197,9 @@ def _stepped_batches(p: MegatronParameters, given: str) -> tuple[Consumption, in
     try:
         pairs = parse_step_schedule(given, p.seq_length)
     except ValueError:
-        raise _refuse(say.step_schedule_unparsed(given=given)) from None
+        raise _refusal(say.step_schedule_unparsed(given=given)) from None
     if not pairs or pairs[0][0] != 0 or any(batch < 1 for _, batch in pairs):
-        raise _refuse(say.step_schedule_start())
+        raise _refusal(say.step_schedule_start())
     consumption = stepped_batch(pairs)
     return consumption, p.train_iters or consumption.first_after((p.train_samples or 0) - 1)
 
@@ -209,12 +209,12 @@ def _ramped_batches(
 ) -> tuple[Consumption, int]:
     """A batch that grows to its full size."""
     if p.train_iters:
-        raise _refuse(say.rampup_needs_samples())
+        raise _refusal(say.rampup_needs_samples())
     first, increment, over = ramp
     last, samples = p.global_batch_size, p.train_samples or 0
     known = ramp_of(ramp, last)
     if known is None:
-        raise _refuse(say.rampup_not_reached(given=f"{first} {increment} {over}", last=last))
+        raise _refusal(say.rampup_not_reached(given=f"{first} {increment} {over}", last=last))
     return ramped_batch(first, increment, over, last, running_batch), known.iterations(samples)
 
 
@@ -318,33 +318,33 @@ def _regions(p: MegatronParameters, counted: Counted) -> list[_Region]:
     regions: list[_Region] = []
     peak, low, start, end = float(p.lr), p.min_lr, counted.warmup, counted.decay
     if start > 0:
-        regions.append(_Region(start, _line(p.lr_warmup_init, peak, 0.0, start)))
+        regions.append(_Region(start, _line_formula(p.lr_warmup_init, peak, 0.0, start)))
     style, drop, decay_from = p.lr_decay_style, peak - low, float(start)
     if style == "constant":
-        return [*regions, _Region(math.inf, _level(peak))]
+        return [*regions, _Region(math.inf, _constant_formula(peak))]
     if style == "inverse-square-root":
         scale = peak * max(start, 1) ** 0.5
-        regions.append(_Region(0, _level(max(low, scale))))
+        regions.append(_Region(0, _constant_formula(max(low, scale))))
         if low > 0 and (scale / low) ** 2 < end:
             regions.append(_Region((scale / low) ** 2, _inverse_root(scale)))
-            regions.append(_Region(end, _level(low)))
+            regions.append(_Region(end, _constant_formula(low)))
         else:
             regions.append(_Region(end, _inverse_root(scale)))
-        return [*regions, _Region(math.inf, _level(low))]
+        return [*regions, _Region(math.inf, _constant_formula(low))]
     if style == "WSD":
         style = p.lr_wsd_decay_style
         decay_from = float(end - (counted.wsd or 0))
-        regions.append(_Region(decay_from, _level(peak)))
+        regions.append(_Region(decay_from, _constant_formula(peak)))
     if end > decay_from:
-        regions.append(_Region(end, _decay(style, low, drop, decay_from, end - decay_from)))
-    return [*regions, _Region(math.inf, _level(low))]
+        regions.append(_Region(end, _decay_formula(style, low, drop, decay_from, end - decay_from)))
+    return [*regions, _Region(math.inf, _constant_formula(low))]
 
 
-def _level(value: float) -> Callable[[Stretch], Formula]:
+def _constant_formula(value: float) -> Callable[[Stretch], Formula]:
     return lambda stretch: Constant(value)  # noqa: ARG005
 
 
-def _line(first: float, last: float, start: float, length: float) -> Callable[[Stretch], Formula]:
+def _line_formula(first: float, last: float, start: float, length: float) -> Callable[[Stretch], Formula]:
     return lambda stretch: Line(first, (last - first) * stretch.batch / length, stretch.step_of(start))
 
 
@@ -352,7 +352,7 @@ def _inverse_root(scale: float) -> Callable[[Stretch], Formula]:
     return lambda stretch: InverseRoot(scale / math.sqrt(stretch.batch), stretch.step_of(0))
 
 
-def _decay(style: str, low: float, drop: float, start: float, length: float) -> Callable[[Stretch], Formula]:
+def _decay_formula(style: str, low: float, drop: float, start: float, length: float) -> Callable[[Stretch], Formula]:
     def formula(stretch: Stretch) -> Formula:
         origin, steps = stretch.step_of(start), length / stretch.batch
         if style == "linear":
@@ -391,7 +391,7 @@ def weight_decay_ends(p: MegatronParameters) -> tuple[float, float]:
     if p.weight_decay_incr_style == "constant":
         return p.weight_decay, p.weight_decay
     if p.start_weight_decay is None or p.end_weight_decay is None:
-        raise _refuse(say.weight_decay_ends(flag=f"--weight-decay-incr-style {p.weight_decay_incr_style}"))
+        raise _refusal(say.weight_decay_ends(flag=f"--weight-decay-incr-style {p.weight_decay_incr_style}"))
     return p.start_weight_decay, p.end_weight_decay
 
 
@@ -409,8 +409,14 @@ def _weight_decay(p: MegatronParameters, counted: Counted, consumption: Consumpt
         coefficient = ratio if style == "linear" else 0.5 * (math.cos(math.pi * (1 - ratio)) + 1.0)
         return start + coefficient * (end - start)
 
-    grown = _line(start, end, 0.0, length) if style == "linear" else _decay("cosine", end, start - end, 0.0, length)
-    return Curve(value, _pieces([_Region(length, grown), _Region(math.inf, _level(end))], consumption), "float64")
+    grown = (
+        _line_formula(start, end, 0.0, length)
+        if style == "linear"
+        else _decay_formula("cosine", end, start - end, 0.0, length)
+    )
+    return Curve(
+        value, _pieces([_Region(length, grown), _Region(math.inf, _constant_formula(end))], consumption), "float64"
+    )
 
 
 # Loss scale ----------------------------------------------------------------------------------------------------------
@@ -423,7 +429,7 @@ def _loss_scale(p: MegatronParameters) -> Curve | None:
     if not p.fp16:
         return None
     if p.min_loss_scale <= 0 or p.min_loss_scale > p.initial_loss_scale or p.loss_scale_window <= 0 or p.hysteresis < 1:
-        raise _refuse(say.loss_scale_range())
+        raise _refusal(say.loss_scale_range())
     if float(p.loss_scale_window).is_integer():
         from .curve import growing_scale
 
@@ -434,7 +440,7 @@ def _loss_scale(p: MegatronParameters) -> Curve | None:
 # In words ------------------------------------------------------------------------------------------------------------
 
 
-def _traits(p: MegatronParameters, counted: Counted, consumption: Consumption) -> Traits:
+def _schedule_traits(p: MegatronParameters, counted: Counted, consumption: Consumption) -> Traits:
     warmup = max(0.0, consumption.step_at(counted.warmup))
     end = consumption.step_at(counted.decay)
     constant = p.lr_decay_style == "constant"
@@ -458,7 +464,9 @@ def _traits(p: MegatronParameters, counted: Counted, consumption: Consumption) -
     )
 
 
-def _notes(p: MegatronParameters, counted: Counted, consumption: Consumption, curve: Curve) -> tuple[Note, ...]:
+def _schedule_notes(
+    p: MegatronParameters, counted: Counted, consumption: Consumption, curve: Curve
+) -> tuple[Note, ...]:
     found: list[Note] = []
     if p.use_checkpoint_opt_param_scheduler:
         found.append(note(say.from_checkpoint))

@@ -80,7 +80,7 @@ def mindformers_schedule(parameters: MindFormersParameters) -> Schedule:
         parameters.version,
         built.type,
         built.arguments,
-        Curve(value, _pieces(built.regions, offset), "float32"),
+        Curve(value, _curve_pieces(built.regions, offset), "float32"),
         traits,
         None if decay is None else constant_curve(decay, "float32"),
         None if parameters.loss_scale is None else loss_scale_curve(parameters.loss_scale),
@@ -90,7 +90,7 @@ def mindformers_schedule(parameters: MindFormersParameters) -> Schedule:
     )
 
 
-def _pieces(regions: list[Region], offset: int) -> tuple[Piece, ...]:
+def _curve_pieces(regions: list[Region], offset: int) -> tuple[Piece, ...]:
     found: list[Piece] = []
     start: float = offset
     for region in regions:
@@ -144,7 +144,7 @@ def build(type_name: str, arguments: Mapping[str, object], version: str) -> Buil
     return _BUILDERS[name](Arguments(name, arguments, version))
 
 
-def _constant(a: Arguments) -> Built:
+def _build_constant(a: Arguments) -> Built:
     warm = a.warmup()
     peak = single(warm.peak)
 
@@ -156,7 +156,7 @@ def _constant(a: Arguments) -> Built:
     return Built(a.type, a.values, rate, regions, warm.traits("constant", None, None), a.count("total_steps"))
 
 
-def _linear(a: Arguments) -> Built:
+def _build_linear(a: Arguments) -> Built:
     warm, total = a.warmup(), a.total()
     length = max(1, total - warm.steps)
     peak, end, steps = single(warm.peak), single(total), single(length)
@@ -175,7 +175,7 @@ def _linear(a: Arguments) -> Built:
     return Built(a.type, a.values, rate, regions, warm.traits("linear", total, 0.0), total)
 
 
-def _polynomial(a: Arguments) -> Built:
+def _build_polynomial(a: Arguments) -> Built:
     warm, total = a.warmup(), a.total()
     given = a.count("decay_steps")
     length = max(1, total - warm.steps) if given is None else max(1, given)
@@ -192,7 +192,7 @@ def _polynomial(a: Arguments) -> Built:
         if at > end:
             return low
         left = single(1.0 - single(single(at - since) / steps))
-        decay = single(single(drop * _power(left, single(power))) + low)
+        decay = single(single(drop * _single_power(left, single(power))) + low)
         return single(peak * quotient(decay, peak))
 
     formula: Formula
@@ -212,7 +212,7 @@ def _polynomial(a: Arguments) -> Built:
     return Built(a.type, a.values, rate, regions, traits, total, notes)
 
 
-def _power(base: float, exponent: float) -> float:
+def _single_power(base: float, exponent: float) -> float:
     if base < 0 and not float(exponent).is_integer():
         return math.nan
     try:
@@ -236,7 +236,7 @@ def _cosine_formula(low: float, peak: float, rate: float, origin: float) -> Form
     return Cosine(low + 0.5 * (peak - low), 0.5 * (peak - low), rate, origin)
 
 
-def _cosine(a: Arguments) -> Built:
+def _build_cosine(a: Arguments) -> Built:
     warm, total = a.warmup(), a.total()
     length = max(1, total - warm.steps)
     ratio, given = a.optional("decay_ratio"), a.count("decay_steps")
@@ -275,7 +275,7 @@ def _cut(regions: list[Region], end: float) -> list[Region]:
     return [region._replace(until=min(region.until, end)) for region in regions]
 
 
-def _restarts(a: Arguments) -> Built:
+def _build_restarts(a: Arguments) -> Built:
     warm, total = a.warmup(), a.total()
     length = max(1, total - warm.steps)
     given = a.count("decay_steps")
@@ -520,11 +520,11 @@ def _scale_formula(formula: Formula, by: float) -> Formula:
 
 
 _BUILDERS: dict[str, Callable[[Arguments], Built]] = {
-    "ConstantWarmUpLR": _constant,
-    "LinearWithWarmUpLR": _linear,
-    "CosineWithWarmUpLR": _cosine,
-    "CosineWithRestartsAndWarmUpLR": _restarts,
-    "PolynomialWithWarmUpLR": _polynomial,
+    "ConstantWarmUpLR": _build_constant,
+    "LinearWithWarmUpLR": _build_linear,
+    "CosineWithWarmUpLR": _build_cosine,
+    "CosineWithRestartsAndWarmUpLR": _build_restarts,
+    "PolynomialWithWarmUpLR": _build_polynomial,
     "ConstantWithCoolDownLR": _cool_down,
     "WarmUpStableDecayLR": _stable_decay,
     "CosineAnnealingLR": _cosine_annealing,
@@ -601,17 +601,17 @@ class Arguments:
                     (problem(say.missing, what=verbatim(f"lr_schedule.{name}"), remedy=say.needed_by(type=type_name)),)
                 )
             if isinstance(value, bool) or not isinstance(value, (int, float, type(None), Inner)):
-                raise _wrong(name, value, say.number_as_text())
+                raise _wrong_type_error(name, value, say.number_as_text())
             if isinstance(value, (int, float)) and not abs(value) < LARGEST:
-                raise _wrong(name, value, say.finite_number())
+                raise _wrong_type_error(name, value, say.finite_number())
             if name in _STEPS and isinstance(value, float):
-                raise _wrong(name, value, say.whole_number())
+                raise _wrong_type_error(name, value, say.whole_number())
 
     def number(self, name: str) -> float:
         """A number as it is, an integer staying one."""
         value = self.values[name]
         if not isinstance(value, (int, float)):
-            raise _wrong(name, value, say.number())
+            raise _wrong_type_error(name, value, say.number())
         return value
 
     def optional(self, name: str) -> float | None:
@@ -668,7 +668,7 @@ class Arguments:
         return WarmUp(steps, self.number("warmup_lr_init"), self.number("learning_rate"), divides, because)
 
 
-def _wrong(name: str, value: object, expected: Words) -> UndecidedError:
+def _wrong_type_error(name: str, value: object, expected: Words) -> UndecidedError:
     return UndecidedError(
         (problem(say.wrong_type, what=verbatim(f"lr_schedule.{name}"), found=repr(value), expected=expected),)
     )

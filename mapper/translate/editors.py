@@ -296,7 +296,7 @@ class YamlEditor:
         node = self.document.find(path)
         if node is None:
             self._insert(path, key, value)
-        elif not _equal(node.value, value):
+        elif not _is_same_yaml(node.value, value):
             yield from self._replace(node, key, value)
 
     def path_at(self, span: Span) -> str | None:
@@ -316,7 +316,7 @@ class YamlEditor:
         if node is None or node.key_span is None:
             return
         yield Edit(*self.source.offsets(node.key_span), name.rpartition(".")[2], name)
-        if not _equal(node.value, value):
+        if not _is_same_yaml(node.value, value):
             yield from self._replace(node, key, value)
 
     def drop(self, key: str) -> Iterator[Edit]:
@@ -367,7 +367,7 @@ class YamlEditor:
         plain = all(entry.kind == "scalar" and entry.anchor is None for entry in node.entries)
         if plain and len(node.entries) == len(value):
             for entry, wanted in zip(node.entries, value, strict=True):
-                if not _equal(entry.value, wanted):
+                if not _is_same_yaml(entry.value, wanted):
                     yield Edit(*self.source.offsets(entry.span), self._in_style(entry, wanted), key)
             return
         start, end = self.source.offsets(node.span)
@@ -475,11 +475,11 @@ def _with_anchor(node: Node, text: str) -> str:
     return text if node.anchor is None else f"&{node.anchor} {text}"
 
 
-def _equal(one: Any, other: Any) -> bool:
+def _is_same_yaml(one: Any, other: Any) -> bool:
     if isinstance(one, bool) != isinstance(other, bool):
         return False
     if isinstance(one, list) and isinstance(other, (list, tuple)):
-        return len(one) == len(other) and all(_equal(a, b) for a, b in zip(one, other, strict=True))  # pyright: ignore
+        return len(one) == len(other) and all(_is_same_yaml(a, b) for a, b in zip(one, other, strict=True))  # pyright: ignore
     if isinstance(one, (int, float)) and isinstance(other, (int, float)):
         return type(one) is type(other) and one == other
     return bool(one == other)

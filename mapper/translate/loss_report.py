@@ -459,56 +459,56 @@ class Decision(NamedTuple):
 _Case = FieldCase
 
 
-def _yes(_: FieldCase) -> bool:
+def _always(_: FieldCase) -> bool:
     return True
 
 
-def _no(_: FieldCase) -> bool:
+def _never(_: FieldCase) -> bool:
     return False
 
 
-NOTHING_TO_SAY = Decision(_Case.is_silent, None, _Case.row_text, _no, _no)
+NOTHING_TO_SAY = Decision(_Case.is_silent, None, _Case.row_text, _never, _never)
 """Ends the search for a field of which nothing is said."""
 DECISIONS: Mapping[Stage, tuple[Decision, ...]] = {
     # The field counts on neither side of this run.
     "inert": (
-        Decision(_yes, "dropped", _Case.no_effect_text, _no, _yes, _Case.no_impact),
+        Decision(_always, "dropped", _Case.no_effect_text, _never, _always, _Case.no_impact),
     ),
     # The written side does the same without being told.
     "by itself": (
-        Decision(_Case.is_open_by_itself, "unresolved", _Case.unresolved_text, _no, _no),
-        Decision(_Case.has_weighty_caveat, None, _Case.caveat_text, _no, _Case.is_decided),
-        Decision(_Case.is_written_or_matters, "exact", _Case.does_it_text, _yes, _Case.is_decided),
+        Decision(_Case.is_open_by_itself, "unresolved", _Case.unresolved_text, _never, _never),
+        Decision(_Case.has_weighty_caveat, None, _Case.caveat_text, _never, _Case.is_decided),
+        Decision(_Case.is_written_or_matters, "exact", _Case.does_it_text, _always, _Case.is_decided),
     ),
     # The written side has no place for the field: another argument says it, or a caveat, or it is lost.
     "no place": (
-        Decision(_Case.is_alias, "exact", _Case.contained_text, _yes, _yes),
-        Decision(_Case.has_caveat, None, _Case.caveat_text, _no, _no),
+        Decision(_Case.is_alias, "exact", _Case.contained_text, _always, _always),
+        Decision(_Case.has_caveat, None, _Case.caveat_text, _never, _never),
         Decision(
             _Case.is_neutral, "exact", _Case.no_place_text,
             _Case.returns_by_default, _Case.is_read_by_target, _Case.impact_without_place,
         ),
-        Decision(_yes, "dropped", _Case.no_place_text, _no, _no, _Case.impact_without_place),
+        Decision(_always, "dropped", _Case.no_place_text, _never, _never, _Case.impact_without_place),
     ),
     # The written side always has another value.
     "fixed": (
-        Decision(_Case.has_caveat, None, _Case.caveat_text, _Case.returns_from_fixed, _no),
-        Decision(_Case.is_unsupported, "dropped", _Case.fixed_text, _Case.returns_from_fixed, _no),
-        Decision(_yes, "approximate", _Case.fixed_text, _Case.returns_from_fixed, _no),
+        Decision(_Case.has_caveat, None, _Case.caveat_text, _Case.returns_from_fixed, _never),
+        Decision(_Case.is_unsupported, "dropped", _Case.fixed_text, _Case.returns_from_fixed, _never),
+        Decision(_always, "approximate", _Case.fixed_text, _Case.returns_from_fixed, _never),
     ),
     # The field is written, or its default stays unwritten.
     "written": (
-        Decision(_Case.is_taken, "conditional", _Case.taken_text, _no, _no),
-        Decision(_Case.is_left_to_user, "unresolved", _Case.left_to_user_text, _no, _no),
-        Decision(_Case.is_misfit, "dropped", _Case.misfit_text, _no, _no),
+        Decision(_Case.is_taken, "conditional", _Case.taken_text, _never, _never),
+        Decision(_Case.is_left_to_user, "unresolved", _Case.left_to_user_text, _never, _never),
+        Decision(_Case.is_misfit, "dropped", _Case.misfit_text, _never, _never),
         Decision(_Case.has_caveat, None, _Case.caveat_text, _Case.is_written_in_full, _Case.is_value_written_in_full),
-        Decision(_Case.is_lost, "dropped", _Case.unsayable_text, _no, _no),
+        Decision(_Case.is_lost, "dropped", _Case.unsayable_text, _never, _never),
         NOTHING_TO_SAY,
-        Decision(_Case.is_other_number, "approximate", _Case.row_text, _no, _no),
-        Decision(_Case.is_other_value_of_one_key, "conditional", _Case.row_text, _no, _no),
-        Decision(_Case.is_explicit, "exact", _Case.source_text, _Case.is_reversible, _yes),
-        Decision(_Case.is_made_explicit, "made-explicit", _Case.no_text, _Case.is_reversible, _yes),
-        Decision(_Case.is_same_default, "exact", _Case.same_default_text, _Case.is_reversible, _yes),
+        Decision(_Case.is_other_number, "approximate", _Case.row_text, _never, _never),
+        Decision(_Case.is_other_value_of_one_key, "conditional", _Case.row_text, _never, _never),
+        Decision(_Case.is_explicit, "exact", _Case.source_text, _Case.is_reversible, _always),
+        Decision(_Case.is_made_explicit, "made-explicit", _Case.no_text, _Case.is_reversible, _always),
+        Decision(_Case.is_same_default, "exact", _Case.same_default_text, _Case.is_reversible, _always),
     ),
 }  # fmt: skip
 """By stage, tried in order: the first row that applies says what becomes of the field; without one nothing is said."""

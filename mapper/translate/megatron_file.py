@@ -43,11 +43,11 @@ PARALLEL_SIZES: tuple[FieldName, ...] = (
 def megatron_text(translation: Translation, *, comments: bool = True, language: Language = "en") -> str:
     """The script, its comments in a language."""
     arrays: dict[str, list[str]] = {}
-    for array, words, note in _arguments(translation, language):
+    for array, words, note in _written_arguments(translation, language):
         line = "    " + " ".join(quote_word(word) for word in words)
         arrays.setdefault(array, []).append(f"{line}  # {visible(note)}" if comments and note else line)
     world = devices_of(translation.recipe)
-    nodes, each = _nodes(world)
+    nodes, each = _nodes_and_gpus(world)
     lines = ["#!/bin/bash"]
     if comments:
         name = visible(translation.source.rsplit("/", 1)[-1]) or say.standard_input().text(language)
@@ -74,7 +74,7 @@ def megatron_text(translation: Translation, *, comments: bool = True, language: 
     return "\n".join(lines) + "\n"
 
 
-def _arguments(translation: Translation, language: Language) -> list[tuple[str, list[str], str]]:
+def _written_arguments(translation: Translation, language: Language) -> list[tuple[str, list[str], str]]:
     fork = translation.fork
     known = catalog(translation.version, translation.fork).by_dest
     found: list[tuple[str, list[str], str]] = []
@@ -84,7 +84,7 @@ def _arguments(translation: Translation, language: Language) -> list[tuple[str, 
             array = ARRAYS[setting.fields[0].split(".", 1)[0]] if setting.fields else "TRAINING_ARGS"
             found.append((array, words_of(fact, setting.value), ", ".join(setting.notes[:2])))
     evaluation = None if fork is not None else known.get(EVALUATION_INTERVAL)
-    if evaluation is not None and evaluation.default is None and not _holds(translation, EVALUATION_INTERVAL):
+    if evaluation is not None and evaluation.default is None and not _has_setting(translation, EVALUATION_INTERVAL):
         # Without one the program divides by none when it counts the samples of evaluation.
         note = say.evaluation_of_the_run().text(language)
         found.append(("TRAINING_ARGS", words_of(evaluation, EVALUATES_EVERY), note))
@@ -103,12 +103,12 @@ def _heads_divide(translation: Translation) -> bool:
     """True if Megatron-LM starts without the width of a head, which latent attention has no use for."""
     value = translation.recipe.value
     hidden, heads = value("model.hidden_size"), value("attention.num_heads")
-    if not value("attention.latent.enabled") or _holds(translation, HEAD_WIDTH):
+    if not value("attention.latent.enabled") or _has_setting(translation, HEAD_WIDTH):
         return True
     return not (isinstance(hidden, int) and isinstance(heads, int) and heads > 0 and hidden % heads)
 
 
-def _holds(translation: Translation, key: str) -> bool:
+def _has_setting(translation: Translation, key: str) -> bool:
     return any(setting.key == key for setting in translation.settings)
 
 
@@ -134,14 +134,14 @@ def words_of(fact: ArgumentFact, value: Value) -> list[str]:
         return [option if value else next((one for one in fact.options if one.startswith("--no-")), option)]
     if isinstance(value, (list, tuple)):
         if fact.nargs is not None:
-            return [option, *(_word(entry) for entry in value)]
+            return [option, *(_word_of_value(entry) for entry in value)]
         return [option, _pattern(list(value))]
     if fact.type == "int" and isinstance(value, float) and value.is_integer():
         return [option, str(int(value))]  # YAML takes 1.0e3 for a number with a fraction
-    return [option, _word(value)]
+    return [option, _word_of_value(value)]
 
 
-def _word(value: Value) -> str:
+def _word_of_value(value: Value) -> str:
     if isinstance(value, float):
         return repr(value)
     return str(value)
@@ -176,7 +176,7 @@ def devices_of(recipe: Recipe) -> int:
     return prod(part for part in parts if isinstance(part, int) and part > 0)
 
 
-def _nodes(world: int) -> tuple[int, int]:
+def _nodes_and_gpus(world: int) -> tuple[int, int]:
     if world <= GPUS_PER_NODE or world % GPUS_PER_NODE:
         return 1, world
     return world // GPUS_PER_NODE, GPUS_PER_NODE

@@ -26,7 +26,7 @@ _BALANCING = "TopkBiasBalanceCallback"
 
 def mindformers_settings(translation: Translation) -> dict[str, Value]:
     """Every key of the written file: the frame the run needs, overlaid by the translation."""
-    skeleton = _skeleton(translation)
+    skeleton = _skeleton_of_dialect(translation)
     settings: dict[str, Value] = dict(skeleton["settings"])
     for last, more in skeleton.get("until", {}).items():
         if number_of(translation.version) <= number_of(last):
@@ -34,7 +34,7 @@ def mindformers_settings(translation: Translation) -> dict[str, Value]:
     for setting in translation.settings:
         settings[setting.key] = setting.value
         settings.pop(skeleton["in_place"].get(setting.key), None)
-    if _value(translation, "moe.router.expert_bias") and _value(translation, "moe.num_experts"):
+    if _recipe_value(translation, "moe.router.expert_bias") and _recipe_value(translation, "moe.num_experts"):
         settings[f"callbacks{{{_BALANCING}}}.type"] = _BALANCING
     for key in list(settings):
         if "{" in key:
@@ -46,7 +46,7 @@ def mindformers_settings(translation: Translation) -> dict[str, Value]:
 def mindformers_text(translation: Translation, *, comments: bool = True, language: Language = "en") -> str:
     """The YAML, its comments in a language."""
     content, names = mindformers_document(translation)
-    said = _comments(translation, names) if comments else {}
+    said = _comments_by_name(translation, names) if comments else {}
     lines: list[str] = []
     if comments:
         graph = say.dynamic_graph() if translation.dialect == "dynamic" else say.static_graph()
@@ -64,7 +64,7 @@ def mindformers_text(translation: Translation, *, comments: bool = True, languag
 def mindformers_document(translation: Translation) -> tuple[dict[str, Any], dict[str, str]]:
     """The nested document in the order of sections, and the real path of every key the tables name."""
     settings = mindformers_settings(translation)
-    order: list[str] = _skeleton(translation)["order"]
+    order: list[str] = _skeleton_of_dialect(translation)["order"]
     places = {section: place for place, section in enumerate(order)}
     keys = sorted(
         settings, key=lambda key: places.get(key.split(".", 1)[0].split("{", 1)[0].split("[", 1)[0], len(places))
@@ -95,17 +95,17 @@ def _callback_rank(key: str) -> int:
     return order.index(name) if name in order else len(order)
 
 
-def _skeleton(translation: Translation) -> Any:
+def _skeleton_of_dialect(translation: Translation) -> Any:
     from ...mappings.families_compiled import SKELETONS
 
     return SKELETONS[translation.dialect]
 
 
-def _value(translation: Translation, field: FieldName) -> Value:
+def _recipe_value(translation: Translation, field: FieldName) -> Value:
     return translation.recipe.value(field)
 
 
-def _comments(translation: Translation, names: Mapping[str, str]) -> dict[str, str]:
+def _comments_by_name(translation: Translation, names: Mapping[str, str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for setting in translation.settings:
         if setting.notes and setting.key in names:
@@ -120,7 +120,7 @@ _LISTED = re.compile(r"(.*?)((?:\[\d+\])+)")
 
 def put(document: dict[str, Any], path: str, value: Any) -> None:
     """Put `value` at a path like `callbacks[0].type`; what stands in the way and is no section makes room."""
-    steps = [step for name in path.split(".") for step in _steps(name)]
+    steps = [step for name in path.split(".") for step in _path_steps(name)]
     place: Any = document
     for step, following in pairwise(steps):
         place = _descend(place, step, [] if isinstance(following, int) else {})
@@ -128,7 +128,7 @@ def put(document: dict[str, Any], path: str, value: Any) -> None:
     place[steps[-1]] = value
 
 
-def _steps(name: str) -> list[str | int]:
+def _path_steps(name: str) -> list[str | int]:
     listed = _LISTED.fullmatch(name)
     return [name] if listed is None else [listed[1], *map(int, _NUMBERED.findall(listed[2]))]
 

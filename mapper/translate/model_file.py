@@ -63,7 +63,7 @@ def model_file(config: Config) -> ModelFile:
 
     recipe = recipe_of(config)
     written = cast("Mapping[str, tuple[tuple[str, Callable[[Any], Any]], ...]]", WRITTEN)
-    candidates = [_candidate(recipe, family, written[family]) for family in written]
+    candidates = [_candidate_of_family(recipe, family, written[family]) for family in written]
     found = min(candidates, key=lambda one: one.lost_fields + sum(1 for _ in _lost_rows(recipe, one)))
     rows = tuple(_rows(config, recipe, found))
     translation = Translation(
@@ -101,7 +101,7 @@ class _Fields:
         return found
 
 
-def _candidate(recipe: Recipe, family: str, rows: tuple[tuple[str, Callable[[Any], Any]], ...]) -> _Candidate:
+def _candidate_of_family(recipe: Recipe, family: str, rows: tuple[tuple[str, Callable[[Any], Any]], ...]) -> _Candidate:
     from json import dumps
 
     from ...schemas.huggingface.facts_compiled import FACTS

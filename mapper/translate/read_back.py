@@ -99,7 +99,7 @@ def require_said(*translations: Translation) -> None:
         return
     source = translations[0].source
     en, zh = [say.read_back_failed(count=len(unsaid)).text(lang) for lang in ("en", "zh")]
-    lines = [f"  {name}: {_side(entry.a)} -> {_side(entry.b)}" for name, entry in unsaid.items()]
+    lines = [f"  {name}: {_side_text(entry.a)} -> {_side_text(entry.b)}" for name, entry in unsaid.items()]
     remedy = say.read_back_remedy(file=source)
     raise ReadBackError("\n".join([en, *lines, str(remedy)]), "\n".join([zh, *lines, remedy.zh]))
 
@@ -231,12 +231,21 @@ def _own_row(translation: Translation, difference: Difference) -> ReportRow | No
         text = say.computed_otherwise(**words)
         value = None if here is None else here.value
         return ReportRow(
-            difference.field, _keys(here), (), value, "approximate", difference.impact, False, str(text), text.zh, False
+            difference.field,
+            _keys_of_found(here),
+            (),
+            value,
+            "approximate",
+            difference.impact,
+            False,
+            str(text),
+            text.zh,
+            False,
         )
     given = None if here is None else here.value
     if isinstance(given, str) and holds_placeholder(given) and there is not None and not there.decided:
         text = say.stays_a_placeholder(text=given)
-        keys, written = _keys(here), _keys(there)
+        keys, written = _keys_of_found(here), _keys_of_found(there)
         return ReportRow(difference.field, keys, written, given, "unresolved", difference.impact, False, *text.both())
     if _is_claimed(translation, difference):
         return None
@@ -249,7 +258,10 @@ def _own_row(translation: Translation, difference: Difference) -> ReportRow | No
         status, text = "unresolved", say.decided_there(**words)
     else:
         return None
-    keys, written = _keys(here), _keys(there) if there is not None and there.origin == "explicit" else ()
+    keys, written = (
+        _keys_of_found(here),
+        _keys_of_found(there) if there is not None and there.origin == "explicit" else (),
+    )
     return ReportRow(difference.field, keys, written, said, status, difference.impact, False, str(text), text.zh, False)
 
 
@@ -259,7 +271,7 @@ def _is_claimed(translation: Translation, difference: Difference) -> bool:
     return any(row.target or (row.explicit and difference.impact != "performance") for row in rows)
 
 
-def _keys(found: Found | None) -> tuple[str, ...]:
+def _keys_of_found(found: Found | None) -> tuple[str, ...]:
     return () if found is None or found.key is None else (found.key,)
 
 
@@ -270,7 +282,7 @@ def _value_text(found: Found | None) -> str:
     return "?" if found is None or not found.decided else dumps(json_value(found.value), ensure_ascii=False)
 
 
-def _side(found: Found | None) -> str:
+def _side_text(found: Found | None) -> str:
     if found is None:
         return "-"
     return f"{_value_text(found)} ({found.key or found.origin})"

@@ -184,7 +184,7 @@ def _is_forks(field: SharedField, translation: Translation, megatron: Config) ->
     return any(one is not None and one.origin == "explicit" and one.key not in arguments for one in written)
 
 
-def _either(given: tuple[Value, ...], _: tuple[Value, ...]) -> Value:
+def _value_by_switch(given: tuple[Value, ...], _: tuple[Value, ...]) -> Value:
     which, then, otherwise = given
     return then if which else otherwise
 
@@ -205,7 +205,7 @@ def _value_or_default(given: tuple[Value, ...], values: tuple[Value, ...]) -> Va
     return values[0] if given[0] is None else given[0]
 
 
-def _dtype(given: tuple[Value, ...], _: tuple[Value, ...]) -> Value:
+def _dtype_name(given: tuple[Value, ...], _: tuple[Value, ...]) -> Value:
     return _DTYPES.get(str(given[0]), given[0])
 
 
@@ -220,11 +220,11 @@ def _mup_scale(given: tuple[Value, ...], _: tuple[Value, ...]) -> Value:
 TAKES: dict[str, Callable[[tuple[Value, ...], tuple[Value, ...]], Value]] = {
     "value": lambda given, _: given[0],
     "negated": lambda given, _: not given[0],
-    "either": _either,
+    "either": _value_by_switch,
     "any": lambda given, _: any(given),
     "first_true": _first_true,
     "item": _item,
-    "dtype": _dtype,
+    "dtype": _dtype_name,
     "otherwise": _value_or_default,
     "constant": lambda _, values: values[0],
     "mup_scale": _mup_scale,

@@ -104,7 +104,7 @@ class Updater:
         self.config = config
         self.side: SideName = side_of(config)
         self._refuse_other_target(text)
-        size = options.world_size or _devices(translation.recipe)
+        size = options.world_size or _device_count(translation.recipe)
         plain = ReadOptions(world_size=size)
         if self.side == "megatron":
             self.options = options._replace(world_size=size, megatron=self.version)
@@ -583,7 +583,7 @@ def _place(difference: Difference) -> str:
     return difference.field or str(None if found is None else found.key)
 
 
-def _devices(recipe: Recipe) -> int | None:
+def _device_count(recipe: Recipe) -> int | None:
     size = recipe.value("parallel.world_size")
     return size if isinstance(size, int) and size > 0 else None
 

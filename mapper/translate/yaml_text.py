@@ -31,17 +31,19 @@ def scalar(value: Value) -> str:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float):
-        return _float(value)
+        return _float_text(value)
     if isinstance(value, str):
         return (
-            value if _is_plain(value) else ('"' + "".join(_ESCAPES.get(char) or _visible(char) for char in value) + '"')
+            value
+            if _is_plain(value)
+            else ('"' + "".join(_ESCAPES.get(char) or _escape_character(char) for char in value) + '"')
         )
     if isinstance(value, dict):
         return "{" + ", ".join(f"{scalar(key)}: {scalar(entry)}" for key, entry in value.items()) + "}"
     return "[" + ", ".join(scalar(entry) for entry in value) + "]"
 
 
-def _float(value: float) -> str:
+def _float_text(value: float) -> str:
     if math.isnan(value):
         return ".nan"
     if math.isinf(value):
@@ -67,7 +69,7 @@ def _is_plain(text: str) -> bool:
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0"}
 
 
-def _visible(char: str) -> str:
+def _escape_character(char: str) -> str:
     if char.isprintable():
         return char
     code = ord(char)
@@ -86,16 +88,16 @@ def block(content: Mapping[str, object], comments: Mapping[str, str], indent: in
         elif isinstance(value, Alias):
             yield f"{pad}{name}: *{value.name}"
         elif isinstance(value, dict) and value:
-            yield _with(f"{pad}{name}:", comments.get(here))
+            yield _with_comment(f"{pad}{name}:", comments.get(here))
             yield from block(value, comments, indent + 1, here)  # pyright: ignore[reportUnknownArgumentType]
         elif isinstance(value, list) and value and any(isinstance(entry, dict) for entry in value):  # pyright: ignore
             yield f"{pad}{name}:"
-            yield from _entries(value, comments, indent, here)  # pyright: ignore[reportUnknownArgumentType]
+            yield from _entry_lines(value, comments, indent, here)  # pyright: ignore[reportUnknownArgumentType]
         else:
-            yield _with(f"{pad}{name}: {scalar(value)}", comments.get(here))  # type: ignore[arg-type]  # pyright: ignore
+            yield _with_comment(f"{pad}{name}: {scalar(value)}", comments.get(here))  # type: ignore[arg-type]  # pyright: ignore
 
 
-def _entries(entries: list[object], comments: Mapping[str, str], indent: int, path: str) -> Iterator[str]:
+def _entry_lines(entries: list[object], comments: Mapping[str, str], indent: int, path: str) -> Iterator[str]:
     pad = "  " * indent
     for place, entry in enumerate(entries):
         lines = (
@@ -107,7 +109,7 @@ def _entries(entries: list[object], comments: Mapping[str, str], indent: int, pa
         yield from lines[1:]
 
 
-def _with(line: str, comment: str | None) -> str:
+def _with_comment(line: str, comment: str | None) -> str:
     return f"{line}  # {visible(comment)}" if comment else line
 
 

@@ -42,18 +42,18 @@ _NETWORK: tuple[FieldName, ...] = (
 
 def network(subject: Subject) -> Iterator[Found]:
     """As many parameters of every kind, and the same layers: the first of them that says why the rest differs."""
-    yield from _first(subject, _NETWORK)
+    yield from _first_difference(subject, _NETWORK)
 
 
 def attention(subject: Subject) -> Iterator[Found]:
     """The scores are scaled alike, positions turn by the same angles, and a token sees the same positions."""
     for name in _ATTENTION:
-        yield from _first(subject, (name,))
+        yield from _first_difference(subject, (name,))
 
 
 def step(subject: Subject) -> Iterator[Found]:
     """As many tokens in a step."""
-    yield from _first(subject, ("computed.tokens_per_step",))
+    yield from _first_difference(subject, ("computed.tokens_per_step",))
 
 
 def run(subject: Subject) -> Iterator[Found]:
@@ -63,9 +63,9 @@ def run(subject: Subject) -> Iterator[Found]:
     updates: the rates there are compared where the whole curves are (SCH050).
     """
     other_length = _LENGTH in _differing_fields(subject)
-    for found in _first(subject, ("computed.samples",)):
+    for found in _first_difference(subject, ("computed.samples",)):
         yield found._replace(severity="warning") if other_length else found
-    for found in _first(subject, ("computed.learning_rates",)):
+    for found in _first_difference(subject, ("computed.learning_rates",)):
         if not (other_length and _agree_at_the_start(subject)):
             yield found
 
@@ -80,30 +80,30 @@ def _agree_at_the_start(subject: Subject) -> bool:
 
 def token_weights(subject: Subject) -> Iterator[Found]:
     """The same tokens count alike."""
-    yield from _first(subject, ("computed.loss_weighting",))
+    yield from _first_difference(subject, ("computed.loss_weighting",))
 
 
 def terms(subject: Subject) -> Iterator[Found]:
     """The same terms beside the main loss, with what is left of their coefficients."""
-    yield from _first(subject, ("computed.loss_terms",))
+    yield from _first_difference(subject, ("computed.loss_terms",))
 
 
 def decay(subject: Subject) -> Iterator[Found]:
     """Every kind of parameter shrinks alike."""
-    yield from _first(subject, ("computed.weight_decay",))
+    yield from _first_difference(subject, ("computed.weight_decay",))
 
 
 def deviations(subject: Subject) -> Iterator[Found]:
     """Every kind of parameter begins alike where it is drawn by chance."""
-    yield from _first(subject, ("computed.initial_deviations",))
+    yield from _first_difference(subject, ("computed.initial_deviations",))
 
 
 def documents(subject: Subject) -> Iterator[Found]:
     """Attention and positions stay within a document on both sides, or on neither."""
-    yield from _first(subject, ("computed.visible_documents",))
+    yield from _first_difference(subject, ("computed.visible_documents",))
 
 
-def _first(subject: Subject, names: Sequence[FieldName]) -> Iterator[Found]:
+def _first_difference(subject: Subject, names: Sequence[FieldName]) -> Iterator[Found]:
     for name in names:
         found = _difference_of(subject, name)
         if found is not None:
@@ -133,14 +133,14 @@ def _difference_of(subject: Subject, name: FieldName) -> Found | None:
 def _value_texts(one: object, other: object) -> tuple[str, str]:
     """Two values for a person; of mappings what differs."""
     if not (is_mapping(one) and is_mapping(other)):
-        return _number(one), _number(other)
+        return _number_text(one), _number_text(other)
     left, right = one, other
     names = [name for name in {**left, **right} if left.get(name) != right.get(name)]
-    told = [", ".join(f"{name} {_number(side.get(name, 0))}" for name in names) for side in (left, right)]
+    told = [", ".join(f"{name} {_number_text(side.get(name, 0))}" for name in names) for side in (left, right)]
     return told[0], told[1]
 
 
-def _number(value: object) -> str:
+def _number_text(value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     if isinstance(value, (list, tuple)):

@@ -31,7 +31,7 @@ def seed_ignored(subject: Subject) -> Iterator[Found]:
     if side is None or given is None or side.config.dialect == "dynamic":
         return
     if given.value == 0:
-        yield Found(at_key("mindformers", "seed"), _why(say.when_it_is_zero()))
+        yield Found(at_key("mindformers", "seed"), _reason_values(say.when_it_is_zero()))
         return
     switch, kind = PARALLEL_SWITCHES
     mode = side.config.value(kind)
@@ -41,10 +41,10 @@ def seed_ignored(subject: Subject) -> Iterator[Found]:
             for key in PARALLEL_SWITCHES
             if (given := side.explicit(key)) is not None
         )
-        yield Found(at_key("mindformers", "seed"), _why(say.in_parallel_mode(mode=mode)), notes)
+        yield Found(at_key("mindformers", "seed"), _reason_values(say.in_parallel_mode(mode=mode)), notes)
 
 
-def _why(said: Words) -> dict[str, object]:
+def _reason_values(said: Words) -> dict[str, object]:
     return {"why_en": str(said), "why_zh": said.zh}
 
 

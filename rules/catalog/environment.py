@@ -84,13 +84,13 @@ def ends_early(subject: Subject) -> Iterator[Found]:
     for side in subject.sides:
         stop, length = side.value("run.stop_step"), _steps(side)
         if isinstance(stop, int) and length is not None and 0 < stop < length:
-            yield _ends(side, "run.stop_step", _where(side, stop, length))
+            yield _end_finding(side, "run.stop_step", _where(side, stop, length))
         minutes = side.value("run.stop_minutes")
         if isinstance(minutes, int) and minutes and not subject.is_pair:  # a pair compares it
-            yield _ends(side, "run.stop_minutes", say.after_minutes(minutes=minutes))._replace(severity="info")
+            yield _end_finding(side, "run.stop_minutes", say.after_minutes(minutes=minutes))._replace(severity="info")
 
 
-def _ends(side: Side, field: FieldName, where: Words) -> Found:
+def _end_finding(side: Side, field: FieldName, where: Words) -> Found:
     return Found(on(side.framework, field), {"key": key_of(side, field), "where": where.en, "where_zh": where.zh})
 
 

@@ -88,12 +88,12 @@ def placeholders_left(subject: Subject) -> Iterator[Found]:
             held = setting[1]
             if (held in _filled_in) if isinstance(held, str) else not isinstance(held, (list, tuple)):
                 continue
-            text = None if setting.span is None else _placeholder(setting)
+            text = None if setting.span is None else _placeholder_in(setting)
             if text is not None:
                 yield Found(at_key(side.framework, setting.key), {"value": display_value(text)})
 
 
-def _placeholder(setting: Setting) -> str | None:
+def _placeholder_in(setting: Setting) -> str | None:
     held = setting.value
     for value in (held,) if isinstance(held, str) else held if isinstance(held, (list, tuple)) else ():
         if not isinstance(value, str) or value in _filled_in or len(value) > 400:

@@ -79,7 +79,7 @@ def without_gate(subject: Subject) -> Iterator[Found]:
     for key, gate in KEYS["together"]:
         given = side.explicit(key)
         if given is not None and given.acceptance == "accepted" and given.value and not side.config.value(gate):
-            yield Found(at_key("mindformers", key), {"key": _last(key), "gate": f"{_last(gate)}: True"})
+            yield Found(at_key("mindformers", key), {"key": _last_part(key), "gate": f"{_last_part(gate)}: True"})
     section = "model" if side.config.dialect == "dynamic" else "model.model_config"
     own = side.explicit(f"{section}.{LINEAR_BIAS}")
     if own is not None and own.decided and not own.is_on and side.value("model.bias_linear") is True:
@@ -118,7 +118,7 @@ def decided_by_class(subject: Subject) -> Iterator[Found]:
         for key in _single_keys(name, dialect, side.config.framework_version):
             given = side.explicit(key)
             if given is not None and given.acceptance == "accepted" and (given.value or None) != (effective or None):
-                values = {"key": _last(given.key), "class": kind, "value": display_value(effective or False)}
+                values = {"key": _last_part(given.key), "class": kind, "value": display_value(effective or False)}
                 yield Found(at_key("mindformers", given.key), values)
 
 
@@ -161,5 +161,5 @@ def working_name(name: str) -> str | None:
     return KEYS["working_names"].get(name)
 
 
-def _last(key: str) -> str:
+def _last_part(key: str) -> str:
     return key.rpartition(".")[2]

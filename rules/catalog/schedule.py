@@ -43,7 +43,7 @@ def values_differ(subject: Subject) -> Iterator[Found]:
     assert right is not None
     if right.value("schedule.style") is None:
         return
-    same, cut = _same(subject), _cut_to_whole_steps(subject)
+    same, cut = _has_same_curve(subject), _cut_to_whole_steps(subject)
     for name in differing_fields(subject):
         a, b = left.field(name), right.field(name)
         found = difference(name, a and a.value, b and b.value, left, right)
@@ -80,14 +80,14 @@ def curves_differ(subject: Subject) -> Iterator[Found]:
     step = comparison.first_difference
     assert step is not None
     yield Found(
-        on("mindformers", _culprit(subject)),
+        on("mindformers", _first_differing_field(subject)),
         {
             "step": step,
             "a": display_value(a.value(step)),
             "b": display_value(b.value(step)),
-            "largest": _share(comparison),
+            "largest": _share_text(comparison),
         },
-        (Note(on("megatron", _culprit(subject)), *say.other_curve().both()),),
+        (Note(on("megatron", _first_differing_field(subject)), *say.other_curve().both()),),
     )
 
 
@@ -107,7 +107,7 @@ def length_open(subject: Subject) -> Iterator[Found]:
 def remarks(subject: Subject) -> Iterator[Found]:
     """Remarks on a schedule that does not do what its words say."""
     for side in subject.sides:
-        schedule = _schedule(subject, side) if _is_unusual(side) else None
+        schedule = _schedule_of_side(subject, side) if _is_unusual(side) else None
         if schedule is None:
             continue
         for note in schedule.notes:
@@ -163,7 +163,7 @@ def _can_differ(subject: Subject) -> bool:
     )
 
 
-def _culprit(subject: Subject) -> FieldName:
+def _first_differing_field(subject: Subject) -> FieldName:
     names = differing_fields(subject)
     return names[0] if names else "schedule.style"
 
@@ -176,7 +176,7 @@ def _cut_to_whole_steps(subject: Subject) -> str | None:
     fields = [subject.decided_pair(name) for name in differing_fields(subject)]
     parts = bool(fields) and all(both is not None and _is_part(both.a.value, both.b.value) for both in fields)
     compared = _compared_curves(subject) if parts else None
-    return None if compared is None or compared[0].same else _share(compared[0])
+    return None if compared is None or compared[0].same else _share_text(compared[0])
 
 
 def _is_part(length: object, whole: object) -> bool:
@@ -184,11 +184,11 @@ def _is_part(length: object, whole: object) -> bool:
     return isinstance(length, float) and isinstance(whole, int) and abs(length - whole) < 1 and length % 1 > 0
 
 
-def _share(compared: Comparison) -> str:
+def _share_text(compared: Comparison) -> str:
     return f"{compared.max_difference_of_peak:.3g}"
 
 
-def _same(subject: Subject) -> bool:
+def _has_same_curve(subject: Subject) -> bool:
     compared = _compared_curves(subject)
     return compared is not None and compared[0].same
 
@@ -196,7 +196,7 @@ def _same(subject: Subject) -> bool:
 def _compared_curves(subject: Subject) -> tuple[Comparison, Curve, Curve] | None:
     from ...mapper.schedule.comparison import compare
 
-    schedules = [_schedule(subject, side) for side in subject.sides]
+    schedules = [_schedule_of_side(subject, side) for side in subject.sides]
     if len(schedules) != 2 or schedules[0] is None or schedules[1] is None:
         return None
     a, b = schedules[0].learning_rate, schedules[1].learning_rate
@@ -217,7 +217,7 @@ def _is_unusual(side: Side) -> bool:
     return any(bool(side.config.value(f"{section}.warmup_ratio")) for section in SCHEDULE.values())
 
 
-def _schedule(subject: Subject, side: Side) -> Schedule | None:
+def _schedule_of_side(subject: Subject, side: Side) -> Schedule | None:
     known = subject.worked_out
     name = f"schedule of {side.framework}"
     if name not in known:

@@ -55,7 +55,7 @@ def read_bytes(path: str, shown: str | None = None, limit: int = MAX_BYTES) -> b
                 note_content(path, data)
                 return _require_size(data, name, limit)
         except OSError as error:
-            _deny(name, error)
+            _refuse_unreadable(name, error)
     return read_regular(path, shown, limit)
 
 
@@ -97,7 +97,7 @@ def read_regular(path: str, shown: str | None = None, limit: int = MAX_BYTES) ->
 
         _refuse(say.not_regular(path=name, why=system_reason(error)), name)
     except (OSError, ValueError) as error:
-        _deny(name, error)
+        _refuse_unreadable(name, error)
 
 
 def _close_name(path: str) -> str | None:
@@ -122,7 +122,7 @@ def read_standard_input(shown: str | None, encoding: str | None = None) -> Sourc
     try:
         data = sys.stdin.buffer.read(MAX_BYTES + 1)
     except OSError as error:
-        _deny(name, error)
+        _refuse_unreadable(name, error)
     return decode(_require_size(data, name, MAX_BYTES), name, encoding)
 
 
@@ -179,24 +179,24 @@ def decode(data: bytes, name: str, encoding: str | None = None) -> SourceText:
         _refuse(say.utf16(), name, Span(1, 1, 1, 1))
     nul = data.find(b"\0")
     if nul >= 0:
-        _refuse(say.binary(offset=nul), name, _place(data, nul, "utf-8"))
+        _refuse(say.binary(offset=nul), name, _span_of_byte(data, nul, "utf-8"))
     if encoding is not None and encoding != "utf-8":
         try:
-            return _source(name, data.decode(encoding), encoding)
+            return _source_if_not_empty(name, data.decode(encoding), encoding)
         except UnicodeDecodeError as error:
             at = error.start
-            place = _place(data, at, encoding)
+            place = _span_of_byte(data, at, encoding)
             _refuse(say.not_encoded_so(offset=at, byte=data[at], encoding=encoding), name, place)
     mark = len(_BYTE_ORDER_MARK) if data.startswith(_BYTE_ORDER_MARK) else 0
     try:
-        return _source(name, data[mark:].decode("utf-8"), "utf-8-sig" if mark else "utf-8")
+        return _source_if_not_empty(name, data[mark:].decode("utf-8"), "utf-8-sig" if mark else "utf-8")
     except UnicodeDecodeError as error:
         at = mark + error.start
-    place = _place(data, at, "utf-8")
-    text = None if encoding is not None or mark else _chinese(data)
+    place = _span_of_byte(data, at, "utf-8")
+    text = None if encoding is not None or mark else _decode_gb18030(data)
     if text is None:
         _refuse(say.not_utf8(offset=at, byte=data[at]), name, place)
-    found = _source(name, text, "gb18030")
+    found = _source_if_not_empty(name, text, "gb18030")
     found.strange = (at, data[at], place)
     return found
 
@@ -211,14 +211,14 @@ def encoding_problem(source: SourceText, *, must_be_utf8: bool) -> Diagnostic | 
     return diagnose(said, source.name, place)
 
 
-def _chinese(data: bytes) -> str | None:
+def _decode_gb18030(data: bytes) -> str | None:
     try:
         return data.decode("gb18030")
     except UnicodeDecodeError:
         return None
 
 
-def _source(name: str, text: str, encoding: str) -> SourceText:
+def _source_if_not_empty(name: str, text: str, encoding: str) -> SourceText:
     if not text.strip():
         _refuse(say.empty(), name)
     return SourceText(name, text, encoding)
@@ -251,13 +251,13 @@ def _refuse(problem: Problem, name: str, span: Span | None = None) -> NoReturn:
     raise UnreadableError(diagnose(problem, name, span))
 
 
-def _deny(name: str, error: Exception) -> NoReturn:
+def _refuse_unreadable(name: str, error: Exception) -> NoReturn:
     from ..shared_words import system_reason
 
     _refuse(say.denied(path=name, why=system_reason(error)), name)
 
 
-def _place(data: bytes, offset: int, encoding: str) -> Span:
+def _span_of_byte(data: bytes, offset: int, encoding: str) -> Span:
     line = data.count(b"\n", 0, offset) + 1
     start = data.rfind(b"\n", 0, offset) + 1
     column = len(data[start:offset].decode("utf-8-sig" if encoding == "utf-8" else encoding, "replace")) + 1

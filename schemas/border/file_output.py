@@ -56,7 +56,7 @@ def deliver(text: Outgoing, output: str | None, *, force: bool = False) -> None:
 
 def write_texts(files: Mapping[str, str], *, force: bool = False) -> None:
     """Put several texts in place; nothing is written where one of them may not be."""
-    _write({path: _encode_text(path, text) for path, text in files.items()}, force=force, over_inputs=False)
+    _write_whole_files({path: _encode_text(path, text) for path, text in files.items()}, force=force, over_inputs=False)
 
 
 def rewrite(source: SourceText, text: str) -> None:
@@ -65,7 +65,7 @@ def rewrite(source: SourceText, text: str) -> None:
         data = text.encode(source.encoding)
     except UnicodeEncodeError:
         raise UsageError(say.not_in_encoding(name=source.name, encoding=source.encoding)) from None
-    _write({source.name: data}, force=True, over_inputs=True)
+    _write_whole_files({source.name: data}, force=True, over_inputs=True)
 
 
 def write_folder(directory: str, files: Mapping[str, str], *, force: bool = False) -> None:
@@ -164,7 +164,7 @@ def remove_leftovers(folder: str) -> None:
                 continue
 
 
-def _write(files: Mapping[str, bytes], *, force: bool, over_inputs: bool) -> None:
+def _write_whole_files(files: Mapping[str, bytes], *, force: bool, over_inputs: bool) -> None:
     if "-" in files:
         raise UsageError(say.dash_is_a_file())
     streams = {path for path in files if _is_stream(path)}
@@ -292,10 +292,10 @@ def _began(process: int) -> str:
         return ""
 
 
-def _counter() -> Callable[[], int]:
+def _number_source() -> Callable[[], int]:
     from itertools import count
 
     return count().__next__
 
 
-_next = _counter()
+_next = _number_source()

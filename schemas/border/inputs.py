@@ -208,32 +208,32 @@ MOST_NAMES = 5_000
 
 def exists(path: str) -> bool:
     """True if anything stands at a path; a link that leads nowhere does not."""
-    return _kinds(path)[1] != 0
+    return _link_and_target_kinds(path)[1] != 0
 
 
 def stands(path: str) -> bool:
     """True if anything stands at a path, a link that leads nowhere included."""
-    return _kinds(path)[0] != 0
+    return _link_and_target_kinds(path)[0] != 0
 
 
 def is_file(path: str) -> bool:
     """True if a path leads to a regular file."""
-    return stat.S_ISREG(_kinds(path)[1])
+    return stat.S_ISREG(_link_and_target_kinds(path)[1])
 
 
 def is_folder(path: str) -> bool:
     """True if a path leads to a folder."""
-    return stat.S_ISDIR(_kinds(path)[1])
+    return stat.S_ISDIR(_link_and_target_kinds(path)[1])
 
 
 def is_link(path: str) -> bool:
     """True if a path is a link itself."""
-    return stat.S_ISLNK(_kinds(path)[0])
+    return stat.S_ISLNK(_link_and_target_kinds(path)[0])
 
 
 def kind_of(path: str) -> int:
     """The kind of what a path leads to, as `stat.S_ISREG` and its like take it; 0 if there is nothing."""
-    return _kinds(path)[1]
+    return _link_and_target_kinds(path)[1]
 
 
 def real_path(path: str) -> str:
@@ -246,7 +246,7 @@ def real_path(path: str) -> str:
 
 def owners(path: str) -> frozenset[int]:
     """The owners of a file and of the link that leads to it; none if there is no file."""
-    found = _owners(path)
+    found = _owner_ids(path)
     if is_noting():
         note(path, _OWNER, _encode_state(repr(sorted(found))))
     return found
@@ -254,7 +254,7 @@ def owners(path: str) -> frozenset[int]:
 
 def names_in(path: str) -> list[str] | None:
     """The names in a folder, none of what is no folder; None if it cannot be listed, or has too many."""
-    found = _names(path)
+    found = _names_in_folder(path)
     if is_noting():
         note(path, _NAMES, _encode_state(repr(found)))
     return found
@@ -277,28 +277,30 @@ def state_of(key: str) -> bytes:
     return _STATES[mark + kind](path)
 
 
-def _kinds(path: str) -> tuple[int, int]:
-    found = _kind(os.lstat, path), _kind(os.stat, path)
+def _link_and_target_kinds(path: str) -> tuple[int, int]:
+    found = _file_type(os.lstat, path), _file_type(os.stat, path)
     if is_noting():
         note(path, _THERE, _encode_state(repr(found)))
     return found
 
 
-def _kind(look: Callable[[str], os.stat_result], path: str) -> int:
+def _file_type(look: Callable[[str], os.stat_result], path: str) -> int:
+    """File type of a path (`S_IFMT` of its mode); 0 if the path cannot be looked at."""
     try:
         return stat.S_IFMT(look(path).st_mode)
     except (OSError, ValueError):
         return 0
 
 
-def _owners(path: str) -> frozenset[int]:
+def _owner_ids(path: str) -> frozenset[int]:
     try:
         return frozenset((os.stat(path).st_uid, os.lstat(path).st_uid))
     except (OSError, ValueError):
         return frozenset()
 
 
-def _names(path: str) -> list[str] | None:
+def _names_in_folder(path: str) -> list[str] | None:
+    """Names in a folder; None if there are more than MOST_NAMES."""
     try:
         with os.scandir(path) as entries:
             found: list[str] = []
@@ -324,7 +326,8 @@ def _content(path: str) -> bytes:
         return failure_of(error, path)
 
 
-def _stamp(path: str) -> bytes:
+def _change_stamp(path: str) -> bytes:
+    """Time of the last change and size, as bytes that are compared."""
     try:
         status = os.stat(path)
     except OSError:
@@ -340,9 +343,9 @@ def _encode_state(text: str) -> bytes:
 
 _STATES: dict[str, Callable[[str], bytes]] = {
     _CONTENT: _content,
-    _THERE: lambda path: _encode_state(repr((_kind(os.lstat, path), _kind(os.stat, path)))),
-    _NAMES: lambda path: _encode_state(repr(_names(path))),
+    _THERE: lambda path: _encode_state(repr((_file_type(os.lstat, path), _file_type(os.stat, path)))),
+    _NAMES: lambda path: _encode_state(repr(_names_in_folder(path))),
     _LEADS: lambda path: _encode_state(os.path.realpath(path)),
-    _OWNER: lambda path: _encode_state(repr(sorted(_owners(path)))),
-    _STAMP: _stamp,
+    _OWNER: lambda path: _encode_state(repr(sorted(_owner_ids(path)))),
+    _STAMP: _change_stamp,
 }

@@ -36,7 +36,7 @@ class _VisibleCharacters(dict[int, object]):
 
     def __missing__(self, code: int) -> object:
         character = chr(code)
-        shown = self[code] = character if _is_harmless(character) else _visible(code)
+        shown = self[code] = character if _is_harmless(character) else _escape_character(code)
         return shown
 
 
@@ -60,7 +60,7 @@ def _is_harmless(character: str) -> bool:
     return category(character) not in ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
-def _visible(code: int) -> str:
+def _escape_character(code: int) -> str:
     if 0xDC80 <= code <= 0xDCFF:  # a byte of a name that is not UTF-8
         return f"\\x{code - 0xDC00:02x}"
     if code < 0x100:
@@ -168,7 +168,7 @@ def csv_text(rows: Iterable[Sequence[object]]) -> Outgoing:
     out = StringIO()
     table = writer(out, lineterminator="\n")
     for row in rows:
-        table.writerow([_cell(cell) if isinstance(cell, str) else cell for cell in row])
+        table.writerow([_csv_cell(cell) if isinstance(cell, str) else cell for cell in row])
     return cast("Outgoing", out.getvalue())
 
 
@@ -176,7 +176,8 @@ _BEGINS_A_FORMULA = "=+-@\uff1d\uff0b\uff0d\uff20"
 """The full-width signs, too, which a spreadsheet takes for the plain ones."""
 
 
-def _cell(text: str) -> str:
+def _csv_cell(text: str) -> str:
+    """Text of a cell of a CSV; a leading quote keeps a spreadsheet from reading a formula."""
     from ..plain_values import is_number
 
     text = visible(text)
@@ -212,7 +213,11 @@ def shell_word(text: str) -> str:
     if text.isprintable():
         return quote(text)
     special = {"\\": "\\\\", "'": "\\'"}
-    return "$'" + "".join(special.get(one) or (one if one.isprintable() else _visible(ord(one))) for one in text) + "'"
+    return (
+        "$'"
+        + "".join(special.get(one) or (one if one.isprintable() else _escape_character(ord(one))) for one in text)
+        + "'"
+    )
 
 
 _SAFE_IN_A_WORD = dict.fromkeys(map(ord, "_./-"))
@@ -231,17 +236,19 @@ _NOT_XML = {9: "&#9;"}
 
 def github_data(text: str) -> str:
     """The message of a workflow command."""
-    return _escape(visible_lines(text), (("%", "%25"), ("\r", "%0D"), ("\n", "%0A")))
+    return _replace_each(visible_lines(text), (("%", "%25"), ("\r", "%0D"), ("\n", "%0A")))
 
 
 def github_property(text: str) -> str:
     """A property of a workflow command."""
-    return _escape(github_data(text), ((":", "%3A"), (",", "%2C")))
+    return _replace_each(github_data(text), ((":", "%3A"), (",", "%2C")))
 
 
 def azure_text(text: str) -> str:
     """The message or a property of a logging command."""
-    return _escape(visible_lines(text), (("%", "%AZP25"), (";", "%3B"), ("\r", "%0D"), ("\n", "%0A"), ("]", "%5D")))
+    return _replace_each(
+        visible_lines(text), (("%", "%AZP25"), (";", "%3B"), ("\r", "%0D"), ("\n", "%0A"), ("]", "%5D"))
+    )
 
 
 def visible_lines(text: str) -> str:
@@ -249,7 +256,7 @@ def visible_lines(text: str) -> str:
     return "\n".join([visible(line) for line in text.split("\n")])
 
 
-def _escape(text: str, table: Iterable[tuple[str, str]]) -> str:
+def _replace_each(text: str, table: Iterable[tuple[str, str]]) -> str:
     for plain, written in table:
         text = text.replace(plain, written)
     return text

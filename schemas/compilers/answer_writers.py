@@ -30,7 +30,7 @@ def writers(about: str, models: Iterable[Model], known: Mapping[Any, str]) -> st
         if any(model in _models_in(member.annotation) for one in own for member in one.model_fields.values()):
             homes.setdefault(home, []).append(_name(model))
     imports = [f"from {home} import {', '.join(sorted(names))}" for home, names in sorted(homes.items())]
-    body = [line for model in own for line in ("", "", *_function(model))]
+    body = [line for model in own for line in ("", "", *_writer_function(model))]
     above = "." if own[0].__module__.split(".")[1] == "schemas" else "..schemas."
     used = [name for name in ("LazyList", "json_value") if any(f"{name}(" in line for line in body)]
     if used:
@@ -51,16 +51,16 @@ def _name(model: type[BaseModel]) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", model.__name__).lower()
 
 
-def _function(model: Model) -> Iterator[str]:
+def _writer_function(model: Model) -> Iterator[str]:
     fields = [(field.alias or name, name, field) for name, field in model.model_fields.items()]
-    given = [name for _, name, field in fields if _mark(field, Given)]
+    given = [name for _, name, field in fields if _marker_of(field, Given)]
     keywords = ["*", *(f"{name}: Any = None" for name in given)] if given else []
     parameters = ", ".join(["it: Any", 'language: str = "en"', *keywords])
     yield f"def {_name(model)}({parameters}) -> dict[str, Any]:"
     yield f'    """{(model.__doc__ or "").splitlines()[0]}"""'
     begin = "    found: dict[str, Any] = {"
     for condition, entries in groupby(fields, lambda entry: _condition(*entry[1:], _record(model, entry[1]))):
-        written = ((repr(key), _value(name, field, _record(model, name))) for key, name, field in entries)
+        written = ((repr(key), _value_expression(name, field, _record(model, name))) for key, name, field in entries)
         if not condition:
             yield begin
             yield from (f"        {key}: {value}," for key, value in written)
@@ -83,23 +83,23 @@ def _record(model: Model, name: str) -> str:
 
 def _condition(name: str, field: FieldInfo, it: str) -> str:
     """The condition under which a member is written; empty for always."""
-    if only := _mark(field, OnlyWith):
+    if only := _marker_of(field, OnlyWith):
         return f"{it}.{only.path} is not None"
-    if (left := _mark(field, LeftOut)) is None:
+    if (left := _marker_of(field, LeftOut)) is None:
         return ""
     differs = "is not" if left.where is None or isinstance(left.where, bool) else "!="
     return f"{_source(name, field, it)} {differs} {left.where!r}"
 
 
-def _mark(field: FieldInfo, kind: type[Any]) -> Any:
+def _marker_of(field: FieldInfo, kind: type[Any]) -> Any:
     return next((mark for mark in field.metadata if isinstance(mark, kind)), None)
 
 
 def _source(name: str, field: FieldInfo, it: str) -> str:
     """The expression that has the member's value."""
-    if _mark(field, Given):
+    if _marker_of(field, Given):
         return name
-    marks, path = field.metadata, _mark(field, From)
+    marks, path = field.metadata, _marker_of(field, From)
     whole, _, rest = f"{it}.{path.path if path else name}".partition("?.")
     if rest:
         return f"None if {whole} is None else {whole}.{rest}"
@@ -116,16 +116,16 @@ def _text_expression(marks: Iterable[Any], source: str) -> str:
     return ""
 
 
-def _value(name: str, field: FieldInfo, it: str) -> str:
+def _value_expression(name: str, field: FieldInfo, it: str) -> str:
     source = _source(name, field, it)
-    if _mark(field, Given):
+    if _marker_of(field, Given):
         return source
-    if _mark(field, AsJson):
+    if _marker_of(field, AsJson):
         return f"json_value({source})"
     kind: Any = field.annotation
-    if _mark(field, OnlyWith):
+    if _marker_of(field, OnlyWith):
         kind = next((part for part in get_args(kind) if part is not NoneType), kind)
-    if _mark(field, Late):
+    if _marker_of(field, Late):
         return f"LazyList({_name(get_args(kind)[0])}, {source}, language)"
     return _expression(kind, source)
 

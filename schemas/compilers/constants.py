@@ -41,10 +41,10 @@ def products() -> dict[str, str]:
         )
         for table, about in TABLES.items()
     }
-    return {**constants, **versions_product(), "schemas/purposes_compiled.py": _purposes()}
+    return {**constants, **versions_product(), "schemas/purposes_compiled.py": _purposes_module()}
 
 
-def _purposes() -> str:
+def _purposes_module() -> str:
     content: dict[str, Any] = load_table((ROOT / "schemas" / "purposes.yaml").read_text("utf-8"))
     mindformers = content["mindformers"]
     tables: dict[str, object] = {
@@ -67,7 +67,12 @@ def _purposes() -> str:
             _program({**entry, "kind": "post-training"}, "key") for entry in mindformers["fine_tuning"]
         ),
         "OTHER_YAML": tuple(
-            (tuple(entry.get("all", ())), tuple(entry.get("any", ())), *_pair(entry["what"]), bool(entry.get("own")))
+            (
+                tuple(entry.get("all", ())),
+                tuple(entry.get("any", ())),
+                *_english_and_chinese(entry["what"]),
+                bool(entry.get("own")),
+            )
             for entry in content["yaml"]
         ),
     }
@@ -79,11 +84,17 @@ def _program(entry: dict[str, Any], name: str) -> tuple[str, ...]:
     """Name, kind, what it is in both languages, what is lost in both, and whose parser reads its arguments."""
     if entry["kind"] not in KINDS or (entry["kind"] != "training" and "what" not in entry):
         raise ValueError(f"{entry[name]}: {entry['kind']!r} is no kind, or nothing says what it is")
-    what = _pair(entry.get("what", _NOTHING))
-    return (entry[name], entry["kind"], *what, *_pair(entry.get("lost", _NOTHING)), entry.get("parser", "megatron"))
+    what = _english_and_chinese(entry.get("what", _NOTHING))
+    return (
+        entry[name],
+        entry["kind"],
+        *what,
+        *_english_and_chinese(entry.get("lost", _NOTHING)),
+        entry.get("parser", "megatron"),
+    )
 
 
-def _pair(texts: Any) -> tuple[str, str]:
+def _english_and_chinese(texts: Any) -> tuple[str, str]:
     english, chinese = texts
     return str(english), str(chinese)
 
@@ -104,18 +115,18 @@ def read_versions() -> dict[str, list[dict[str, Any]]]:
     if set(content) != set(DIALECTS):
         raise ValueError(f"{VERSIONS_SOURCE}: {sorted(content)} are not {sorted(DIALECTS)}")
     for framework, entries in content.items():
-        _check(framework, entries)
+        _check_versions(framework, entries)
     return content
 
 
-def _check(framework: str, entries: list[dict[str, Any]]) -> None:
+def _check_versions(framework: str, entries: list[dict[str, Any]]) -> None:
     dialects = DIALECTS[framework]
     names = [entry.get("name") for entry in entries]
     for entry in entries:
         wrong = _wrong_with(entry, dialects, names)
         if wrong:
             raise ValueError(f"{VERSIONS_SOURCE}: {framework} {entry.get('name')}: {wrong}")
-    if len(set(names)) < len(names) or sorted(entries, key=lambda entry: _number(entry) or ()) != entries:
+    if len(set(names)) < len(names) or sorted(entries, key=lambda entry: _version_number(entry) or ()) != entries:
         raise ValueError(f"{VERSIONS_SOURCE}: {framework} is not in the order of its versions")
     for dialect in dialects:
         usual = [entry["name"] for entry in entries if "default" in entry.get(dialect, "").split()]
@@ -130,7 +141,7 @@ def _wrong_with(entry: dict[str, Any], dialects: tuple[str, ...], names: list[An
         return str(sorted(strange)) if strange else "its name is a text, and it has a dialect"
     if not {"tag", "wheel"} & set(entry):
         return "says not where its source is"
-    if _number(entry) is None:
+    if _version_number(entry) is None:
         return "a name without two numbers needs `number`"
     unknown = {dialect: set(entry.get(dialect, "").split()) - set(USES) for dialect in dialects}
     for dialect, uses in unknown.items():
@@ -139,7 +150,7 @@ def _wrong_with(entry: dict[str, Any], dialects: tuple[str, ...], names: list[An
     return "" if set(entry.get("facts", {}).values()) <= set(names) else "its facts are of no version"
 
 
-def _number(entry: dict[str, Any]) -> tuple[int, ...] | None:
+def _version_number(entry: dict[str, Any]) -> tuple[int, ...] | None:
     parts = str(entry.get("number", entry["name"])).split(".")
     return tuple(map(int, parts)) if len(parts) == 2 and all(part.isdecimal() for part in parts) else None
 
@@ -155,14 +166,14 @@ def versions_product() -> dict[str, str]:
         for entry in entries:
             trees.update(dict.fromkeys(entry.get("trees", ()), entry["name"]))
             if "number" in entry:
-                numbers[entry["name"]] = _number(entry)
-            rows += [_row(framework, dialect, entry) for dialect in DIALECTS[framework] if dialect in entry]
+                numbers[entry["name"]] = _version_number(entry)
+            rows += [_version_row(framework, dialect, entry) for dialect in DIALECTS[framework] if dialect in entry]
     about = "The versions of the frameworks; compiled from versions.yaml."
     made = literal_module(about, VERSIONS=tuple(rows), NUMBERS=numbers, MARKS=marks, TREES=trees)
     return {"schemas/versions_compiled.py": made}
 
 
-def _row(framework: str, dialect: str, entry: dict[str, Any]) -> tuple[Any, ...]:
+def _version_row(framework: str, dialect: str, entry: dict[str, Any]) -> tuple[Any, ...]:
     facts = entry.get("facts", {}).get(dialect, entry["name"])
     told = (entry.get("label"), entry.get("tag"), entry.get("wheel"), entry.get("install", entry.get("wheel")))
     return (framework, entry["name"], dialect, tuple(entry[dialect].split()), facts, *told)

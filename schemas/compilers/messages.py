@@ -52,8 +52,8 @@ def compile_catalogue(folder: str, text: str) -> dict[str, str]:
     if set(problems) & set(words):
         raise ValueError(f"{folder}/{SOURCE}: {sorted(set(problems) & set(words))} stand twice")
     try:
-        rows = {name: _problem(name, row) for name, row in problems.items()}
-        texts = {name: _texts(name, row, {"en", "zh"}) for name, row in words.items()}
+        rows = {name: _problem_row(name, row) for name, row in problems.items()}
+        texts = {name: _both_texts(name, row, {"en", "zh"}) for name, row in words.items()}
         labels = {
             page: {key: _label(f"{page}: {key}", row) for key, row in keys.items()} for page, keys in pages.items()
         }
@@ -66,7 +66,7 @@ def compile_catalogue(folder: str, text: str) -> dict[str, str]:
             f"The messages, {about}", PROBLEMS=rows, WORDS=texts, FOREIGN=content.get("foreign") or {}, PAGES=labels
         ),
         f"{folder}/messages_compiled.py": _ACCESSOR.format(about=about, source=_source(folder, depth)),
-        f"{folder}/messages_compiled.pyi": _stub(about, _source(folder, depth), problems, words, pages),
+        f"{folder}/messages_compiled.pyi": _type_stub(about, _source(folder, depth), problems, words, pages),
     }
 
 
@@ -93,8 +93,8 @@ def _source(folder: str, depth: int) -> str:
     return "." * depth if folder.startswith("schemas") else "." * (depth + 1) + "schemas."
 
 
-def _problem(name: str, row: dict[str, Any]) -> tuple[str, ...]:
-    english, chinese = _texts(name, row, _PROBLEM)
+def _problem_row(name: str, row: dict[str, Any]) -> tuple[str, ...]:
+    english, chinese = _both_texts(name, row, _PROBLEM)
     confidence, effect = row.get("confidence", "high"), row.get("effect", "")
     if row["severity"] not in SEVERITIES or confidence not in CONFIDENCES or effect not in EFFECTS:
         raise ValueError(f"{name}: {row['severity']}, {confidence} or {effect!r} is no severity, confidence or effect")
@@ -102,7 +102,7 @@ def _problem(name: str, row: dict[str, Any]) -> tuple[str, ...]:
     return (*head, confidence, effect) if _OPTIONAL & set(row) else head
 
 
-def _texts(name: str, row: dict[str, Any], needed: set[str]) -> tuple[str, str]:
+def _both_texts(name: str, row: dict[str, Any], needed: set[str]) -> tuple[str, str]:
     if not name.isidentifier():
         raise ValueError(f"{name!r} cannot be said in Python")
     if needed - set(row) or set(row) - needed - _OPTIONAL:
@@ -138,7 +138,7 @@ def placeholders(text: str) -> set[str]:
     return found
 
 
-def _stub(
+def _type_stub(
     about: str,
     source: str,
     problems: dict[str, dict[str, Any]],

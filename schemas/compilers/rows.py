@@ -71,7 +71,7 @@ class Names:
 
     def compile(self, text: str) -> str:
         """The source of the function that an expression becomes; ValueError for a name that nothing has."""
-        tree = _Compiler(self).visit(_parse(text))
+        tree = _Compiler(self).visit(_parse_expression(text))
         return f"lambda v: {ast.unparse(ast.fix_missing_locations(tree))}"
 
     def message(self, text: str) -> str:
@@ -89,7 +89,7 @@ class Names:
     def read(self, text: str) -> list[str]:
         """The keys of the values that an expression reads, in its order."""
         found: dict[str, None] = {}
-        tree = _parse(text)
+        tree = _parse_expression(text)
         own = _bound_names(tree)
         for dotted, is_call in _chains(tree):
             if dotted.partition(".")[0] in own or self.is_function(dotted):
@@ -119,7 +119,7 @@ def definitions(raw: dict[str, Any], known: Collection[str]) -> list[tuple[str, 
     for head, text in heads.items():
         function = cast("ast.FunctionDef", ast.parse(f"def {head}: return 0").body[0])
         given = (*function.args.args, *((function.args.vararg,) if function.args.vararg is not None else ()))
-        tree = _parse(text)
+        tree = _parse_expression(text)
         here = {*names, *(one.arg for one in given), *_bound_names(tree)}
         strange = [one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and one.id not in here]
         if strange:
@@ -132,7 +132,7 @@ def _double_braces(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
-def _parse(text: str) -> ast.Expression:
+def _parse_expression(text: str) -> ast.Expression:
     try:
         return ast.parse(text, mode="eval")
     except SyntaxError as error:

@@ -61,10 +61,10 @@ def known_version(text: str, where: str = "--transformers") -> str:
 
 def huggingface_config(source: SourceText, asked: str | None = None) -> Config:
     """The configuration of a `config.json` in the version `asked`; UnreadableError for a model without facts."""
-    keys = _keys(source)
+    keys = _json_keys(source)
     places = _places(source, keys)
     version, reason = _version(keys.get("transformers_version")) if asked is None else (known_version(asked), NOTHING)
-    family = _family(keys, source.name, places, version)
+    family = _known_family(keys, source.name, places, version)
     known = class_of(family, version)
     _require_own(known, family, keys, source.name, places)
     settings = {key: Setting(key, value, "explicit", places.get(key)) for key, value in keys.items()}
@@ -101,7 +101,7 @@ def _require_own(
         raise UnreadableError(diagnose(said, file, places.get(key)))
 
 
-def _keys(source: SourceText) -> dict[str, Any]:
+def _json_keys(source: SourceText) -> dict[str, Any]:
     import json
 
     try:
@@ -134,7 +134,7 @@ def _version(written: object) -> tuple[str, Words]:
     return found, say.written_by(version=verbatim(written))
 
 
-def _family(keys: Mapping[str, Any], file: str, places: Mapping[str, Span], version: str) -> str:
+def _known_family(keys: Mapping[str, Any], file: str, places: Mapping[str, Span], version: str) -> str:
     from .facts_compiled import FACTS
 
     written = keys.get("model_type")

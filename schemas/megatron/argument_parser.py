@@ -435,7 +435,7 @@ def pattern(text: str) -> Value:
     """The value of a list expression over integers, worked out without executing it."""
     try:
         tree: Any = compile(text.strip(" \t"), "<pattern>", "eval", _SYNTAX_TREE_ONLY)
-        found = _value(tree.body)
+        found = _evaluated_node(tree.body)
     except (SyntaxError, RecursionError, MemoryError, TypeError, AttributeError, IndexError) as error:
         raise ValueError(text) from error
     if isinstance(found, tuple):  # core/models/gpt/gpt_layer_specs.py:get_gpt_decoder_block_spec takes no tuple
@@ -450,7 +450,7 @@ def _as_lists(found: Any) -> Value:
     return cast("Value", found)
 
 
-def _value(node: Any) -> Any:
+def _evaluated_node(node: Any) -> Any:
     kind = type(node).__name__
     if kind == "Constant" and type(node.value) is int:
         return node.value
@@ -458,17 +458,17 @@ def _value(node: Any) -> Any:
         entries = [one for entry in node.elts for one in _entries(entry)]
         return entries if kind == "List" else tuple(entries)
     if kind == "Subscript":
-        return _value(node.value)[_value(node.slice)]
+        return _evaluated_node(node.value)[_evaluated_node(node.slice)]
     if kind == "UnaryOp" and type(node.op).__name__ == "UAdd":
-        return +_value(node.operand)
+        return +_evaluated_node(node.operand)
     if kind == "BinOp" and (operation := _OPERATIONS.get(type(node.op).__name__)) is not None:
-        return operation(_value(node.left), _value(node.right))
+        return operation(_evaluated_node(node.left), _evaluated_node(node.right))
     raise ValueError
 
 
 def _entries(node: Any) -> Any:
     """The values of an entry of a list: `*[0, 1]` has two."""
-    return _value(node.value) if type(node).__name__ == "Starred" else [_value(node)]
+    return _evaluated_node(node.value) if type(node).__name__ == "Starred" else [_evaluated_node(node)]
 
 
 def _product(left: Any, right: Any) -> Any:
@@ -479,14 +479,14 @@ def _product(left: Any, right: Any) -> Any:
     return cast("Any", items) * times
 
 
-def _power(left: Any, right: Any) -> Any:
+def _bounded_power(left: Any, right: Any) -> Any:
     if right > _MOST_BITS or left.bit_length() * right > _MOST_BITS:
         raise PatternTooLongError
     return left**right
 
 
 _MOST_BITS = 64
-_OPERATIONS: Mapping[str, Callable[[Any, Any], Any]] = {"Add": operator.add, "Mult": _product, "Pow": _power}
+_OPERATIONS: Mapping[str, Callable[[Any, Any], Any]] = {"Add": operator.add, "Mult": _product, "Pow": _bounded_power}
 
 
 def _truth(text: str, version: str) -> Value:
@@ -509,7 +509,7 @@ def _or_nothing(kind: str) -> Callable[[str, str], Value]:
     return lambda text, version: None if text in _NOTHING else _CONVERTERS[kind](text, version)
 
 
-def _any(text: str, version: str) -> Value:
+def _json_value_or_text(text: str, version: str) -> Value:
     del version
     return json_or_text(text)
 
@@ -526,7 +526,7 @@ _CONVERTERS: Mapping[str, Callable[[str, str], Value]] = {
     "name": lambda text, _: text,
     "frequency": _frequency,
     "integers": _integers,
-    "any": _any,
+    "any": _json_value_or_text,
     "int?": _or_nothing("int"),
     "float?": _or_nothing("float"),
     "str?": _or_nothing("str"),

@@ -108,7 +108,7 @@ class Ramp(NamedTuple):
     @property
     def consumption(self) -> Consumption:
         """The samples of the batches as they are asked for."""
-        return self.with_rounding(_identity)
+        return self.with_rounding(_same_batch)
 
     def with_rounding(self, shared: Callable[[int], int]) -> Consumption:
         """The samples of the batches as they run, each rounded down to what the devices can share evenly."""
@@ -139,7 +139,7 @@ def stepped_batch(schedule: Iterable[tuple[int, int]]) -> Consumption:
     def batch_at(consumed: int) -> int:
         return [batch for threshold, batch in steps if consumed >= threshold][-1]
 
-    return _stretches(batch_at, _identity, steps[-1][0])
+    return _stretches(batch_at, _same_batch, steps[-1][0])
 
 
 def parse_step_schedule(text: str, seq_length: int | None) -> list[tuple[int, int]]:
@@ -147,18 +147,18 @@ def parse_step_schedule(text: str, seq_length: int | None) -> list[tuple[int, in
     pairs: list[tuple[int, int]] = []
     for entry in text.replace(",", " ").split():
         threshold, _, batch = entry.partition(":")
-        samples = _number(threshold)
-        pairs.append((samples // seq_length if seq_length else samples, _number(batch)))
+        samples = _number_with_suffix(threshold)
+        pairs.append((samples // seq_length if seq_length else samples, _number_with_suffix(batch)))
     return sorted(pairs)
 
 
-def _number(text: str) -> int:
+def _number_with_suffix(text: str) -> int:
     text = text.strip().upper()
     factor = _SUFFIXES.get(text[-1:], 1)
     return int(float(text[:-1] if factor > 1 else text) * factor)
 
 
-def _identity(batch: int) -> int:
+def _same_batch(batch: int) -> int:
     return batch
 
 

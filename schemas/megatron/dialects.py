@@ -335,7 +335,7 @@ class _Reading:
             base,
             arguments,
             beside,
-            tuple(map(_reason, self._all("reasons"))),
+            tuple(map(_reason_of_row, self._all("reasons"))),
             frozenset(reads),
             tuple(map(self._writing_row, self._all("writing"))),
             note and (str(note[0]), str(note[1])),
@@ -464,7 +464,7 @@ def _kind(fact: ArgumentFact) -> str:
     return kind if fact.nargs is None and kind in NULLABLE else "any"
 
 
-def _reason(one: Mapping[str, Any]) -> Reason:
+def _reason_of_row(one: Mapping[str, Any]) -> Reason:
     names = one["arguments"]
     if one["impact"] not in ("numerics", "performance", "none"):
         raise ValueError(f"{one['impact']} is no impact")
@@ -508,7 +508,7 @@ def recognise_fork(parsed: Parsed, launch: Launch | None, tree: str | None = Non
         if sure or (not other and _most_are(own, parsed)):
             newest_on_tree = max((at for at, base in enumerate(bases) if base == tree), default=None)
             at = _lowest(spoken, masks, len(versions), like) if newest_on_tree is None else newest_on_tree
-            return _recognition(f"{fork}-{versions[at]}", [*sure, *own])
+            return _recognised_dialect(f"{fork}-{versions[at]}", [*sure, *own])
     return None
 
 
@@ -528,7 +528,7 @@ def _signs(parsed: Parsed, values: Sequence[tuple[str, str]]) -> list[str]:
     return found
 
 
-def _recognition(name: str, signs: Sequence[str]) -> Recognised:
+def _recognised_dialect(name: str, signs: Sequence[str]) -> Recognised:
     found = dialect_named(name)
     assert found is not None
     more = ", …" if len(signs) > _SHOWN else ""

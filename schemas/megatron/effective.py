@@ -493,13 +493,13 @@ def with_overridable(settings: dict[str, Setting], file: str) -> tuple[dict[str,
             continue
         problems.append(diagnose(say.outside_values(flag=setting.flag, where=outside.where()), file, setting.span))
         settings = {
-            key: entry._replace(overridable=True) if _replaces(outside, entry) else entry
+            key: entry._replace(overridable=True) if _overrides_setting(outside, entry) else entry
             for key, entry in settings.items()
         }
     return settings, tuple(problems)
 
 
-def _replaces(outside: Outside, setting: Setting) -> bool:
+def _overrides_setting(outside: Outside, setting: Setting) -> bool:
     if outside.always is None or setting.key in outside.always:
         return True
     touched = outside.always | outside.unset

@@ -43,7 +43,7 @@ class MegatronArguments(BaseModel):
         return cls.model_construct(**decided)
 
 
-def _annotation(fact: ArgumentFact) -> Any:
+def _field_type(fact: ArgumentFact) -> Any:
     if fact.action != "store":
         kind: Any = bool
     elif fact.choices is not None:
@@ -55,7 +55,7 @@ def _annotation(fact: ArgumentFact) -> Any:
     return Optional[kind] if fact.default is None else kind  # noqa: UP045 - the type is only known here
 
 
-def _description(fact: ArgumentFact) -> str:
+def _field_description(fact: ArgumentFact) -> str:
     flags = ", ".join(fact.options)
     if fact.action == "true":
         how = "a switch: true where it is given"
@@ -70,12 +70,12 @@ def _description(fact: ArgumentFact) -> str:
 
 
 @cache
-def _model(version: str) -> type[MegatronArguments]:
+def _arguments_model(version: str) -> type[MegatronArguments]:
     fields: dict[str, Any] = {}
     for dest, fact in catalog(version).by_dest.items():
         others = [other for other in catalog(version).arguments if other.dest == dest]
-        text = " ".join(_description(other) for other in others)
-        fields[dest] = (_annotation(fact), Field(default=fact.default, description=text))
+        text = " ".join(_field_description(other) for other in others)
+        fields[dest] = (_field_type(fact), Field(default=fact.default, description=text))
     name = f"Megatron{version.replace('.', '_')}Arguments"
     doc = f"The arguments of Megatron-LM {version}, as its parser leaves them."
     return create_model(name, __base__=MegatronArguments, __doc__=doc, **fields)
@@ -83,4 +83,4 @@ def _model(version: str) -> type[MegatronArguments]:
 
 def model(version: str) -> type[MegatronArguments]:
     """The model of a version; `0.12.3` and `core_r0.12.0` name 0.12."""
-    return _model(normalise_version(version))
+    return _arguments_model(normalise_version(version))

@@ -124,7 +124,7 @@ def validate(
     return Validated(run.settings, tuple(run.problems))
 
 
-def _rows(version: str) -> tuple[Row, ...]:
+def _rows_of_version(version: str) -> tuple[Row, ...]:
     return named_module(f"validation_{version.replace('.', '_')}_compiled", __package__).ROWS
 
 
@@ -135,7 +135,7 @@ def _rows_in(version: str) -> tuple[Row, ...]:
     """The rows up to where the model is built, in their order."""
     found = _before_building.get(version)
     if found is None:
-        found = tuple([row for row in _rows(version) if row.more.stage != "building"])
+        found = tuple([row for row in _rows_of_version(version) if row.more.stage != "building"])
         _before_building[version] = found
     return found
 
@@ -273,8 +273,10 @@ class Run(GivenArguments, rows.Run):
         if before is not None and before.decided and before.value == value and type(before.value) is type(value):
             return
         if before is not None and before.raw is not None and before.flag is not None:
-            given, used = _text(before.value), _text(value)
-            said = say.overruled(flag=before.flag, given=given, used=used, program=self.program, when=_when(row))
+            given, used = _full_text(before.value), _full_text(value)
+            said = say.overruled(
+                flag=before.flag, given=given, used=used, program=self.program, when=_condition_text(row)
+            )
             self.report(said, before)
         self._derive(row, before, value, decided=True)
 
@@ -300,19 +302,19 @@ class Run(GivenArguments, rows.Run):
         """Report an argument that has no effect."""
         setting = self.settings.get(row.target)
         if setting is not None and setting.origin == "explicit":
-            self.report(say.no_effect(flag=setting.flag, program=self.program, when=_when(row)), setting)
+            self.report(say.no_effect(flag=setting.flag, program=self.program, when=_condition_text(row)), setting)
 
     def refuse(self, row: Row, said: Callable[..., Problem] | None = None) -> None:
         """Report a requirement that does not hold, at the first of its values that the user gave."""
         self.refused = True
         places = self._settings_to_blame(row)
-        facts = ", ".join(f"{name} = {_text(self[name])}" for name in list(self.reads))
+        facts = ", ".join(f"{name} = {_full_text(self[name])}" for name in list(self.reads))
         if said is say.stops:  # what divides by nothing
             places.sort(key=lambda one: one.value != 0 or isinstance(one.value, bool))
         if row.more.hardware or said is None:
             said = say.refused_on_hardware if row.more.hardware else say.refused
         at = None if self._misspelt(row) is not None else next(iter(places), None)
-        problem = said(condition=row.more.to, facts=facts, program=self.program, when=_when(row))
+        problem = said(condition=row.more.to, facts=facts, program=self.program, when=_condition_text(row))
         self.report(problem, at, at.span if at is not None else self._misspelt(row))
 
     def _settings_to_blame(self, row: Row) -> list[Setting]:
@@ -332,7 +334,12 @@ class Run(GivenArguments, rows.Run):
     def report(self, problem: Problem, at: Setting | None, span: Span | None = None) -> None:
         """Keep a problem with the other places it concerns."""
         related = tuple(
-            Related(self.file, setting.span, f"{name} = {_text(setting.value)}", f"{name} = {_text(setting.value)}")
+            Related(
+                self.file,
+                setting.span,
+                f"{name} = {_full_text(setting.value)}",
+                f"{name} = {_full_text(setting.value)}",
+            )
             for name in self.reads
             if (setting := self.settings.get(name)) is not None and setting.span is not None and setting is not at
         )
@@ -367,13 +374,13 @@ def _of_launch(launch: Launch, model_size: int) -> int | None:
 _NEUTRAL = (None, False, 1, 0)
 
 
-def _when(row: Row) -> Words:
+def _condition_text(row: Row) -> Words:
     return say.when_so(when=verbatim(row.more.when)) if row.more.when else verbatim("")
 
 
 def unmet_rows(config: Config) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     """Requirements of what is built after the validation: each condition, when it holds, and the arguments it reads."""
-    found = [row for row in _rows(config.framework_version) if row.more.stage == "building"]
+    found = [row for row in _rows_of_version(config.framework_version) if row.more.stage == "building"]
     run = Run(dict(config.settings), config.framework_version, config.file, _NO_OPTIONS, config.launch)
     for row in found:
         before = len(run.problems)
@@ -382,5 +389,5 @@ def unmet_rows(config: Config) -> Iterator[tuple[str, str, tuple[str, ...]]]:
             yield row.more.to, row.more.when, tuple(run.reads)
 
 
-def _text(value: object) -> str:
+def _full_text(value: object) -> str:
     return in_full(repr(value))

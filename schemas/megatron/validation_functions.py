@@ -209,7 +209,7 @@ def layout_stages(layout: str) -> int:
 
 def layout_chunks(layout: str) -> list[str]:
     """The letters of every stage of a layout; ValueError as above."""
-    text = _repeat(_repeat(layout.replace(",", ""), groups=True), groups=False)
+    text = _expand_repeats(_expand_repeats(layout.replace(",", ""), groups=True), groups=False)
     if not only_of(text, "EtmL|"):
         raise ValueError(layout)
     return text.split("|")
@@ -223,7 +223,8 @@ def is_layout(layout: str) -> bool:
         return False
 
 
-def _repeat(text: str, *, groups: bool) -> str:
+def _expand_repeats(text: str, *, groups: bool) -> str:
+    """The pattern with each `x*n` written out n times."""
     parts: list[str] = []
     at = 0
     while (star := text.find("*", at)) >= 0:

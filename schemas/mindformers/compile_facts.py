@@ -133,18 +133,18 @@ def _legacy_classes() -> str:
         "CLASSES = (",
     ]
     for one in read_classes():
-        lines += _class(one)
+        lines += _class_lines(one)
     return "\n".join([*lines, ")", ""])
 
 
-def _class(one: dict[str, Any]) -> list[str]:
+def _class_lines(one: dict[str, Any]) -> list[str]:
     try:
-        return _lines(one)
+        return _unchecked_class_lines(one)
     except ValueError as error:
         raise TableError(FILE, one, f"{one['name']}: {error}") from error
 
 
-def _lines(one: dict[str, Any]) -> list[str]:
+def _unchecked_class_lines(one: dict[str, Any]) -> list[str]:
     fields: dict[str, str] = {}
     for part in plain(one["fields"]):
         fields.update({name: str(expression) for name, expression in part.items()})

@@ -84,7 +84,7 @@ def read_rows(source: str = SOURCE) -> tuple[list[dict[str, Any]], list[Row]]:
             raise TableError(FILE, section, f"a section has no {odd}" if odd else "the section names no source")
         for name in section.get("each", ("",)):
             every: list[dict[str, Any]] = [{**raw, "each": [name]} if name else raw for raw in section["rows"]]
-            found += [_row(one, section, number) for raw in every for one in _each(raw)]
+            found += [_resolution_row(one, section, number) for raw in every for one in _each(raw)]
     return sections, found
 
 
@@ -152,7 +152,7 @@ def _message_members(action: str, stage: str) -> set[str]:
     return set()
 
 
-def _row(raw: dict[str, Any], section: dict[str, Any], number: int) -> Row:
+def _resolution_row(raw: dict[str, Any], section: dict[str, Any], number: int) -> Row:
     actions = [action for action in ACTIONS if action in raw]
     if len(actions) != 1 or set(raw) - MEMBERS or ("to" in raw) != (actions[0] in COMPUTED):
         raise TableError(FILE, raw, f"this is no row: {sorted(set(raw) - {LINE})}")
@@ -187,9 +187,11 @@ class Compiler:
                 self.lets[stage].update(section["names"])
         for version in versions("static"):
             facts = static_facts(version)
-            self.known[TRANSFORMER][version] = _keys(TRANSFORMER, (*facts["transformer"], *facts["mla_transformer"]))
+            self.known[TRANSFORMER][version] = _keys_of_stage(
+                TRANSFORMER, (*facts["transformer"], *facts["mla_transformer"])
+            )
             own = (one["signature"] for one in facts["classes"].values() if not one["legacy"])
-            self.known[ATTRIBUTES][version] = _keys(ATTRIBUTES, chain(*own))
+            self.known[ATTRIBUTES][version] = _keys_of_stage(ATTRIBUTES, chain(*own))
             self.known[TRAINER][version] = frozenset(_static_paths(facts))
             for one in facts["converters"].values():
                 self.keys.update(*(one[name] for name in ("same", "mla_same", "rules", "mla_rules")))
@@ -293,7 +295,7 @@ def _key(stage: str, name: str) -> str:
     return f"{stage}.{name}" if stage in NETWORK else name
 
 
-def _keys(stage: str, names: Iterable[str]) -> frozenset[str]:
+def _keys_of_stage(stage: str, names: Iterable[str]) -> frozenset[str]:
     return frozenset(_key(stage, name) for name in names)
 
 
@@ -381,10 +383,10 @@ def products(source: str = SOURCE) -> dict[str, str]:
     made = {f"schemas/mindformers/{DEFINITIONS}.py": definitions_text(definition_sources(sections))}
     for version in VERSIONS:
         for graph in STAGES:
-            made[_path(version, graph)] = module_text(version, graph, sections, texts)
-        made[_path(version, "words")] = _words_text(version, rows, words)
+            made[_module_path(version, graph)] = module_text(version, graph, sections, texts)
+        made[_module_path(version, "words")] = _words_text(version, rows, words)
     return made
 
 
-def _path(version: str, what: str) -> str:
+def _module_path(version: str, what: str) -> str:
     return f"schemas/mindformers/{module_name(version, what)}.py"

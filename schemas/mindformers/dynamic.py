@@ -127,7 +127,7 @@ class DynamicReading(Reading):
             items = node.items
         for key, child in items.items():
             field = facts["fields"].get(key)
-            path = _join(prefix, key)
+            path = _joined_path(prefix, key)
             if field is not None:
                 self._field(field, child, path)
             elif facts["extra"]:
@@ -136,7 +136,7 @@ class DynamicReading(Reading):
                 self._report_unknown(key, child, path, name)
         for key, field in facts["fields"].items():
             if key not in items:
-                self._default(field, _join(prefix, key), None if node is None else node.span)
+                self._default(field, _joined_path(prefix, key), None if node is None else node.span)
 
     def _field(self, field: Mapping[str, Any], node: Node, path: str) -> None:
         kind = str(field["type"])
@@ -199,7 +199,7 @@ class DynamicReading(Reading):
     def _leaves(self, node: Node, path: str, acceptance: Acceptance) -> None:
         if node.kind == "mapping" and node.items:
             for key, child in node.items.items():
-                self._leaves(child, _join(path, key), acceptance)
+                self._leaves(child, _joined_path(path, key), acceptance)
         elif node.kind == "sequence" and any(entry.kind != "scalar" for entry in node.entries):
             for at, entry in enumerate(node.entries):
                 self._leaves(entry, f"{path}[{at}]", acceptance)
@@ -388,7 +388,7 @@ class Dynamic(Trainer):
     stop = leave_open
 
 
-def _join(prefix: str, key: object) -> str:
+def _joined_path(prefix: str, key: object) -> str:
     return f"{prefix}.{key}" if prefix else str(key)
 
 
@@ -407,11 +407,11 @@ def _value_text(value: Any) -> str:
     if value is None:
         return "null"
     if isinstance(value, str):
-        return say.the_string(text=_cut(repr(value), 49))
-    return _cut(str(value), 60)
+        return say.the_string(text=_shortened(repr(value), 49))
+    return _shortened(str(value), 60)
 
 
-def _cut(text: str, size: int) -> str:
+def _shortened(text: str, size: int) -> str:
     return text if len(text) <= size else text[: size - 3] + "..."
 
 
@@ -440,7 +440,7 @@ def dynamic_config(
     else:
         release = release_of(options.mindformers)
         config = config._replace(version_origin=chosen.origin, version_reason=chosen.reason, release=release)
-    purpose = purpose_of_run_mode(config.value("run_mode"), source.name, _place(config, "run_mode"))
+    purpose = purpose_of_run_mode(config.value("run_mode"), source.name, _span_of_key(config, "run_mode"))
     if purpose is not None:
         return config._replace(problems=(purpose.problem,), purpose=purpose)
     return config
@@ -451,6 +451,6 @@ def _unknown_keys(config: Config) -> set[str]:
     return {key for key, setting in config.settings.items() if setting.acceptance in ("unknown", "ignored")}
 
 
-def _place(config: Config, key: str) -> Span | None:
+def _span_of_key(config: Config, key: str) -> Span | None:
     setting = config.settings.get(key)
     return None if setting is None else setting.span

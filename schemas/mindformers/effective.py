@@ -65,9 +65,9 @@ def fill(reading: Reading, given: dict[Any, Any], faults: Faults, *, legacy: boo
     filled: dict[str, Any] = {}
     for name in _applied_sections(reading.catalog, given.get("run_mode"), given.get("do_eval", False)):
         if name == _GENERAL:
-            filled.update(_section(reading, name, general, faults))
+            filled.update(_read_section(reading, name, general, faults))
         elif name != "moe_config" or legacy:
-            filled[name] = _section(reading, name, rest.pop(name, None), faults)
+            filled[name] = _read_section(reading, name, rest.pop(name, None), faults)
     return {**rest, **filled}, [str(key) for key in rest]
 
 
@@ -80,7 +80,7 @@ def _applied_sections(catalog: dict[str, Any], run_mode: Any, do_eval: Any) -> l
     return [name for group in groups for name in catalog["order"][group]]
 
 
-def _section(reading: Reading, name: str, given: Any, faults: Faults) -> Any:
+def _read_section(reading: Reading, name: str, given: Any, faults: Faults) -> Any:
     facts: dict[str, Any] = reading.catalog["sections"][name]
     listed, defaults = facts["list"], facts["defaults"]
     if given is not None and not (is_list(given) if listed else is_mapping(given)):
@@ -160,10 +160,10 @@ def mindformers_config(
         if other is None:
             raise
         raise UnreadableError(other.problem) from error
-    return _config(document, options, open_file, overrides, folders)._replace(document=document)
+    return _config_of_document(document, options, open_file, overrides, folders)._replace(document=document)
 
 
-def _config(
+def _config_of_document(
     document: YamlDocument,
     options: ReadOptions,
     open_file: Callable[[str], SourceText],
@@ -234,14 +234,14 @@ def _static_config(
     given = _with_base_files(reading, source.name, root, open_file)
     if overrides or _may_hold_placeholders(root, source):
         given = without_placeholders(given, "", reading)
-    _override(reading, given, [change for change in overrides if change.path == "run_mode"])
+    _apply_overrides(reading, given, [change for change in overrides if change.path == "run_mode"])
     if "base_config" in root.value and options.dialect is None:
         dialect = "legacy" if detected_dialect(given) == "legacy" else "static"  # the file below may say use_legacy
     legacy = dialect == "legacy"
     faults: Faults = []
     reading.values, unused = fill(reading, given, faults, legacy=legacy)
     _report_template(reading, unused, faults)
-    _override(reading, reading.values, [change for change in overrides if change.path != "run_mode"])
+    _apply_overrides(reading, reading.values, [change for change in overrides if change.path != "run_mode"])
     known = _add_pretrained(reading, open_file)
     switch_sections(reading)
     written = _settings(reading)
@@ -370,15 +370,15 @@ def _with_base_files(
         if below.root is not None and is_mapping(below.root.value):
             merged.update(_with_base_files(reading, path, below.root, open_file, depth + 1, asked))
     reading.record("", root, file)
-    return _overlay(given, merged)
+    return _merge_sections(given, merged)
 
 
-def _overlay(top: dict[Any, Any], below: dict[Any, Any]) -> dict[Any, Any]:
+def _merge_sections(top: dict[Any, Any], below: dict[Any, Any]) -> dict[Any, Any]:
     result = dict(below)
     for key, value in top.items():
         under = result.get(key)
         if is_mapping(value) and is_mapping(under):
-            result[key] = _overlay(value, under)
+            result[key] = _merge_sections(value, under)
         else:
             result[key] = value
     return result
@@ -446,7 +446,7 @@ def _overridable(resolved: Mapping[str, Setting], written: Mapping[str, Setting]
     }
 
 
-def _override(reading: Reading, values: dict[Any, Any], changes: Sequence[Override]) -> None:
+def _apply_overrides(reading: Reading, values: dict[Any, Any], changes: Sequence[Override]) -> None:
     for change in changes:
         _set_path(values, parse_path(change.path), change.value)
         _place_override(reading, change)

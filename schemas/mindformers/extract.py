@@ -61,22 +61,22 @@ def extract_facts(tree: Path, python: str = sys.executable) -> dict[str, Any]:
     if not mark:
         raise ValueError(f"{tree} cannot be imported:\n{done.stderr.strip()[-2000:]}")
     raw = json.loads(answer)
-    found = {"static": _static(raw["static"], package), "digests": digests(package)}
+    found = {"static": _static_facts(raw["static"], package), "digests": digests(package)}
     if raw["dynamic"] is not None:
         found["dynamic"] = _sorted_facts(raw["dynamic"])
     return found
 
 
-def _static(raw: dict[str, Any], package: Path) -> dict[str, Any]:
+def _static_facts(raw: dict[str, Any], package: Path) -> dict[str, Any]:
     fields = {**raw["transformer"], **raw["mla_transformer"]}
     return {
         "source": f"mindformers {raw['release']}",
         "sections": raw["sections"],
         "order": raw["order"],
         "run_modes": raw["run_modes"],
-        "classes": _classes(raw),
+        "classes": _class_facts(raw),
         "names": raw["names"],
-        "models": _models(raw["models"]),
+        "models": _model_facts(raw["models"]),
         "white": raw["white"],
         "converters": _converters(raw),
         "common": _converter_facts(raw["common"], raw["transformer"]),
@@ -90,7 +90,7 @@ def _static(raw: dict[str, Any], package: Path) -> dict[str, Any]:
     }
 
 
-def _models(raw: dict[str, Any]) -> dict[str, Any]:
+def _model_facts(raw: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, one in raw.items():
         legacy = not name.startswith("mcore_")
@@ -100,9 +100,9 @@ def _models(raw: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _classes(raw: dict[str, Any]) -> dict[str, Any]:
+def _class_facts(raw: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    models = _models(raw["models"])
+    models = _model_facts(raw["models"])
     beside = {name.removeprefix("mcore_"): one["module"].rpartition(".")[0] for name, one in raw["models"].items()}
     latent = {one["module"].rpartition(".")[0] for one in raw["models"].values() if one["mla"] or one["mla_dynamic"]}
     for name, one in raw["classes"].items():
@@ -141,13 +141,13 @@ def _converters(raw: dict[str, Any]) -> dict[str, Any]:
 
 def _converter_facts(mapping: dict[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
     """A converter: keys that are not just their own field, fields without a key of their name, keys of no field."""
-    rules = {key: _spec(targets) for key, targets in mapping.items() if targets != [[key, None]]}
+    rules = {key: _target_texts(targets) for key, targets in mapping.items() if targets != [[key, None]]}
     without = sorted(field for field in fields if mapping.get(field) != [[field, None]])
     beyond = sorted(key for key, targets in mapping.items() if targets == [[key, None]] and key not in fields)
     return {"rules": dict(sorted(rules.items())), "without": without, **({"beyond": beyond} if beyond else {})}
 
 
-def _spec(targets: list[list[Any]]) -> Any:
+def _target_texts(targets: list[list[Any]]) -> Any:
     texts = [field if transform is None else f"{field} | {transform}" for field, transform in targets]
     return texts[0] if len(texts) == 1 else texts
 
@@ -304,23 +304,23 @@ def digests(package: Path) -> dict[str, dict[str, str]]:
     for pattern in FOLLOWED:
         for path in sorted(package.glob(pattern)):
             tree = ast.parse(path.read_text("utf-8"))
-            found[path.relative_to(package).as_posix()] = dict(_digests(tree, ""))
+            found[path.relative_to(package).as_posix()] = dict(_function_digests(tree, ""))
     return {name: entries for name, entries in found.items() if entries}
 
 
-def _digests(node: ast.Module | ast.ClassDef, prefix: str) -> Iterator[tuple[str, str]]:
+def _function_digests(node: ast.Module | ast.ClassDef, prefix: str) -> Iterator[tuple[str, str]]:
     for child in node.body:
         if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield f"{prefix}{child.name}", _digest([child])
+            yield f"{prefix}{child.name}", _digest_of_body([child])
         elif isinstance(child, ast.ClassDef):
             inside = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
             own = [one for one in _without_docstring(child.body) if not isinstance(one, inside)]
             if own:
-                yield f"{prefix}{child.name}", _digest(own)
-            yield from _digests(child, f"{prefix}{child.name}.")
+                yield f"{prefix}{child.name}", _digest_of_body(own)
+            yield from _function_digests(child, f"{prefix}{child.name}.")
 
 
-def _digest(nodes: list[ast.stmt]) -> str:
+def _digest_of_body(nodes: list[ast.stmt]) -> str:
     for node in nodes:
         for inner in ast.walk(node):
             if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -366,7 +366,7 @@ def main(words: list[str] | None = None) -> int:
     digest = read_facts(DIGESTS) if DIGESTS.exists() else {}
     if given.remove:
         update_version(facts, digest, given.remove, None)
-        _write(facts, digest)
+        _write_facts(facts, digest)
         return 0
     if given.tree is None or given.version is None:
         parser.error("TREE and --version are needed")
@@ -384,7 +384,7 @@ def main(words: list[str] | None = None) -> int:
     count = print_changes(given.version, before, old, new)
     if given.write:
         update_version(facts, digest, given.version, new)
-        _write(facts, digest)
+        _write_facts(facts, digest)
         return 0
     return int(count > 0 and before == given.version)
 
@@ -394,7 +394,7 @@ def _previous_version(facts: dict[str, Any], version: str) -> str | None:
     return known[-1] if known else None
 
 
-def _write(facts: dict[str, Any], digest: dict[str, Any]) -> None:
+def _write_facts(facts: dict[str, Any], digest: dict[str, Any]) -> None:
     SOURCE.write_text(fact_file_text(_HEAD, facts), "utf-8")
     DIGESTS.write_text(fact_file_text(_DIGESTS_HEAD, digest), "utf-8")
     subprocess.run([sys.executable, "-m", "generate"], cwd=HERE.parents[1], stdout=subprocess.DEVNULL, check=True)

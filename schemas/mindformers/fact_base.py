@@ -66,7 +66,7 @@ def _merge_mappings(trees: dict[str, dict[Any, Any]], versions: Sequence[str]) -
         holding = {version: tree[name] for version, tree in trees.items() if name in tree}
         for group in _equal_groups(holding):
             together = {version: holding[version] for version in group}
-            found[_key(name, group, list(trees), versions)] = merge_versions(together, versions)
+            found[_versioned_name(name, group, list(trees), versions)] = merge_versions(together, versions)
     return {**found, **_other_orders(found, trees, versions)}
 
 
@@ -167,7 +167,7 @@ def _in_order(lists: list[list[Any]]) -> list[Any]:
     return found
 
 
-def _key(name: Any, held: list[str], around: list[str], versions: Sequence[str]) -> Any:
+def _versioned_name(name: Any, held: list[str], around: list[str], versions: Sequence[str]) -> Any:
     return name if held == around else f"{name} @{text_of(held, versions)}"
 
 
@@ -204,28 +204,28 @@ SWITCHES = Path(__file__).with_name("switches.yaml")
 
 
 @lru_cache(maxsize=1)
-def _facts() -> dict[str, Any]:
+def _stored_facts() -> dict[str, Any]:
     return read_facts(SOURCE)
 
 
 @lru_cache(maxsize=1)
-def _judgements() -> dict[str, Any]:
+def _stored_judgements() -> dict[str, Any]:
     return read_facts(JUDGED)
 
 
 def versions(dialect: str) -> list[str]:
     """The versions of which the fact file has that dialect, oldest first."""
-    return list(_facts()[dialect]["versions"])
+    return list(_stored_facts()[dialect]["versions"])
 
 
 def static_facts(version: str) -> dict[str, Any]:
     """The catalog of a version's static graph."""
-    content = _facts()["static"]
+    content = _stored_facts()["static"]
     facts = facts_of(content["facts"], version, content["versions"])
-    judged = facts_of(_judgements()["static"], version, content["versions"])
+    judged = facts_of(_stored_judgements()["static"], version, content["versions"])
     latent = {**facts["transformer"], **facts["mla_transformer"]}
     converters = {
-        name: _converter(one, facts["transformer"], latent) for name, one in sorted(facts["converters"].items())
+        name: _converter_targets(one, facts["transformer"], latent) for name, one in sorted(facts["converters"].items())
     }
     found: dict[str, Any] = {
         "version": version,
@@ -237,12 +237,12 @@ def static_facts(version: str) -> dict[str, Any]:
         "names": {**facts["names"], **{name: name for name in judged["classes"]}},
         "models": dict(sorted(facts["models"].items(), key=lambda one: (not one[1]["legacy"], one[0]))),
         "white": facts["white"],
-        "converters": converters or {"common": _converter(facts["common"], facts["transformer"], latent)},
+        "converters": converters or {"common": _converter_targets(facts["common"], facts["transformer"], latent)},
         "meant": _meanings(facts["common"]["rules"]),
         "transformer": facts["transformer"],
         "mla_transformer": facts["mla_transformer"],
         "registry": facts["registry"],
-        "types": _kinds(facts["types"], judged["types"]),
+        "types": _kinds_by_name(facts["types"], judged["types"]),
         **_switches("static", version, content["versions"]),
         "section_types": {name: kind for kind, names in judged["section_types"].items() for name in names},
         "read_without_template": " ".join(judged["read_without_template"]),
@@ -266,8 +266,8 @@ _AS_JUDGED = (
 
 def dynamic_facts(version: str) -> dict[str, Any]:
     """The catalog of a version's dynamic graph."""
-    content = _facts()["dynamic"]
-    judged = facts_of(_judgements()["dynamic"], version, content["versions"])
+    content = _stored_facts()["dynamic"]
+    judged = facts_of(_stored_judgements()["dynamic"], version, content["versions"])
     switches = _switches("dynamic", version, content["versions"])
     return {**facts_of(content["facts"], version, content["versions"]), **judged, **switches, "version": version}
 
@@ -294,18 +294,18 @@ def _switches(graph: str, version: str, versions: list[str]) -> dict[str, Any]:
     return {"switches": sections, "field_tests": fields}
 
 
-def _converter(one: dict[str, Any], fields: dict[str, Any], latent: dict[str, Any]) -> dict[str, Any]:
+def _converter_targets(one: dict[str, Any], fields: dict[str, Any], latent: dict[str, Any]) -> dict[str, Any]:
     same = (set(fields) - set(one["without"])) | set(one.get("beyond", ()))
     more = (set(latent) - set(one["mla_without"]) - same) if "mla_without" in one else set[str]()
     return {
         "same": sorted(same),
-        "rules": {key: _targets(spec) for key, spec in one["rules"].items()},
+        "rules": {key: _parsed_targets(spec) for key, spec in one["rules"].items()},
         "mla_same": sorted(more),
-        "mla_rules": {key: _targets(spec) for key, spec in one.get("mla_rules", {}).items()},
+        "mla_rules": {key: _parsed_targets(spec) for key, spec in one.get("mla_rules", {}).items()},
     }
 
 
-def _targets(spec: Any) -> list[list[Any]]:
+def _parsed_targets(spec: Any) -> list[list[Any]]:
     found: list[list[Any]] = []
     texts: list[str] = spec if is_list(spec) else [spec]
     for text in texts:
@@ -316,10 +316,12 @@ def _targets(spec: Any) -> list[list[Any]]:
 
 def _meanings(rules: dict[str, Any]) -> dict[str, str]:
     """The field that a key means in the common table, for advice about a key that a class does not map."""
-    return {key: targets[0][0] for key, spec in rules.items() if (targets := _targets(spec)) and targets[0][0] != key}
+    return {
+        key: targets[0][0] for key, spec in rules.items() if (targets := _parsed_targets(spec)) and targets[0][0] != key
+    }
 
 
-def _kinds(found: dict[str, list[str]], judged: dict[str, str | None]) -> dict[str, str]:
+def _kinds_by_name(found: dict[str, list[str]], judged: dict[str, str | None]) -> dict[str, str]:
     kinds = {name: kind for kind, names in found.items() for name in names}
     kinds.update({name: kind for name, kind in judged.items() if name in kinds and kind is not None})
     kinds = {name: kind for name, kind in kinds.items() if judged.get(name, kind) is not None}

@@ -53,7 +53,7 @@ def legacy_model(run: Trainer) -> None:
     known = next((one for one in classes if one.is_meant(reading.version, given, model)), None)
     if known is None:
         named = " / ".join(str(one) for one in (kind, model) if one is not None)
-        _refuse(reading, named or reading.model, NOTHING)
+        _note_unknown_class(reading, named or reading.model, NOTHING)
     elif _Network(reading, known, given, known.arguments or defaults).resolve_fields():
         defaults = known.arguments or defaults
     _list(reading, given, defaults)
@@ -69,13 +69,13 @@ def _list(reading: Reading, given: dict[Any, Any], defaults: Mapping[str, Any]) 
             reading.resolve(f"resolved.model.{key}", value, f"{reading.model}.{key}")
 
 
-def _refuse(reading: Reading, named: str, why: Words, key: str = "type") -> None:
-    path = _path(key) if _path(key) in reading.places else _TYPE
+def _note_unknown_class(reading: Reading, named: str, why: Words, key: str = "type") -> None:
+    path = _model_path(key) if _model_path(key) in reading.places else _TYPE
     reading.note(say.unknown_legacy_class(named=named, why=why, version=reading.version), path)
     undecided_network(reading, named, path)
 
 
-def _path(key: str) -> str:
+def _model_path(key: str) -> str:
     return key if key.startswith("moe_config.") else f"{Reading.model}.{key}"
 
 
@@ -97,8 +97,8 @@ class _Network(rows.Run):
         """Answer with the fields; False for a network that TransformerConfig has no words for."""
         self.follow(self.known.rows)
         for key in self.values if not self.refused else ():
-            if key not in self.used and _path(key) in self.reading.places:
-                self.reading.acceptance[_path(key)] = "ignored"
+            if key not in self.used and _model_path(key) in self.reading.places:
+                self.reading.acceptance[_model_path(key)] = "ignored"
         return not self.refused
 
     def __getitem__(self, key: str) -> Any:
@@ -111,7 +111,7 @@ class _Network(rows.Run):
         """Report what the class can be told to build and TransformerConfig has no word for; nothing else counts."""
         if not self.refused:
             named = f"{self.known.config} / {row.target}: {self.values.get(row.target)}"
-            _refuse(self.reading, named, say.refused_value(why=Words(*row.more)), row.target)
+            _note_unknown_class(self.reading, named, say.refused_value(why=Words(*row.more)), row.target)
         self.refused = True
 
     def set(self, row: rows.Row, value: Any, *, decided: bool = True) -> None:
@@ -120,7 +120,7 @@ class _Network(rows.Run):
             return
         reading, keys = self.reading, tuple(reversed(self.reads))
         decided = decided and not any(isinstance(self.values.get(key), Undecided) for key in keys)
-        paths = [_path(key) for key in keys]
+        paths = [_model_path(key) for key in keys]
         written = [path for path in paths if path in reading.places or path in reading.options]
         reading.resolve(f"resolved.transformer.{row.target}", value, *(written or paths or [_TYPE]), decided=decided)
 

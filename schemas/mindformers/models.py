@@ -53,12 +53,12 @@ def model(dialect: Dialect, version: str) -> type[BaseModel]:
     """The model of a whole configuration file."""
     version = known_version(version)
     if dialect == "dynamic":
-        return _dynamic(dynamic_catalog(version).version)
-    return _static(static_version(version), legacy=dialect == "legacy")
+        return _dynamic_model(dynamic_catalog(version).version)
+    return _static_model(static_version(version), legacy=dialect == "legacy")
 
 
 @cache
-def _static(version: str, *, legacy: bool) -> type[BaseModel]:
+def _static_model(version: str, *, legacy: bool) -> type[BaseModel]:
     facts = static_catalog(version)
     sections = facts["sections"]
     fields: dict[str, Any] = {
@@ -67,13 +67,13 @@ def _static(version: str, *, legacy: bool) -> type[BaseModel]:
     }
     for name, section in sections.items():
         if name != "general_config":
-            fields[name] = (_section(name, section, facts, legacy=legacy) | None, _field_of(name, default=None))
+            fields[name] = (_section_type(name, section, facts, legacy=legacy) | None, _field_of(name, default=None))
     kind = "Legacy" if legacy else "Static"
     doc = f"A {kind.lower()}-graph configuration of MindSpore Transformers {version}."
-    return _create(f"{kind}Config", fields, doc, closed=False)
+    return _create_model(f"{kind}Config", fields, doc, closed=False)
 
 
-def _section(name: str, section: Mapping[str, Any], facts: Mapping[str, Any], *, legacy: bool) -> Any:
+def _section_type(name: str, section: Mapping[str, Any], facts: Mapping[str, Any], *, legacy: bool) -> Any:
     if name == "model":
         return _model_section(facts, legacy=legacy)
     registered = facts["registry"].get(_REGISTERED.get(name, ""))
@@ -95,7 +95,7 @@ def _section(name: str, section: Mapping[str, Any], facts: Mapping[str, Any], *,
     for key in section["required"]:
         if key not in fields:
             fields[key] = (str | None if name.endswith("_task") else str, _field_of(key))
-    built = _create(_camel(name), fields, f"The section {name}.", closed=bool(section["strict"]))
+    built = _create_model(_camel_case(name), fields, f"The section {name}.", closed=bool(section["strict"]))
     return list[built] | dict[str, Any] if section["list"] else built
 
 
@@ -109,8 +109,8 @@ def _fields_of_kinds(owner: str, kinds: Mapping[str, str]) -> dict[str, Any]:
             if inner in kinds:
                 fields[key] = (_annotation(kinds[inner]), _field_of(key, default=None))
             elif key not in fields:
-                built = _create(
-                    _camel(inner.replace(".", "_")), _fields_of_kinds(inner, kinds), f"`{inner}`.", closed=False
+                built = _create_model(
+                    _camel_case(inner.replace(".", "_")), _fields_of_kinds(inner, kinds), f"`{inner}`.", closed=False
                 )
                 fields[key] = (built | None, _field_of(key, default=None))
     return fields
@@ -129,18 +129,18 @@ def _model_section(facts: Mapping[str, Any], *, legacy: bool) -> Any:
             if key != "model_type"
         }
         fields["model_type"] = (Literal[entry["model_type"]], _field_of("model_type"))
-        named.append(_create(entry["class"], fields, f"The model class {entry['class']}.", closed=False))
+        named.append(_create_model(entry["class"], fields, f"The model class {entry['class']}.", closed=False))
     other: dict[str, Any] = {
         key: (_type_of(key, common.get(key), kinds.get(key)), _field_of(key, default=None))
         for key in dict.fromkeys((*common, *kinds))
     }
     other["model_type"] = (_other_than(entry["model_type"] for entry in typed), _field_of("model_type", default=None))
-    plain = _create("OtherModelConfig", other, "A model whose class the YAML does not name.", closed=False)
+    plain = _create_model("OtherModelConfig", other, "A model whose class the YAML does not name.", closed=False)
     config: Any = plain
     if named:
-        config = Annotated[_union(named), Field(discriminator="model_type")] | plain
+        config = Annotated[_union_type(named), Field(discriminator="model_type")] | plain
     fields = {"model_config_": (config, Field(alias="model_config", description=MEANINGS["model_config"]))}
-    return _create("Model", fields, MEANINGS["model"], closed=False)
+    return _create_model("Model", fields, MEANINGS["model"], closed=False)
 
 
 def _other_than(names: Iterable[str]) -> Any:
@@ -181,12 +181,12 @@ def _one_of(section: str, registered: Mapping[str, Any], kinds: Mapping[str, str
         }
         fields["type"] = (Literal[name], _field_of("type"))
         # The trainer adds what it has (learning rate, parameters), so a closed constructor still sees further keys.
-        members.append(_create(_camel(f"{section}_{name}"), fields, f"{entry['class']}.", closed=False))
-    return Annotated[_union(members), Field(discriminator="type")]
+        members.append(_create_model(_camel_case(f"{section}_{name}"), fields, f"{entry['class']}.", closed=False))
+    return Annotated[_union_type(members), Field(discriminator="type")]
 
 
 @cache
-def _dynamic(version: str) -> type[BaseModel]:
+def _dynamic_model(version: str) -> type[BaseModel]:
     facts = dynamic_catalog(version)
     built: dict[str, Any] = {}
 
@@ -215,7 +215,7 @@ def _dynamic_class(name: str, entry: Mapping[str, Any], build: Any, facts: Any) 
     doc = f"`{name}` of the dynamic graph."
     registered = {"OptimizerConfig": facts.optimizers, "LrSchedulerConfig": facts.schedules}.get(name)
     if registered is None:
-        return _create(name, fields, doc, closed=not entry["extra"])
+        return _create_model(name, fields, doc, closed=not entry["extra"])
     members: list[type[BaseModel]] = []
     for kind, constructor in registered.items():
         own = dict(fields)
@@ -225,15 +225,15 @@ def _dynamic_class(name: str, entry: Mapping[str, Any], build: Any, facts: Any) 
             Literal[kind],
             _field_of("type") if name != "OptimizerConfig" else _field_of("type", default=kind),
         )
-        members.append(_create(f"{name}{kind}", own, f"{kind}.", closed=False))
-    return Annotated[_union(members), Field(discriminator="type")]
+        members.append(_create_model(f"{name}{kind}", own, f"{kind}.", closed=False))
+    return Annotated[_union_type(members), Field(discriminator="type")]
 
 
 def _annotation(kind: str, build: Any = None) -> Any:
     """The type of a kind as the facts write it: `int`, `int?`, `list[int]`, or a class that `build` makes."""
     options = kind.replace("?", " | None").split(" | ")
     if len(options) > 1:
-        return _union([_annotation(option, build) for option in options])
+        return _union_type([_annotation(option, build) for option in options])
     if kind.startswith("list["):
         element: Any = _annotation(kind[5:-1], build)
         return list[element]
@@ -248,7 +248,7 @@ def _annotation(kind: str, build: Any = None) -> Any:
     return number | Annotated[str, Field(pattern=r"^\s*-?\d+\s*$")] if known.is_spelled else number
 
 
-def _create(name: str, fields: dict[str, Any], doc: str, *, closed: bool) -> type[BaseModel]:
+def _create_model(name: str, fields: dict[str, Any], doc: str, *, closed: bool) -> type[BaseModel]:
     config = ConfigDict(
         extra="forbid" if closed else "allow", strict=True, protected_namespaces=(), populate_by_name=True
     )
@@ -287,9 +287,9 @@ def _type_of(key: str, default: Any, kind: str | None = None) -> Any:
     return Any
 
 
-def _union(members: Iterable[Any]) -> Any:
+def _union_type(members: Iterable[Any]) -> Any:
     return reduce(lambda one, other: one | other, members)
 
 
-def _camel(name: str) -> str:
+def _camel_case(name: str) -> str:
     return "".join(part[:1].upper() + part[1:] for part in name.split("_"))

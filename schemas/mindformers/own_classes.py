@@ -55,7 +55,7 @@ class _Registration(NamedTuple):
         if section == "model" and (legacy is None or not _may_be(legacy, False)):
             return False
         own = self.name in (None, name) if alias is None or _is_none(alias) else _may_be(alias, name)
-        return own or (searched is not None and any(_may_be(one, name) for one in _entries(searched)))
+        return own or (searched is not None and any(_may_be(one, name) for one in _sequence_elements(searched)))
 
 
 def of_own_program(
@@ -90,14 +90,15 @@ def _with_registration(
 
 def _registrations(text: str) -> Iterator[_Registration]:
     """Every class that the program hands to the register; none where it is no program of Python's."""
-    nodes = _nodes(text) if _REGISTER in text else ()
+    nodes = _syntax_nodes(text) if _REGISTER in text else ()
     imported = (one for node in nodes if isinstance(node, ast.ImportFrom) for one in node.names)
     known = frozenset((_REGISTER, *(one.asname for one in imported if one.name == _REGISTER and one.asname)))
     for node in nodes:
         yield from _registrations_of(node, known)
 
 
-def _nodes(text: str) -> Sequence[ast.AST]:
+def _syntax_nodes(text: str) -> Sequence[ast.AST]:
+    """All nodes of the program's syntax tree; none if it does not parse."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about the program's own literals
@@ -112,12 +113,12 @@ def _registrations_of(node: ast.AST, known: frozenset[str]) -> Iterator[_Registr
             if _is_call(decorator, _DECORATOR, known):
                 yield _Registration(node.name, _call_arguments(decorator, 0), node.lineno)
     elif _is_call(node, _FUNCTION, known):
-        yield _Registration(_first(node), _call_arguments(node, 1), node.lineno)
+        yield _Registration(_first_argument_name(node), _call_arguments(node, 1), node.lineno)
     elif isinstance(node, ast.Call) and _is_call(node.func, _DECORATOR, known):
-        yield _Registration(_first(node), _call_arguments(node.func, 0), node.lineno)
+        yield _Registration(_first_argument_name(node), _call_arguments(node.func, 0), node.lineno)
 
 
-def _first(call: ast.Call) -> str | None:
+def _first_argument_name(call: ast.Call) -> str | None:
     return _last_name(call.args[0]) if call.args else None
 
 
@@ -159,5 +160,5 @@ def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
-def _entries(node: ast.expr) -> Sequence[ast.expr]:
+def _sequence_elements(node: ast.expr) -> Sequence[ast.expr]:
     return node.elts if isinstance(node, (ast.List, ast.Tuple, ast.Set)) else (node,)

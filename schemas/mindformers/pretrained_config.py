@@ -45,7 +45,7 @@ def pretrained_keys(reading: Reading, directory: str, open_file: Callable[[str],
     if not is_mapping(keys):
         reading.note(say.pretrained_unreadable(named=path, why=say.no_json_object()), "pretrained_model_dir")
         return None
-    _place(reading, source, keys)
+    _place_keys(reading, source, keys)
     found: dict[str, Any] = keys
     return found
 
@@ -91,7 +91,7 @@ def _open_beside(path: str, beside: str, open_file: Callable[[str], SourceText])
         return open_file(os.path.join(os.path.dirname(beside), path))
 
 
-def _place(reading: Reading, source: SourceText, keys: dict[str, Any]) -> None:
+def _place_keys(reading: Reading, source: SourceText, keys: dict[str, Any]) -> None:
     items = json_items(source)
     whole = Span(1, 1, source.line_count, len(source.line(source.line_count)) + 1, source.name)
     for key in keys:

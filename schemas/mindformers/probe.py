@@ -39,7 +39,7 @@ def main() -> None:
     logging.disable(logging.CRITICAL)
     _stand_in_for_hyper_parallel()
     with contextlib.redirect_stdout(io.StringIO()):
-        facts = {"static": _static(), "dynamic": _dynamic()}
+        facts = {"static": _static_facts(), "dynamic": _dynamic_facts()}
     sys.stdout.write("\nFACTS\n" + json.dumps(facts) + "\n")
     sys.stdout.flush()
     os._exit(0)  # the framework's threads may abort a process that takes itself apart
@@ -48,7 +48,7 @@ def main() -> None:
 # --- the static graph ------------------------------------------------------------------------------------------------
 
 
-def _static() -> dict[str, Any]:
+def _static_facts() -> dict[str, Any]:
     import mindformers
     from mindformers.tools.register import MindFormerModuleType as Kind
     from mindformers.tools.register import MindFormerRegister as Register
@@ -56,7 +56,7 @@ def _static() -> dict[str, Any]:
 
     kinds: dict[str, Any] = {name: getattr(Kind, name.upper()) for name in ("lr", "optimizer", "wrapper")}
     facts: dict[str, Any] = {"release": getattr(mindformers, "__version__", None)}
-    facts["sections"] = {name: _section(one) for name, one in template.CONFIG_NAME_TO_CLASS.items()}
+    facts["sections"] = {name: _section_facts(one) for name, one in template.CONFIG_NAME_TO_CLASS.items()}
     orders = ("general_configs", "train_configs", "do_eval_configs", "predict_configs", "eval_configs")
     facts["order"] = {name: getattr(template.ConfigTemplate, name) for name in orders}
     facts["run_modes"] = template.ConfigTemplate._run_modes
@@ -64,19 +64,19 @@ def _static() -> dict[str, Any]:
     facts["classes"] = {name: _config_class(name, one) for name, one in configs.items()}
     facts["names"] = _search_names(Register, Kind, configs)
     facts["models"] = {name: _model(one) for name, one in Register.registry[Kind.MODELS].items()}
-    facts.update(_conversion())
+    facts.update(_conversion_facts())
     facts["registry"] = {
         name: {key: _constructor(one, further=name == "optimizer") for key, one in Register.registry[kind].items()}
         for name, kind in kinds.items()
     }
     callbacks = Register.registry[Kind.CALLBACK]
-    facts["callbacks"] = {name: _words(one) for name, one in callbacks.items() if name not in _NO_CALLBACKS}
+    facts["callbacks"] = {name: _constructor_words(one) for name, one in callbacks.items() if name not in _NO_CALLBACKS}
     loaders = Register.registry[Kind.DATASET_LOADER]
     facts["loaders"] = sorted(name for name, one in loaders.items() if _is_a(one, "Dataset") or "Loader" in name)
     return facts
 
 
-def _section(one: Any) -> dict[str, Any]:
+def _section_facts(one: Any) -> dict[str, Any]:
     names = [klass.__name__ for klass in one.__mro__]
     return {
         "defaults": {key: plain(getattr(one, key)) for key in one.keys()},
@@ -112,7 +112,7 @@ def _config_class(name: str, one: Any) -> dict[str, Any]:
         "module": one.__module__,
         "model_type": plain(getattr(one, "model_type", None)),
         "mf": plain(given),
-        "signature": _signature(init),
+        "signature": _default_arguments(init),
         "ignore": sorted(set(ignored)),
         "attribute_map": plain(getattr(one, "attribute_map", {})),
         "converter": own[0] if own else None,
@@ -141,7 +141,7 @@ def _model(one: Any) -> dict[str, Any]:
     }
 
 
-def _signature(function: Any) -> dict[str, Any]:
+def _default_arguments(function: Any) -> dict[str, Any]:
     listed = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return {
         name: _REQUIRED if one.default is inspect.Parameter.empty else plain(one.default)
@@ -159,7 +159,7 @@ def _search_names(register: Any, kind: Any, configs: dict[str, Any]) -> dict[str
     return {name: target for target, names in found.items() for name in sorted(names)}
 
 
-def _conversion() -> dict[str, Any]:
+def _conversion_facts() -> dict[str, Any]:
     from mindformers.parallel_core import transformer_config, transformer_config_utils
 
     plain_class, mla_class = transformer_config.TransformerConfig, transformer_config.MLATransformerConfig
@@ -179,13 +179,13 @@ def _conversion() -> dict[str, Any]:
     mapping = transformer_config_utils.COMMON_CONFIG_MAPPING
     scattered = transformer_config_utils.scatter_multi_mapping_keys_to_mapping(mapping)
     scattered = mapping if scattered is None else scattered
-    facts["common"] = {key: _targets(spec) for key, spec in _one_by_one(scattered)}
+    facts["common"] = {key: _target_pairs(spec) for key, spec in _one_by_one(scattered)}
     try:
         from mindformers.parallel_core.config_converter import ConfigConverter
     except ImportError:
         facts["converters"] = None
     else:
-        facts["converters"] = {one.__name__: _converter(one) for one in _subclasses(ConfigConverter)}
+        facts["converters"] = {one.__name__: _converter_targets(one) for one in _all_subclasses(ConfigConverter)}
     return facts
 
 
@@ -193,27 +193,27 @@ def _one_by_one(mapping: dict[Any, Any]) -> list[tuple[str, Any]]:
     return [(one, spec) for key, spec in mapping.items() for one in (key if isinstance(key, tuple) else (key,))]
 
 
-def _targets(spec: Any) -> list[list[Any]]:
+def _target_pairs(spec: Any) -> list[list[Any]]:
     if isinstance(spec, str):
         return [[spec, None]]
     if isinstance(spec, tuple) and len(spec) == 2 and callable(spec[1]):
         return [[spec[0], spec[1].__name__]]
-    return [target for one in spec for target in _targets(one)]
+    return [target for one in spec for target in _target_pairs(one)]
 
 
-def _converter(one: Any) -> dict[str, Any]:
+def _converter_targets(one: Any) -> dict[str, Any]:
     class Silent:
         def __getattr__(self, name: str) -> Any:
             return lambda *_, **__: None
 
     return {
-        name: {key: _targets(spec) for key, spec in one._get_final_mapping(Silent(), mla).items()}
+        name: {key: _target_pairs(spec) for key, spec in one._get_final_mapping(Silent(), mla).items()}
         for name, mla in (("plain", False), ("mla", True))
     }
 
 
-def _subclasses(one: Any) -> list[Any]:
-    return [found for child in one.__subclasses__() for found in (child, *_subclasses(child))]
+def _all_subclasses(one: Any) -> list[Any]:
+    return [found for child in one.__subclasses__() for found in (child, *_all_subclasses(child))]
 
 
 def _constructor(one: Any, *, further: bool = False) -> dict[str, Any]:
@@ -225,7 +225,7 @@ def _constructor(one: Any, *, further: bool = False) -> dict[str, Any]:
     parameters = inspect.signature(target).parameters
     taken = [name for name, found in parameters.items() if found.kind is inspect.Parameter.VAR_KEYWORD]
     more, refused = _keyword_defaults(target, taken[0]) if taken and further else ({}, False)
-    arguments = {**_signature(target), **more}
+    arguments = {**_default_arguments(target), **more}
     return {"class": getattr(one, "__name__", str(one)), "args": arguments, "open": bool(taken) and not refused}
 
 
@@ -266,7 +266,7 @@ def _is_a(one: Any, base: str) -> bool:
     return inspect.isclass(one) and any(klass.__name__ == base for klass in one.__mro__)
 
 
-def _words(one: Any) -> list[str]:
+def _constructor_words(one: Any) -> list[str]:
     facts = _constructor(one)
     return [*facts["args"], *(["**"] if facts["open"] else [])]
 
@@ -274,7 +274,7 @@ def _words(one: Any) -> list[str]:
 # --- the dynamic graph -----------------------------------------------------------------------------------------------
 
 
-def _dynamic() -> dict[str, Any] | None:
+def _dynamic_facts() -> dict[str, Any] | None:
     try:
         from mindformers.pynative.config import config
     except ImportError:
@@ -288,14 +288,16 @@ def _dynamic() -> dict[str, Any] | None:
     callbacks = Register.registry[Kind.CALLBACK]
     return {
         "classes": {one.__name__: _config_dataclass(one) for one in classes if one.__name__ != "BaseConfig"},
-        "optimizers": {name: _parameters(getattr(utils, name)) for name in ("AdamW", "Muon") if hasattr(utils, name)},
+        "optimizers": {
+            name: _constructor_parameters(getattr(utils, name)) for name in ("AdamW", "Muon") if hasattr(utils, name)
+        },
         "schedules": {
-            name: _parameters(one)
+            name: _constructor_parameters(one)
             for name, one in schedules.items()
             if one.__module__.startswith("mindformers.") and name == one.__name__ != "LearningRateWiseLayer"
         },
         "callbacks": {
-            name: _parameters(inspect.unwrap(one))
+            name: _constructor_parameters(inspect.unwrap(one))
             for name, one in callbacks.items()
             if one.__module__.startswith("mindformers.pynative.")
         },
@@ -307,7 +309,7 @@ def _config_dataclass(one: Any) -> dict[str, Any]:
     for field in dataclasses.fields(one):
         kind = annotation(field.type)
         entry: dict[str, Any] = {"type": kind}
-        value = _default(field)
+        value = _field_default(field)
         if dataclasses.is_dataclass(value):
             value = _REQUIRED
         if value != _REQUIRED:
@@ -316,7 +318,7 @@ def _config_dataclass(one: Any) -> dict[str, Any]:
     return {"extra": bool(one.allow_extra), "fields": fields}
 
 
-def _parameters(one: Any) -> dict[str, Any]:
+def _constructor_parameters(one: Any) -> dict[str, Any]:
     facts = _constructor(one, further="optim" in one.__module__)
     parameters = {
         name: None if value == _REQUIRED else value
@@ -332,10 +334,10 @@ def _parameters(one: Any) -> dict[str, Any]:
 
 def dataclass_defaults(one: Any) -> dict[str, Any]:
     """Every field of a dataclass with its default."""
-    return {field.name: plain(_default(field)) for field in dataclasses.fields(one)}
+    return {field.name: plain(_field_default(field)) for field in dataclasses.fields(one)}
 
 
-def _default(field: Any) -> Any:
+def _field_default(field: Any) -> Any:
     if field.default is not dataclasses.MISSING:
         return field.default
     return _REQUIRED if field.default_factory is dataclasses.MISSING else field.default_factory()
@@ -381,7 +383,7 @@ class _Anything(type):
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return _anything(name)
+        return _stand_in_class(name)
 
     def __or__(cls, other: Any) -> Any:
         return cls
@@ -390,7 +392,7 @@ class _Anything(type):
         return cls
 
 
-def _anything(name: str) -> Any:
+def _stand_in_class(name: str) -> Any:
     def nothing(*_: Any, **__: Any) -> None:
         """Take anything."""
 
@@ -403,7 +405,7 @@ class _Module(types.ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        found = _anything(name)
+        found = _stand_in_class(name)
         setattr(self, name, found)
         return found
 

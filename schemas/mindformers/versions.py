@@ -121,14 +121,14 @@ def _version(
     if dialect == "dynamic":
         return Chosen(usual, "assumed")
     for path, values, version in ONLY_IN:
-        held = _at(value, path)
+        held = _value_at(value, path)
         if held is not None and (values is None or held in values):
             name = ".".join(path) + (f": {held}" if values else "")
             return Chosen(version, "detected", say.only_version_knows(version=version, name=name))
     return Chosen(usual, "assumed")
 
 
-def _at(value: Any, path: tuple[str, ...]) -> Any:
+def _value_at(value: Any, path: tuple[str, ...]) -> Any:
     for step in path:
         if not isinstance(value, dict):
             return None

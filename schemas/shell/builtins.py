@@ -43,15 +43,15 @@ def _strings(fields: Sequence[Field]) -> list[str] | None:
     return found
 
 
-def _nothing(_shell: Shell, _fields: list[Field], _place: Place) -> int | None:
+def _succeed(_shell: Shell, _fields: list[Field], _place: Place) -> int | None:
     return 0
 
 
-def _false(_shell: Shell, _fields: list[Field], _place: Place) -> int | None:
+def _fail(_shell: Shell, _fields: list[Field], _place: Place) -> int | None:
     return 1
 
 
-def _unsure(shell: Shell, _fields: list[Field], place: Place) -> int | None:
+def _emit_unknown_output(shell: Shell, _fields: list[Field], place: Place) -> int | None:
     shell.emit_unknown(place)
     return None
 
@@ -440,7 +440,7 @@ def _source(shell: Shell, fields: list[Field], place: Place) -> int | None:
     return shell.state.status
 
 
-def _status(shell: Shell, fields: list[Field]) -> int | None:
+def _given_status(shell: Shell, fields: list[Field]) -> int | None:
     if len(fields) < 2:
         return shell.state.status
     string = fields[1].string()
@@ -448,19 +448,19 @@ def _status(shell: Shell, fields: list[Field]) -> int | None:
 
 
 def _return(shell: Shell, fields: list[Field], _place: Place) -> int | None:
-    shell.state.status = _status(shell, fields)
+    shell.state.status = _given_status(shell, fields)
     if not shell.returned:
         return 1
     raise Return
 
 
 def _exit(shell: Shell, fields: list[Field], place: Place) -> int | None:
-    shell.state.status = _status(shell, fields)
+    shell.state.status = _given_status(shell, fields)
     shell.ended = place
     raise Exit(shell.state.status)
 
 
-def _leave(shell: Shell, fields: list[Field], _place: Place) -> int | None:
+def _leave_loops(shell: Shell, fields: list[Field], _place: Place) -> int | None:
     if not shell.loops:
         return 0
     levels = 1
@@ -644,14 +644,16 @@ def _getopts(shell: Shell, fields: list[Field], place: Place) -> int | None:
         for target in (name, "OPTARG", "OPTIND"):
             shell.forget(target, place)
         return None
-    found = _next_option(options, [argument or "" for argument in arguments], max(int(position), 1), _offset(inner))
+    found = _next_option(
+        options, [argument or "" for argument in arguments], max(int(position), 1), _offset_or_one(inner)
+    )
     _set_option_value(shell, found, values, place)
     for target, text in ((name, found.letter), ("OPTIND", found.position), ("_accmap_optpos", found.offset)):
         shell.assign(target, plain(str(text), place), None, place=place)
     return found.status
 
 
-def _offset(inner: str | None) -> int:
+def _offset_or_one(inner: str | None) -> int:
     return int(inner) if inner is not None and is_whole_number(inner) else 1
 
 
@@ -824,16 +826,17 @@ def _realpath(shell: Shell, fields: list[Field], place: Place) -> int | None:
 
 
 TABLE: dict[str, Callable[[Shell, list[Field], Place], int | None]] = {
-    ":": _nothing, "true": _nothing, "false": _false, "echo": _echo, "printf": _printf, "cd": _cd, "chdir": _cd,
+    ":": _succeed, "true": _succeed, "false": _fail, "echo": _echo, "printf": _printf, "cd": _cd, "chdir": _cd,
     "pwd": _pwd, "pushd": _pushd, "popd": _pushd, "set": _set, "shift": _shift, "export": _declare,
     "declare": _declare, "typeset": _declare, "local": _declare, "readonly": _declare, "unset": _unset_names,
     "eval": _eval, "source": _source, ".": _source, "return": _return, "exit": _exit, "logout": _exit,
-    "break": _leave, "continue": _leave, "test": _test, "[": _test, "let": _let, "read": _read,
+    "break": _leave_loops, "continue": _leave_loops, "test": _test, "[": _test, "let": _let, "read": _read,
     "mapfile": _mapfile, "readarray": _mapfile, "getopts": _getopts, "command": _command, "builtin": _command,
-    "exec": _command, "type": _type, "shopt": _shopt, "trap": _nothing, "alias": _nothing, "unalias": _nothing,
-    "umask": _nothing, "ulimit": _unsure, "hash": _nothing, "wait": _unsure, "jobs": _unsure, "times": _unsure,
-    "kill": _unsure, "disown": _nothing, "enable": _nothing, "complete": _nothing, "bind": _nothing,
-    "history": _nothing, "realpath": _realpath, "readlink": _realpath,
+    "exec": _command, "type": _type, "shopt": _shopt, "trap": _succeed, "alias": _succeed, "unalias": _succeed,
+    "umask": _succeed, "ulimit": _emit_unknown_output, "hash": _succeed, "wait": _emit_unknown_output,
+    "jobs": _emit_unknown_output, "times": _emit_unknown_output,
+    "kill": _emit_unknown_output, "disown": _succeed, "enable": _succeed, "complete": _succeed, "bind": _succeed,
+    "history": _succeed, "realpath": _realpath, "readlink": _realpath,
     "cat": _program, **dict.fromkeys((*PRINTING, *NOT_RUN), _program),
 }  # fmt: skip
 

@@ -27,10 +27,12 @@ def extended_test(shell: Expander, condition: Condition) -> bool | None:
     if isinstance(condition, Logic):
         left = extended_test(shell, condition.left)
         if condition.right is None:
-            return _negate(left)
+            return _negate_decided(left)
         if left is not None and left == (condition.operator == "||"):
             return left
-        return _combine("-o" if condition.operator == "||" else "-a", left, extended_test(shell, condition.right))
+        return _combine_decided(
+            "-o" if condition.operator == "||" else "-a", left, extended_test(shell, condition.right)
+        )
     if isinstance(condition, Binary):
         return _extended_binary(shell, condition)
     return unary(shell, condition.operator or "-n", shell.text(condition.operand))
@@ -46,7 +48,7 @@ def _extended_binary(shell: Expander, condition: Binary) -> bool | None:
         if operator in ("=", "==", "!=", "=~"):
             parts = shell.pattern_parts(condition.right)
             if operator == "=~":
-                return None if string is None else _regular(shell, parts, string, condition.right.place)
+                return None if string is None else _matches_regex(shell, parts, string, condition.right.place)
             if string is None:
                 return None if not _differs(left, parts) else operator == "!="
             return pattern.matches(parts, string, extended=True) == (operator != "!=")
@@ -80,7 +82,7 @@ def _differs(left: Text, parts: list[tuple[str, bool]]) -> bool | None:
     return None
 
 
-def _regular(shell: Expander, parts: list[tuple[str, bool]], subject: str, place: Place) -> bool | None:
+def _matches_regex(shell: Expander, parts: list[tuple[str, bool]], subject: str, place: Place) -> bool | None:
     import re
 
     expression = "".join([re.escape(text) if quoted else text for text, quoted in parts])
@@ -113,7 +115,7 @@ def unary(shell: Expander, operator: str, operand: Text) -> bool | None:
     if letter == "R":
         held = shell.state.variables.get(string)
         return held is not None and held.reference and bool(held.value)
-    return _file(shell, letter, string)
+    return _test_file(shell, letter, string)
 
 
 def _is_set(shell: Expander, string: str) -> bool | None:
@@ -128,7 +130,7 @@ def _is_set(shell: Expander, string: str) -> bool | None:
     return None if any(piece.doubt for piece in variable.value or ()) else True
 
 
-def _file(shell: Expander, letter: str, path: str) -> bool | None:
+def _test_file(shell: Expander, letter: str, path: str) -> bool | None:
     if path == "":
         return False
     full = shell.absolute(path)
@@ -173,12 +175,12 @@ def _expression(shell: Expander, words: list[Text], start: int, end: int) -> tup
     if count == 3 and strings[1] in (*_BINARY, "-a", "-o"):
         left, operator, right = words[start], str(strings[1]), words[start + 2]
         if operator in ("-a", "-o"):
-            return _combine(operator, unary(shell, "-n", left), unary(shell, "-n", right)), end
-        return _binary(shell, left, operator, right), end
+            return _combine_decided(operator, unary(shell, "-n", left), unary(shell, "-n", right)), end
+        return _compare_operands(shell, left, operator, right), end
     if strings[0] == "!" and count <= 4:
-        return _negate(_expression(shell, words, start + 1, end)[0]), end
+        return _negate_decided(_expression(shell, words, start + 1, end)[0]), end
     if count > 3:
-        return _or(shell, words, start, end, 0)
+        return _parse_or(shell, words, start, end, 0)
     if strings[0::2] == ["(", ")"]:
         return unary(shell, "-n", words[start + 1]), end
     first = strings[0] or ""
@@ -189,49 +191,49 @@ def _expression(shell: Expander, words: list[Text], start: int, end: int) -> tup
     raise BadTestError
 
 
-def _or(shell: Expander, words: list[Text], at: int, end: int, depth: int) -> tuple[bool | None, int]:
+def _parse_or(shell: Expander, words: list[Text], at: int, end: int, depth: int) -> tuple[bool | None, int]:
     if depth > 20:
         raise BadTestError
-    left, at = _and(shell, words, at, end, depth)
+    left, at = _parse_and(shell, words, at, end, depth)
     while at < end and string_of(words[at]) == "-o":
-        right, at = _and(shell, words, at + 1, end, depth)
-        left = _combine("-o", left, right)
+        right, at = _parse_and(shell, words, at + 1, end, depth)
+        left = _combine_decided("-o", left, right)
     return left, at
 
 
-def _and(shell: Expander, words: list[Text], at: int, end: int, depth: int) -> tuple[bool | None, int]:
-    left, at = _term(shell, words, at, end, depth)
+def _parse_and(shell: Expander, words: list[Text], at: int, end: int, depth: int) -> tuple[bool | None, int]:
+    left, at = _parse_term(shell, words, at, end, depth)
     while at < end and string_of(words[at]) == "-a":
-        right, at = _term(shell, words, at + 1, end, depth)
-        left = _combine("-a", left, right)
+        right, at = _parse_term(shell, words, at + 1, end, depth)
+        left = _combine_decided("-a", left, right)
     return left, at
 
 
-def _term(shell: Expander, words: list[Text], at: int, end: int, depth: int) -> tuple[bool | None, int]:
+def _parse_term(shell: Expander, words: list[Text], at: int, end: int, depth: int) -> tuple[bool | None, int]:
     if at >= end:
         raise BadTestError
     first = string_of(words[at])
     if first == "!":
-        inner, at = _term(shell, words, at + 1, end, depth + 1)
-        return _negate(inner), at
+        inner, at = _parse_term(shell, words, at + 1, end, depth + 1)
+        return _negate_decided(inner), at
     if first == "(" and at + 1 < end:
-        inner, at = _or(shell, words, at + 1, end, depth + 1)
+        inner, at = _parse_or(shell, words, at + 1, end, depth + 1)
         if at >= end or string_of(words[at]) != ")":
             raise BadTestError
         return inner, at + 1
     if at + 2 < end and string_of(words[at + 1]) in _BINARY:
         operator = string_of(words[at + 1]) or ""
-        return _binary(shell, words[at], operator, words[at + 2]), at + 3
+        return _compare_operands(shell, words[at], operator, words[at + 2]), at + 3
     if first is not None and at + 1 < end and _is_unary(first):
         return unary(shell, first, words[at + 1]), at + 2
     return unary(shell, "-n", words[at]), at + 1
 
 
-def _negate(answer: bool | None) -> bool | None:
+def _negate_decided(answer: bool | None) -> bool | None:
     return None if answer is None else not answer
 
 
-def _combine(operator: str, left: bool | None, right: bool | None) -> bool | None:
+def _combine_decided(operator: str, left: bool | None, right: bool | None) -> bool | None:
     stop = operator == "-o"
     if left is stop or right is stop:
         return stop
@@ -252,7 +254,7 @@ def _is_unary(string: str) -> bool:
     return len(string) == 2 and string[0] == "-" and string[1] in "abcdefghknoprstuvwxzGLNORS"
 
 
-def _binary(shell: Expander, left: Text, operator: str, right: Text) -> bool | None:
+def _compare_operands(shell: Expander, left: Text, operator: str, right: Text) -> bool | None:
     first, second = string_of(left), string_of(right)
     if operator in _COMPARE and any(string is not None and not _is_number(string) for string in (first, second)):
         raise BadTestError

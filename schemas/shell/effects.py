@@ -93,7 +93,7 @@ def _copy(shell: Session, words: list[str | None], _given: Text | None, _place: 
         _whole(shell, names)
 
 
-def _move(shell: Session, words: list[str | None], given: Text | None, place: Place) -> None:
+def _move_files(shell: Session, words: list[str | None], given: Text | None, place: Place) -> None:
     _copy(shell, words, given, place)
     for name in _operands(words)[:-1]:
         shell.leave(name, None)
@@ -119,7 +119,7 @@ def _sed(shell: Session, words: list[str | None], _given: Text | None, place: Pl
         return
     plainly = len(asked) == 1 and (asked[0] or "").startswith(("-i", "--in"))
     if not plainly or len(rest) != len(words) - 1 or any(word.startswith("-") for word in rest):
-        _any(shell, words, None, place)
+        _write_all_operands(shell, words, None, place)
         return
     for name in rest[1:]:
         shell.leave(name, _sed_replacement(shell.content(name), rest[:1], place))
@@ -136,10 +136,10 @@ def _sed_replacement(before: Text | None, expression: list[str], place: Place) -
 def _edit_in_place(shell: Session, words: list[str | None], given: Text | None, place: Place) -> None:
     """Editors whose language is their own, where they are asked to write in place."""
     if any(_in_place(word) for word in words):
-        _any(shell, words, given, place)
+        _write_all_operands(shell, words, given, place)
 
 
-def _any(shell: Session, words: list[str | None], _given: Text | None, _place: Place) -> None:
+def _write_all_operands(shell: Session, words: list[str | None], _given: Text | None, _place: Place) -> None:
     for word in _operands(words):
         shell.leave(word, None)
 
@@ -167,11 +167,11 @@ _RUNS_OTHERS = ("sudo", "env", "nice", "nohup", "time", "timeout", "command", "s
 _EDITORS: dict[str, Editor] = {
     "tee": _tee,
     "cp": _copy,
-    "mv": _move,
+    "mv": _move_files,
     **dict.fromkeys(("install", "ln", "rsync", "scp", "unzip", "tar"), _tree),
     "sed": _sed,
     **dict.fromkeys(("yq", "perl", "ruby", "awk", "gawk", "dasel"), _edit_in_place),
-    **dict.fromkeys(("patch", "ed", "ex", "crudini", "rm", "unlink"), _any),
+    **dict.fromkeys(("patch", "ed", "ex", "crudini", "rm", "unlink"), _write_all_operands),
 }
 """Programs that change files which their words name. A program that is not here may read them."""
 

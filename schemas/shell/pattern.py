@@ -39,7 +39,7 @@ def to_regex(parts: list[tuple[str, bool]], *, extended: bool = False, shortest:
     while at < len(flat):
         char, quoted = flat[at]
         if quoted:
-            out.append(_escape(char))
+            out.append(_escape_mark(char))
         elif extended and char in "?*+@!" and flat[at + 1 : at + 2] == [("(", False)]:
             out.append(_group_start(char, closers))
             at += 1
@@ -48,10 +48,10 @@ def to_regex(parts: list[tuple[str, bool]], *, extended: bool = False, shortest:
         elif char == "*":
             out.extend([star] if out[-1:] != [star] else ())
         elif char == "[":
-            found, at = _bracket(flat, at)
+            found, at = _bracket_expression(flat, at)
             out.append(found)
         else:
-            out.append("." if char == "?" else _escape(char))
+            out.append("." if char == "?" else _escape_mark(char))
         at += 1
     if closers:
         raise TooHardError
@@ -89,7 +89,7 @@ def _group_end(closers: list[str], *, last: bool) -> str:
     return closers.pop()
 
 
-def _escape(char: str) -> str:
+def _escape_mark(char: str) -> str:
     return "\\" + char if char in _MARKS else char
 
 
@@ -97,7 +97,7 @@ class TooHardError(Exception):
     """A pattern that is not worth deciding."""
 
 
-def _bracket(flat: list[tuple[str, bool]], at: int) -> tuple[str, int]:
+def _bracket_expression(flat: list[tuple[str, bool]], at: int) -> tuple[str, int]:
     end = at + 1
     negated = flat[end : end + 1] in ([("!", False)], [("^", False)])
     if negated:
@@ -112,9 +112,9 @@ def _bracket(flat: list[tuple[str, bool]], at: int) -> tuple[str, int]:
             members, end = _class(flat, end + 2)
             body.append(members)
             continue
-        body.append("-" if char == "-" and not quoted else _escape(char))
+        body.append("-" if char == "-" and not quoted else _escape_mark(char))
         end += 1
-    return _escape("["), at
+    return _escape_mark("["), at
 
 
 def _class(flat: list[tuple[str, bool]], at: int) -> tuple[str, int]:

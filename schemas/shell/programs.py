@@ -47,10 +47,10 @@ def _dirname(arguments: list[str], _: str | None) -> Printed:
         return "", 1
     if any(argument.startswith("-") for argument in arguments):
         return None
-    return "".join([_parent(path) + "\n" for path in arguments]), 0
+    return "".join([_parent_folder(path) + "\n" for path in arguments]), 0
 
 
-def _parent(path: str) -> str:
+def _parent_folder(path: str) -> str:
     stripped = path.rstrip("/")
     if not stripped:
         return "/" if path else "."
@@ -98,21 +98,21 @@ def _tr(arguments: list[str], given: str | None) -> Printed:
     option = arguments[0] if arguments[0] in ("-d", "-s") else ""
     if arguments[0].startswith("-") and not option:
         return None
-    first = _characters(arguments[1] if option else arguments[0])
+    first = _character_set(arguments[1] if option else arguments[0])
     if first is None:
         return None
     if option == "-d":
         return "".join([char for char in given if char not in first]), 0
     if option == "-s":
         return re.sub("([" + re.escape(first) + r"])\1+", r"\1", given), 0
-    second = _characters(arguments[1])
+    second = _character_set(arguments[1])
     if not second:
         return None
     second = second.ljust(len(first), second[-1])
     return given.translate({ord(a): b for a, b in reversed(list(zip(first, second, strict=False)))}), 0
 
 
-def _characters(written: str) -> str | None:
+def _character_set(written: str) -> str | None:
     classes = {"[:upper:]": "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "[:lower:]": "abcdefghijklmnopqrstuvwxyz",
                "[:space:]": " \t\n\r\v\f", "[:blank:]": " \t", "[:digit:]": "0123456789"}  # fmt: skip
     if written in classes:

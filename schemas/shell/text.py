@@ -189,7 +189,7 @@ def place_of(text: Text, fallback: Place) -> Place:
     chains = [piece.chain for piece in text]
     shared = 0
     shortest = min(len(chain) for chain in chains)
-    while shared < shortest and len({_where(chain[-1 - shared]) for chain in chains}) == 1:
+    while shared < shortest and len({_source_range(chain[-1 - shared]) for chain in chains}) == 1:
         shared += 1
     places = [piece.chain[-1 - shared] if len(piece.chain) > shared else piece.place for piece in text]
     if len({id(place.source) for place in places}) > 1:
@@ -197,7 +197,7 @@ def place_of(text: Text, fallback: Place) -> Place:
     return Place(places[0].source, min(place.start for place in places), max(place.end for place in places))
 
 
-def _where(place: Place) -> tuple[int, int, int]:
+def _source_range(place: Place) -> tuple[int, int, int]:
     return id(place.source), place.start, place.end
 
 

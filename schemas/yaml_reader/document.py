@@ -74,7 +74,7 @@ def read_yaml(source: SourceText) -> YamlDocument:
     for known in _recent:
         if known.source is source:
             return known
-    found = _read(source)
+    found = _read_document(source)
     _recent.insert(0, found)
     del _recent[2:]
     return found
@@ -93,7 +93,7 @@ def json_items(source: SourceText) -> Mapping[Any, Node]:
     return {} if root is None else root.items
 
 
-def _read(source: SourceText) -> YamlDocument:
+def _read_document(source: SourceText) -> YamlDocument:
     from .fast_path import Beyond, read_plain
 
     reader = Reader(source)
@@ -304,7 +304,7 @@ class Reader:
         """The value that PyYAML's own constructor makes of a scalar."""
         if len(text) > _LONGEST_NUMBER and tag in (f"{_TAG}int", f"{_TAG}float"):
             # Neither framework counts so far, and to work a number out takes the square of its length.
-            self._refuse(say.bad_value(text=_excerpt(text), why=say.number_too_long()), span)
+            self._refuse(say.bad_value(text=_short_excerpt(text), why=say.number_too_long()), span)
         yaml = self.yaml
         maker = yaml.SafeLoader.yaml_constructors[tag]
         constructor = yaml.constructor.SafeConstructor()
@@ -312,13 +312,13 @@ class Reader:
             value = maker(constructor, yaml.ScalarNode(tag, text))
             if hasattr(value, "__next__"):
                 value = next(value)  # the collections' makers are generators, and refuse a scalar when advanced
-                self._refuse(say.bad_value(text=_excerpt(text), why=say.not_of_tag(tag=_shown_tag(tag))), span)
+                self._refuse(say.bad_value(text=_short_excerpt(text), why=say.not_of_tag(tag=_shown_tag(tag))), span)
         except yaml.YAMLError as error:
             self._refuse(
-                say.bad_value(text=_excerpt(text), why=say.foreign(str(getattr(error, "problem", error)))), span
+                say.bad_value(text=_short_excerpt(text), why=say.foreign(str(getattr(error, "problem", error)))), span
             )
         except (ValueError, LookupError, OverflowError, TypeError, ArithmeticError, AttributeError) as error:
-            self._refuse(say.bad_value(text=_excerpt(text), why=verbatim(error)), span)
+            self._refuse(say.bad_value(text=_short_excerpt(text), why=verbatim(error)), span)
         return value
 
     def _alias(self, event: Any) -> Node:
@@ -396,7 +396,10 @@ class Reader:
         for name in contested.keys() - own.keys():
             kept, other = contested[name]
             self._note(
-                say.merge_order(key=str(name), kept=_excerpt(repr(kept.value)), other=_excerpt(repr(other.value))), span
+                say.merge_order(
+                    key=str(name), kept=_short_excerpt(repr(kept.value)), other=_short_excerpt(repr(other.value))
+                ),
+                span,
             )
         items = {**merged, **own}
         value: Any = {name: child.value for name, child in items.items()}
@@ -427,7 +430,7 @@ class Reader:
     def _duplicate(self, key: Node, earlier: Node, kept: Node) -> None:
         note = say.dropped_value()
         related = Related(self.source.name, earlier.key_span, str(note), note.zh)
-        problem = say.duplicate_key(key=key.text, kept=_excerpt(repr(kept.value)))
+        problem = say.duplicate_key(key=key.text, kept=_short_excerpt(repr(kept.value)))
         more = ((SAME_VALUE, _is_same_value(earlier, kept)), (KEPT_AT, kept.span))
         problem = problem._replace(values=(*problem.values, *more))
         self.problems.append(diagnose(problem, self.source.name, key.span, (related,)))
@@ -535,7 +538,7 @@ class Reader:
 
     def _refuse_character(self, index: int) -> NoReturn:
         at = min(max(index, 0), max(len(self.source.text) - 1, 0))
-        bad = next((i for i, c in enumerate(self.source.text) if not _printable(c)), at)
+        bad = next((i for i, c in enumerate(self.source.text) if not _is_printable(c)), at)
         character = f"U+{ord(self.source.text[bad]):04X}" if self.source.text else "?"
         self._refuse(say.not_printable(character=character), self.source.span(bad, bad + 1))
 
@@ -570,7 +573,7 @@ def _usual_number(text: str) -> type[int | float | str] | None:
     return str if marked and (exponent[1:] if signed else exponent).isdigit() else None
 
 
-def _printable(character: str) -> bool:
+def _is_printable(character: str) -> bool:
     point = ord(character)
     return (
         character in "\t\n\r\x85"
@@ -590,7 +593,7 @@ def _as_yaml_float(text: str) -> str:
     return f"{mantissa}e{exponent if exponent[:1] in ('-', '+') else '+' + exponent}"
 
 
-def _excerpt(text: str) -> str:
+def _short_excerpt(text: str) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 

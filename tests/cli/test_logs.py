@@ -124,7 +124,7 @@ def test_chinese(accmap: Callable[..., Any]) -> None:
 
 
 def test_without_unicode_it_is_plain(accmap: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("accmap.cli.pages.terminal_plot._encoding", lambda: "ascii")
+    monkeypatch.setattr("accmap.cli.pages.terminal_plot._output_encoding", lambda: "ascii")
     answer = accmap("logs", "a.log", "off.log", files=FILES)
     assert answer.out.isascii()
     assert "NO divergence" in answer.out

@@ -188,7 +188,7 @@ def test_an_output_file_is_not_overwritten_unasked(accmap: Callable[..., Any], t
 
 
 def test_without_unicode_the_plot_is_letters(accmap: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("accmap.cli.pages.terminal_plot._encoding", lambda: "ascii")
+    monkeypatch.setattr("accmap.cli.pages.terminal_plot._output_encoding", lambda: "ascii")
     files = {"a.sh": script(), "b.yaml": config("LinearWithWarmUpLR")}
     answer = accmap("lr", "a.sh", "b.yaml", files=files)
     assert answer.out.isascii()

@@ -199,7 +199,7 @@ class Trees(NamedTuple):
             below = os.path.join(folder, *name.split("."))
             for path in (f"{below}.py", os.path.join(below, "__init__.py")):
                 if os.path.isfile(path):
-                    return path, _parse(path)
+                    return path, _parse_file(path)
         raise ExtractionError(f"no tree has {name}")
 
     def fields(self, target: str) -> list[Field]:
@@ -209,7 +209,7 @@ class Trees(NamedTuple):
 
 
 @cache
-def _parse(path: str) -> ast.Module:
+def _parse_file(path: str) -> ast.Module:
     with open(path, encoding="utf-8") as stream:
         return ast.parse(stream.read(), path)
 
@@ -228,7 +228,7 @@ class _Classes:
             if isinstance(node, ast.ImportFrom):
                 for alias in node.names:
                     if (alias.asname or alias.name) == name:
-                        return self.of(_absolute(module, path, node), alias.name)
+                        return self.of(_absolute_module(module, path, node), alias.name)
         raise ExtractionError(f"{module} has no {name}")
 
     def _own(self, module: str, node: ast.ClassDef) -> dict[str, Field]:
@@ -249,7 +249,7 @@ class _Classes:
         return found
 
 
-def _absolute(module: str, path: str, node: ast.ImportFrom) -> str:
+def _absolute_module(module: str, path: str, node: ast.ImportFrom) -> str:
     if not node.level:
         return node.module or ""
     parts = module.split(".")
@@ -300,7 +300,7 @@ def _of_tree(tree: dict[str, object], before: str) -> Iterator[dict[str, Any]]:
             plain = value if isinstance(value, (int, float, str)) and not str(value).startswith("${") else None
             kind = _KIND_OF.get(type(plain), _ANYTHING)
             short = path.removeprefix(_PART).replace(".", "_")
-            yield _argument(f"--{path}", short, kind, plain, path.partition(".")[0])
+            yield _argument_facts(f"--{path}", short, kind, plain, path.partition(".")[0])
 
 
 def arguments_of(
@@ -316,10 +316,10 @@ def arguments_of(
     for field in fields.values():
         shared = field.name in known and not ({field.name, _ALL} & set(own))
         dest = field.name if shared else f"{last}_{field.name}"
-        yield _argument(f"--{section}.{field.name}", dest, field.kind(), field.default, last)
+        yield _argument_facts(f"--{section}.{field.name}", dest, field.kind(), field.default, last)
 
 
-def _argument(option: str, dest: str, kind: str, default: Any, group: str) -> dict[str, Any]:
+def _argument_facts(option: str, dest: str, kind: str, default: Any, group: str) -> dict[str, Any]:
     return {
         "options": [option], "dest": dest, "group": group, "action": "store", "type": kind, "default": default,
     }  # fmt: skip

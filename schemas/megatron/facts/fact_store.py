@@ -88,7 +88,7 @@ def text(facts: Facts) -> str:
     for entry in facts.arguments:
         if not runs or runs[-1][0] != entry["group"]:
             runs.append((entry["group"], []))
-        runs[-1][1].append(json.dumps(_row(entry, facts.versions), ensure_ascii=False))
+        runs[-1][1].append(json.dumps(_stored_row(entry, facts.versions), ensure_ascii=False))
     lines.append(",\n".join(f"[{json.dumps(group)}, [\n" + ",\n".join(rows) + "\n]]" for group, rows in runs))
     lines += ["],", '"functions": {']
     digests: list[str] = []
@@ -99,7 +99,7 @@ def text(facts: Facts) -> str:
     return "\n".join([*lines, ",\n".join(digests), "}", "}", ""])
 
 
-def _row(entry: Mapping[str, Any], order: Sequence[str]) -> list[Any]:
+def _stored_row(entry: Mapping[str, Any], order: Sequence[str]) -> list[Any]:
     named = ("options", "group", "versions", "type", "action", "default")
     told = {key: value for key, value in entry.items() if key not in named}
     if told["dest"] == derived_dest(entry["options"]):
@@ -162,7 +162,7 @@ def module_text(version: str, table: Sequence[dict[str, Any]]) -> str:
         "",
         "ARGUMENTS = (",
     ]
-    lines += [f"    {tuple(_fact(entry))!r}," for entry in table if version in entry["versions"]]
+    lines += [f"    {tuple(_argument_fact(entry))!r}," for entry in table if version in entry["versions"]]
     return "\n".join([*lines, ")", ""])
 
 
@@ -193,7 +193,7 @@ def read_table() -> list[dict[str, Any]]:
     return facts.arguments
 
 
-def _fact(entry: dict[str, Any]) -> ArgumentFact:
+def _argument_fact(entry: dict[str, Any]) -> ArgumentFact:
     choices = entry.get("choices")
     return ArgumentFact(
         tuple(entry["options"]),

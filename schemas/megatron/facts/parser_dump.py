@@ -235,10 +235,10 @@ def names_taken(convert: Callable[[str], object]) -> list[str]:
         known = convert.__globals__.get(name)  # type: ignore[attr-defined]  # pyright: ignore
         if isinstance(known, type) and issubclass(known, enum.Enum):
             spoken += known.__members__
-    return [text for text in dict.fromkeys(spoken) if _takes(convert, text)]
+    return [text for text in dict.fromkeys(spoken) if _accepts_text(convert, text)]
 
 
-def _takes(convert: Callable[[str], object], text: str) -> bool:
+def _accepts_text(convert: Callable[[str], object], text: str) -> bool:
     try:
         convert(text)
     except (KeyError, ValueError, TypeError, AssertionError, argparse.ArgumentTypeError):

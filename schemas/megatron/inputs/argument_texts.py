@@ -138,13 +138,13 @@ def logged_value(text: str, fact: ArgumentFact | None) -> Value:
         return _WORDS[text]
     if text.startswith("torch."):
         return _DTYPES.get(text[6:], text[6:])
-    number = _number(text)
+    number = _number_in_text(text)
     if fact is not None and fact.nargs is None and fact.action == "store" and fact.type in (None, "str"):
         return _name(text, fact)
     if number is not None:
         return _signal(number) if fact is not None and "SIGTERM" in (fact.choices or ()) else number
     if text.startswith(("[", "(")):
-        return _list(text)
+        return _list_in_text(text)
     return _name(text, fact)
 
 
@@ -152,7 +152,7 @@ _WORDS = {"None": None, "True": True, "False": False}
 _DTYPES = {"float": "float32", "half": "float16", "double": "float64"}
 
 
-def _number(text: str) -> int | float | None:
+def _number_in_text(text: str) -> int | float | None:
     try:
         return int(text)
     except ValueError:
@@ -177,7 +177,7 @@ def _name(text: str, fact: ArgumentFact | None) -> str:
     return text
 
 
-def _list(text: str) -> Value:
+def _list_in_text(text: str) -> Value:
     try:
         return pattern(text)
     except ValueError:
@@ -185,7 +185,7 @@ def _list(text: str) -> Value:
     body = text[1:-1].strip()
     if not body:
         return []
-    return [_item(part.strip()) for part in _split_at_commas(body)]
+    return [_list_item(part.strip()) for part in _split_at_commas(body)]
 
 
 def _split_at_commas(body: str) -> list[str]:
@@ -206,13 +206,13 @@ def _split_at_commas(body: str) -> list[str]:
     return [part for part in (*parts, word) if part.strip()]
 
 
-def _item(text: str) -> Value:
+def _list_item(text: str) -> Value:
     if text[:1] in "'\"" and text[-1:] == text[:1]:
         return text[1:-1]
     found = _ENUM.fullmatch(text)
     if found is not None:
         return found.group(1) or found.group(2)
-    number = _number(text)
+    number = _number_in_text(text)
     return _WORDS.get(text, text) if number is None else number
 
 
@@ -251,7 +251,7 @@ def plain_words(source: SourceText) -> tuple[Argument, ...]:
         elif text.startswith(("\\\n", "\\\r\n"), at):
             at = text.index("\n", at) + 1
         else:
-            word, end = _word(source, at)
+            word, end = _read_word(source, at)
             words.append(Argument(word, source.span(at, end)))
             at = end
     return tuple(words)
@@ -267,7 +267,7 @@ def split_words(text: str) -> list[str] | None:
         return None
 
 
-def _word(source: SourceText, at: int) -> tuple[str, int]:
+def _read_word(source: SourceText, at: int) -> tuple[str, int]:
     text = source.text
     size = len(text)
     parts: list[str] = []
@@ -276,7 +276,7 @@ def _word(source: SourceText, at: int) -> tuple[str, int]:
         if character == "'":
             end = text.find("'", at + 1)
             if end < 0:
-                _refuse(source, at, say.quote_open())
+                _refuse_list(source, at, say.quote_open())
             parts.append(text[at + 1 : end])
             at = end + 1
         elif character == '"':
@@ -310,7 +310,7 @@ def _double_quoted(source: SourceText, start: int) -> tuple[str, int]:
             parts.append(text[at])
             at += 1
     if at >= len(text):
-        _refuse(source, start, say.double_quote_open())
+        _refuse_list(source, start, say.double_quote_open())
     return "".join(parts), at + 1
 
 
@@ -321,7 +321,7 @@ def _number_at(source: SourceText, at: int) -> tuple[str, int]:
         end += 1
     value = text[at:end]
     if not value or value[0] in "[{}" or not is_number(value):
-        _refuse(source, at, say.neither_string_nor_number(shown=value[:20] or text[at : at + 1]))
+        _refuse_list(source, at, say.neither_string_nor_number(shown=value[:20] or text[at : at + 1]))
     return value, end
 
 
@@ -334,37 +334,37 @@ def json_words(source: SourceText) -> tuple[Argument, ...]:
 
     text = source.text
     words: list[Argument] = []
-    at = _skip(text, text.index("[") + 1)
+    at = _skip_blanks(text, text.index("[") + 1)
     while at < len(text) and text[at] != "]":
         if text[at] == '"':
             try:
                 value, end = scan(text, at + 1, True)
             except decoder.JSONDecodeError as error:
-                _refuse(source, min(error.pos, len(text) - 1), say.broken_string(said=error.msg))
+                _refuse_list(source, min(error.pos, len(text) - 1), say.broken_string(said=error.msg))
         else:
             value, end = _number_at(source, at)
         words.append(Argument(value, source.span(at, end)))
-        at = _skip(text, end)
+        at = _skip_blanks(text, end)
         if text[at : at + 1] == ",":
-            at = _skip(text, at + 1)
+            at = _skip_blanks(text, at + 1)
             if text[at : at + 1] == "]":
-                _refuse(source, at, say.nothing_after_comma())
+                _refuse_list(source, at, say.nothing_after_comma())
         elif text[at : at + 1] != "]":
-            _refuse(source, min(at, len(text) - 1), say.comma_or_end_missing())
+            _refuse_list(source, min(at, len(text) - 1), say.comma_or_end_missing())
     if at >= len(text):
-        _refuse(source, len(text) - 1, say.list_open())
-    rest = _skip(text, at + 1)
+        _refuse_list(source, len(text) - 1, say.list_open())
+    rest = _skip_blanks(text, at + 1)
     if rest < len(text):
-        _refuse(source, rest, say.more_after_list())
+        _refuse_list(source, rest, say.more_after_list())
     return tuple(words)
 
 
-def _skip(text: str, at: int) -> int:
+def _skip_blanks(text: str, at: int) -> int:
     while at < len(text) and text[at] in _BLANK:
         at += 1
     return at
 
 
-def _refuse(source: SourceText, at: int, why: Words) -> NoReturn:
+def _refuse_list(source: SourceText, at: int, why: Words) -> NoReturn:
     span = source.span(at, at + 1)
     raise UnreadableError(diagnose(say.not_a_list(why=why), source.name, span))

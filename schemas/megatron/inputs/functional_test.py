@@ -75,7 +75,7 @@ class _Reader:
         spans: dict[str, Span] = {}
         if "ENV_VARS" in top and type(top["ENV_VARS"]).__name__ != "ScalarNode":
             for name, node in self.mapping(top["ENV_VARS"], "ENV_VARS").items():
-                text, open_names = self.substitute(_scalar(node))
+                text, open_names = self.substitute(_text_of_node(node))
                 env[name] = None if open_names else text
                 spans[name] = self.span(node)
         self.variables.update({name: text for name, text in env.items() if text is not None})
@@ -88,7 +88,7 @@ class _Reader:
         nodes_open = "NUM_NODES" not in env and "NUM_NODES" not in self.options.variables
         size, span = self.world_size({**env, **self.of_the_run(top)}), self.span(model)
         launch = Launch("torchrun", None, tuple(words), size, env, span, spans, nodes_open=nodes_open)
-        mode = _scalar(top["MODE"]) if "MODE" in top else ""
+        mode = _text_of_node(top["MODE"]) if "MODE" in top else ""
         return Recipe(tuple(words), launch, tuple(self.problems), tuple(self.unresolved), mode)
 
     def of_the_run(self, top: dict[str, Any]) -> dict[str, str]:
@@ -96,7 +96,7 @@ class _Reader:
         node = top.get("MODEL_ENV_VARS")
         for name in ("MODEL_ARGS", "GPUS_PER_NODE"):
             node = self.mapping(node, name).get(name) if _is_mapping(node) else None
-        return {} if node is None else {"GPUS_PER_NODE": _scalar(node)}
+        return {} if node is None else {"GPUS_PER_NODE": _text_of_node(node)}
 
     def root(self) -> Any:
         import yaml
@@ -117,23 +117,23 @@ class _Reader:
     def mapping(self, node: Any, what: str) -> dict[str, Any]:
         if not _is_mapping(node):
             self.refuse(say.not_a_mapping(what=verbatim(what)), node)
-        return {_scalar(key): value for key, value in self.pairs(node)}
+        return {_text_of_node(key): value for key, value in self.pairs(node)}
 
     def pairs(self, node: Any) -> list[tuple[Any, Any]]:
         """The pairs of a mapping, merge keys spread out as `explode(.)` does; the last of equal keys counts."""
         found: dict[str, tuple[Any, Any]] = {}
         for key, value in node.value:
             merged = value.value if type(value).__name__ == "SequenceNode" else [value]
-            if _scalar(key) == "<<" and all(_is_mapping(entry) and entry is not node for entry in merged):
+            if _text_of_node(key) == "<<" and all(_is_mapping(entry) and entry is not node for entry in merged):
                 for entry in merged:
                     for inner, inner_value in entry.value:
-                        found.setdefault(_scalar(inner), (inner, inner_value))
+                        found.setdefault(_text_of_node(inner), (inner, inner_value))
                 continue
-            found[_scalar(key)] = (key, value)
+            found[_text_of_node(key)] = (key, value)
         return list(found.values())
 
     def argument(self, key: Any, node: Any, words: list[Argument]) -> None:
-        flag = _scalar(key)
+        flag = _text_of_node(key)
         span = self.span(key)
         if type(node).__name__ == "MappingNode":
             self.problem(say.recipe_value(key=flag, why=say.it_is_a_mapping()), node)
@@ -143,7 +143,7 @@ class _Reader:
             for entry in node.value:
                 words.extend(self.words(entry, len(words), again=True))
             return
-        text = _scalar(node)
+        text = _text_of_node(node)
         if self.re_read and text == "" and not node.tag.endswith(":null"):
             return  # `select(.value != "")` drops the pair
         words.append(Argument(flag, span))
@@ -158,7 +158,7 @@ class _Reader:
 
     def words(self, node: Any, index: int, *, again: bool) -> list[Argument]:
         span = self.span(node)
-        raw = _scalar(node)
+        raw = _text_of_node(node)
         text, open_names = self.substitute(raw)
         if open_names:
             splits = not again
@@ -236,5 +236,5 @@ def _is_mapping(node: Any) -> bool:
     return type(node).__name__ == "MappingNode"
 
 
-def _scalar(node: Any) -> str:
+def _text_of_node(node: Any) -> str:
     return node.value if isinstance(node.value, str) else ""

@@ -167,7 +167,7 @@ class _Reader:
 
     def _compose(self, root: Node) -> Tree:
         """The file, and that of its group `train` where its defaults name one: the later lies over the earlier."""
-        own = _tree(root, self.file)
+        own = _tree_of_node(root, self.file)
         named = own.pop("defaults", None)
         order: list[Any] = named.value if isinstance(named, _Leaf) and is_list(named.value) else []
         chosen = {path[0]: str(leaf.value) for path, leaf in self.changes if leaf is not None and len(path) == 1}
@@ -181,19 +181,19 @@ class _Reader:
                 _lay({_GROUP: self._group(chosen.get(_GROUP, named))}, found)
         for path, leaf in self.changes:
             if leaf is None:
-                above = _at(found, path[:-1])
+                above = _branch_at(found, path[:-1])
                 (above if isinstance(above, dict) else {}).pop(path[-1], None)
             elif path != [_GROUP]:
-                _lay(_nest(path, leaf), found)
+                _lay(_nested_tree(path, leaf), found)
         return found
 
     def _group(self, name: str) -> Tree:
         name = name if name.endswith(".yaml") else f"{name}.yaml"
         source = self.open_file(os.path.join(self.folder, _GROUP, name))
-        return _tree(self._read(source), source.name)
+        return _tree_of_node(self._read(source), source.name)
 
     def _section(self, *path: str) -> Tree:
-        found = _at(self.whole, path)
+        found = _branch_at(self.whole, path)
         return found if isinstance(found, dict) else {}
 
     # What the runner makes of it.
@@ -239,11 +239,11 @@ class _Reader:
         self.followed += 1
         if name in within or len(within) == _DEEPEST or self.followed > _MOST:
             return None
-        held = _at(self.whole, name.split("."))
+        held = _branch_at(self.whole, name.split("."))
         return held if isinstance(held, _Leaf) else None
 
     def _text(self, *path: str) -> str | None:
-        held = _at(self.whole, path)
+        held = _branch_at(self.whole, path)
         value = self._value(held.value)[0] if isinstance(held, _Leaf) else None
         return None if value is None else str(value)
 
@@ -306,18 +306,18 @@ def _change(word: Argument) -> tuple[list[str], _Leaf | None]:
     return path.lstrip("+").split("."), _Leaf(value, word.span, word.span)
 
 
-def _nest(path: Sequence[str], leaf: _Leaf) -> Tree:
-    return {path[0]: leaf if len(path) == 1 else _nest(path[1:], leaf)}
+def _nested_tree(path: Sequence[str], leaf: _Leaf) -> Tree:
+    return {path[0]: leaf if len(path) == 1 else _nested_tree(path[1:], leaf)}
 
 
-def _tree(node: Node, file: str | None) -> Tree:
-    return dict(_entries(node, file))
+def _tree_of_node(node: Node, file: str | None) -> Tree:
+    return dict(_tree_entries(node, file))
 
 
-def _entries(node: Node, file: str | None) -> Iterator[tuple[str, Tree | _Leaf]]:
+def _tree_entries(node: Node, file: str | None) -> Iterator[tuple[str, Tree | _Leaf]]:
     for key, child in node.items.items():
         if child.kind == "mapping":
-            yield str(key), _tree(child, file)
+            yield str(key), _tree_of_node(child, file)
         else:
             spans = (child.span, child.key_span or child.span)
             yield str(key), _Leaf(child.value, *(one if file is None else one._replace(file=file) for one in spans))
@@ -335,7 +335,7 @@ def _lay(above: Tree, below: Tree) -> None:
             below[key] = held
 
 
-def _at(tree: Tree, path: tuple[str, ...] | list[str]) -> Tree | _Leaf | None:
+def _branch_at(tree: Tree, path: tuple[str, ...] | list[str]) -> Tree | _Leaf | None:
     found: Tree | _Leaf | None = tree
     for step in path:
         found = found.get(step) if isinstance(found, dict) else None
@@ -414,13 +414,13 @@ def _words(source: SourceText, *, ray: bool) -> Iterator[Argument]:
         for key, node in one.items():
             if key not in left_out and not (ray and node.value is None):
                 yield Argument(f"--{key}", _in_file(node.key_span or node.span, source))
-                yield from _values(node, source)
+                yield from _argument_values(node, source)
 
 
-def _values(node: Node, source: SourceText) -> Iterator[Argument]:
+def _argument_values(node: Node, source: SourceText) -> Iterator[Argument]:
     if node.kind == "sequence":
         for entry in node.entries:
-            yield from _values(entry, source)
+            yield from _argument_values(entry, source)
         return
     text = str(node.value)
     if node.kind == "mapping":
@@ -550,7 +550,7 @@ def words_with_overrides(words: tuple[Argument, ...], script: str = "") -> tuple
 
     All words of verl's programs are Hydra's overrides.
     """
-    found = [_option(word) for word in words]
+    found = [_option_of_override(word) for word in words]
     changed = [one.text.partition(".")[0] for one, word in zip(found, words, strict=True) if one is not word]
     if script.startswith(_PROGRAMS_OF_VERL) or _OF_VERL in changed:
         return tuple(one for word in words for one in _of_hydra(word))
@@ -582,7 +582,7 @@ def _of_hydra(word: Argument) -> tuple[Argument, ...]:
     return (word._replace(text=f"--{key}={value}"),)
 
 
-def _option(word: Argument) -> Argument:
+def _option_of_override(word: Argument) -> Argument:
     text = word.text
     for mark in _OPERATORS:
         text = text.removeprefix(mark)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.recipe.vocabulary import vocabulary
-from accmap.mapper.translate.megatron_file import _ORDER, _arguments, megatron_text
+from accmap.mapper.translate.megatron_file import _ORDER, _written_arguments, megatron_text
 from accmap.mapper.translate.mindformers_file import mindformers_document, mindformers_text
 from accmap.mapper.translate.translation import Translation, translate
 from accmap.mapper.translate.yaml_text import Alias, Anchored, scalar
@@ -155,7 +155,7 @@ def test_there_and_back(case: dict[str, Any], version: str, target: tuple[str, s
     back = translate(yaml_config, "megatron", version)
     again = config_of(SourceText("y.sh", megatron_text(back)), ReadOptions(megatron=version), path="y.sh")
     assert again.launch is not None
-    meant = sorted(_arguments(back, "en"), key=lambda entry: _ORDER.index(entry[0]))
+    meant = sorted(_written_arguments(back, "en"), key=lambda entry: _ORDER.index(entry[0]))
     assert [argument.text for argument in again.launch.arguments] == [word for _, words, _ in meant for word in words]
     first, last = recipe_of(config), recipe_of(again)
     for row in there.rows:
