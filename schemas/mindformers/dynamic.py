@@ -15,12 +15,11 @@ from ..file_kind import purpose_of_run_mode
 from ..message import NOTHING, Words
 from ..plain_values import is_on
 from ..rows import Sourced, UndecidedError
-from ..shared_words import join_words
 from ..suggestion import closest, suggest_as
 from ..versions import names_with_facts, newest_until, number_of, release_of
 from .config_state import Reading
 from .messages_compiled import say
-from .resolution import STAGES, Taken, Trainer, fits, words
+from .resolution import STAGES, Taken, Trainer, fits, kind_words, words
 from .switches import read_switch, switch_setting, switch_test, switch_unread
 from .versions import static_catalog, static_version
 
@@ -170,7 +169,7 @@ class DynamicReading(Reading):
         if not fits(node.value, kind):
             if kind == "bool":
                 self.switched[path] = node.value, None
-            expected = _kind_words(kind)
+            expected = kind_words(kind)
             if node.value is None:
                 self.report(say.is_null(key=path, expected=expected), node.span)
             else:
@@ -218,7 +217,7 @@ class DynamicReading(Reading):
         value = field.get("default")
         self._defaults[path] = Setting(path, value, "default")
         if value is None and not fits(None, kind):
-            self.report(say.required(key=path, expected=_kind_words(kind)), _end(place))
+            self.report(say.required(key=path, expected=kind_words(kind)), _end(place))
 
     def _hint(self, key: str, owner: str) -> Words:
         fields = self.facts.classes[owner]["fields"]
@@ -390,17 +389,6 @@ class Dynamic(Trainer):
 
 def _joined_path(prefix: str, key: object) -> str:
     return f"{prefix}.{key}" if prefix else str(key)
-
-
-def _kind_words(kind: str) -> Words:
-    names = {
-        "str": say.a_string(),
-        "int": say.a_whole_number(),
-        "float": say.a_number(),
-        "bool": say.true_or_false(),
-        "None": "null",
-    }
-    return join_words([names.get(option, option) for option in kind.split(" | ")], "or")
 
 
 def _value_text(value: Any) -> str:

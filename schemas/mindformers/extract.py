@@ -86,8 +86,20 @@ def _static_facts(raw: dict[str, Any], package: Path) -> dict[str, Any]:
         "registry": raw["registry"],
         "callbacks": {name: sorted(words) for name, words in sorted(raw["callbacks"].items())},
         "loaders": raw["loaders"],
+        "handed": _handed(raw["handed"]),
         "data_keys": data_keys(package),
     }
+
+
+def _handed(raw: dict[str, Any]) -> dict[str, Any]:
+    """The sections that go on to MindSpore: their keys by kinds, and whether it stops at any other."""
+    found: dict[str, Any] = {}
+    for name, one in sorted(raw.items()):
+        kinds: dict[str, list[str]] = {}
+        for key, kind in one["keys"].items():
+            kinds.setdefault(kind or "any", []).append(key)
+        found[name] = {"stops": one["stops"], "keys": {kind: sorted(kinds[kind]) for kind in sorted(kinds)}}
+    return found
 
 
 def _model_facts(raw: dict[str, Any]) -> dict[str, Any]:
@@ -284,14 +296,16 @@ def print_changes(version: str, before: str | None, old: dict[str, Any], new: di
 
 
 FOLLOWED = (
-    "core/context/*.py", "core/lr/*.py", "core/parallel_config.py", "core/optim/optimizer_grouped_parameters.py",
+    "core/context/*.py", "core/lr/*.py", "core/parallel_config.py", "core/optim/adamw.py",
+    "core/optim/optimizer_grouped_parameters.py",
     "dataset/base_dataset.py", "dataset/blended_datasets/gpt_dataset.py",
     "dataset/dataloader/blended_megatron_dataloader.py", "dataset/causal_language_model_dataset.py",
     "models/build_config.py", "models/configuration_utils.py", "models/model_config_utils.py",
     "models/*/configuration_*.py", "models/*/config_converter_*.py", "modules/transformer/transformer.py",
     "parallel_core/config_converter.py", "parallel_core/model_parallel_config.py",
     "parallel_core/transformer_config.py", "parallel_core/transformer_config_utils.py",
-    "parallel_core/utils/init_method.py", "pynative/config/*.py", "pynative/trainer/utils.py",
+    "parallel_core/utils/init_method.py", "pynative/config/*.py", "pynative/optimizer/adamw.py",
+    "pynative/optimizer/muon.py", "pynative/trainer/dynamic_batch.py", "pynative/trainer/utils.py",
     "pynative/trainer/trainer.py", "tools/register/*.py", "trainer/base_trainer.py", "trainer/config_args.py",
     "trainer/optimizer_grouped_parameters.py", "trainer/trainer.py", "trainer/utils.py", "wrapper/wrapper.py",
 )  # fmt: skip

@@ -247,6 +247,7 @@ def static_facts(version: str) -> dict[str, Any]:
         "section_types": {name: kind for kind, names in judged["section_types"].items() for name in names},
         "read_without_template": " ".join(judged["read_without_template"]),
         "expected_of_no_effect": " ".join(judged["expected_of_no_effect"]),
+        "handed": _handed(facts["handed"], judged["handed"]),
         **{name: judged[name] for name in _AS_JUDGED},
         "data_keys": " ".join(facts["data_keys"]),
         "callbacks": {
@@ -257,6 +258,21 @@ def static_facts(version: str) -> dict[str, Any]:
         "loaders": " ".join(facts["loaders"]),
     }
     return found
+
+
+def _handed(found: dict[str, Any], judged: dict[str, dict[str, str]]) -> dict[str, Any]:
+    """The sections that go on to MindSpore, and those within: the kinds of keys, and whether it stops at others."""
+    sections: dict[str, Any] = {}
+    for name, one in found.items():
+        kinds = {key: "" if kind == "any" else kind for kind, keys in one["keys"].items() for key in keys}
+        sections[name] = {"stops": one["stops"], "keys": kinds}
+    for name, kinds in judged.items():
+        known = sections.get(name)
+        if known is None:
+            sections[name] = {"stops": True, "keys": kinds}
+        else:
+            known["keys"].update({key: kind for key, kind in kinds.items() if key in known["keys"]})
+    return sections
 
 
 _AS_JUDGED = (

@@ -18,7 +18,7 @@ from ..message import NOTHING, Words, verbatim
 from ..rows import Sourced
 from .config_state import Undecided, default_setting
 from .messages_compiled import say
-from .resolution import Part, Trainer, definition, fits, wrong_kind
+from .resolution import Part, Trainer, definition, fits, kind_words, suggest, wrong_kind
 from .switches import is_switch, switch_field
 
 if TYPE_CHECKING:
@@ -68,11 +68,35 @@ def _is_wrong(reading: Reading, name: str, values: Mapping[str, Any], path: str,
 def check_sections(run: Trainer) -> None:
     """Report the written values outside the model that are of the wrong kind."""
     reading = run.reading
-    said = {dict(problem.values).get("key") for problem in reading.problems}
+    errors = (problem for problem in reading.problems if problem.kind.severity == "error")
+    said: set[object] = {dict(problem.values).get("key") for problem in errors}
     for path, kind in reading.catalog["section_types"].items():
         value = reading.get(path)
-        if path in reading.places and path not in said and not isinstance(value, Undecided) and not fits(value, kind):
+        counts = path in reading.places and path not in said and reading.acceptance.get(path) != "ignored"
+        if counts and not isinstance(value, Undecided) and not fits(value, kind):
             _report(reading, path, value, kind)
+
+
+def check_handed(run: Trainer) -> None:
+    """Report what MindSpore does not take of the sections that go on to it: keys, and values of the wrong kind."""
+    reading, sections = run.reading, run["handed_sections"]
+    for section, facts in sections.items():
+        for key, value in reading.section(section).items():
+            path, kind = f"{section}.{key}", facts["keys"].get(key)
+            if kind is None and facts["stops"]:
+                meant = suggest(str(key), facts["keys"])
+                said = say.unknown_section_key(key=str(key), section=section, suggestion=meant, version=reading.version)
+                reading.acceptance[path] = "unknown"
+                reading.note(said, path, on_key=True)
+            elif kind is None:
+                reading.acceptance[path] = "ignored"
+                reading.note(say.swallowed_argument(type=section, key=path), path, on_key=True)
+            elif kind and not isinstance(value, Undecided) and not fits(value, kind) and _is_written(reading, path):
+                wrong_kind(reading, path, value, kind_words(kind))
+
+
+def _is_written(reading: Reading, path: str) -> bool:
+    return any(place == path or place.startswith((f"{path}.", f"{path}[")) for place in reading.places)
 
 
 def _report(reading: Reading, path: str, value: Any, kind: str, severity: Severity | None = None) -> bool:

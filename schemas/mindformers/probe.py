@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import dataclasses
+import importlib
 import importlib.abc
 import importlib.machinery
 import inspect
@@ -73,7 +74,61 @@ def _static_facts() -> dict[str, Any]:
     facts["callbacks"] = {name: _constructor_words(one) for name, one in callbacks.items() if name not in _NO_CALLBACKS}
     loaders = Register.registry[Kind.DATASET_LOADER]
     facts["loaders"] = sorted(name for name, one in loaders.items() if _is_a(one, "Dataset") or "Loader" in name)
+    facts["handed"] = _handed()
     return facts
+
+
+def _handed() -> dict[str, Any]:
+    """The keys of the sections that go on to MindSpore, with the kinds that its own functions check."""
+    from mindspore import context
+    from mindspore.parallel import _auto_parallel_context as layout
+
+    module = importlib.import_module("mindformers.core.context.build_context")  # the package has a function of its name
+    own = dict.fromkeys(module.MFContextConfig.get_supported_kwargs(), "")
+    own |= dict.fromkeys(("jit_level", "infer_boost"), "")  # MSContextOperator._set_predict_jit_config
+    applier = getattr(module, "_MSContextApplier", None)
+    if applier is None:
+        known: Any = context._Context
+        names = {*known.setters, *(key for key in dir(known) if not key.startswith(("_", "set_", "get_")))}
+        names |= {key for key in context.ms_ctx_param.__members__ if not key.startswith("_")}
+        names |= {"auto_tune_mode", "enable_auto_mixed_precision", "enable_sparse"}  # skipped with a warning
+        names = {key for key in names if not _is_refused(context._check_key, key)}
+    else:
+        names = {key for _, keys, _ in applier._migrate for key in keys}
+    told = _checked_kinds(context.set_context)
+    if applier is not None:
+        told = {"jit_config": told["jit_config"]}  # all else goes to newer functions
+    setters = layout._set_auto_parallel_context_func_map
+    return {
+        "parallel": {"keys": _kinds_of(setters, _checked_kinds(layout._set_auto_parallel_context)), "stops": True},
+        "context": {"keys": {**_kinds_of(names, told), **own}, "stops": applier is None},
+    }
+
+
+def _is_refused(check: Any, key: str) -> bool:
+    try:
+        check(key)
+    except ValueError:
+        return True
+    return False
+
+
+def _checked_kinds(function: Any) -> dict[str, str]:
+    """The kind of each key that a function's `args_type_check` has one for: it lets None through."""
+    kinds: Any = inspect.getclosurevars(function).nonlocals["bound_types"]
+    words: dict[Any, str] = {
+        bool: "bool",
+        int: "int",
+        str: "str",
+        dict: "dict",
+        list: "list",
+        (bool, int): "bool | int",
+    }
+    return {name: f"{words[kind]} | None" for name, kind in kinds.get("kwargs", kinds).items()}
+
+
+def _kinds_of(names: Any, told: dict[str, str]) -> dict[str, str]:
+    return {name: told.get(name, "") for name in sorted(names)}
 
 
 def _section_facts(one: Any) -> dict[str, Any]:

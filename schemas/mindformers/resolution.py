@@ -16,6 +16,7 @@ from ..fast_records import TYPE_CHECKING, NamedTuple, named_module
 from ..message import Words
 from ..plain_values import in_full, is_list
 from ..rows import Run, Sourced, UndecidedError
+from ..shared_words import join_words
 from ..versions import names, newest_until
 from .config_state import Undecided
 from .messages_compiled import say
@@ -121,6 +122,8 @@ class Kind(NamedTuple):
     least: int | None = None
     largest: int | None = None
     is_spelled: bool = False
+    unit: str = ""
+    """With one, a text: a number above 0 and the unit."""
 
 
 KINDS = {
@@ -130,16 +133,22 @@ KINDS = {
     "bool": Kind((bool,)),
     "positive": Kind((int,), 1),
     "seed": Kind((int,), 0, 2**32 - 1),
+    "natural": Kind((int,), 0),
     "count": Kind((int,), is_spelled=True),
+    "memory": Kind((str,), unit="GB"),
+    "dict": Kind((dict,)),
+    "list": Kind((list,)),
 }
 """The kinds of single values that the facts name; `models.py` makes its types of them, too."""
 
 
 def fits(value: Any, kind: str) -> bool:
-    """True if a value is of a kind as the facts write it: `int`, `int?`, `int | None`, `list[int]`."""
+    """True if a value is of a kind as the facts write it: `int`, `int?`, `int | None`, `list[int]`, `'O0' | 'O1'`."""
     options = kind.replace("?", " | None").split(" | ")
     if len(options) > 1:
         return any((value is None) if option == "None" else fits(value, option) for option in options)
+    if kind.startswith("'"):
+        return value == kind[1:-1]
     if kind.startswith("list["):
         return is_list(value) and all(fits(item, kind[5:-1]) for item in value)
     known = KINDS.get(kind)
@@ -147,11 +156,41 @@ def fits(value: Any, kind: str) -> bool:
         return value is not None
     if known.is_spelled and isinstance(value, str):
         return value.strip().removeprefix("-").isdecimal()
+    if known.unit:
+        return isinstance(value, str) and _is_amount(value, known.unit)
     return (
         type(value) in known.types
         and (known.least is None or value >= known.least)
         and (known.largest is None or value <= known.largest)
     )
+
+
+def _is_amount(text: str, unit: str) -> bool:
+    """True if a text is a number above 0 and a unit, as MindSpore takes it (`context.py:_RE_PATTERN`)."""
+    number = text.removesuffix(unit)
+    whole, _, rest = number.partition(".")
+    digits = whole.isdecimal() and (not rest or rest.isdecimal()) and text.isascii()
+    return number != text and digits and (whole[0] != "0" or (whole == "0" and bool(rest.strip("0"))))
+
+
+def kind_words(kind: str) -> Words:
+    """A kind for a message; choices are named together."""
+    names = {
+        "str": say.a_string(),
+        "int": say.a_whole_number(),
+        "natural": say.from_0_up(),
+        "positive": say.above_0(),
+        "float": say.a_number(),
+        "bool": say.true_or_false(),
+        "dict": say.a_mapping(),
+        "list": say.a_list(),
+        "memory": say.amount_of_memory(),
+        "None": "null",
+    }
+    options = kind.split(" | ")
+    choices = ", ".join(option[1:-1] for option in options if option.startswith("'"))
+    parts = [names.get(option, option) for option in options if not option.startswith("'")]
+    return join_words([*([say.one_of(known=choices)] if choices else []), *parts], "or")
 
 
 def wrong_kind(reading: Reading, path: str, value: Any, expected: Words, severity: Severity | None = None) -> None:

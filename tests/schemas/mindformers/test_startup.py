@@ -1,0 +1,117 @@
+"""What MindSpore Transformers checks before its first step: `lint` has an error and `convert` refuses, and not else."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from accmap import convert
+from accmap.cli.lean import main
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+WHEELS = Path(os.environ.get("ACCMAP_MINDFORMERS", ROOT / ".frameworks" / "mindformers"))
+CASES: list[tuple[str, str, str, Any, bool]] = yaml.safe_load((HERE / "startup_cases.yaml").read_text("utf-8"))
+VALUES: dict[str, dict[str, list[Any]]] = yaml.safe_load((HERE / "startup_values.yaml").read_text("utf-8"))
+MOST = 8
+"""Configurations that count of one condition."""
+REFUSED_TWICE = 2
+
+
+def with_value(content: dict[str, Any], path: str, value: Any) -> dict[str, Any] | None:
+    """The content with a key set, or (`^`) misspelt; None if something else stands in the way."""
+    found: dict[str, Any] = json.loads(json.dumps(content))
+    here, (*sections, key) = found, path.split(".")
+    for name in sections:
+        if here.get(name) is None:
+            here[name] = {}
+        here = here[name]
+        if not isinstance(here, dict):
+            return None
+    if key.startswith("^"):
+        key = key[1:]
+        value, key = here.pop(key, value), key + key[-1]
+    here[key] = value
+    return found
+
+
+def of_examples(graph: str, version: str) -> list[dict[str, Any]]:
+    """Examples of the repository that start."""
+    names = ("qwen3_moe", "deepseek_v3", "qwen3_dense")
+    if graph == "static":
+        return [yaml.safe_load((ROOT / "examples" / name / "mindformers.yaml").read_text("utf-8")) for name in names]
+    scripts = [str(ROOT / "examples" / name / "megatron.sh") for name in names]
+    return [yaml.safe_load(convert(script, version=version, dialect="dynamic").text) for script in scripts]
+
+
+def is_refused(path: Path, version: str) -> bool:
+    """Whether `lint` has an error and `convert` writes nothing; they have to agree."""
+    lint = main(["lint", "--no-cache", "--quiet", "--mindformers", version, str(path)])
+    converted = main(["convert", str(path), "--mindformers", version, "-o", os.devnull])
+    assert (lint == 1) == (converted == REFUSED_TWICE), (lint, converted)
+    return lint == 1
+
+
+@pytest.mark.parametrize(("graph", "version", "path", "value", "starts"), CASES)
+def test_a_value(graph: str, version: str, path: str, value: Any, starts: bool, tmp_path: Path) -> None:
+    content = with_value(of_examples(graph, version)[0], path, value)
+    assert content is not None
+    if graph == "static":
+        content["use_parallel"] = True
+    file = tmp_path / "run.yaml"
+    file.write_text(yaml.safe_dump(content, sort_keys=False), "utf-8")
+    assert is_refused(file, version) == (not starts)
+
+
+@pytest.mark.frameworks
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("version", "graph"), [(one, "static") for one in ("1.8", "1.9", "2.1")] + [("2.1", "dynamic")]
+)
+def test_what_the_real_code_refuses(version: str, graph: str, tmp_path: Path) -> None:
+    pytest.importorskip("mindspore")
+    tree = WHEELS / f"{version}.0"
+    if not tree.is_dir():
+        pytest.skip(f"MindSpore Transformers {version} is not unpacked")
+    contents = of_examples(graph, version)
+    paths: list[Path] = []
+    for key, values in VALUES[graph].items():
+        for value in values:
+            content = with_value(random.Random(f"{key}{value}").choice(contents), key, value)
+            if content is not None:
+                paths.append(tmp_path / f"{len(paths):04}.yaml")
+                paths[-1].write_text(yaml.safe_dump(content, sort_keys=False), "utf-8")
+    by_condition: dict[str, int] = {}
+    caught = refused = 0
+    missed: list[str] = []
+    for path, answer in zip(paths, real_answers(paths, version, graph, tmp_path), strict=True):
+        if "refused" not in answer:
+            continue
+        condition = f"{answer['at']} {answer['refused'][:40]}"
+        by_condition[condition] = by_condition.get(condition, 0) + 1
+        if by_condition[condition] <= MOST:
+            refused += 1
+            stops = main(["lint", "--no-cache", "--quiet", "--mindformers", version, str(path)]) == 1
+            caught += stops
+            missed += [] if stops else [condition]
+    assert refused
+    assert caught >= 0.97 * refused, missed
+
+
+def real_answers(paths: list[Path], version: str, graph: str, folder: Path) -> list[dict[str, Any]]:
+    listed, answer = folder / "list.txt", folder / "answers.txt"
+    listed.write_text("\n".join(map(str, paths)), "utf-8")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(WHEELS / f"{version}.0"), str(HERE)))}
+    run = HERE.parents[1] / "framework_run.py"
+    words = [sys.executable, str(run), str(HERE / "startup_oracle.py"), graph, str(listed), str(answer)]
+    done = subprocess.run(words, env=environment, cwd=folder, capture_output=True, text=True, check=False)
+    assert answer.exists(), done.stderr[-2000:]
+    return [json.loads(line) for line in answer.read_text("utf-8").splitlines()]
