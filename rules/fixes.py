@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 MOST_ROUNDS = 200
 """Every round mends something, so that only fixes without a finding of their own would go on for ever."""
+_MOST_TRIES = 150
+"""Fixes of one pair that are tried; each lints the pair again, some 10 ms."""
 _MOST_STEPS = 4
 """Times that a fix is widened by the fields of what it leads to."""
 
@@ -133,6 +135,8 @@ class _Mender:
 
     def _try(self, entry: Diagnostic, fix: Fix) -> frozenset[FieldName] | None:
         """None if a fix mends its finding and does no harm, else the fields of what it leads to."""
+        if (entry.mark, fix) not in self.tried and len(self.tried) >= _MOST_TRIES:
+            return frozenset()  # it is not offered
         if (entry.mark, fix) not in self.tried:
             self.tried[entry.mark, fix] = self._try_alone(entry, fix)
         return self.tried[entry.mark, fix]

@@ -18,7 +18,7 @@ from ..linting.linter import lint
 from ..linting.settings import Reader, settings_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ...rules.subject import Side, Subject
     from ...schemas.config import Config, ReadOptions
@@ -46,6 +46,8 @@ class OpenFiles:
         self._texts: dict[str, SourceText] = {}
         self._checked: dict[str, _Checked] = {}
         self._last: dict[str, Config] = {}
+        self._tried: tuple[_Checked, Report] | None = None
+        """What was checked last with its fixes tried, and the report of that."""
 
     def put(self, path: str, text: str) -> None:
         """Take a file as the editor has it now."""
@@ -92,6 +94,17 @@ class OpenFiles:
             if os.path.abspath(entry.file) == file and (self._remarks or entry.kind.severity != "info")
         ]
 
+    def with_tried_fixes(self, path: str, entries: Sequence[Diagnostic]) -> list[Diagnostic]:
+        """Findings about an open file with the fixes that were tried, which is done once a version of the texts."""
+        known = self._checked.get(path)
+        if known is None or not entries:
+            return list(entries)
+        if self._tried is None or self._tried[0] is not known:
+            group, reader, configuration = self._group(path)
+            self._tried = known, self._report(group, reader, configuration, tries_fixes=True)
+        tried = {entry.mark: entry for entry in self._tried[1].diagnostics}
+        return [tried.get(entry.mark, entry) for entry in entries]
+
     def source(self, file: str) -> SourceText | None:
         """The text of a file that was read."""
         if file in self._texts:
@@ -120,7 +133,7 @@ class OpenFiles:
 
         def look(texts: Mapping[str, SourceText]) -> LintedTexts:
             reader = Reader(texts={**self._texts, **texts}, encoding=self._options.encoding)
-            found = self._report(group, reader, configuration)
+            found = self._report(group, reader, configuration, tries_fixes=True)
             return LintedTexts(
                 found.diagnostics, [[side.recipe for side in subject.sides] for subject in found.subjects]
             )
@@ -154,6 +167,9 @@ class OpenFiles:
     def _trains(self, path: str) -> bool:
         return sounds_like_training(path, self._texts[path].text.encode("utf-8", "replace"))
 
-    def _report(self, group: tuple[str, ...], reader: Reader, configuration: Configuration) -> Report:
+    def _report(
+        self, group: tuple[str, ...], reader: Reader, configuration: Configuration, *, tries_fixes: bool = False
+    ) -> Report:
+        """The findings; while a person types no fix is tried, which takes as long as several runs."""
         settings = settings_of(configuration, self._options, self._profile, (), ())
-        return lint(settings, group, reader, with_subjects=True)
+        return lint(settings._replace(tries_fixes=tries_fixes), group, reader, with_subjects=True)

@@ -186,7 +186,9 @@ class _Editor:
             return []
         found: list[lsp.CodeAction] = []
         if _is_wanted(lsp.CodeActionKind.QuickFix, wanted):
-            for entry, place in self._in_range(path, asked.range):
+            within = self._in_range(path, asked.range)
+            tried = self.files.with_tried_fixes(path, [entry for entry, _ in within])
+            for entry, (_, place) in zip(tried, within, strict=True):
                 found += self._quick_fixes(path, entry, place)
         # To mend all means to lint several times: only where that is what is asked for.
         if wanted and _is_wanted(_FIX_ALL, wanted):

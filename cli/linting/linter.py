@@ -194,7 +194,8 @@ def _subject_of_group(group: Sequence[Side], settings: Settings) -> Subject:
 
     changed = group[-1 if settings.fix_side == "b" else 0].framework
     options = settings.configuration.rule_options
-    return Subject(sides.get("megatron"), sides.get("mindformers"), settings.profile, options, {}, changed, reread)
+    again = reread if settings.tries_fixes else None
+    return Subject(sides.get("megatron"), sides.get("mindformers"), settings.profile, options, {}, changed, again)
 
 
 def _rule_selection(settings: Settings) -> Selection:

@@ -57,6 +57,8 @@ class Settings(NamedTuple):
     profile_origin: Literal["option", "configuration", "default"] = "default"
     fix_side: Literal["a", "b"] = "b"
     """The side of a pair that the fix of a difference changes."""
+    tries_fixes: bool = True
+    """True if a fix is offered only after it was tried, which lints the pair again; else the rules' own are."""
     named_in_order: bool = False
     """True if a person named the files: of two that are no configured pair, the last is side b."""
 
