@@ -118,7 +118,7 @@ def installed_software(root: str = "/") -> tuple[tuple[Installed, ...], tuple[Di
     found = [Installed("python", platform.python_version(), "both", "python")]
     problems: list[Diagnostic] = []
     for row in version_table()["distributions"]:
-        entry = _distribution(row, problems)
+        entry = _installed_distribution(row, problems)
         if entry is not None:
             found.append(entry)
     for row in version_table()["files"]:
@@ -128,7 +128,8 @@ def installed_software(root: str = "/") -> tuple[tuple[Installed, ...], tuple[Di
     return tuple(found), tuple(problems)
 
 
-def _distribution(row: Mapping[str, Any], problems: list[Diagnostic]) -> Installed | None:
+def _installed_distribution(row: Mapping[str, Any], problems: list[Diagnostic]) -> Installed | None:
+    """The distribution that a row names, as this Python has it installed; None if it has not."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:

@@ -29,7 +29,7 @@ _ATOMS = frozenset((str, int, float, bool))
 
 
 def is_identical(one: object, other: object) -> bool:
-    """True if two effective values are the same, to the last bit."""
+    """True if two effective values are equal without tolerance: 8 is 8.0, NaN is NaN, and 1 is not True."""
     return _matches(one, other, _is_same)
 
 

@@ -222,14 +222,14 @@ class _Script:
 
     def _take(self, char: str, mode: str) -> None:
         if char == "\\" and mode != "'":
-            self.at += self._next() != "\n"
+            self.at += self._peek() != "\n"
         elif mode in ("'", "$'"):
             if char == "'":
                 self.open.pop()
         elif char == '"':
             self.open.pop() if mode == '"' else self.open.append('"')
-        elif char == "$" and self._next() in ("(", "{"):
-            opened = ("((", "((") if self.text.startswith("((", self.at) else (self._next(),)
+        elif char == "$" and self._peek() in ("(", "{"):
+            opened = ("((", "((") if self.text.startswith("((", self.at) else (self._peek(),)
             self.open += opened
             self.at += len(opened)
         elif char == "}" and mode == "{":
@@ -244,12 +244,12 @@ class _Script:
     def _plain(self, char: str, mode: str) -> None:
         if char == "'":
             self.open.append("'")
-        elif char == "$" and self._next() == "'":
+        elif char == "$" and self._peek() == "'":
             self.open.append("$'")
             self.at += 1
         elif mode == "{":
             return
-        elif char == "(" and self._next() == "(":
+        elif char == "(" and self._peek() == "(":
             self.open += "((", "(("
             self.at += 1
         elif mode in ("(", "((") and char in "()":
@@ -267,5 +267,5 @@ class _Script:
             self.waiting.append(begun)
             self.at = begun.end()
 
-    def _next(self) -> str:
+    def _peek(self) -> str:
         return self.text[self.at : self.at + 1]

@@ -130,12 +130,13 @@ def settings_of(content: Mapping[str, object], paths: Mapping[str, str]) -> Sett
         _word("weights.aligned", weights.get("aligned", "")),
         _word("weights.whole", weights.get("whole", "")),
         str(form),
-        _machines("megatron", _table(content, "megatron"), usual.megatron),
-        _machines("mindformers", _table(content, "mindformers"), usual.mindformers),
+        _read_machines("megatron", _table(content, "megatron"), usual.megatron),
+        _read_machines("mindformers", _table(content, "mindformers"), usual.mindformers),
     )
 
 
-def _machines(name: str, table: Mapping[str, object], usual: Machines) -> Machines:
+def _read_machines(name: str, table: Mapping[str, object], usual: Machines) -> Machines:
+    """One framework's source tree, devices of a node and launch line, checked."""
     count = table.get("devices_per_node", usual.devices_per_node)
     if type(count) is not int or count < 1:
         raise SettingsError(say.is_no_count(key=f"{name}.devices_per_node", value=count))

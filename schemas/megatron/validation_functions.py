@@ -69,7 +69,7 @@ def expert_layers(layers: int, dense: int, every: int, left_out: Sequence[int]) 
 
 
 def leading_zeros(pattern: Any) -> int:
-    """With how many dense layers a pattern begins where experts follow in every other layer; else 0."""
+    """The number of dense layers that a pattern begins with if all layers after them have experts; else 0."""
     if not isinstance(pattern, list) or 1 not in pattern:
         return 0
     kinds = cast("list[object]", pattern)

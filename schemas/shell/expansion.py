@@ -687,7 +687,7 @@ class Expander(Variables):
     ) -> tuple[list[Text], bool]:
         place, form = part.place, part.form
         if index is None:
-            values = self._own_arguments(place, form)
+            values = self._positional_parameters(place, form)
             numbers: Sequence[int | str] = range(1, len(values) + 1)
         else:
             numbers, values = self._elements(name, index, part)
@@ -712,8 +712,8 @@ class Expander(Variables):
         values = [with_expansion(value, place) for value in values]
         return ([self._join_star(values, place)], False) if sign == "*" and quoted else (values, True)
 
-    def _own_arguments(self, place: Place, form: str) -> list[Text]:
-        """The positional parameters; where the script itself is given none, the place is kept."""
+    def _positional_parameters(self, place: Place, form: str) -> list[Text]:
+        """The positional parameters; `not_given` notes where the script asks for them and was given none."""
         values = list(self.state.positional)
         if form == "length":
             return values

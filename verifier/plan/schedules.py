@@ -321,7 +321,7 @@ def one_side_forces(a: Config, b: Config) -> bool:
 
 
 def forced_routing_settings(config: Config, samples: int) -> Mapping[str, Any]:
-    """Settings of its configuration class; MindSpore Transformers lays the turns out for `samples` of a pass."""
+    """Settings that make the model of the file's framework force its routing; none if the file does not ask for it."""
     if recipe_of(config).value(FORCED_BALANCE) is not True:
         return {}
     found = {FORCED_EXPERTS[config.framework]: True}
