@@ -28,6 +28,8 @@ MOST_ROUNDS = 200
 """Every round mends something, so that only fixes without a finding of their own would go on for ever."""
 _MOST_TRIES = 150
 """Fixes of one pair that are tried; each lints the pair again, some 10 ms."""
+_MOST_SEARCHES = 4
+"""Times that fixes are searched for while a text is mended."""
 _MOST_STEPS = 4
 """Times that a fix is widened by the fields of what it leads to."""
 
@@ -194,17 +196,18 @@ def apply_fixes(
 
 
 def fix_texts(
-    sources: Mapping[str, SourceText], look: Callable[[Mapping[str, SourceText]], LintedTexts], *, unsafe: bool
+    sources: Mapping[str, SourceText], look: Callable[[Mapping[str, SourceText], bool], LintedTexts], *, unsafe: bool
 ) -> Mended:
     """Fix, look again, and fix again, until no fix is left to make.
 
     A fix stays only where its finding is gone, no other error or warning has come, and every field of the recipe that
     it is not about is as it was, or as the partner has it. Where several together fail in that, the first of them is
     tried alone; one that fails alone waits, and is tried again once the others have changed the texts. Those that wait
-    at the end are not made: a second run would not make them, either.
+    at the end are not made: a second run would not make them, either. `look` tries fixes if it is told to, which takes
+    as long as many runs: it is told so at the start, and again where no other fix is left.
     """
     texts: dict[str, SourceText] = dict(sources)
-    seen = look(texts)
+    seen, searches, is_searched = look(texts, True), 1, True
     fixed: list[Diagnostic] = []
     waiting: list[Diagnostic] = []
     known = {_texts_of_files(texts)}
@@ -215,16 +218,19 @@ def fix_texts(
         if not changed and waiting and has_changed:
             waiting, has_changed = [], False
             continue
+        if not changed and not is_searched and searches < _MOST_SEARCHES:
+            seen, searches, is_searched = look(texts, True), searches + 1, True
+            continue
         if not changed:
             return Mended(texts, tuple(fixed), tuple(seen.findings), True, tuple(waiting))
         after = {**texts, **{file: SourceText(file, text) for file, text in changed.items()}}
-        left = look(after)
+        left = look(after, False)
         if not _is_better(seen, done, left):
             if len(done) == 1:
                 waiting += done
             first = done[:1] if len(done) > 1 else []
             continue
-        texts, seen, first, has_changed = after, left, [], has_changed or bool(waiting)
+        texts, seen, first, has_changed, is_searched = after, left, [], has_changed or bool(waiting), False
         fixed += done
         if _texts_of_files(texts) in known or len(known) > MOST_ROUNDS:
             return Mended(texts, tuple(fixed), tuple(seen.findings), False, tuple(waiting))

@@ -131,9 +131,9 @@ class OpenFiles:
 
         group, _, configuration = self._group(path)
 
-        def look(texts: Mapping[str, SourceText]) -> LintedTexts:
+        def look(texts: Mapping[str, SourceText], tries_fixes: bool) -> LintedTexts:
             reader = Reader(texts={**self._texts, **texts}, encoding=self._options.encoding)
-            found = self._report(group, reader, configuration, tries_fixes=True)
+            found = self._report(group, reader, configuration, tries_fixes=tries_fixes)
             return LintedTexts(
                 found.diagnostics, [[side.recipe for side in subject.sides] for subject in found.subjects]
             )

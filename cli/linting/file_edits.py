@@ -36,11 +36,12 @@ def fix_files(
 
     encoding = settings.options.encoding
     first = Reader(stdin_name, encoding=encoding)
-    report = lint(settings, files, first)
+    report = lint(settings._replace(tries_fixes=False), files, first)
     names = [first.stdin_name or "<stdin>" if name == "-" else name for name in files]
 
-    def look(texts: Mapping[str, SourceText]) -> LintedTexts:
-        found = lint(settings, names, Reader(stdin_name, texts, encoding=encoding), with_subjects=True)
+    def look(texts: Mapping[str, SourceText], tries_fixes: bool) -> LintedTexts:
+        asked = settings._replace(tries_fixes=tries_fixes and settings.tries_fixes)
+        found = lint(asked, names, Reader(stdin_name, texts, encoding=encoding), with_subjects=True)
         return LintedTexts(found.diagnostics, [[side.recipe for side in subject.sides] for subject in found.subjects])
 
     original = dict(report.sources)

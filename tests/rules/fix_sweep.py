@@ -77,9 +77,9 @@ class Outcome(NamedTuple):
         return [entry for entry in loud if subject_of(entry) not in self.plant.known]
 
 
-def look_at(plant: Plant, texts: Mapping[str, SourceText]) -> LintedTexts:
+def look_at(plant: Plant, texts: Mapping[str, SourceText], tries_fixes: bool = True) -> LintedTexts:
     """What lint finds in the files of a plant."""
-    settings = Settings(Configuration(), plant.options, plant.profile, (), ())
+    settings = Settings(Configuration(), plant.options, plant.profile, (), (), tries_fixes=tries_fixes)
     found = lint(settings, plant.given, Reader(None, texts), with_subjects=True)
     return LintedTexts(found.diagnostics, [[side.recipe for side in subject.sides] for subject in found.subjects])
 
@@ -101,7 +101,7 @@ def outcome_of(plant: Plant, *, unsafe: bool = True) -> Outcome:
             after = {**texts, **{name: SourceText(name, text) for name, text in changed.items()}}
             new = look_at(plant, after) if done else before
             wrong += [f"alone {entry.kind.code}: {said}" for said in _faults(before, [entry], new)]
-    mended = fix_texts(texts, lambda now: look_at(plant, now), unsafe=unsafe)
+    mended = fix_texts(texts, lambda now, tries_fixes: look_at(plant, now, tries_fixes), unsafe=unsafe)
     end = LintedTexts(mended.remaining)
     wrong += [f"together: {said}" for said in _faults(before, mended.undone, end)]
     wrong += [] if mended.converged else ["together: does not converge"]

@@ -94,7 +94,7 @@ def test_edits_never_mix(edits: list[tuple[int, int, str]]) -> None:
 
 
 def test_fixes_that_undo_each_other_are_not_made() -> None:
-    def find(texts: object) -> fixes.LintedTexts:
+    def find(texts: object, _tries_fixes: bool) -> fixes.LintedTexts:
         assert isinstance(texts, dict)
         text = texts["f"].text
         new = "off" if text.startswith("on") else "on"

@@ -36,7 +36,7 @@ def finding(code: str, line: int = 0, text: str = "", severity: str = "error") -
 def mended(text: str, rules: dict[str, tuple[int, str]], comes: dict[str, str]) -> tuple[str, list[str], list[str]]:
     """`rules`: the fix of each wrong letter (line, new letter); `comes`: the finding that a letter brings."""
 
-    def look(texts: Mapping[str, SourceText]) -> LintedTexts:
+    def look(texts: Mapping[str, SourceText], _tries_fixes: bool) -> LintedTexts:
         letters = texts["a"].text.split("\n")
         found = [finding(f"BAD{letter}", *fix) for letter, fix in rules.items() if letters[fix[0] - 1] == letter]
         return LintedTexts(found + [finding(code) for letter, code in comes.items() if letter in letters])
@@ -66,7 +66,7 @@ def test_one_that_only_another_one_makes_possible_is_tried_again() -> None:
     """`a` is wrong beside `y`, `c` always: only when `y` is mended can `x` be, in the same run."""
     fixes = {"x": (1, "a"), "y": (2, "b"), "z": (3, "c")}
 
-    def look(texts: Mapping[str, SourceText]) -> LintedTexts:
+    def look(texts: Mapping[str, SourceText], _tries_fixes: bool) -> LintedTexts:
         letters = texts["a"].text.split("\n")
         found = [finding(f"BAD{letter}", *fix) for letter, fix in fixes.items() if letter in letters]
         comes = [finding("NEW")] if "c" in letters or {"a", "y"} <= set(letters) else []
@@ -81,7 +81,7 @@ def test_one_that_only_another_one_makes_possible_is_tried_again() -> None:
 
 
 def test_a_remark_may_come() -> None:
-    def look(texts: Mapping[str, SourceText]) -> LintedTexts:
+    def look(texts: Mapping[str, SourceText], _tries_fixes: bool) -> LintedTexts:
         return LintedTexts([finding("BADx", 1, "a")] if texts["a"].text == "x" else [finding("SAID", severity="info")])
 
     assert fix_texts({"a": SourceText("a", "x")}, look, unsafe=False).texts["a"].text == "a"
@@ -94,7 +94,7 @@ def repaired(text: str, written: str, fields: tuple[str, ...], partner: str | No
     fix = Fix("safe", "", "", (Edit("b.yaml", span, f"    {written}"),))
     wrong = Diagnostic(Kind("BAD001", "bad", "error", "", ""), "b.yaml", None, (), (), fields, fix)
 
-    def look(texts: Mapping[str, SourceText]) -> LintedTexts:
+    def look(texts: Mapping[str, SourceText], _tries_fixes: bool) -> LintedTexts:
         files = [texts["b.yaml"], *([] if partner is None else [SourceText("a.sh", partner)])]
         recipes = [recipe_of(config_of(file, ReadOptions(), path=file.name)) for file in files]
         return LintedTexts([wrong] if "rms_norm_eps: 1.0e-5" in texts["b.yaml"].text else [], [recipes])
@@ -126,9 +126,9 @@ def test_a_fix_changes_no_other_field(written: str, fields: tuple[str, ...], wit
     assert ((after != text), undone) == (is_made, [] if is_made else ["BAD001"])
 
 
-def looking(texts: Mapping[str, SourceText]) -> LintedTexts:
+def looking(texts: Mapping[str, SourceText], tries_fixes: bool = True) -> LintedTexts:
     """What the linter sees in a pair."""
-    found = lint(SETTINGS, list(texts), Reader(None, texts), with_subjects=True)
+    found = lint(SETTINGS._replace(tries_fixes=tries_fixes), list(texts), Reader(None, texts), with_subjects=True)
     return LintedTexts(found.diagnostics, [[side.recipe for side in subject.sides] for subject in found.subjects])
 
 
