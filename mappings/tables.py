@@ -249,14 +249,25 @@ def _notes_of(number: int | None) -> Notes:
     return found
 
 
+_arrays: dict[str, dict[str, str]] = {}
+
+
 def _array_of_keys(version: str) -> dict[str, str]:
     """The array in which each argument of a version is written, by the topic of the row with the fewest others."""
+    if version in _arrays:
+        return _arrays[version]
     found: dict[str, str] = {}
     rows = [(row, side) for row in table().rows if (side := row.side("megatron", version)) is not None]
     for row, side in sorted(rows, key=lambda one: len(one[1].keys)):
         for key in (name for names in side.keys for name in names.split("|")):
             found.setdefault(key, ARRAYS[row.fields[0].partition(".")[0]])
+    _arrays[version] = found
     return found
+
+
+def array_of(key: str, version: str) -> str | None:
+    """The array in which an argument of Megatron-LM is written; None of one that no row has."""
+    return _array_of_keys(version).get(key)
 
 
 def argument_beside(config: Config, key: str, source: SourceText) -> int | None:

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 MOST_ROUNDS = 200
 """Every round mends something, so that only fixes without a finding of their own would go on for ever."""
-_MOST_TRIES = 150
-"""Fixes of one pair that are tried; each lints the pair again, some 10 ms."""
-_MOST_SEARCHES = 4
+_MOST_TRIES = 60
+"""Fixes of one pair that are tried; each lints the pair again, some 10 ms. After them rules offer theirs untried."""
+_MOST_SEARCHES = 2
 """Times that fixes are searched for while a text is mended."""
 _MOST_STEPS = 4
 """Times that a fix is widened by the fields of what it leads to."""
@@ -94,7 +94,8 @@ class _Mender:
 
     def _is_good(self, entry: Diagnostic, fix: Fix) -> bool:
         """True if a fix need not be tried, or was tried and mends its finding."""
-        return is_plain_fix(entry, fix) or self._try(entry, fix) is None
+        is_left_out = len(self.tried) >= _MOST_TRIES and (entry.mark, fix) not in self.tried
+        return is_plain_fix(entry, fix) or is_left_out or self._try(entry, fix) is None
 
     def _mend(self, entry: Diagnostic) -> Diagnostic:
         if entry.kind.severity == "info" or entry.because is not None:

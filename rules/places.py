@@ -7,7 +7,7 @@ or after the last argument of its topic. `Places` answers for one file and is as
 from __future__ import annotations
 
 from ..mapper.recipe.reading import side_of
-from ..mappings.tables import argument_beside, field_named, rows_of
+from ..mappings.tables import argument_beside, array_of, field_named, rows_of
 from ..schemas.config import explicit_of
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.mindformers.config_state import parent
@@ -98,6 +98,8 @@ class Places:
         self.side = side
         self._ends: dict[str, Span] | None = None
         self._end: Span | None = None
+        self._beside: dict[str | None, Span | None] = {}
+        """By array: the place of a new argument in it."""
         self._spots: dict[str, list[Spot]] = {}
         self._main: dict[str, Spot | None] = {}
         self._view: SettingsView | None = None
@@ -300,8 +302,14 @@ class Places:
 
     def _place_of_argument(self, key: str) -> Span | None:
         """The end of the argument that a new one would stand beside, in the array of those of its topic."""
+        array = array_of(key, self.side.config.framework_version)
+        if array not in self._beside:
+            self._beside[array] = self._find_place_of_argument(key)
+        return self._beside[array] if key else None
+
+    def _find_place_of_argument(self, key: str) -> Span | None:
         launch = self.side.config.launch
-        place = argument_beside(self.side.config, key, self.side.source) if key else None
+        place = argument_beside(self.side.config, key, self.side.source)
         if launch is None or place is None:
             return None
         flag = launch.arguments[place].span

@@ -65,6 +65,7 @@ MEMORIES: dict[str, str] = {
     "mapper/weights.py:_split_patterns": TABLE,
     "mapper/weights.py:_every_expert": ARGUMENTS,
     "mapper/preconditions.py:_loaded": TABLE,
+    "mappings/tables.py:_arrays": TABLE,
     "mappings/tables.py:_notes": TABLE,
     "mappings/tables.py:_rows_of": TABLE,
     "mappings/tables.py:_tables": TABLE,

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ..arguments_compiled import LintArgs
 
 
+_SHOWS_FIXES = ("text", "json", "sarif")
 _MOST_TRIED = 100
 """Files; of more, each finding has its rule's own fix: to try every fix first takes several runs a pair."""
 _WITH_SUBJECTS = ("markdown", "csv")
@@ -138,7 +139,7 @@ def _require_sense(args: LintArgs) -> None:
 
 
 def _lint_files(settings: Settings, files: Sequence[str], args: LintArgs, language: Language) -> Report:
-    settings = settings._replace(tries_fixes=len(files) <= _MOST_TRIED)
+    settings = settings._replace(tries_fixes=len(files) <= _MOST_TRIED and args.format in _SHOWS_FIXES)
     jobs = args.jobs or (1 if settings.plugins else _processes(len(files)))
     with_subjects = args.format in _WITH_SUBJECTS
     if jobs > 1:
