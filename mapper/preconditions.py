@@ -128,8 +128,10 @@ def refusals_of_text(translation: Translation, text: str) -> tuple[Refusal, ...]
     config = translation.written or as_read(translation, text)
     recipe = recipe_of(config)
     found = {one.en: one for one in startup_refusals(config, recipe) if one.certain}
+    told = {one.span for one in found.values() if one.found_by == "table" and one.span is not None}
     for problem in config.problems:
-        if problem.kind.severity == "error":
+        # What the framework refuses at a place where the table says it too, and what to write instead, is one reason.
+        if problem.kind.severity == "error" and not (problem.effect == "stops" and problem.span in told):
             found.setdefault(problem.message("en"), _of_problem(problem, config, recipe))
     left_open = {row.field for row in translation.rows if row.status == "unresolved"}
     written = {name for name, value in recipe.fields.items() if value.origin == "explicit"}

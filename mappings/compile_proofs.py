@@ -1,4 +1,7 @@
-"""Makes `proofs_compiled.py` from `proofs.yaml`: the proofs of rows that still say what was proved."""
+"""Makes `proofs_compiled.py` from `proofs.yaml`: the proofs of rows that still say what was proved.
+
+`matched_compiled.py` has of it what the linter says: in which pairs of versions a field matched.
+"""
 
 from __future__ import annotations
 
@@ -65,9 +68,22 @@ def _pairs(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
 
 
 def products() -> dict[str, str]:
-    """The compiled module."""
+    """The compiled modules."""
     about = "What the real models have said of the rows; compiled from proofs.yaml."
-    return {"mappings/proofs_compiled.py": literal_module(about, **valid_proofs())}
+    valid = valid_proofs()
+    matched = literal_module(
+        "The pairs of versions in which fields matched; compiled from proofs.yaml.", MATCHED=_matched(valid)
+    )
+    return {"mappings/proofs_compiled.py": literal_module(about, **valid), "mappings/matched_compiled.py": matched}
+
+
+def _matched(valid: dict[str, Any]) -> dict[str, tuple[tuple[str, str], ...]]:
+    """Of every field that both sides were run with, the pairs of versions."""
+    found = {
+        name: tuple(dict.fromkeys(pair for pairs, _, _, is_carried, *_ in proofs if is_carried for pair in pairs))
+        for name, proofs in valid["PROVED"].items()
+    }
+    return {name: pairs for name, pairs in found.items() if pairs}
 
 
 _PROSE = ("sources", "note", "ignored")

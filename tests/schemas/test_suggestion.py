@@ -44,7 +44,7 @@ def test_no_two_pairs_of_letters_have_one_mark() -> None:
 
     learnt._bits = Interrupting()
     try:
-        learnt._learnt("a-name-that-nobody-has-seen")
+        learnt._letter_pair_bits("a-name-that-nobody-has-seen")
         marks = list(learnt._bits.values())
     finally:
         learnt._bits = kept

@@ -187,7 +187,7 @@ def test_what_an_update_leaves_wrong_is_not_written(
     there.write_text(YAML.read_text("utf-8").replace("num_hidden_layers: 4", "num_hidden_layers: 6"), "utf-8")
     before = there.read_text("utf-8")
     monkeypatch.setattr("accmap.mapper.translate.update._ROUNDS", 0)
-    monkeypatch.setattr("accmap.mapper.translate.update._Updater._say_what_is_left", _says_nothing)
+    monkeypatch.setattr("accmap.mapper.translate.update.Updater._say_what_is_left", _says_nothing)
     assert main(["convert", str(SCRIPT), "--update", str(there)]) == 3
     assert "model.num_layers" in capsys.readouterr().err
     assert there.read_text("utf-8") == before
