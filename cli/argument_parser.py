@@ -42,10 +42,7 @@ class Parsed(NamedTuple):
 def parse(command: Command, words: Sequence[str]) -> Parsed:
     """The words after the command's name, as values."""
     by_name = {name: option for option in options_of(command) for name in option.names}
-    values: dict[str, object] = {
-        option.dest: False if option.kind == "flag" else [] if option.kind in ("list", "rest") else option.default
-        for option in options_of(command)
-    }
+    values = _default_values(command)
     operands: list[str] = []
     borrowed: list[str] = []
     given: set[str] = set()
@@ -80,6 +77,14 @@ def parse(command: Command, words: Sequence[str]) -> Parsed:
     if form is not None and form.dest not in given:
         values[form.dest] = _form_by_ending(values, form) or values[form.dest]
     return Parsed(_operands(command, operands, borrowed, lender, values), values)
+
+
+def _default_values(command: Command) -> dict[str, object]:
+    """What each option has where it is not given, by destination."""
+    return {
+        option.dest: False if option.kind == "flag" else [] if option.kind in ("list", "rest") else option.default
+        for option in options_of(command)
+    }
 
 
 def _no_option(command: Command, name: str, known: Iterable[str]) -> UsageError:

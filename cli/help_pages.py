@@ -14,7 +14,7 @@ from .help_compiled import DEFAULT_OF, EXAMPLES, FAMILIES, GROUP_OF, GROUPS, TOP
 from .language import language_in
 from .messages_compiled import say
 from .options import all_commands, group_members, options_of
-from .terminal import columns, pad, wants_colour, wrap
+from .terminal import columns, given_columns, line_limit, pad, wants_colour, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,6 +30,8 @@ _USUAL = 80
 """Columns of a page without a terminal."""
 _NAMES = 29
 """Columns of the widest name beside which its text stands; a wider one has its text below."""
+_STOPS = ".\u3002"
+"""The full stops of both languages."""
 _ALL = "all"
 _HELP = ("-h", "--help")
 _SHELLS = ("bash", "zsh", "fish")
@@ -85,17 +87,17 @@ def _options(command: Command, group: str | None, language: Language) -> Iterato
     }
     word = say.page("help", language)
     if group is None:
-        rows.setdefault("output", []).append((f"-h, --help [{word('group')}]", word("help").rstrip(".。")))
+        rows.setdefault("output", []).append((f"-h, --help [{word('group')}]", word("help").rstrip(_STOPS)))
     yield from _lists([(_words_of(GROUPS[name], language), rows[name]) for name in rows], language)
     if group is None:
-        yield from _folded(by_group, language)
+        yield from _list_folded_groups(by_group, language)
         yield from _members(command.name, language)
         yield ""
         yield _heading(word("examples") + word("colon"))
         yield from (f"  {line}" for line in EXAMPLES[command.name])
 
 
-def _folded(by_group: Mapping[str, Sequence[Option]], language: Language) -> Iterator[str]:
+def _list_folded_groups(by_group: Mapping[str, Sequence[Option]], language: Language) -> Iterator[str]:
     """The options of folded groups by name, beside the word that shows the group in full."""
     folded = [name for name, (*_, is_folded) in GROUPS.items() if is_folded and name in by_group]
     if not folded:
@@ -118,7 +120,7 @@ def _row(option: Option, otherwise: Sequence[str] | None, language: Language) ->
     if option.kind != "flag":
         takes = f" {option.metavar or option.names[0].lstrip('-').rpartition('-')[2].upper()}"
     word = say.page("help", language)
-    text = (option.help_zh if language == "zh" else option.help).rstrip(".。")
+    text = (option.help_zh if language == "zh" else option.help).rstrip(_STOPS)
     usual = option.default if otherwise is None else otherwise[0]
     choices = [word("is_default", one) if one == usual else one for one in option.choices]
     facts = [", ".join(choices)] if choices else []
@@ -189,9 +191,7 @@ def _words_of(texts: Sequence[Any], language: Language) -> str:
 
 def _width() -> int:
     """Columns of a help page: those of the terminal, or that COLUMNS names, but no wider than is easy to read."""
-    import shutil
-
-    return min(_WIDE, max(_NARROW, shutil.get_terminal_size((_USUAL, 24)).columns))
+    return min(_WIDE, max(_NARROW, given_columns() or line_limit() or _USUAL))
 
 
 def _complete(given: list[str], language: Language) -> int:

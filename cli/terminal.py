@@ -32,11 +32,16 @@ def line_limit() -> int | None:
     """Columns that a line may take: COLUMNS, or the terminal's; None without a terminal, which has no limit."""
     if not is_terminal():
         return None
-    given = os.environ.get("COLUMNS", "")
     try:
-        return max(_NARROWEST, int(given) if given.isdecimal() and int(given) else os.get_terminal_size().columns)
+        return max(_NARROWEST, given_columns() or os.get_terminal_size().columns)
     except OSError:
         return None
+
+
+def given_columns() -> int | None:
+    """The columns that COLUMNS names; None if it names none."""
+    given = os.environ.get("COLUMNS", "")
+    return (int(given) or None) if given.isdecimal() else None
 
 
 _NARROWEST = 20
@@ -51,7 +56,7 @@ def width() -> int:
 def show_page(text: Outgoing, *, paged: bool = True) -> None:
     """Give an answer to a person: through the pager if it is longer than the screen, else to standard output."""
     words = _pager() if paged and is_terminal() and text.count("\n") >= _screen_height() else []
-    if not words or not _was_paged(words, text):
+    if not words or not _show_through_pager(words, text):
         emit(text)
 
 
@@ -76,7 +81,7 @@ def _pager() -> list[str]:
         return []
 
 
-def _was_paged(words: Sequence[str], text: str) -> bool:
+def _show_through_pager(words: Sequence[str], text: str) -> bool:
     """True if the pager took the text; one that does not exist or fails has shown nothing."""
     from subprocess import PIPE, Popen
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ..mappings.tables import rows_of, table
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
-from ..schemas.preconditions import what_stops
+from ..schemas.file_kind import what_stops
 from ..schemas.verdict import Unseen, conclude, unseen_json, unseen_words
 from .equality import NOT_NONE, is_equal, is_equal_field, is_same_quantity
 from .gates import counts, ignored_on_one_side, meaningful, same_numbers

@@ -12,11 +12,11 @@ from ..mappings.keys_compiled import RUN_MODE
 from ..mappings.tables import field_named, table
 from ..schemas.diagnostic import UnreadableError, diagnose
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
+from ..schemas.file_kind import ARGUMENTS_NOT_GIVEN
 from ..schemas.megatron.effective import more_may_stand, unmet_requirements
 from ..schemas.megatron.forks import fork_of
 from ..schemas.message import Words
 from ..schemas.messages_compiled import say
-from ..schemas.preconditions import ARGUMENTS_NOT_GIVEN
 from ..schemas.shared_words import join_words, mark
 from ..schemas.versions import TITLES, within
 from .conditions import holds

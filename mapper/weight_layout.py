@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from ..mappings.keys_compiled import DECAY_RULES, LAYOUT_SWITCHES
+from ..mappings.keys_compiled import DECAY_RULES, DECAYS_HEAD_NORMS, LAYOUT_SWITCHES
 from ..mappings.weights_compiled import NORM
 from ..schemas.plain_values import is_list
 from .weights import Layout, WeightTable
@@ -73,7 +73,7 @@ def decayed_weights(recipe: Recipe, config: Config) -> dict[str, bool]:
     """
     shapes = {name: shape for name, shape in expected_weights(recipe).items() if not name.endswith("expert_bias")}
     if config.framework == "megatron":
-        head_norms = bool(config.value("apply_wd_to_qk_layernorm"))
+        head_norms = bool(config.value(DECAYS_HEAD_NORMS))
         return {
             name: (not _is_spared(name, shape)) or (head_norms and any(one in name for one in _HEAD_NORMS))
             for name, shape in shapes.items()

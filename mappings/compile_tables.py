@@ -117,14 +117,14 @@ def _notes(row: dict[str, Any]) -> tuple[Any, ...]:
             tuple(caveat.get("about", ())),
             caveat["en"],
             caveat["zh"],
-            *_without_trailing_none(tuple([caveat.get(name) for name in _SELDOM])),
+            *_leave_out_trailing_none(tuple([caveat.get(name) for name in _SELDOM])),
         )
         for caveat in row.get("caveats", [])
     )
     return caveats, tuple(row["sources"]), note["en"], note["zh"]
 
 
-def _without_trailing_none(values: tuple[Any, ...]) -> tuple[Any, ...]:
+def _leave_out_trailing_none(values: tuple[Any, ...]) -> tuple[Any, ...]:
     """Without what is not said at the end."""
     while values and values[-1] is None:
         values = values[:-1]

@@ -82,11 +82,16 @@ def agreement_of(
     versions = left.config.framework_version, right.config.framework_version
     first, second = (map(side.recipe.fields.get, table) for side in (left, right))
     both = [(name, a, b) for name, a, b in zip(table, first, second, strict=True) if a is not None and b is not None]
-    apart = {name for one in advice if {"a", "b"} <= dict(one.values).keys() for name in one.fields}
+    apart = _fields_apart(advice)
     known = [(name, a.value, b.value) for name, a, b in both if a.decided and b.decided]
     equal = [name for name, a, b in known if name not in apart and not (a is None and b is None)]
     undecided = tuple([str(name) for name, a, b in both if not (a.decided and b.decided)])
     return Agreement(len(equal), sum(is_proved(name, *versions) for name in equal), undecided)
+
+
+def _fields_apart(advice: Iterable[Diagnostic]) -> set[FieldName]:
+    """The fields of which some advice shows two values."""
+    return {name for one in advice if {"a", "b"} <= dict(one.values).keys() for name in one.fields}
 
 
 def _is_ignored(row: Difference) -> bool:

@@ -250,7 +250,7 @@ def _is_wanted(entry: Diagnostic, *, unsafe: bool) -> bool:
 
 def _is_better(before: LintedTexts, fixed: Sequence[Diagnostic], after: LintedTexts) -> bool:
     """True if what was fixed is gone, nothing that must be seen to has come, and the rest is as it was."""
-    had, has = _counted(before), _counted(after)
+    had, has = _count_findings(before), _count_findings(after)
     remarks = Counter(map(_identity, before.findings)), Counter(map(_identity, after.findings))
     for entry in fixed:
         earlier, later = remarks if entry.kind.severity == "info" else (had, has)
@@ -259,7 +259,7 @@ def _is_better(before: LintedTexts, fixed: Sequence[Diagnostic], after: LintedTe
     return all(name in remarks[0] for name in has) and not any(True for _ in _side_effects(before, fixed, after))
 
 
-def _counted(seen: LintedTexts) -> Counter[tuple[object, ...]]:
+def _count_findings(seen: LintedTexts) -> Counter[tuple[object, ...]]:
     """The errors and warnings, counted by what they are about."""
     return Counter(_identity(entry) for entry in seen.findings if entry.kind.severity != "info")
 

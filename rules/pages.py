@@ -79,7 +79,7 @@ def summary_of(code: str, language: Language) -> str:
     if entry is None:
         return ""
     if entry["what"] is None:
-        return _compared(entry["fields"], language)
+        return _comparison_text(entry["fields"], language)
     line: str = entry["what"][place].split("\n")[0]
     return line if place or not line.startswith(_ASKING) else f"Check {line[0].lower()}{line[1:]}"
 
@@ -91,7 +91,7 @@ def topic_of(code: str, language: Language) -> str:
 
 def possible_severities(code: str) -> dict[str, Words]:
     """Every severity that a finding of a code can have: the usual one first, each other one with its circumstance."""
-    from .catalog_compiled import COMPARED, ROLES, RULES
+    from .catalog_compiled import RULES
     from .pages_compiled import PAGES
     from .registry import rule
 
@@ -106,19 +106,25 @@ def possible_severities(code: str) -> dict[str, Words]:
     row = RULES.get(code)
     if row is not None and isinstance(row[1], dict):
         found.update({one: say.with_profile(profile=profile) for profile, one in row[1].items() if one not in found})
-    if row is not None and (row[2] == "pair" or any(owner[0] == code for owner in COMPARED.values())):
-        others = {"error": say.if_numbers_differ(), "warning": say.if_not_known(), "info": say.if_nothing_changes()}
-    elif code.startswith("DEF"):
-        others = {"warning" if usual == "error" else "info": say.if_not_known(), "info": say.if_nothing_changes()}
-    else:
-        others = {"error": say.if_error_follows()} if usual == "warning" else {}
-        if code in (*ROLES["inert-key"], *ROLES["validated-value"], *ROLES["harmless"]):
-            others["info"] = say.if_nothing_changes()
-        if code in REFUSED_BY_THE_BASE or code in ROLES["uncertain"]:
-            others["warning"] = say.if_not_known()
-    for one, why in others.items():
+    for one, why in _other_severities(code, usual, compares=row is not None and row[2] == "pair").items():
         found.setdefault(one, why)
     return found
+
+
+def _other_severities(code: str, usual: str, *, compares: bool) -> dict[str, Words]:
+    """The severities that a finding has by what it says of its values, each with its circumstance."""
+    from .catalog_compiled import COMPARED, ROLES, RULES
+
+    if compares or (code in RULES and any(owner[0] == code for owner in COMPARED.values())):
+        return {"error": say.if_numbers_differ(), "warning": say.if_not_known(), "info": say.if_nothing_changes()}
+    if code.startswith("DEF"):
+        return {"warning" if usual == "error" else "info": say.if_not_known(), "info": say.if_nothing_changes()}
+    others = {"error": say.if_error_follows()} if usual == "warning" else {}
+    if code in (*ROLES["inert-key"], *ROLES["validated-value"], *ROLES["harmless"]):
+        others["info"] = say.if_nothing_changes()
+    if code in REFUSED_BY_THE_BASE or code in ROLES["uncertain"]:
+        others["warning"] = say.if_not_known()
+    return others
 
 
 def _severity_fact(code: str, language: Language) -> str:
@@ -128,7 +134,7 @@ def _severity_fact(code: str, language: Language) -> str:
     return list_words([term(usual[0], language), *told], language, "semicolon")
 
 
-def _compared(names: Sequence[str], language: Language) -> str:
+def _comparison_text(names: Sequence[str], language: Language) -> str:
     """The comparison of some fields: what the first of them mean, and how many more there are."""
     from ..mapper.recipe.vocabulary import vocabulary
 

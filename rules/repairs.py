@@ -225,12 +225,12 @@ def deletions(entry: Diagnostic, side: Side) -> Iterator[Fix]:
     """Fixes that take out the key or the argument that a finding is about."""
     ways = MENDS.get(entry.kind.code, ())
     if "delete" in ways and entry.span is not None:
-        yield from _deleted(entry.span, side)
+        yield from _deletion_fixes(entry.span, side)
     if "delete-named" in ways:
         settings = (side.explicit(key) for key in settings_named(side, entry, when=True))
         for setting in settings:
             if setting is not None and setting.span is not None:
-                yield from _deleted(setting.span, side)
+                yield from _deletion_fixes(setting.span, side)
 
 
 def converted_fix(side: Side, edits: Sequence[TextEdit]) -> Fix | None:
@@ -250,7 +250,7 @@ def _edits_in(source: SourceText, edits: Iterable[TextEdit]) -> list[Edit]:
     return [Edit(source.name, source.span(start, end), text) for start, end, text in distinct]
 
 
-def _renamed(entry: Diagnostic, side: Side) -> Iterator[Fix]:
+def _rename_fixes(entry: Diagnostic, side: Side) -> Iterator[Fix]:
     """The key or the flag under the name that its message suggests; safe if no other name is as near."""
     yield from (_renamed_flag if side.framework == "megatron" else _renamed_key)(entry, side)
 
@@ -331,7 +331,7 @@ def _what_runs(entry: Diagnostic, side: Side) -> Iterator[Fix]:
         yield fix
 
 
-def _deleted(span: Span, side: Side) -> Iterator[Fix]:
+def _deletion_fixes(span: Span, side: Side) -> Iterator[Fix]:
     """The key or the argument at a place taken out."""
     if side.framework == "megatron":
         edits = list(_script_editor(side).drop_at(span))
@@ -345,7 +345,7 @@ def _deleted(span: Span, side: Side) -> Iterator[Fix]:
         yield fix
 
 
-_NAMED_EDITS = {"rename": _renamed, "respell": _respelt, "instead": _what_runs}
+_NAMED_EDITS = {"rename": _rename_fixes, "respell": _respelt, "instead": _what_runs}
 
 
 def _own_arguments(side: Side) -> Sequence[Argument]:

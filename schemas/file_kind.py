@@ -1,4 +1,4 @@
-"""The purpose of a file that is not the training of a GPT model: recognized by content, and reported first.
+"""The purpose of a file that is not the training of a GPT model, reported first; and what else leaves no run.
 
 The tables of `purposes.yaml` say what each program trains or does, which arguments name another network, and which keys
 make a YAML one of MindSpore Transformers'. What is no GPT training run is neither checked nor compared nor translated:
@@ -31,7 +31,27 @@ OTHER_MODEL = "other-model"
 _WITH_SCHEDULE = (TRAINING, POST_TRAINING, OTHER_MODEL, "inference", "evaluation")
 """What may state a schedule: a YAML for inference is often the one for training with another `run_mode`."""
 _FEW = 4
+ARGUMENTS_NOT_GIVEN = "MAP117"
+"""The script hands its own arguments on, and lacks what a run needs."""
+NOT_KNOWN = "what the model class builds is not known"
+"""Why the fields of a network are undecided that nothing is known of."""
+_UNKNOWN_CLASS = ("MAP060", "MAP061", "MAP107")
+"""No class, none of this version, none whose code is known here."""
+_NO_DIRECTORY = "MAP067"
 _MODEL_SIZES = ("num_layers", "hidden_size", "encoder_num_layers", "use_checkpoint_args", "yaml_cfg", "model_config")
+
+
+def what_stops(config: Config) -> list[Diagnostic]:
+    """The problems with which the framework's own checks stop at its start."""
+    return [one for one in config.problems if one.effect == "stops"]
+
+
+def unknown_class(config: Config) -> Diagnostic | None:
+    """The reason why nothing is known of the network that a file trains; None if its class is known."""
+    if config.framework != "mindformers" or config.dialect == "dynamic":
+        return None
+    codes = _UNKNOWN_CLASS if "resolved.model.class" in config.settings else (*_UNKNOWN_CLASS, _NO_DIRECTORY)
+    return next((problem for problem in config.problems if problem.kind.code in codes), None)
 
 
 def trains_gpt(config: Config) -> bool:

@@ -37,10 +37,7 @@ def run(args: ConvertArgs) -> int:
     accepted = accepted_losses(args.files[0], args.accept_loss, args.lang)
     config = load(args.files[0], args.reading, args.stdin_filename, model=True)
     require_training(config)
-    if config.framework == "huggingface" and args.to is None:
-        raise UsageError(say.which_framework())
-    # A model's `config.json` is asked for by the framework's name, or by the name of the file.
-    model_alone = args.to == "huggingface" or (args.to is None and os.path.basename(args.output or "") == FILE)
+    model_alone = _asks_for_model_alone(config, args)
     require_accepted(config, OF_NETWORK if model_alone else None)
     target = args.output or args.update
     existing = None if args.update is None else _ExistingFile(args.update, args.reading)
@@ -57,12 +54,13 @@ def run(args: ConvertArgs) -> int:
             translation = _translate(config, args, None)
             text = text_of(translation, comments=not args.no_comments, language=args.lang)
         stops = refusals_of_text(translation, text)
-    print_refusals(target or translation.source, stops, args.lang)
+    name = target or translation.source
+    print_refusals(name, stops, args.lang)
     if any(one.certain for one in stops) and not args.write_anyway:
         tell(say.not_written().text(args.lang))
         return UNUSABLE
     written = None if model_alone else translation.written
-    defects = defects_of_written({target or translation.source: written}, config)
+    defects = defects_of_written({name: written}, config)
     new_files: dict[str, str] = {}
     if args.output is not None:
         new_files[args.output] = text
@@ -77,6 +75,13 @@ def run(args: ConvertArgs) -> int:
     print_report(translation, args.lang)
     code = close_report(translation.rows, accepted, args.lang, defects=defects, strict=args.strict)
     return BAD if stops or config.purpose is not None else code
+
+
+def _asks_for_model_alone(config: Config, args: ConvertArgs) -> bool:
+    """True for a model's `config.json`, which is asked for by the framework's name, or by the name of the file."""
+    if config.framework == "huggingface" and args.to is None:
+        raise UsageError(say.which_framework())
+    return args.to == "huggingface" or (args.to is None and os.path.basename(args.output or "") == FILE)
 
 
 def _translate_model(config: Config, args: ConvertArgs) -> tuple[Translation, str]:

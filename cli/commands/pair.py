@@ -23,8 +23,12 @@ from ..terminal import wants_colour
 from .loss_report import accepted_losses, close_report, print_problems, print_refusals, print_report
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
     from ...mapper.align.pair import Pair
-    from ...schemas.diagnostic import Language
+    from ...mapper.preconditions import Refusal
+    from ...schemas.diagnostic import Diagnostic, Language
     from ..arguments_compiled import PairArgs
 
 
@@ -61,9 +65,7 @@ def run(args: PairArgs) -> int:
     defects = defects_of_written({name: side.written for name, side in sides.items()})
     write_folder(args.directory, written, force=args.force)
     if args.format == "json":
-        failing = [{"file": name, **stop.to_json(args.lang)} for name, found in stops.items() for stop in found]
-        named = [one.to_json(args.lang) for one in defects]
-        told = {"files": list(written), "will_not_run": failing, "defects": named}
+        told = {"files": list(written), **_stops_and_defects(stops, defects, args.lang)}
         emit(json_text({**pair.to_json(args.lang), **told}))
     else:
         _print_pair(pair, args.lang)
@@ -73,6 +75,14 @@ def run(args: PairArgs) -> int:
         print_report(pair.mindformers._replace(rows=pair.rows, source=pair.source), args.lang)
     code = close_report(pair.rows, accepted, args.lang, defects=defects)
     return BAD if any(stops.values()) or config.purpose is not None else code
+
+
+def _stops_and_defects(
+    stops: Mapping[str, Sequence[Refusal]], defects: Sequence[Diagnostic], language: Language
+) -> dict[str, Any]:
+    """What stops each file, and the known defects that both meet, for the answer as JSON."""
+    failing = [{"file": name, **stop.to_json(language)} for name, found in stops.items() for stop in found]
+    return {"will_not_run": failing, "defects": [one.to_json(language) for one in defects]}
 
 
 def _check_step(step: int | None) -> None:

@@ -14,9 +14,8 @@ from ...schemas.border.file_output import deliver, write_folder
 from ...schemas.border.text_output import json_text, page, tell, trust_text, visible
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import TYPE_CHECKING
-from ...schemas.file_kind import require_training
+from ...schemas.file_kind import require_training, unknown_class
 from ...schemas.plain_values import json_value
-from ...schemas.preconditions import unknown_class
 from ...schemas.reader import config_of
 from ...schemas.shared_words import join_words, list_words
 from ...verifier.constants_compiled import SIZE_OPTIONS

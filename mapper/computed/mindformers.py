@@ -17,6 +17,7 @@ from ...mappings.keys_compiled import (
     DATA_LENGTH,
     DATA_SETTINGS,
     DECAY_RULES,
+    DRAWN_DEVIATION,
     DYNAMIC_DATA,
     DYNAMIC_RUN,
     LOADED,
@@ -526,7 +527,7 @@ def _draw_by_name(found: dict[str, Value], rules: Any, config: Values) -> dict[s
             if hits and (hits < len(each) or kind not in drawn):
                 raise UndecidedError  # a part of a kind, or what is not drawn from a normal distribution
             if hits:
-                drawn[kind] = round_digits(float(rule["init_method_std"]), 6)
+                drawn[kind] = round_digits(float(rule[DRAWN_DEVIATION]), 6)
     return drawn
 
 

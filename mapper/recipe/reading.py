@@ -12,9 +12,9 @@ from ...mappings.keys_compiled import MODEL_DIRECTORY, MODEL_TYPE, OLDER_CLASS
 from ...mappings.tables import field_named, table
 from ...schemas.config import explicit_of
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
+from ...schemas.file_kind import unknown_class
 from ...schemas.megatron.forks import fork_of
 from ...schemas.plain_values import is_on
-from ...schemas.preconditions import unknown_class
 from ...schemas.shell.scanner import is_whole_number
 from ..computed.quantities import computed_quantities
 from ..families import family_of, fixed_value

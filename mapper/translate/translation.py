@@ -11,12 +11,11 @@ from ...mappings.tables import Side, field_named, table
 from ...schemas.config import partner
 from ...schemas.diagnostic import UnreadableError, diagnose
 from ...schemas.fast_records import TYPE_CHECKING
-from ...schemas.file_kind import require_training
+from ...schemas.file_kind import require_training, unknown_class
 from ...schemas.megatron.catalog import DEFAULT_VERSION
 from ...schemas.megatron.forks import OWN, catalog, dialect_asked, normalise_version
 from ...schemas.mindformers.versions import DEFAULT_DYNAMIC, DEFAULT_STATIC, WRITTEN, minor_version
 from ...schemas.plain_values import is_number
-from ...schemas.preconditions import unknown_class
 from ...schemas.versions import nearest_version
 from ..families import ALL_LAYERS, Choice, choose
 from ..gates import applies, meaningful
@@ -210,13 +209,7 @@ class _Translator:
         target = self.sides.target_of(row)
         if target is not None and (own := target.options.get("fork")) in self.known:
             target = target._replace(keys=(str(own),), fixed=None)
-        if (
-            target is None
-            or target.environment is not None
-            or target.lens == "nothing"
-            or write_mode(row, target) == "never"
-            or self._has_nothing_to_switch_off(entries, target)
-        ):
+        if target is None or not self._has_place(row, entries, target):
             for case in self._cases(row, entries, target):
                 if case.is_worth_a_line():
                     case.stage = "by itself" if case.is_done_unasked() else "no place"
@@ -230,6 +223,15 @@ class _Translator:
                 self._report(case)
         else:
             self._put(row, entries, target)
+
+    def _has_place(self, row: Row, entries: list[RecipeValue | None], target: Side) -> bool:
+        """True if the other side's file can say these values."""
+        return not (
+            target.environment is not None
+            or target.lens == "nothing"
+            or write_mode(row, target) == "never"
+            or self._has_nothing_to_switch_off(entries, target)
+        )
 
     def _cases(self, row: Row, entries: list[RecipeValue | None], target: Side | None) -> Iterator[FieldCase]:
         """The fields of a row that the source knows, each made when the one before is decided."""

@@ -89,7 +89,7 @@ def loss_rows(subject: Subject, side: Side) -> tuple[ReportRow, ...]:
 
 def _translated_losses(subject: Subject, side: Side) -> Iterable[ReportRow]:
     from ...mapper.translate.translation import translate_recipe
-    from ...schemas.preconditions import unknown_class
+    from ...schemas.file_kind import unknown_class
 
     if unknown_class(side.config) is not None:
         return  # the reader has said that nothing is known of it

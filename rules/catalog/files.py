@@ -7,8 +7,8 @@ from ...mapper.preconditions import startup_refusals
 from ...mappings.keys_compiled import DROPOUTS, TOKENIZER_MODEL
 from ...schemas.config import explicit_of
 from ...schemas.fast_records import TYPE_CHECKING, cast
+from ...schemas.file_kind import NOT_KNOWN
 from ...schemas.message import Words
-from ...schemas.preconditions import NOT_KNOWN
 from ...schemas.versions import TITLES
 from ..catalog_compiled import ROLES
 from ..messages_compiled import say

@@ -395,11 +395,11 @@ def _value_text(value: Any) -> str:
     if value is None:
         return "null"
     if isinstance(value, str):
-        return say.the_string(text=_shortened(repr(value), 49))
-    return _shortened(str(value), 60)
+        return say.the_string(text=_shorten(repr(value), 49))
+    return _shorten(str(value), 60)
 
 
-def _shortened(text: str, size: int) -> str:
+def _shorten(text: str, size: int) -> str:
     return text if len(text) <= size else text[: size - 3] + "..."
 
 

@@ -328,7 +328,7 @@ def _function_digests(node: ast.Module | ast.ClassDef, prefix: str) -> Iterator[
             yield f"{prefix}{child.name}", _digest_of_body([child])
         elif isinstance(child, ast.ClassDef):
             inside = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-            own = [one for one in _without_docstring(child.body) if not isinstance(one, inside)]
+            own = [one for one in _leave_out_docstring(child.body) if not isinstance(one, inside)]
             if own:
                 yield f"{prefix}{child.name}", _digest_of_body(own)
             yield from _function_digests(child, f"{prefix}{child.name}.")
@@ -338,12 +338,12 @@ def _digest_of_body(nodes: list[ast.stmt]) -> str:
     for node in nodes:
         for inner in ast.walk(node):
             if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                inner.body = _without_docstring(inner.body)
+                inner.body = _leave_out_docstring(inner.body)
     text = "\n".join(ast.dump(node) for node in nodes)
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
-def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
+def _leave_out_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
     return [
         one
         for one in body

@@ -13,7 +13,7 @@ import accmap
 from accmap.mapper.recipe import reading
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.schemas.config import Config
-from accmap.schemas.preconditions import what_stops
+from accmap.schemas.file_kind import what_stops
 
 PLANS = reading._plans  # pyright: ignore[reportPrivateUsage]
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from ...mappings.keys_compiled import ARGUMENTS_OF_FIELDS, SETTLED_LATER
+from ...mappings.keys_compiled import ARGUMENTS_OF_FIELDS, DECAYS_HEAD_NORMS, SETTLED_LATER
 from ..constants_compiled import NEUTRAL as NEUTRAL_SETTINGS
 from ..worker.inputs import arrange_samples
 from ..worker.patches import DROPOUT_STAND_IN
@@ -313,7 +313,7 @@ class MegatronModel:
         ends = None if plan.ends_learning_rate is None else plan.ends_learning_rate * rate_factor
         least = plan.ends_least_rate
         # 0.16 and later
-        scope: dict[str, Any] = {"apply_wd_to_qk_layernorm": True} if plan.decays_head_norms else {}
+        scope: dict[str, Any] = {DECAYS_HEAD_NORMS: True} if plan.decays_head_norms else {}
         self.model.ddp_config = DistributedDataParallelConfig()
         config = OptimizerConfig(
             optimizer=plan.type,
@@ -515,7 +515,7 @@ def _norms(owner: Any) -> Iterator[str]:
 
 HALF_SCALE = 1024.0
 """What the loss is multiplied by in float16 and its gradients are divided by, so that none of them vanishes."""
-_OWN = ("attention_softmax_in_fp32", "apply_query_key_layer_scaling")
+_SOFTMAX_IN_FP32, _LAYER_SCALING = _OWN = ("attention_softmax_in_fp32", "apply_query_key_layer_scaling")
 """Settings of their own that change a result in half precision alone."""
 
 
@@ -524,8 +524,8 @@ def written_types(args: Mapping[str, Any]) -> dict[str, Any]:
     dtype = torch.bfloat16 if args.get("bf16") else torch.float16 if args.get("fp16") else torch.float32
     named = dict.fromkeys(("params_dtype", "pipeline_dtype", "autocast_dtype"), dtype)
     own = {name: args[name] for name in _OWN if args.get(name) is not None}
-    if own.get("apply_query_key_layer_scaling"):
-        own["attention_softmax_in_fp32"] = True
+    if own.get(_LAYER_SCALING):
+        own[_SOFTMAX_IN_FP32] = True
     fused = bool(args.get("apply_rope_fusion")) and not args.get("multi_latent_attention") and dtype != torch.float32
     own["apply_rope_fusion"] = fused
     return {**named, **own, "bf16": dtype == torch.bfloat16, "fp16": dtype == torch.float16}

@@ -13,8 +13,8 @@ from accmap.mapper.translate.translation import translate
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.diagnostic import UnreadableError
+from accmap.schemas.file_kind import NOT_KNOWN, unknown_class
 from accmap.schemas.mindformers import compile_facts
-from accmap.schemas.preconditions import NOT_KNOWN, unknown_class
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
 

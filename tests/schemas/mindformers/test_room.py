@@ -7,8 +7,11 @@ from pathlib import Path
 import accmap.schemas.mindformers as room
 
 HERE = Path(room.__file__).resolve().parent
-MOST = 932
-"""Lines of the modules below. The number only falls."""
+MOST = 1016
+"""Lines of the modules below. The number only falls.
+
+It rose once, by 84: what a reader checks of kinds, and what goes on to MindSpore, are judged here since then.
+"""
 SEMANTICS = {
     "legacy": "the older classes and their networks",
     "network": "from the model's section to its class and the fields of its network, in both graphs; kinds of values",
