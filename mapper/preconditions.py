@@ -14,7 +14,7 @@ from ..schemas.diagnostic import UnreadableError, diagnose
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.file_kind import ARGUMENTS_NOT_GIVEN
 from ..schemas.megatron.effective import more_may_stand, unmet_requirements
-from ..schemas.megatron.forks import fork_of
+from ..schemas.megatron.forks import fork_of, may_take_it, may_take_stop
 from ..schemas.message import Words
 from ..schemas.messages_compiled import say
 from ..schemas.shared_words import join_words, mark
@@ -187,7 +187,7 @@ def _by_builders(config: Config, recipe: Recipe) -> Iterator[Refusal]:
             *one.why.both(),
             None,
             _span_of(config, one.key),
-            certain=one.certain,
+            certain=one.certain and not may_take_it(config),
             fields=_fields_of([one.key], config, recipe),
             found_by="builder",
             condition=one.condition,
@@ -222,7 +222,7 @@ def _by_table(config: Config, recipe: Recipe) -> Iterator[Refusal]:
             _fill_fields(stop.zh, value_of),
             stop.instead,
             _span_of(config, stop.at),
-            certain=config.writes(stop.at) or not _may_stand(config),
+            certain=not may_take_stop(config, stop.rule) and (config.writes(stop.at) or not _may_stand(config)),
             fields=frozenset(name for name, *_ in stop.when if not name.startswith(":")),
             found_by="table",
             rule=stop.rule,

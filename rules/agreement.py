@@ -57,6 +57,14 @@ def _is_decided(name: FieldName, side: Side) -> bool:
     return field is not None and field.decided
 
 
+def is_elsewhere(name: FieldName, side: Side) -> bool:
+    """True if a side has a value that its file does not say: by its table no value there is not none."""
+    if side.recipe.value(name) is not None:
+        return False
+    read = (row.side(side_of(side.config), side.config.framework_version) for row in rows_of(name))
+    return any(one is not None and one.options.get("unset") == "elsewhere" for one in read)
+
+
 def _agreeing_changes(
     name: FieldName, row: Row, wanted: RowSide, left: Side, right: Side, family: Family | None
 ) -> tuple[Change, ...]:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from ..mapper.differences import difference_of, is_neutral
 from ..mapper.gates import changes_numbers, open_deciding_fields, says_something
-from ..mapper.recipe.reading import side_of
 from ..mapper.recipe.vocabulary import vocabulary
-from ..mappings.tables import is_proved, rows_of
+from ..mappings.tables import is_proved
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.shared_words import join_words
 from ..schemas.versions import TITLES
@@ -172,17 +171,11 @@ def _report_one_side(name: FieldName, compared: Compared, row: Difference, left:
 
 def _add_repair(found: Found, name: FieldName, left: Side, right: Side) -> Found:
     """With its repair; what is not known can only be compared by hand."""
-    if not _is_elsewhere(name, left):
+    from .agreement import is_elsewhere
+
+    if not is_elsewhere(name, left):
         return with_repair(found, name, left, right)
     return found._replace(variant=found.variant or "elsewhere")
-
-
-def _is_elsewhere(name: FieldName, side: Side) -> bool:
-    """True if a side has a value that its file does not say: by its table no value there is not none."""
-    if side.recipe.value(name) is not None:
-        return False
-    read = (row.side(side_of(side.config), side.config.framework_version) for row in rows_of(name))
-    return any(one is not None and one.options.get("unset") == "elsewhere" for one in read)
 
 
 def with_repair(found: Found, name: FieldName, left: Side, right: Side) -> Found:

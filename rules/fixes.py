@@ -9,10 +9,19 @@ from collections import Counter
 
 from ..mapper.differences import COMPUTED, difference_of, differences, is_neutral
 from ..mapper.recipe.vocabulary import FOLLOWING
+from ..mappings.tables import field_named
 from ..schemas.diagnostic import UnreadableError
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.source import SourceText
-from .agreement import agreeing_fix, is_difference, is_plain_fix, source_fields_of, subject_fields, subject_keys
+from .agreement import (
+    agreeing_fix,
+    is_difference,
+    is_elsewhere,
+    is_plain_fix,
+    source_fields_of,
+    subject_fields,
+    subject_keys,
+)
 from .repairs import deletions, single_edits
 
 if TYPE_CHECKING:
@@ -113,6 +122,9 @@ class _Mender:
         return entry._replace(fix=chosen, alternatives=tuple(by_file.values()))
 
     def _fix_in(self, entry: Diagnostic, side: Side) -> Fix | None:
+        fields = [field_named(name) for name in entry.fields]
+        if is_difference(entry) and any(is_elsewhere(name, one) for name in fields for one in self.subject.sides):
+            return None  # what a file does not say can only be compared by hand
         for fix in single_edits(entry, side):
             if self._try(entry, fix) is None:
                 return fix

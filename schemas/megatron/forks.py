@@ -31,6 +31,11 @@ def may_take_it(config: Config) -> bool:
     return fork_of(config) is not None or _is_strange(config.problems)
 
 
+def may_take_stop(config: Config, rule: str | None) -> bool:
+    """True if a fork may take what stops Megatron-LM itself; what a `rule` of another kind says holds of forks, too."""
+    return (rule is None or rule in REFUSED_BY_THE_BASE) and may_take_it(config)
+
+
 def _is_strange(problems: Sequence[Diagnostic]) -> bool:
     return any(problem.kind.code in _STRANGE for problem in problems)
 
