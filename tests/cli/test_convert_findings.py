@@ -301,8 +301,8 @@ def test_an_unknown_number_of_devices_is_said_where_it_stands(
 @pytest.mark.parametrize(
     ("example", "change", "version", "codes"),
     [
-        ("qwen3_dense", ("MICRO_BATCH=1", "MICRO_BATCH=2"), "1.6", {"DEF503", "DEF539"}),
-        ("qwen3_dense", ("MICRO_BATCH=1", "MICRO_BATCH=2"), "1.7", set[str]()),
+        ("qwen3_dense", ("_BATCH=1", "_BATCH=2"), "1.6", {"DEF503", "DEF539"}),
+        ("qwen3_dense", ("_BATCH=1", "_BATCH=2"), "1.7", set[str]()),
         ("qwen3_dense", ("", ""), "1.6", {"DEF539"}),
         ("deepseek_v3", ("", ""), "1.6", {"DEF509"}),
     ],

@@ -24,7 +24,8 @@ from planting import (
 
 from accmap.mapper.align.pair import pair_of
 from accmap.schemas.config import ReadOptions
-from accmap.schemas.reader import read_config
+from accmap.schemas.reader import config_of
+from accmap.schemas.source import SourceText
 
 if TYPE_CHECKING:
     from accmap.cli.linting.settings import Settings
@@ -78,13 +79,21 @@ UNEQUAL = {
 dynamic graph balances experts by their scores alone, without the bias that chooses them."""
 
 
+ROTATES_IN_THE_COMPUTE_TYPE = ("1.6", "1.7")
+"""Versions whose rotation no key makes float32, as that of Megatron's fused kernel is: the script has it not fused."""
+
+
 @cache
 def pair(name: str, version: str | None, dialect: str | None) -> tuple[dict[str, str], Settings]:
     """The texts of a pair as it is shipped, or as it is written for another version and dialect."""
     folder = EXAMPLES / name
     if version is None:
         return {file: (folder / file).read_text("utf-8") for file in ("megatron.sh", "mindformers.yaml")}, SETTINGS
-    config = read_config(str(folder / "megatron.sh"), ReadOptions())
+    path = folder / "megatron.sh"
+    text = path.read_text("utf-8")
+    if version in ROTATES_IN_THE_COMPUTE_TYPE and "--multi-latent-attention" not in text:
+        text = text.replace("    --bf16\n", "    --bf16\n    --no-rope-fusion\n")
+    config = config_of(SourceText(str(path), text), ReadOptions(), path=str(path))
     texts = pair_of(config, mindformers=version, dialect=dialect).texts(comments=True)
     named = {"megatron.sh" if file.endswith(".sh") else "mindformers.yaml": text for file, text in texts.items()}
     options = ReadOptions(mindformers=version, dialect=dialect, world_size=1)
