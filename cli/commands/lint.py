@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..arguments_compiled import LintArgs
 
 
-_SHOWS_FIXES = ("text", "json", "sarif")
+_SHOWS_FIXES = ("text", "json", "jsonl", "sarif")
 _MOST_TRIED = 100
 """Files; of more, each finding has its rule's own fix: to try every fix first takes several runs a pair."""
 _WITH_SUBJECTS = ("markdown", "csv")

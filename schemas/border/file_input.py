@@ -16,7 +16,16 @@ from ..diagnostic import UnreadableError, diagnose
 from ..fast_records import TYPE_CHECKING
 from ..messages_compiled import say
 from ..source import SourceText, Span
-from .inputs import NotRegularError, is_link, note_content, open_regular, read_at_once, real_path, remember_input
+from .inputs import (
+    NotRegularError,
+    is_link,
+    names_in,
+    note_content,
+    open_regular,
+    read_at_once,
+    real_path,
+    remember_input,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -105,10 +114,8 @@ def _close_name(path: str) -> str | None:
     from ..suggestion import closest
 
     folder, name = os.path.split(path)
-    try:
-        found = closest(name, os.listdir(folder or "."))
-    except (OSError, ValueError):
-        return None
+    names = names_in(folder or ".")
+    found = None if names is None else closest(name, names)
     return None if found is None else os.path.join(folder, found)
 
 

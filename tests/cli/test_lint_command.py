@@ -302,13 +302,14 @@ def test_diff_writes_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -
     path = folder / "planted" / "mindformers.yaml"
     before = path.read_bytes()
     _, every, _ = run(capsys, "planted/megatron.sh", "planted/mindformers.yaml", "--diff")
-    assert "num_experts_per_tok" in every
+    assert "+use_parallel: True" in every
     _, out, _ = run(capsys, "planted/megatron.sh", "planted/mindformers.yaml", "--diff", "--fix")
     assert "+  eps: 1.e-08" in out
     assert "--- a/planted/mindformers.yaml\n+++ b/planted/mindformers.yaml\n" in out
     _, whole, _ = run(capsys, str(folder / "planted" / "megatron.sh"), str(path), "--diff")
     assert f"--- {path}\n+++ {path}\n" in whole
-    assert "num_experts_per_tok" not in out
+    assert "+    num_experts_per_tok: 4" in out
+    assert "use_parallel: True" not in out
     assert path.read_bytes() == before
 
 
@@ -327,8 +328,10 @@ def test_formats(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert len(suites.findall(".//testcase")) == len(every)
     assert int(suites.attrib["failures"]) == len(suites.findall(".//failure"))
     _, out, _ = run(capsys, *pair, "--format", "github")
-    assert len(out.splitlines()) == len(every)
-    assert all(line.startswith(("::error ", "::warning ", "::notice ")) for line in out.splitlines())
+    *commands, closing = out.splitlines()
+    assert len(commands) == len(every)
+    assert all(line.startswith(("::error ", "::warning ", "::notice ")) for line in commands)
+    assert "profile align" in closing
     _, out, _ = run(capsys, *pair, "--format", "azure")
     assert "##vso[task.logissue type=error;" in out
     _, out, _ = run(capsys, *pair, "--format", "csv")
