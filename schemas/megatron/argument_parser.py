@@ -233,7 +233,7 @@ class _Parser:
             said = say.undecided_value(flag=flag, text=" ".join(left), key=fact.dest, why=say.to_fill_in())
             self.report(said, words[0].span)
             return
-        self.report(say.stray_placeholder(flag=flag, value=left[0], text=left[1]), words[1].span)
+        self.report(say.stray_placeholder(flag=flag, text=" ".join(left)), words[1].span)
 
     def store_values(self, flag: str, fact: ArgumentFact, words: Sequence[Argument]) -> tuple[Value, bool]:
         """The value of an option that keeps what it is given, and whether it is decided."""

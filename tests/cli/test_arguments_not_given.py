@@ -95,7 +95,7 @@ def test_a_placeholder_of_several_words_is_called_one(accmap, tmp_path: Path) ->
     path = tmp_path / "run.sh"
     path.write_text(f'SAVE="your model path"\n{LAUNCH} {OTHERS} --save $SAVE\n')
     said = accmap("lint", str(path), "--no-config", "-q").out
-    assert "--save still has a placeholder of several words (your model …)" in said
+    assert "--save still has a placeholder of several words (your model path)" in said
     assert "--save 的值仍是由多个词组成的占位文字" in accmap("lint", str(path), "--no-config", "-q", "--lang", "zh").out
     assert said.count("MAP003") == 1
     path.write_text(f"{LAUNCH} {OTHERS} --save out model\n")
