@@ -102,7 +102,8 @@ def test_the_exit_code_is_that_of_what_was_lost(accmap, tmp_path: Path) -> None:
     answer = accmap("convert", "run.sh", "-o", "run.yaml", files={"run.sh": LOSSY})
     assert answer.code == 1
     assert (tmp_path / "run.yaml").exists()
-    closing = answer.err.splitlines()[-1]
+    closing, written = answer.err.splitlines()[-2:]
+    assert written.startswith("written: run.yaml (")
     assert " that change" in closing
     lost = closing.rpartition(": ")[2].split(", ")
     assert "activation.function" in lost
@@ -182,10 +183,15 @@ SIZES += "--tokenizer-type NullTokenizer "
 def test_batches_that_contradict_each_other_are_said(accmap) -> None:
     files = {"run.sh": START + SIZES + "--global-batch-size 1 --train-iters 10\n"}
     answer = accmap("convert", "run.sh", files=files)
-    assert "approximate (numerics) global_batch_size: A global batch of 1 cannot be split" in answer.err
+    assert (answer.code, answer.out) == (2, "")
+    assert "would not start this run: it requires global_batch_size % (micro_batch_size * d" in answer.err
+    more = "--global-batch-size 12 --decrease-batch-size-if-needed --train-iters 10\n"
+    files = {"run.sh": START + SIZES + more}
+    answer = accmap("convert", "run.sh", files=files)
+    assert "approximate (numerics) global_batch_size: A global batch of 12 cannot be split" in answer.err
     answer = accmap("convert", "run.sh", "--dialect", "dynamic", files=files)
     assert (answer.code, answer.out) == (2, "")
-    assert "will not run: global_batch_size 1 is not a multiple of" in answer.err
+    assert "will not run: global_batch_size 12 is not a multiple of" in answer.err
 
 
 def test_what_stands_in_is_said(accmap) -> None:

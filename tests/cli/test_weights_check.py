@@ -175,7 +175,7 @@ def test_an_inference_log(accmap: Callable[..., Any], files: Any, tmp_path: Path
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ((), "needs a checkpoint, or --log FILE"),
+        ((), "needs a checkpoint, or a log with `--log FILE`"),
         (("nowhere",), "EVD040"),
         (("train.yaml",), "another kind of file"),
         (("--log", "nowhere.log"), "nowhere.log"),
