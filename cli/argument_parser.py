@@ -56,7 +56,7 @@ def parse(command: Command, words: Sequence[str]) -> Parsed:
             break
         name, equals, attached = word.partition("=")
         option = by_name.get(name)
-        if word == "-" or not word.startswith("-") or (option is None and command.takes_flags):
+        if _is_operand(word) or (option is None and command.takes_flags):
             operands.append(word)
             continue
         if option is None:
@@ -73,10 +73,18 @@ def parse(command: Command, words: Sequence[str]) -> Parsed:
             if option.kind == "rest":
                 borrowed, lender = taken, option.dest
         _store_option(values, option, name, taken)
-    form = by_name.get("--format")
+    _choose_form(values, by_name.get("--format"), given)
+    return Parsed(_operands(command, operands, borrowed, lender, values), values)
+
+
+def _is_operand(word: str) -> bool:
+    return word == "-" or not word.startswith("-")
+
+
+def _choose_form(values: dict[str, object], form: Option | None, given: set[str]) -> None:
+    """Without `--format`, the ending of the file that is written says the form."""
     if form is not None and form.dest not in given:
         values[form.dest] = _form_by_ending(values, form) or values[form.dest]
-    return Parsed(_operands(command, operands, borrowed, lender, values), values)
 
 
 def _default_values(command: Command) -> dict[str, object]:

@@ -197,9 +197,7 @@ def _by_builders(config: Config, recipe: Recipe) -> Iterator[Refusal]:
 def _by_table(config: Config, recipe: Recipe) -> Iterator[Refusal]:
     """Every row of `stops.yaml` that holds; legacy files, other modes, and what is undecided are let pass."""
     side, version = side_of(config), config.framework_version
-    if config.dialect == "legacy":
-        return
-    if config.framework == "mindformers" and config.value(RUN_MODE) not in (None, "train", "finetune"):
+    if config.dialect == "legacy" or _has_other_mode(config):
         return
 
     def value_of(name: str) -> Value:
@@ -227,6 +225,11 @@ def _by_table(config: Config, recipe: Recipe) -> Iterator[Refusal]:
             found_by="table",
             rule=stop.rule,
         )
+
+
+def _has_other_mode(config: Config) -> bool:
+    """True if a YAML is for something else than training."""
+    return config.framework == "mindformers" and config.value(RUN_MODE) not in (None, "train", "finetune")
 
 
 def _may_stand(config: Config) -> bool:

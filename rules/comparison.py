@@ -79,8 +79,7 @@ def agreement_of(
     if left is None or right is None:
         return None
     versions = left.config.framework_version, right.config.framework_version
-    first, second = (map(side.recipe.fields.get, table) for side in (left, right))
-    both = [(name, a, b) for name, a, b in zip(table, first, second, strict=True) if a is not None and b is not None]
+    both = _values_of_both(table, left, right)
     apart = _fields_apart(advice)
     known = [(name, a.value, b.value) for name, a, b in both if a.decided and b.decided]
     equal = [name for name, a, b in known if name not in apart and not (a is None and b is None)]
@@ -88,7 +87,15 @@ def agreement_of(
     return Agreement(len(equal), sum(is_proved(name, *versions) for name in equal), undecided)
 
 
-def _fields_apart(advice: Iterable[Diagnostic]) -> set[FieldName]:
+def _values_of_both(
+    table: Mapping[FieldName, Compared], left: Side, right: Side
+) -> list[tuple[FieldName, RecipeValue, RecipeValue]]:
+    """The compared fields that both sides know, with what each has."""
+    first, second = (map(side.recipe.fields.get, table) for side in (left, right))
+    return [(name, a, b) for name, a, b in zip(table, first, second, strict=True) if a is not None and b is not None]
+
+
+def _fields_apart(advice: Iterable[Diagnostic]) -> set[str]:
     """The fields of which some advice shows two values."""
     return {name for one in advice if {"a", "b"} <= dict(one.values).keys() for name in one.fields}
 

@@ -113,6 +113,10 @@ class _Mender:
         if not is_difference(entry):
             tried = tried or [fix for side in self._sides_of(entry) if (fix := self._fix_in(entry, side)) is not None]
             return entry._replace(fix=tried[0] if tried else None, alternatives=tuple(tried[1:]))
+        return self._mend_difference(entry, tried)
+
+    def _mend_difference(self, entry: Diagnostic, tried: Sequence[Fix]) -> Diagnostic:
+        """A difference with a fix for each file; the first is that of the side to be changed."""
         by_file = {fix.edits[0].file: fix for fix in reversed(tried)}
         for side in self.subject.sides:
             if side.source.name not in by_file and (fix := self._fix_in(entry, side)) is not None:

@@ -310,12 +310,7 @@ def _what_runs(entry: Diagnostic, side: Side) -> Iterator[Fix]:
 
     instead = str(dict(entry.values).get("instead"))
     if side.framework == "megatron":
-        known = {option: fact for fact in _known_options(side) for option in fact.options}
-        flag, *words = instead.split()
-        if flag in known and not any(word.startswith("--") for word in words):
-            edits = list(_script_editor(side).give(known[flag].dest, flag, words))
-            if (fix := converted_fix(side, edits)) is not None:
-                yield fix
+        yield from _flag_that_runs(instead, side)
         return
     try:
         wanted = read_yaml(SourceText("instead.yaml", instead)).value
@@ -329,6 +324,15 @@ def _what_runs(entry: Diagnostic, side: Side) -> Iterator[Fix]:
     edits = [edit for path, value in paths for edit in editor.put(path, value)]
     if (fix := converted_fix(side, [*edits, *editor.rest()])) is not None:
         yield fix
+
+
+def _flag_that_runs(instead: str, side: Side) -> Iterator[Fix]:
+    known = {option: fact for fact in _known_options(side) for option in fact.options}
+    flag, *words = instead.split()
+    if flag in known and not any(word.startswith("--") for word in words):
+        edits = list(_script_editor(side).give(known[flag].dest, flag, words))
+        if (fix := converted_fix(side, edits)) is not None:
+            yield fix
 
 
 def _deletion_fixes(span: Span, side: Side) -> Iterator[Fix]:

@@ -109,7 +109,7 @@ def purpose_of_arguments(given: Mapping[str, Setting], launch: Launch | None, fi
     from .purposes_compiled import ARGUMENTS
 
     cfg = given.get("yaml_cfg")
-    if cfg is not None and cfg.origin == "explicit" and (bool(cfg.value) or not cfg.decided):
+    if cfg is not None and _may_name_a_file(cfg):
         problem = diagnose(say.from_named_yaml(name=cfg.flag or "--yaml-cfg"), file, cfg.span)
         return Purpose("outside", problem)
     trains = launch is not None and program_kind(launch.script) == TRAINING
@@ -121,6 +121,10 @@ def purpose_of_arguments(given: Mapping[str, Setting], launch: Launch | None, fi
         if not partner or other is not None:
             return _purpose_of_entry(entry, file, setting.span, name=setting.flag or dest)
     return None
+
+
+def _may_name_a_file(setting: Setting) -> bool:
+    return setting.origin == "explicit" and (bool(setting.value) or not setting.decided)
 
 
 def _with_value(given: Mapping[str, Setting], dest: str) -> Setting | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
+from itertools import chain
 
 from ...mappings.messages_compiled import say as of_rows
 from ...schemas.border.text_output import paint, tell
@@ -188,21 +189,33 @@ def close_report(
     Numbers change by what was lost, and by known defects of the written framework.
     """
     losses = [row for row in rows if row.changes_numbers]
-    named = [*map(_names, losses), *({one.kind.code, *one.fields} for one in defects)]
-    for name in accepted:
-        if not any(name in names for names in named):
-            tell(f"accmap: {say.nothing_lost_by_name(name=name).text(language)}")
-    colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-    for one in defects:
-        word = paint(term(one.kind.severity, language), _STYLE_OF[one.kind.severity], colour)
-        tell(f"{one.file}: {word} {one.kind.code} {one.message(language)}")
-    left = [one for one in defects if strict or not {one.kind.code, *one.fields} & set(accepted)]
+    _tell_unused(accepted, {*chain(*map(_names, losses), *map(_names_of_defect, defects))}, language)
+    _tell_defects(defects, language)
+    left = [one for one in defects if strict or not _names_of_defect(one) & set(accepted)]
     lost = [row for row in losses if strict or not _names(row) & set(accepted)]
     if lost:
         names = list(dict.fromkeys(map(_label, lost)))
         said = say.one_setting_lost if len(names) == 1 else say.settings_lost
         tell(said(count=len(names), names=join_words(names)).text(language))
     return BAD if lost or left else FINE
+
+
+def _tell_unused(accepted: Sequence[str], names: set[str], language: Language) -> None:
+    """Say which accepted names name nothing that was lost."""
+    for name in accepted:
+        if name not in names:
+            tell(f"accmap: {say.nothing_lost_by_name(name=name).text(language)}")
+
+
+def _names_of_defect(one: Diagnostic) -> set[str]:
+    return {one.kind.code, *one.fields}
+
+
+def _tell_defects(defects: Sequence[Diagnostic], language: Language) -> None:
+    colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+    for one in defects:
+        word = paint(term(one.kind.severity, language), _STYLE_OF[one.kind.severity], colour)
+        tell(f"{one.file}: {word} {one.kind.code} {one.message(language)}")
 
 
 def _label(row: ReportRow) -> str:

@@ -46,7 +46,7 @@ def run(args: PairArgs) -> int:
         megatron=args.reading.megatron,
         mindformers=args.reading.mindformers,
         dialect=args.reading.dialect,
-        step=args.step if args.step is not None else 0 if args.align else None,
+        step=0 if args.step is None and args.align else args.step,
         initial_weights=args.init_weights,
         trial=args.experiment,
     )
@@ -57,9 +57,8 @@ def run(args: PairArgs) -> int:
     written = {os.path.join(args.directory, name): text for name, text in texts.items()}
     sides = {"example.sh": pair.megatron, "example.yaml": pair.mindformers}
     stops = {name: refusals_of_text(side, texts[name]) for name, side in sides.items()}
-    if any(one.certain for found in stops.values() for one in found) and not args.write_anyway:
-        for name, found in stops.items():
-            print_refusals(name, found, args.lang)
+    if _is_sure_to_stop(stops) and not args.write_anyway:
+        _print_stops(stops, args.lang)
         tell(usage.not_written().text(args.lang))
         return UNUSABLE
     defects = defects_of_written({name: side.written for name, side in sides.items()})
@@ -69,12 +68,20 @@ def run(args: PairArgs) -> int:
         emit(json_text({**pair.to_json(args.lang), **told}))
     else:
         _print_pair(pair, args.lang)
-        for name, found in stops.items():
-            print_refusals(name, found, args.lang)
+        _print_stops(stops, args.lang)
         print_problems(config, args.lang)
         print_report(pair.mindformers._replace(rows=pair.rows, source=pair.source), args.lang)
     code = close_report(pair.rows, accepted, args.lang, defects=defects)
     return BAD if any(stops.values()) or config.purpose is not None else code
+
+
+def _is_sure_to_stop(stops: Mapping[str, Sequence[Refusal]]) -> bool:
+    return any(one.certain for found in stops.values() for one in found)
+
+
+def _print_stops(stops: Mapping[str, Sequence[Refusal]], language: Language) -> None:
+    for name, found in stops.items():
+        print_refusals(name, found, language)
 
 
 def _stops_and_defects(

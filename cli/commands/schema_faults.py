@@ -250,16 +250,8 @@ def _faults_of(error: ValidationError) -> Iterator[Fault]:
         yield _fault_with_words(path, keyword, path, name=name)
     elif keyword == "additionalProperties" and limit is False:
         yield from _unknown_keys(error, path)
-    elif keyword in ("anyOf", "oneOf") and _asks_for_keys(limit):
-        listed = ", ".join(" + ".join(choice["required"]) for choice in limit)
-        yield _fault_with_words(path, keyword, path, limit=listed)
-    elif keyword in ("anyOf", "oneOf") and (classes := _other_classes(error)):
-        path = tuple(classes[0].absolute_path)
-        words = _words(classes[0].instance, sorted((str(one.validator_value) for one in classes), key=str.lower))
-        yield _fault_with_words(path, "enum", path, value=_short_json(classes[0].instance), limit=words)
-    elif keyword in ("anyOf", "oneOf") and error.context:
-        kinds = [inner.validator_value for inner in error.context if _is_of_kind(inner)]
-        yield _kind_fault(path, error.instance, kinds)
+    elif keyword in ("anyOf", "oneOf") and (fault := _fault_of_choices(error, path)) is not None:
+        yield fault
     elif keyword == "type":
         yield _kind_fault(path, error.instance, cast("list[Any]", limit) if isinstance(limit, list) else [limit])
     elif keyword == "enum":
@@ -268,6 +260,23 @@ def _faults_of(error: ValidationError) -> Iterator[Fault]:
         )
     else:
         yield _fault_with_words(path, keyword, path, value=_short_json(error.instance), limit=_short_json(limit))
+
+
+def _fault_of_choices(error: ValidationError, path: tuple[str | int, ...]) -> Fault | None:
+    """The fault of a value that is none of several schemas; None if they say nothing of it."""
+    limit: Any = error.validator_value
+    if _asks_for_keys(limit):
+        listed = ", ".join(" + ".join(choice["required"]) for choice in limit)
+        return _fault_with_words(path, str(error.validator), path, limit=listed)
+    if classes := _other_classes(error):
+        path = tuple(classes[0].absolute_path)
+        words = _words(classes[0].instance, sorted((str(one.validator_value) for one in classes), key=str.lower))
+        return _fault_with_words(path, "enum", path, value=_short_json(classes[0].instance), limit=words)
+    if error.context:
+        return _kind_fault(
+            path, error.instance, [inner.validator_value for inner in error.context if _is_of_kind(inner)]
+        )
+    return None
 
 
 def _unknown_keys(error: ValidationError, path: tuple[str | int, ...]) -> Iterator[Fault]:

@@ -51,28 +51,14 @@ _NOT_CARRIED = "not-carried-over"
 
 def run(args: VerifyArgs) -> int:
     """Verify a pair and print the report."""
-    from ...verifier.installations import MissingFrameworkError, python_path
+    from ...verifier.installations import MissingFrameworkError
 
     if len(args.files) == 1 and not args.against:
         raise UsageError(say.verify_needs_two_files_a())
     chosen = _given_sizes(args)
     if args.seeds is not None and args.seeds < 1:
         raise counts_from_one("--seeds", args.seeds)
-    named = (("megatron", args.megatron_source), ("mindformers", args.mindformers_source))
-    pythons = (("megatron", args.megatron_python), ("mindformers", args.mindformers_python))
-    chosen_options = {
-        "sizes": chosen,
-        "keep_sizes": args.no_shrink,
-        "stage": args.stage,
-        "seeds": args.seeds or 1,
-        "against": "torch" if args.against else "",
-        "limits": _worker_limits(args.timeout, args.memory),
-        "sources": {framework: folder for framework, folder in named if folder},
-        "pythons": {framework: python_path(path) for framework, path in pythons if path},
-        "closest": args.closest,
-        "precision": args.precision,
-        "graph": args.graph,
-    }
+    chosen_options = _chosen_options(args, chosen)
     try:
         found, findings, configs = run_verification(
             args.files, args.reading, chosen_options, args.stdin_filename, prepared=args.prepare, language=args.lang
@@ -88,6 +74,27 @@ def run(args: VerifyArgs) -> int:
         write_folder(args.small_files, dict(_small_files(args.small_files, found, args.lang)), force=args.force)
     deliver(text, args.output, force=args.force)
     return FINE if found.verdict == "match" else BAD
+
+
+def _chosen_options(args: VerifyArgs, chosen: dict[str, int]) -> dict[str, Any]:
+    """What the verifier is asked for, by its own names."""
+    from ...verifier.installations import python_path
+
+    named = (("megatron", args.megatron_source), ("mindformers", args.mindformers_source))
+    pythons = (("megatron", args.megatron_python), ("mindformers", args.mindformers_python))
+    return {
+        "sizes": chosen,
+        "keep_sizes": args.no_shrink,
+        "stage": args.stage,
+        "seeds": args.seeds or 1,
+        "against": "torch" if args.against else "",
+        "limits": _worker_limits(args.timeout, args.memory),
+        "sources": {framework: folder for framework, folder in named if folder},
+        "pythons": {framework: python_path(path) for framework, path in pythons if path},
+        "closest": args.closest,
+        "precision": args.precision,
+        "graph": args.graph,
+    }
 
 
 def _small_files(folder: str, found: Verification, language: Language) -> Iterator[tuple[str, str]]:

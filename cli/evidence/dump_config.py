@@ -32,12 +32,7 @@ def run(args: DumpConfigArgs) -> int:
     """Write everything or, where the wish cannot be met, nothing."""
     if args.directory is None:
         raise UsageError(usage.dump_config_needs_the_directory())
-    if len(args.scope) > MOST_ENDS:
-        raise UsageError(usage.scope_takes_one_module_or(count=len(args.scope)))
-    if args.kind != "msprobe" and (args.level, args.precheck, args.msprobe) != ("L0", False, "26"):
-        raise UsageError(usage.level_precheck_and_msprobe_belong(kind=args.kind))
-    if "statistics" not in (args.summary, args.task):
-        raise UsageError(usage.summary_says_what_the_statistics(summary=args.summary))
+    _require_options_that_agree(args)
     request = Request(
         args.kind,
         args.level,
@@ -67,6 +62,15 @@ def run(args: DumpConfigArgs) -> int:
     else:
         _page(plan, args.lang)
     return BAD if plan.has_errors else FINE
+
+
+def _require_options_that_agree(args: DumpConfigArgs) -> None:
+    if len(args.scope) > MOST_ENDS:
+        raise UsageError(usage.scope_takes_one_module_or(count=len(args.scope)))
+    if args.kind != "msprobe" and (args.level, args.precheck, args.msprobe) != ("L0", False, "26"):
+        raise UsageError(usage.level_precheck_and_msprobe_belong(kind=args.kind))
+    if "statistics" not in (args.summary, args.task):
+        raise UsageError(usage.summary_says_what_the_statistics(summary=args.summary))
 
 
 def _spans(option: str, text: str) -> tuple[Span, ...]:

@@ -198,10 +198,9 @@ def fix_lines(entry: Diagnostic, report: Report, language: Language, colour: boo
 
     colon, sources = mark("colon", language), report.sources
     other = say.fix_side(side="a" if report.fix_side == "b" else "b").text(language) if entry.fix is None else ""
-    blank = None if entry.fixes else _blank_of(entry, sources)
-    if blank is not None:
+    if not entry.fixes and (blank := _blank_of(entry, sources)) is not None:
         yield f"  {paint(say.fill_in().text(language), 'green', colour)}{colon}".rstrip(), "    "
-        yield from ((line, "      ") for line in _diff_lines(blank, colour))
+        yield from _indented_diff(blank, colour, "")
     for number, fix in enumerate(entry.fixes):
         name = say.fix() if fix.applicability == "safe" else say.unsafe_fix()
         head = paint((say.or_fix() if number else name).text(language) + other, "green", colour)
@@ -213,8 +212,11 @@ def fix_lines(entry: Diagnostic, report: Report, language: Language, colour: boo
         where = say.fix_in(files=files).text(language) if len(entry.fixes) > 1 or other else ""
         yield f"  {head}{where}{colon}".rstrip(), "    "
         for hunk in hunks:
-            for line in _diff_lines(hunk, colour, _section_of(hunk, sources[hunk.file])):
-                yield line, "      "
+            yield from _indented_diff(hunk, colour, _section_of(hunk, sources[hunk.file]))
+
+
+def _indented_diff(hunk: Hunk, colour: bool, section: str) -> Iterator[tuple[str, str]]:
+    return ((line, "      ") for line in _diff_lines(hunk, colour, section))
 
 
 def _blank_of(entry: Diagnostic, sources: Mapping[str, SourceText]) -> Hunk | None:

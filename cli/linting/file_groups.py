@@ -105,10 +105,7 @@ class Gathering:
             yield from self._configured_groups([name for name in self._names if name in partners], partners)
         rest = [name for name in self._names if name not in partners]
         if self.is_one_pair(rest):
-            script, yaml = self._group(*self._of("megatron"), *self._of("mindformers"))
-            order = [self._files.get(name) for name in rest] if self._settings.named_in_order else []
-            is_last = script.config.file in order and order.index(script.config.file) > order.index(yaml.config.file)
-            yield (yaml, script) if is_last else (script, yaml)
+            yield self._pair_in_order(rest)
             rest = [name for name in rest if not self._trains(name)]
         elif len(self._names) == len(rest) == len(self._sides) == 2:
             self._half(*self._sides.values())
@@ -117,6 +114,13 @@ class Gathering:
             if file is not None:
                 yield (self._sides.pop(file),)
         self._await_two()
+
+    def _pair_in_order(self, names: Sequence[str]) -> tuple[Side, ...]:
+        """The script and the YAML among the names; of two that a person named, the script last if it was named last."""
+        script, yaml = self._group(*self._of("megatron"), *self._of("mindformers"))
+        order = [self._files.get(name) for name in names] if self._settings.named_in_order else []
+        is_last = script.config.file in order and order.index(script.config.file) > order.index(yaml.config.file)
+        return (yaml, script) if is_last else (script, yaml)
 
     def _describe(self) -> None:
         """A model's `config.json` among the names is what the others are compared with."""

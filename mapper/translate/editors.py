@@ -233,23 +233,25 @@ class ScriptEditor:
     def _next_to(self, argument: Argument, place: int, new: str, key: str) -> Edit:
         start, end = self._outer(argument.span)
         following = list(takewhile(lambda word: not word.text.startswith("--"), self.arguments[place + 1 :]))
-        used = _VARIABLE.match(self.source.text, end)
-        if following and self._is_adjacent(_WrittenArgument(argument, tuple(following))):
-            end = self._outer(following[-1].span)[1]
-        elif following and used is not None:
-            end = used.end(1)
+        end = self._end_of_values(argument, following, end)
         line = self.source.line(argument.span.line)
         indent = line[: argument.span.column - 1]
-        above = self.source.line(argument.span.line - 1).rstrip() if argument.span.line > 1 else ""
+        continued = argument.span.line > 1 and self.source.line(argument.span.line - 1).rstrip().endswith("\\")
         rest, stop = self._rest_of_line(end)
         if indent.strip() or (following and end == self._outer(argument.span)[1]):
             return Edit(start, start, f"{new} ", key)
-        continued = above.endswith("\\")
         if rest == "\\" or (not rest and continued):
             return Edit(end, end, f" \\\n{indent}{new}", key)
         if (not rest or rest.startswith("#")) and not continued:
             return Edit(stop, stop, f"\n{indent}{new}", key)
         return Edit(start, start, f"{new} ", key)
+
+    def _end_of_values(self, argument: Argument, following: Sequence[Argument], end: int) -> int:
+        """Where the values of an argument end; `end` is where the argument itself does."""
+        used = _VARIABLE.match(self.source.text, end)
+        if following and self._is_adjacent(_WrittenArgument(argument, tuple(following))):
+            return self._outer(following[-1].span)[1]
+        return used.end(1) if following and used is not None else end
 
     def _remove_argument(self, start: int, end: int, key: str) -> Edit:
         text = self.source.text

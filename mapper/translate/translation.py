@@ -210,19 +210,27 @@ class _Translator:
         if target is not None and (own := target.options.get("fork")) in self.known:
             target = target._replace(keys=(str(own),), fixed=None)
         if target is None or not self._has_place(row, entries, target):
-            for case in self._cases(row, entries, target):
-                if case.is_worth_a_line():
-                    case.stage = "by itself" if case.is_done_unasked() else "no place"
-                    self._report(case)
+            self._report_without_place(row, entries, target)
         elif target.fixed is not None:
-            for case in self._cases(row, entries, target):
-                case.given = target.fixed
-                given = target.fixed[row.fields.index(case.field)]
-                does_it = not case.entry.decided or is_same(case.entry.value, given)
-                case.stage = "by itself" if does_it else "fixed"
-                self._report(case)
+            self._report_fixed(row, entries, target, target.fixed)
         else:
             self._put(row, entries, target)
+
+    def _report_without_place(self, row: Row, entries: list[RecipeValue | None], target: Side | None) -> None:
+        for case in self._cases(row, entries, target):
+            if case.is_worth_a_line():
+                case.stage = "by itself" if case.is_done_unasked() else "no place"
+                self._report(case)
+
+    def _report_fixed(
+        self, row: Row, entries: list[RecipeValue | None], target: Side, fixed: tuple[Value, ...]
+    ) -> None:
+        for case in self._cases(row, entries, target):
+            case.given = fixed
+            given = fixed[row.fields.index(case.field)]
+            does_it = not case.entry.decided or is_same(case.entry.value, given)
+            case.stage = "by itself" if does_it else "fixed"
+            self._report(case)
 
     def _has_place(self, row: Row, entries: list[RecipeValue | None], target: Side) -> bool:
         """True if the other side's file can say these values."""
@@ -464,6 +472,10 @@ class _Translator:
                 continue
             status: Status = "dropped" if entry.decided else "unresolved"
             yield ReportRow(None, (entry.key,), (), entry.value, status, entry.impact, False, entry.en, entry.zh)
+        yield from self._unnamed_settings()
+
+    def _unnamed_settings(self) -> Iterator[ReportRow]:
+        """The settings that neither a row nor the recipe named."""
         named = {key for row in self.rows for key in row.source} | {entry.key for entry in self.recipe.unmapped}
         for key, setting in self.config.settings.items():
             if key in named:

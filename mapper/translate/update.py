@@ -135,8 +135,7 @@ class Updater:
             side = row.side(self.side, self.version)
             if side is None or side.fixed is not None or side.environment is not None or side.lens == "nothing":
                 continue
-            names = {key for name in (*side.keys, *side.aliases) for key in name.split("|")}
-            names.update([key.rpartition(".")[2] for key in side.keys])
+            names = _names_of(side)
             if side.options.get("write", row.write) != "never" and not (
                 fields.isdisjoint(row.fields) and keys.isdisjoint(names)
             ):
@@ -612,3 +611,10 @@ _CALLBACKS = _FAMILY._replace(fields=("callbacks",))
 """Stands for callbacks that come with a setting."""
 _FRAME_CALLBACKS = ("MFLossMonitor", "CheckpointMonitor", "TrainCallBack")
 """Callbacks that a file may do without."""
+
+
+def _names_of(side: Side) -> set[str]:
+    """The keys of a row's side by every name, and by the last word of each."""
+    names = {key for name in (*side.keys, *side.aliases) for key in name.split("|")}
+    names.update([key.rpartition(".")[2] for key in side.keys])
+    return names

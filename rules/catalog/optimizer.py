@@ -113,9 +113,14 @@ def weight_decay_scope(subject: Subject) -> Iterator[Found]:
     one, other = sets
     apart = [name for name in one if name in other and one[name] is not other[name]]
     if apart:
-        kinds = dict.fromkeys(".".join("*" if part.isdigit() else part for part in name.split(".")) for name in apart)
+        kinds = dict.fromkeys(map(_without_numbers, apart))
         counts = {"a": sum(one.values()), "b": sum(other.values()), "total": len(one), "apart": len(apart)}
         yield Found(at_key(side.framework, key), {**texts, **counts, "names": ", ".join(kinds)})
+
+
+def _without_numbers(name: str) -> str:
+    """A parameter's name with `*` for the number of a layer or an expert."""
+    return ".".join("*" if part.isdigit() else part for part in name.split("."))
 
 
 def _is_given(side: Side, key: str) -> bool:
