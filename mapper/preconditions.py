@@ -133,12 +133,16 @@ def refusals_of_text(translation: Translation, text: str) -> tuple[Refusal, ...]
         # What the framework refuses at a place where the table says it too, and what to write instead, is one reason.
         if problem.kind.severity == "error" and not (problem.effect == "stops" and problem.span in told):
             found.setdefault(problem.message("en"), _of_problem(problem, config, recipe))
+    return tuple(_judge_certainty(found.values(), translation, recipe))
+
+
+def _judge_certainty(found: Iterable[Refusal], translation: Translation, recipe: Recipe) -> Iterator[Refusal]:
+    """The reasons, each certain unless what it is about is still to be filled in."""
     left_open = {row.field for row in translation.rows if row.status == "unresolved"}
     written = {name for name, value in recipe.fields.items() if value.origin == "explicit"}
-    return tuple(
-        one._replace(certain=left_open.isdisjoint(one.fields) and not (one.fields and written.isdisjoint(one.fields)))
-        for one in found.values()
-    )
+    for one in found:
+        is_missing = bool(one.fields) and written.isdisjoint(one.fields)
+        yield one._replace(certain=left_open.isdisjoint(one.fields) and not is_missing)
 
 
 def network_refusals(config: Config) -> tuple[Refusal, ...]:
