@@ -126,7 +126,7 @@ class _Mender:
         return entry._replace(fix=chosen, alternatives=tuple(by_file.values()))
 
     def _fix_in(self, entry: Diagnostic, side: Side) -> Fix | None:
-        fields = [field_named(name) for name in entry.fields]
+        fields: list[FieldName] = [field_named(name) for name in entry.fields]
         if is_difference(entry) and any(is_elsewhere(name, one) for name in fields for one in self.subject.sides):
             return None  # what a file does not say can only be compared by hand
         for fix in single_edits(entry, side):

@@ -130,7 +130,7 @@ def test_nothing_is_overwritten_unasked(accmap, book: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("pair/megatron.sh",), "-d DIR"),
+        (("pair/megatron.sh",), "`-d playbook`"),
         (("pair/megatron.sh", "pair/megatron.sh", "-d", "x"), "same"),
         (("-", "-d", "x"), "standard input"),
         (("gone.sh", "-d", "x"), "gone.sh"),
