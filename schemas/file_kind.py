@@ -198,12 +198,9 @@ def _commands_of(source: SourceText) -> str:
     lines = (line for line in source.text.splitlines() if not line.lstrip().startswith("#"))
     text = "\n".join(line.partition(" #")[0] for line in lines).replace("\\\n", " ")
     lines = (line for line in text.split("\n") if _TESTERS.isdisjoint(line.split()))
-    return "\n".join("|".join(part for part in line.split("|") if not _seeks(part)) for line in lines)
-
-
-def _seeks(command: str) -> bool:
-    """True if a command of a pipeline looks for what others started, or for a line."""
-    return command.split(None, 1)[:1] in _SEEKERS
+    return "\n".join(
+        "|".join(part for part in line.split("|") if part.split(None, 1)[:1] not in _SEEKERS) for line in lines
+    )
 
 
 def _speaks_of_training(text: str, *, programs: bool) -> bool:

@@ -86,7 +86,7 @@ def _graph_record(path: str, graph: Graph, keys: Sequence[str], language: Langua
         ],
         "sections": [one for one in inner if "." not in one.removeprefix(f"{below}.")],
         "other_graph": _sections_of_rows(by_row or _rows_within(inner, graph), _OTHER[graph]),
-        "without_row": [key.removeprefix(f"{below}.") for key in alone if not _is_alias(key)],
+        "without_row": [key.removeprefix(f"{below}.") for key in alone if key not in _alias_paths()],
     }
 
 
@@ -131,10 +131,6 @@ def _row_of(graph: Graph) -> dict[str, int]:
 def _alias_paths() -> frozenset[str]:
     sides = (side for row in table().rows for side in row.static + row.dynamic)
     return frozenset(plain_path(one) for side in sides for one in _alternatives(side.aliases))
-
-
-def _is_alias(key: str) -> bool:
-    return key in _alias_paths()
 
 
 def _alternatives(keys: Iterable[str]) -> list[str]:

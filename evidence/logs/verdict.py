@@ -232,7 +232,7 @@ def _weights(
     if experiment in ("repeat", "lr-zero"):
         return None  # every step is compared by itself: other weights cannot agree a thousand times
     sums = _Sums.of(a, b)
-    if sums is not None and sums.are_different:
+    if sums is not None and sums.a != sums.b and not sums.is_rounded_once and not sums.is_padded:
         return Criterion("weights", "fail", say.weights_sums_differ(a=sums.a, b=sums.b))
     if grounds.record is not None and grounds.recorded:
         for run in (a, b):
@@ -280,10 +280,6 @@ class _Sums(NamedTuple):
     def is_padded(self) -> bool:
         """True if the runs differ in their number of parameters, as with a padded vocabulary."""
         return self.numbers[0] != self.numbers[1]
-
-    @property
-    def are_different(self) -> bool:
-        return self.a != self.b and not self.is_rounded_once and not self.is_padded
 
     def explanation(self) -> Words:
         counts = [f"{int(count):,}" for count in self.numbers]

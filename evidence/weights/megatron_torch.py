@@ -531,13 +531,8 @@ def _ungroup_experts(name: str, weight: Stored, first: int, count: int) -> Itera
     # The memory is that of [experts, in, out], whatever the tensor's own shape.
     whole = Stored(name, weight.dtype, (count, *shape), weight.place)
     for at in range(count):
-        one = _transposed_expert(whole, at)
+        one = transform(rows_of(whole, at, at + 1), tuple(reversed(whole.shape[1:])), lambda array: array[0].T)
         yield f"{start}.local_experts.{first + at}.{_GROUPED[last]}.weight", one
-
-
-def _transposed_expert(whole: Weight, at: int) -> Weight:
-    """One expert's matrix out of all, transposed as a linear layer holds it."""
-    return transform(rows_of(whole, at, at + 1), tuple(reversed(whole.shape[1:])), lambda array: array[0].T)
 
 
 def _tensors(value: Any) -> Iterator[Tensor]:

@@ -80,7 +80,8 @@ class Names:
         if all(expression is None for _, expression, _, _ in parts):
             return repr("".join(literal for literal, _, _, _ in parts))
         shape = "".join(
-            _double_braces(literal) + ("" if expression is None else "{!" + conversion + "}" if conversion else "{}")
+            literal.replace("{", "{{").replace("}", "}}")
+            + ("" if expression is None else "{!" + conversion + "}" if conversion else "{}")
             for literal, expression, _, conversion in parts
         )
         bodies = [self.compile(one).partition(": ")[2] for _, one, _, _ in parts if one is not None]
@@ -126,10 +127,6 @@ def definitions(raw: dict[str, Any], known: Collection[str]) -> list[tuple[str, 
             raise ValueError(f"nothing is called {strange[0]}")
         found.append((function.name, f"def {head}: return {ast.unparse(tree)}"))
     return found
-
-
-def _double_braces(text: str) -> str:
-    return text.replace("{", "{{").replace("}", "}}")
 
 
 def _parse_expression(text: str) -> ast.Expression:

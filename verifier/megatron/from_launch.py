@@ -69,7 +69,7 @@ def blueprint_of(config: Config) -> Blueprint:
     args = {key: value for key, value in values.items() if _is_plain(value)}
     args["moe_layer_freq"] = recipe_of(config).value("moe.layer_pattern")
     training = TrainingPlan(per_token=bool(values.get("calculate_per_token_loss")))
-    rounded = _compute_type(values) == "bfloat16"
+    rounded = bool(values.get("bf16"))
     launch = launch_of(config)
     return Blueprint("megatron", args, _optimizer(values), rounded=rounded, training=training, launch=launch)
 
@@ -87,10 +87,6 @@ def launch_of(config: Config) -> LaunchPlan | None:
         return None
     environment = {name: value for name, value in launch.env.items() if value is not None}
     return LaunchPlan(tuple(launch.argv), launch.world_size, environment, script_defaults(launch))
-
-
-def _compute_type(values: Mapping[str, Any]) -> str:
-    return "bfloat16" if values.get("bf16") else "float16" if values.get("fp16") else "float32"
 
 
 def _optimizer(values: Mapping[str, Any]) -> OptimizerPlan:

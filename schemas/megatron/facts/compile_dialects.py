@@ -19,11 +19,6 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parents[1] / "dialects"
 
 
-def read_dialects() -> list[dict[str, Any]]:
-    """The authored dialects with their facts, by name."""
-    return [_with_facts(load_table(path.read_text("utf-8"))) for path in sorted(FOLDER.glob("*.yaml"))]
-
-
 def _with_facts(content: dict[str, Any]) -> dict[str, Any]:
     named = content.pop("facts", None)
     for of_extraction in ("sections", "tree"):
@@ -42,7 +37,7 @@ def products() -> dict[str, str]:
     """The compiled modules."""
     files: dict[str, str] = {}
     signs: list[tuple[Any, ...]] = []
-    for content in read_dialects():
+    for content in [_with_facts(load_table(path.read_text("utf-8"))) for path in sorted(FOLDER.glob("*.yaml"))]:
         name = str(content["name"])
         for version in content["versions"]:
             dialect_of(content, version, f"dialects/{name}.yaml")
