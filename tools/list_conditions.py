@@ -49,8 +49,10 @@ ENTRIES = (
 """Where the start of a run enters these files."""
 AFTER = ("train", "train_step", "evaluate", "evaluate_and_print_results", "save_checkpoint", "save_checkpoint_and_time")
 """Functions of the run itself, which the walk does not enter."""
-REASONS = ("device", "file", "unreachable", "open")
+REASONS = ("parser", "device", "file", "unreachable", "open")
 """Why no row judges a condition; the head of the table explains them."""
+TABLES = ("row", "stop")
+"""The lists of conditions that rows judge."""
 
 
 class Condition(NamedTuple):
@@ -215,9 +217,9 @@ def _condition(function: Function, node: ast.stmt, tests: tuple[ast.expr, ...]) 
 
 
 def judgements() -> dict[str, str]:
-    """What the table says of each digest: `row: …` with the row's condition, or one of the reasons."""
+    """The judgement of each digest: `row: …` with the row's condition, `stop: …` with its name, or a reason."""
     table = yaml.safe_load(TABLE.read_text("utf-8"))
-    found = {digest: f"row: {row}" for row, digests in table["row"].items() for digest in digests}
+    found = {digest: f"{name}: {row}" for name in TABLES for row, digests in table[name].items() for digest in digests}
     found.update({digest: reason for reason in REASONS for digest in table[reason]})
     return found
 

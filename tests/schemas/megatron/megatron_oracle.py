@@ -123,17 +123,19 @@ def _scale(args: argparse.Namespace) -> None:
     scalers = importlib.import_module("megatron.core.optimizer.grad_scaler")
     if not (args.fp16 or args.bf16 or args.use_distributed_optimizer):
         return
-    if args.loss_scale:
-        scalers.ConstantGradScaler(args.loss_scale)
-    elif args.fp16:
-        scalers.DynamicGradScaler(
-            initial_scale=args.initial_loss_scale,
-            min_scale=args.min_loss_scale,
-            growth_factor=2.0,
-            backoff_factor=0.5,
-            growth_interval=args.loss_scale_window,
-            hysteresis=args.hysteresis,
-        )
+    tensor = scalers.torch.tensor
+    with unittest.mock.patch.object(scalers.torch, "tensor", lambda *given, **named: tensor(*given)):  # on a CPU
+        if args.loss_scale:
+            scalers.ConstantGradScaler(args.loss_scale)
+        elif args.fp16:
+            scalers.DynamicGradScaler(
+                initial_scale=args.initial_loss_scale,
+                min_scale=args.min_loss_scale,
+                growth_factor=2.0,
+                backoff_factor=0.5,
+                growth_interval=args.loss_scale_window,
+                hysteresis=args.hysteresis,
+            )
 
 
 def _groups(initialize: types.ModuleType, args: argparse.Namespace) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from accmap.mapper.preconditions import refusals
+from accmap.mapper.preconditions import refusals, stops
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
@@ -30,7 +30,8 @@ SOUND = {
     "--max-position-embeddings": "128", "--micro-batch-size": "1", "--global-batch-size": "8", "--train-iters": "10",
     "--lr": "1e-4", "--vocab-size": "1000", "--tokenizer-type": "NullTokenizer", "--eval-interval": "10",
 }  # fmt: skip
-ASKED = {"startup": "pretrain_gpt", "defaults": {"tokenizer_type": "GPT2BPETokenizer"}, "env": {}}
+ENVIRONMENT = {"NVTE_CPU_OFFLOAD_V1": "1", "CUDA_DEVICE_MAX_CONNECTIONS": "1"}
+ASKED = {"startup": "pretrain_gpt", "defaults": {"tokenizer_type": "GPT2BPETokenizer"}, "env": ENVIRONMENT}
 
 
 def words_of(case: dict[str, Any]) -> list[str]:
@@ -66,8 +67,10 @@ def test_every_judged_condition_names_a_row() -> None:
     sections = yaml.safe_load((ROOT / "schemas/megatron/validation.yaml").read_text("utf-8"))
     rows = {row["require"] for section in sections for row in section["rows"] if "require" in row}
     assert set(table["row"]) - rows == set()
-    digests = [digest for listed in table["row"].values() for digest in listed]
-    digests += [digest for reason in ("device", "file", "unreachable", "open") for digest in table[reason]]
+    assert set(table["stop"]) - {stop.name for stop in stops()} == set()
+    digests = [digest for name in ("row", "stop") for listed in table[name].values() for digest in listed]
+    digests += [digest for reason in ("parser", "device", "file", "unreachable") for digest in table[reason]]
+    assert table["open"] == []
     assert len(digests) == len(set(digests))
     assert all(re.fullmatch("c[0-9a-f]{10}", digest) for digest in digests)
 
