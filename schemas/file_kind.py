@@ -114,13 +114,18 @@ def purpose_of_arguments(given: Mapping[str, Setting], launch: Launch | None, fi
         return Purpose("outside", problem)
     trains = launch is not None and program_kind(launch.script) == TRAINING
     for entry in ARGUMENTS:
-        dest, partner, anywhere = entry[0], entry[7], entry[8]
-        setting, other = _with_value(given, dest), _with_value(given, partner)
-        if setting is None or setting.value in (None, False) or (trains and not anywhere):
-            continue
-        if not partner or other is not None:
-            return _purpose_of_entry(entry, file, setting.span, name=setting.flag or dest)
+        setting = _with_value(given, entry[0])
+        if setting is not None and _states_purpose(entry, setting, given, trains=trains):
+            return _purpose_of_entry(entry, file, setting.span, name=setting.flag or entry[0])
     return None
+
+
+def _states_purpose(entry: Sequence[Any], setting: Setting, given: Mapping[str, Setting], *, trains: bool) -> bool:
+    """True if an argument's value, and its partner, say what a row says of a program that may be known to train."""
+    partner, anywhere, among = entry[7:10]
+    if setting.value is False or (trains and not anywhere) or (among and setting.value not in among):
+        return False
+    return not partner or _with_value(given, partner) is not None
 
 
 def _may_name_a_file(setting: Setting) -> bool:

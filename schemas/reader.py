@@ -104,6 +104,8 @@ def _read_file(
         return _recipe(source, options, path, os.getcwd(), open_file)
     if found == "experiment":
         return _experiment(source, options, path, open_file)
+    if found == "primus":
+        return _primus(source, options, path, open_file)
     return _of_megatron(source, options, found)
 
 
@@ -139,6 +141,22 @@ def _experiment(source: SourceText, options: ReadOptions, path: str, open_file: 
     from .megatron.inputs.yaml_launches import experiment_of
 
     return _of_experiment(experiment_of(source, path, open_file), source.name, options)
+
+
+def _primus(source: SourceText, options: ReadOptions, path: str, open_file: Callable[[str], SourceText]) -> Config:
+    """An experiment of Primus, whose presets and overrides are values of Megatron-LM's arguments by their names."""
+    from .border.inputs import is_file
+    from .megatron.dialects import dialect_versions
+    from .megatron.effective import megatron_config
+    from .megatron.inputs.yaml_launches import PRIMUS, PRIMUS_SIGN, primus_run
+
+    chosen, used = _in_dialect(PRIMUS, PRIMUS_SIGN, options)
+    version = (used.megatron or "").removeprefix(f"{PRIMUS}-")
+    known = dialect_versions(PRIMUS)
+    run = primus_run(source, path, version if version in known else known[-1], options.variables, open_file, is_file)
+    return megatron_config(
+        run.words, file=source.name, options=used, unresolved=run.unresolved, problems=run.problems, chosen=chosen
+    )
 
 
 def _flagscale_experiment(

@@ -22,8 +22,8 @@ _PASSED_OVER = frozenset(("node_modules", "__pycache__", "site-packages", "venv"
 _MOST_ENTRIES = 200_000
 _LARGEST = 1_000_000
 _STARTS = (b"pretrain_", b"--num-layers", b"--num-attention-heads", b"run_mindformer", b"posttrain_gpt")
-_ARGUMENTS = (b"\nMODEL_ARGS:", b"_target_: megatron.bridge.", b"backend: megatron")
-"""What a functional-test recipe, Megatron-Bridge's `run_config.yaml` and FlagScale's experiments do not go without."""
+_ARGUMENTS = (b"\nMODEL_ARGS:", b"_target_: megatron.bridge.", b"backend: megatron", b"framework: megatron")
+"""What a functional-test recipe, `run_config.yaml` of Megatron-Bridge, experiments of FlagScale and Primus have."""
 _SECTIONS = (b"runner_config:", b"model_config:", b"train_dataset:", b"run_mode:", b"model_type:")
 
 

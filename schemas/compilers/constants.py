@@ -56,7 +56,12 @@ def _purposes_module() -> str:
         ),
         "RECIPES": tuple(_program(entry, "name") for entry in content["recipes"]),
         "ARGUMENTS": tuple(
-            (*_program(entry, "dest"), str(entry.get("with", "")), entry.get("over") == "any")
+            (
+                *_program(entry, "dest"),
+                str(entry.get("with", "")),
+                entry.get("over") == "any",
+                tuple(entry.get("is", ())),
+            )
             for entry in content["arguments"]
         ),
         "MINDFORMERS_KEYS": frozenset(mindformers["keys"]),

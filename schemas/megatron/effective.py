@@ -111,7 +111,7 @@ def _read_as(
     version = DEFAULT_VERSION if asked is None else normalise_version(asked)
     fork = dialect_asked(asked)
     read = _ReadAs(version, fork, chosen, *_parse_vector(arguments, version, options, file, fork))
-    if options.megatron is not None:
+    if options.megatron is not None or fork is not None:
         return read
     if _may_be_a_fork(read.parsed, launch):
         from .dialects import recognise_fork

@@ -272,7 +272,7 @@ class Run(GivenArguments, rows.Run):
         before = self.settings.get(row.target)
         if before is not None and before.decided and before.value == value and type(before.value) is type(value):
             return
-        if before is not None and before.raw is not None and before.flag is not None:
+        if before is not None and before.raw is not None and before.flag is not None and not _is_null(before):
             given, used = _full_text(before.value), _full_text(value)
             said = say.overruled(
                 flag=before.flag, given=given, used=used, program=self.program, when=_condition_text(row)
@@ -301,7 +301,7 @@ class Run(GivenArguments, rows.Run):
     def ignored(self, row: Row, _: Any) -> None:
         """Report an argument that has no effect."""
         setting = self.settings.get(row.target)
-        if setting is not None and setting.origin == "explicit":
+        if setting is not None and setting.origin == "explicit" and not _is_null(setting):
             self.report(say.no_effect(flag=setting.flag, program=self.program, when=_condition_text(row)), setting)
 
     def refuse(self, row: Row, said: Callable[..., Problem] | None = None) -> None:
@@ -372,6 +372,11 @@ def _of_launch(launch: Launch, model_size: int) -> int | None:
 
 
 _NEUTRAL = (None, False, 1, 0)
+
+
+def _is_null(setting: Setting) -> bool:
+    """True if a YAML writes that nothing is set."""
+    return setting.decided and setting.value is None
 
 
 def _condition_text(row: Row) -> Words:

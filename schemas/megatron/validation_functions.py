@@ -176,6 +176,11 @@ def one_item(value: Any) -> bool:
     return isinstance(value, list) and len(value) == 1  # pyright: ignore[reportUnknownArgumentType]
 
 
+def words(text: str) -> list[str]:
+    """The words of a text."""
+    return text.split()
+
+
 def is_list(value: Any) -> bool:
     """True if several values were given, or a pattern of layers."""
     return isinstance(value, list)

@@ -118,6 +118,8 @@ def ready(bench: Path, page: Path, words: list[str]) -> None:
         (bench / "swift.sh").write_text("megatron sft --model Qwen3-8B --dataset d --train_iters 20\n")
         bridge = load_table((Path(__file__).parent / "dialects" / "bridge.yaml").read_text("utf-8"))
         (bench / "run_config.yaml").write_text(bridge[0]["run_config"])
+        primus = load_table((Path(__file__).parent / "dialects" / "primus.yaml").read_text("utf-8"))
+        (bench / "experiment.yaml").write_text(primus[0]["files"]["exp.yaml"])
     if page.name.startswith(("huggingface", "dialects")):
         (bench / "Qwen3-8B").mkdir(exist_ok=True)
         sizes = {"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "vocab_size": 96, "head_dim": 16}

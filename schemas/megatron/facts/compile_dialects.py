@@ -6,6 +6,7 @@ the maker.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ FOLDER = Path(__file__).parents[1] / "dialects"
 
 def _with_facts(content: dict[str, Any]) -> dict[str, Any]:
     named = content.pop("facts", None)
-    for of_extraction in ("sections", "tree"):
+    for of_extraction in ("sections", "tree", "presets"):
         content.pop(of_extraction, None)
     facts = [] if named is None else fact_store.read(str(FOLDER / named)).arguments
     versions: dict[str, dict[str, Any]] = content["versions"]
@@ -44,8 +45,22 @@ def products() -> dict[str, str]:
         signs.append(_signs(content))
         about = f"The dialect {name}; compiled from dialects/{name}.yaml."
         files[f"schemas/megatron/dialect_{name.replace('-', '_')}_compiled.py"] = literal_module(about, CONTENT=content)
+    files.update(_preset_modules())
     about = "What a dialect is recognised by; compiled from dialects/*.yaml."
     files["schemas/megatron/dialect_signs_compiled.py"] = literal_module(about, SIGNS=tuple(signs))
+    return files
+
+
+def _preset_modules() -> dict[str, str]:
+    """The presets of a dialect by version, each a plain literal that is loaded for its files alone."""
+    files: dict[str, str] = {}
+    for path in sorted(FOLDER.glob("*-presets.json")):
+        rows: list[tuple[str, list[str], Any]] = json.loads(path.read_text("utf-8"))
+        versions = sorted({version for _, held, _ in rows for version in held})
+        presets = {version: {name: told for name, held, told in rows if version in held} for version in versions}
+        about = f"Presets of a dialect by version and path; compiled from dialects/{path.name}."
+        module = f"schemas/megatron/dialect_{path.stem.replace('-', '_')}_compiled.py"
+        files[module] = literal_module(about, PRESETS=presets)
     return files
 
 

@@ -11,6 +11,10 @@ transformers, `--package swift TREE`; `--keep` names what else of the package is
 
 One that is configured by a tree of objects or of keys says in `sections` of its file whose fields they are: those
 dataclasses, and the YAML that Hydra begins with (`tree`), are read out of the TREEs without importing them.
+
+One whose YAML names Megatron-LM's arguments and lays presets below them says in `presets` of its file where those are:
+`extract_dialect primus 26.5 --megatron MEGATRON PRIMUS` asks Megatron-LM's own parser, and reads the presets and the
+names that the program's code asks for.
 """
 
 from __future__ import annotations
@@ -23,17 +27,20 @@ import signal
 import subprocess
 import sys
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ...compilers.tables import load_table
 from ...fast_records import NamedTuple
+from ..argument_parser import NULLABLE
 from ..dialects import base_of
 from . import fact_store
 from .compile_dialects import FOLDER
-from .extract import PARSER_DUMP, ExtractionError
+from .extract import PARSER_DUMP, ExtractionError, extract
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import TypeAlias
 
 _TIME = 300
 
@@ -97,7 +104,7 @@ def _without_group(one: Mapping[str, Any]) -> dict[str, Any]:
 
 def facts_of_parser(content: Mapping[str, Any], version: str, found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The facts of a version, taken from all that its parser has."""
-    if "alone" in content:
+    if "alone" in content or "presets" in content:
         return [fact_store.without_nothing(one) for one in found]
     base = fact_store.read().of(base_of(content, version))
     like = content["versions"][version].get("like")
@@ -126,6 +133,8 @@ def main(words: Sequence[str]) -> int:
     facts = fact_store.read(path) if os.path.exists(path) else fact_store.Facts([], [], {})
     if "sections" in content:
         taken = of_sections(content, given.trees)
+    elif "presets" in content:
+        taken = of_presets(content, given.version, given.megatron, given.trees[0], write=given.write)
     elif given.dataclass is None:
         taken = parser_of(given.megatron, given.package, given.trees)
     else:
@@ -140,10 +149,6 @@ def main(words: Sequence[str]) -> int:
         with open(path, "w", encoding="utf-8") as stream:
             stream.write(text)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
 
 
 _KIND_OF: dict[type, str] = {bool: "truth?", float: "float?", str: "str?"}
@@ -319,7 +324,128 @@ def arguments_of(
         yield _argument_facts(f"--{section}.{field.name}", dest, field.kind(), field.default, last)
 
 
+def of_presets(
+    content: Mapping[str, Any], version: str, megatron: str, tree: str, *, write: bool = False
+) -> list[dict[str, Any]]:
+    """Megatron-LM's arguments by the names of their values, then what the presets and the program's code have beside.
+
+    `write` puts the presets into their table, unchanged ones once for all versions.
+    """
+    named = content["presets"]
+    read = _presets_in(os.path.join(tree, named["of"]), named["folders"])
+    table = preset_table(str(FOLDER / named["table"]))
+    table = preset_table_with(table, version, read, list(content["versions"]))
+    if write:
+        _write_presets(str(FOLDER / named["table"]), table)
+    presets, values = presets_of(table, version), dict[str, Any]()
+    for path in named["defaults"]:
+        values = {**preset_values(presets, path), **values}
+    own = {key: values.get(key) for content_of in read.values() for key in content_of if key != EXTENDS}
+    own.update(dict.fromkeys(sorted(_names_asked(os.path.join(tree, named["code"])) - own.keys())))
+    found = {one["dest"]: one for one in reversed(extract(megatron, ()).arguments)}
+    taken = {one["dest"] for one in fact_store.read().arguments}.union(named["renamed"])
+    return [
+        *(_argument_facts(f"--{key}", key, _value_kind(one), one.get("default"), one["group"])
+          for key, one in reversed(found.items())),
+        *(_own_argument(key, default, f"{content['name']}_{key}" if key in taken else key, content["label"])
+          for key, default in own.items() if key not in found),
+    ]  # fmt: skip
+
+
+def _own_argument(key: str, default: object, dest: str, group: str) -> dict[str, Any]:
+    """A key of the program's own, with the default that its presets give it where that is a plain value."""
+    plain = default if isinstance(default, (int, float, str)) and "${" not in str(default) else None
+    return _argument_facts(f"--{key}", dest, _KIND_OF.get(type(plain), _ANYTHING), plain, group)
+
+
+def _value_kind(one: Mapping[str, Any]) -> str:
+    """The kind of value by which a YAML writes an argument of a parser."""
+    if one["action"] != "store":
+        return "truth?"
+    kind = f"{one.get('type') or 'str'}?"
+    return kind if one.get("nargs") is None and kind in NULLABLE else _WORD if kind == "name?" else _ANYTHING
+
+
+def _presets_in(folder: str, folders: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """The content of every YAML in some folders below one, by its path there."""
+    import yaml
+
+    found: dict[str, dict[str, Any]] = {}
+    for path in sorted(path for part in folders for path in Path(folder).glob(part)):
+        content = yaml.safe_load(path.read_text("utf-8"))
+        if isinstance(content, dict):
+            found[path.relative_to(folder).as_posix()] = cast("dict[str, Any]", content)
+    return found
+
+
+_HOLDERS = ("args", "params", "backend_args", "megatron_args", "cfg", "config")
+
+
+def _names_asked(folder: str) -> set[str]:
+    """The names that the code below a folder asks its arguments for: `args.NAME` and `getattr(args, "NAME", …)`."""
+    names: set[str] = set()
+    for path in sorted(Path(folder).rglob("*.py")):
+        for node in ast.walk(_parse_file(str(path))):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == _HOLDERS[0]:
+                names.add(node.attr)
+            elif isinstance(node, ast.Call) and ast.unparse(node.func) == "getattr" and len(node.args) > 2:
+                holder, name = ast.unparse(node.args[0]).rpartition(".")[2], node.args[1]
+                if holder in _HOLDERS and isinstance(name, ast.Constant) and isinstance(name.value, str):
+                    names.add(name.value)
+    return {name for name in names if not name.startswith("_")}
+
+
+EXTENDS = "extends"
+PresetRow: TypeAlias = "tuple[str, tuple[str, ...], dict[str, Any]]"
+
+
+def preset_table(path: str) -> list[PresetRow]:
+    """The rows of a table of presets: a path, the versions that have it so, its content."""
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as stream:
+        return [(name, tuple(versions), content) for name, versions, content in json.load(stream)]
+
+
+def presets_of(table: Sequence[PresetRow], version: str) -> dict[str, dict[str, Any]]:
+    """The presets of one version by path."""
+    return {path: content for path, versions, content in table if version in versions}
+
+
+def preset_table_with(
+    table: Sequence[PresetRow], version: str, read: Mapping[str, dict[str, Any]], order: Sequence[str]
+) -> list[PresetRow]:
+    """The table with one version's presets, new or in place of what it said of it."""
+    rows = [(path, {one for one in versions if one != version}, content) for path, versions, content in table]
+    for path, content in read.items():
+        same = next((row for row in rows if row[0] == path and row[2] == content), None)
+        if same is None:
+            rows.append((path, {version}, content))
+        else:
+            same[1].add(version)
+    kept = [(path, tuple(one for one in order if one in versions), content) for path, versions, content in rows]
+    return sorted((row for row in kept if row[1]), key=lambda row: row[:2])
+
+
+def preset_values(presets: Mapping[str, dict[str, Any]], path: str) -> dict[str, Any]:
+    """All that a preset sets, with what it extends."""
+    content = presets[path]
+    found: dict[str, Any] = {}
+    for name in content.get(EXTENDS, ()):
+        found.update(preset_values(presets, os.path.normpath(os.path.join(os.path.dirname(path), name))))
+    return {**found, **{key: value for key, value in content.items() if key != EXTENDS}}
+
+
+def _write_presets(path: str, table: Sequence[PresetRow]) -> None:
+    with open(path, "w", encoding="utf-8") as stream:
+        stream.write("[\n" + ",\n".join(json.dumps(row, ensure_ascii=False) for row in table) + "\n]\n")
+
+
 def _argument_facts(option: str, dest: str, kind: str, default: Any, group: str) -> dict[str, Any]:
     return {
         "options": [option], "dest": dest, "group": group, "action": "store", "type": kind, "default": default,
     }  # fmt: skip
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

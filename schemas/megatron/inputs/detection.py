@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from ...source import SourceText
 
-Input: TypeAlias = "Literal['arguments', 'json', 'log', 'recipe', 'targets', 'configuration', 'experiment']"
+Input: TypeAlias = "Literal['arguments', 'json', 'log', 'recipe', 'targets', 'configuration', 'experiment', 'primus']"
 
 
 BLOCK_END = "end of arguments -"
@@ -53,4 +53,8 @@ def _tree(text: str) -> Input | None:
         from .yaml_launches import is_experiment
 
         return "experiment" if is_experiment(text) else None
+    if "modules:" in text:
+        from .yaml_launches import is_primus
+
+        return "primus" if is_primus(text) else None
     return None

@@ -1,4 +1,4 @@
-"""YAML of other programs as the launch that they make of it: FlagScale, ms-swift, Megatron-Bridge and verl.
+"""YAML of other programs as the launch that they make of it: FlagScale, ms-swift, Megatron-Bridge, verl and Primus.
 
 FlagScale: Hydra puts the experiment's file and the one of its group `train` together, and `${a.b}` names another value
 of both. flagscale/runner/runner_train.py:_get_args_megatron lays the sections `system`, `model` and `data` over each
@@ -12,6 +12,11 @@ Megatron-Bridge dumps its ConfigContainer as a tree of `_target_` nodes (`run_co
 Megatron-LM's own training/config/container.py:ConfigContainerBase.to_yaml) and lets `section.field=value` on a command
 line change a recipe (training/utils/omegaconf_utils.py:parse_hydra_overrides); verl's `key=value` change the tree of
 its own. All become the words `--section.field value`.
+
+Primus lays the overrides of an experiment over the presets of a trainer and a model (core/launcher/parser.py:
+PrimusParser), whose keys are the names of Megatron-LM's values (backends/megatron/argument_builder.py). The presets are
+read from the checkout that the file stands in, else from the table of a release. What a preset sets, and Megatron-LM
+does not set by itself, becomes a word at the line that names the preset.
 """
 
 from __future__ import annotations
@@ -21,7 +26,7 @@ from contextlib import suppress
 from itertools import pairwise
 
 from ...config import Argument, Launch, Unresolved
-from ...diagnostic import UnreadableError
+from ...diagnostic import UnreadableError, diagnose
 from ...fast_records import TYPE_CHECKING, NamedTuple
 from ...file_kind import unread_yaml
 from ...plain_values import is_list, is_mapping, is_on
@@ -67,6 +72,8 @@ class _Leaf(NamedTuple):
     value: Any
     span: Span
     key_span: Span
+    of_preset: bool = False
+    """True if a preset sets it."""
 
 
 def is_experiment(text: str) -> bool:
@@ -319,8 +326,10 @@ def _tree_entries(node: Node, file: str | None) -> Iterator[tuple[str, Tree | _L
         if child.kind == "mapping":
             yield str(key), _tree_of_node(child, file)
         else:
-            spans = (child.span, child.key_span or child.span)
-            yield str(key), _Leaf(child.value, *(one if file is None else one._replace(file=file) for one in spans))
+            span, key_span = child.span, child.key_span or child.span
+            if file is not None:
+                span, key_span = span._replace(file=file), key_span._replace(file=file)
+            yield str(key), _Leaf(child.value, span, key_span)
 
 
 def _lay(above: Tree, below: Tree) -> None:
@@ -590,3 +599,263 @@ def _option_of_override(word: Argument) -> Argument:
     if "." not in path or not equals or not path.replace(".", "_").isidentifier():
         return word
     return word._replace(text=f"--{text.replace(f'model.{_INNER}.', 'model.', 1)}")
+
+
+PRIMUS = "primus"
+PRIMUS_SIGN = "framework: megatron"
+_CONFIGS = os.path.join("primus", "configs")
+_PARTS_OF_MODULE = frozenset(("name", "framework", "config", "model", "overrides", "params"))
+_NO_PRESET_VALUES = frozenset(("name", "framework", "config", "model", "params", "trainer_class", "bases"))
+_EXTENDS = "extends"
+_NULL = "null"
+_PLACEHOLDER = r"\${([^:{}]+)(?::([^}]*))?}"
+_NUMBER = r"-?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)"
+"""What Primus takes for a placeholder, and for a number that one becomes (core/config/yaml_loader.py)."""
+_FOLDERS_UP = 8
+
+
+class PrimusRun(NamedTuple):
+    """The words of an experiment of Primus, the undecided ones, and the problems of its file."""
+
+    words: tuple[Argument, ...]
+    unresolved: tuple[Unresolved, ...]
+    problems: tuple[Diagnostic, ...]
+
+
+def is_primus(text: str) -> bool:
+    """True if a text is an experiment of Primus that trains with Megatron-LM."""
+    if not has_section(text, "modules"):
+        return False
+    named = (behind.lstrip(" \"'").split(None, 1)[:1] for behind in text.split("framework:")[1:])
+    return any(word and word[0].rstrip(",}\"'") == "megatron" for word in named)
+
+
+def primus_run(
+    source: SourceText,
+    path: str,
+    version: str,
+    variables: Mapping[str, str],
+    open_file: Callable[[str], SourceText],
+    is_there: Callable[[str], bool],
+) -> PrimusRun:
+    """The words of an experiment; UnreadableError where it names no trainer, or a preset that is nowhere."""
+    document = read_yaml(source)
+    if document.root is None or document.root.kind != "mapping":
+        raise UnreadableError(unread_yaml(source.name).problem)
+    presets = _Presets(source.name, path, version, variables, open_file, is_there)
+    whole = presets.with_bases(_tree_of_node(document.root, None), os.path.dirname(path), None, 0)
+    modules = whole.get("modules")
+    trainers = [one for name, one in modules.items() if "trainer" in name] if isinstance(modules, dict) else []
+    trainer = next((one for one in trainers if isinstance(one, dict)), None)
+    if trainer is None:
+        raise UnreadableError(unread_yaml(source.name).problem)
+    words, unresolved = _primus_words(presets.values(trainer), version)
+    return PrimusRun(words, unresolved, document.problems)
+
+
+def _primus_words(values: Tree, version: str) -> tuple[tuple[Argument, ...], tuple[Unresolved, ...]]:
+    """A word for each value that says more than the default; and those that reading cannot decide."""
+    from ..dialects import dialect_named
+
+    dialect = dialect_named(f"{PRIMUS}-{version}")
+    assert dialect is not None
+    words: list[Argument] = []
+    unresolved: list[Unresolved] = []
+    for key, held in values.items():
+        leaf, plain = _joined_leaf(held)
+        if leaf is None or key in _NO_PRESET_VALUES:
+            continue
+        fact = dialect.known.by_option.get(f"--{key}")
+        if isinstance(plain, _Unset):
+            why = say.set_nowhere(names=plain.names)
+            unresolved.append(Unresolved(plain.text, why, leaf.span, len(words)))
+            words.append(Argument(f"--{key}={plain.text}", leaf.span, resolved=False, why=why))
+        elif leaf.of_preset and fact is not None and _is_same(plain, fact.default):
+            continue
+        else:
+            words.append(Argument(f"--{key}={_json_or_own_text(plain)}", leaf.span))
+    return tuple(words), tuple(unresolved)
+
+
+class _Unset(NamedTuple):
+    """A text with a variable that nothing sets."""
+
+    text: str
+    names: str
+
+
+def _is_same(value: Any, default: Any) -> bool:
+    return (
+        value == default
+        and (value is None) is (default is None)
+        and isinstance(value, bool) is isinstance(default, bool)
+    )
+
+
+def _joined_leaf(held: Tree | _Leaf) -> tuple[_Leaf | None, Any]:
+    """The leaf of a value, or the first one below it, and the value with all that is below it."""
+    if not isinstance(held, dict):
+        return held, held.value
+    parts = {key: _joined_leaf(one) for key, one in held.items()}
+    first = next((leaf for leaf, _ in parts.values() if leaf is not None), None)
+    return first, {key: value for key, (_, value) in parts.items()}
+
+
+def _json_or_own_text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    from json import dumps
+
+    return dumps(value, ensure_ascii=False, default=str, separators=(",", ":"))
+
+
+class _Presets:
+    """The presets of the checkout that an experiment stands in, else of the release that the facts are of."""
+
+    def __init__(
+        self,
+        file: str,
+        path: str,
+        version: str,
+        variables: Mapping[str, str],
+        open_file: Callable[[str], SourceText],
+        is_there: Callable[[str], bool],
+    ) -> None:
+        self.file, self.version, self.variables, self.open_file = file, version, variables, open_file
+        self.is_there = is_there
+        self.folder = _configs_above(path, is_there)
+
+    def values(self, trainer: Tree) -> Tree:
+        """All that a trainer sets: its presets, the first one's values before the model's, then its own."""
+        found: Tree = {}
+        if "config" in trainer:
+            found = self.preset_of("modules", trainer, "config")
+            own = {key: one for key, one in trainer.items() if key not in _PARTS_OF_MODULE}
+            for more in (own, self.preset_of("models", trainer, "model")):
+                found.update({key: one for key, one in more.items() if key not in found})
+        else:
+            found = {key: one for key, one in trainer.items() if key not in _PARTS_OF_MODULE}
+        changed = trainer.get("overrides")
+        if isinstance(changed, dict):
+            _lay(changed, found)
+        return found
+
+    def preset_of(self, kind: str, trainer: Tree, key: str) -> Tree:
+        """The preset that a key of the trainer names."""
+        leaf = trainer.get(key)
+        if isinstance(leaf, dict) or leaf is None or not isinstance(leaf.value, str):
+            span = leaf.span if isinstance(leaf, _Leaf) else None
+            text = leaf.value.text if isinstance(leaf, _Leaf) and isinstance(leaf.value, _Unset) else key
+            raise UnreadableError(
+                diagnose(say.no_preset(name=text, path=f"{_CONFIGS}/{kind}/megatron"), self.file, span)
+            )
+        name = leaf.value if leaf.value.endswith((".yaml", ".yml")) else f"{leaf.value}.yaml"
+        return self.read(f"{kind}/megatron/{name}", leaf.span, 0)
+
+    def read(self, name: str, place: Span, depth: int) -> Tree:
+        """A preset by its path below `primus/configs`, with what it extends."""
+        name = os.path.normpath(name).replace(os.sep, "/")
+        problem = diagnose(say.no_preset(name=name, path=f"{_CONFIGS}/{name}"), self.file, place)
+        if depth == _DEEPEST or name.startswith("../"):
+            raise UnreadableError(problem)
+        if self.folder is None:
+            from ..dialect_primus_presets_compiled import PRESETS
+
+            content = PRESETS[self.version].get(name)
+            if content is None:
+                raise UnreadableError(problem)
+            tree = _tree_of_preset(content, place)
+        else:
+            path = os.path.join(self.folder, name)
+            if not self.is_there(path):
+                raise UnreadableError(problem)
+            tree = _as_preset(self.tree_of(self.open_file(path)))
+        return self.with_bases(tree, None, name, depth, place)
+
+    def tree_of(self, source: SourceText) -> Tree:
+        """The tree of a file, each value at its place there."""
+        root = read_yaml(source).root
+        if root is None or root.kind != "mapping":
+            raise UnreadableError(unread_yaml(source.name).problem)
+        return _tree_of_node(root, source.name)
+
+    def with_bases(
+        self, tree: Tree, folder: str | None, name: str | None, depth: int, place: Span | None = None
+    ) -> Tree:
+        """A tree over those that it extends: of an experiment in `folder`, or the preset `name`."""
+        own = self.with_variables(tree)
+        held = own.pop(_EXTENDS, None)
+        named = None if isinstance(held, dict) else held
+        told = () if named is None else named.value
+        found: Tree = {}
+        for one in [told] if isinstance(told, str) else told if is_list(told) else ():
+            if name is None or place is None:
+                path = os.path.join(folder or "", str(one))
+                above = self.with_bases(self.tree_of(self.open_file(path)), os.path.dirname(path), None, depth + 1)
+            else:
+                above = self.read(f"{os.path.dirname(name)}/{one}", place, depth + 1)
+            _lay(above, found)
+        _lay(own, found)
+        return found
+
+    def with_variables(self, tree: Tree) -> Tree:
+        """The tree with the variables of its texts in their places."""
+        return {
+            key: self.with_variables(held) if isinstance(held, dict) else held._replace(value=self.value_of(held.value))
+            for key, held in tree.items()
+        }
+
+    def value_of(self, value: Any) -> Any:
+        """A value as `_resolve_env` makes it: a text that a variable changes may become a number or a truth."""
+        if is_list(value):
+            return [self.value_of(one) for one in value]
+        if not isinstance(value, str) or "${" not in value:
+            return None if value == _NULL else value
+        import re
+
+        lacking: list[str] = []
+
+        def text_of(found: re.Match[str]) -> str:
+            name, default = found.group(1), found.group(2)
+            if name not in self.variables and default is None:
+                lacking.append(name)
+            return self.variables.get(name, default or "")
+
+        text = re.sub(_PLACEHOLDER, text_of, value)
+        if lacking:
+            return _Unset(value, ", ".join(lacking))
+        return value if text == value else _scalar_of(text)
+
+
+def _scalar_of(text: str) -> Any:
+    """A truth or a number, where a text is one; Primus' `_try_scalar`."""
+    import re
+
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if re.fullmatch(r"-?\d+", text):
+        return int(text)
+    return None if text == _NULL else float(text) if re.fullmatch(_NUMBER, text) else text
+
+
+def _configs_above(path: str, is_there: Callable[[str], bool]) -> str | None:
+    """The folder `primus/configs` of the checkout that a file stands in; None where it stands in none."""
+    folder = os.path.dirname(os.path.abspath(path))
+    for _ in range(_FOLDERS_UP):
+        if is_there(os.path.join(folder, _CONFIGS, "modules", "module_base.yaml")):
+            return os.path.join(folder, _CONFIGS).removeprefix(os.path.join(os.getcwd(), ""))
+        folder = os.path.dirname(folder)
+    return None
+
+
+def _tree_of_preset(content: Mapping[str, Any], place: Span) -> Tree:
+    return {
+        key: _tree_of_preset(value, place) if is_mapping(value) else _Leaf(value, place, place, True)
+        for key, value in content.items()
+    }
+
+
+def _as_preset(tree: Tree) -> Tree:
+    return {
+        key: _as_preset(one) if isinstance(one, dict) else one._replace(of_preset=True) for key, one in tree.items()
+    }
